@@ -1,1 +1,15 @@
-//! (being written)
+//! What a session is and how it moves: types, facts, decisions. Pure.
+//!
+//! No clock, no disk, no network, no `async`: time and new ids come in through [`stamp::Stamp`],
+//! everything that happens comes in as an input, everything that should be done goes out as an
+//! effect. What anybody sees is computed here and shown elsewhere.
+
+pub mod fact;
+pub mod id;
+pub mod json;
+pub mod row;
+pub mod slug;
+pub mod stamp;
+pub mod talk;
+pub mod title;
+pub mod types;

@@ -1,0 +1,97 @@
+//! Rows: the current value of a session, message, part, ask, prompt, todo list.
+//!
+//! A row is what the API returns, as JSON text, with the few columns a query needs beside
+//! it. `rows.rs` computes them from facts; the store writes what it is told.
+
+use crate::id::{MessageId, PartId, SessionId};
+use crate::stamp::Millis;
+
+/// One change of one row, as part of a commit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowWrite {
+    /// Which entry of the commit caused it; the row is stamped with that entry's position.
+    pub entry: usize,
+    pub change: RowChange,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowChange {
+    Session(SessionRow),
+    /// Only what the machine has open changed, not what anybody sees.
+    Machine { session: SessionId, machine: String },
+    /// The session with everything in it. Its log before this entry goes as well.
+    RemoveSession(SessionId),
+    /// `ord` counts on creation only: a row keeps its place when it is written again.
+    Message(MessageRow),
+    /// With its parts.
+    RemoveMessage(MessageId),
+    Part(PartRow),
+    RemovePart(PartId),
+    Ask(AskRow),
+    RemoveAsk { id: String },
+    /// The whole list, as one JSON array.
+    Todos { session: SessionId, data: String },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionRow {
+    pub id: SessionId,
+    pub project_id: String,
+    pub directory: String,
+    pub path: Option<String>,
+    pub parent_id: Option<SessionId>,
+    pub title: String,
+    pub created: Millis,
+    pub updated: Millis,
+    pub is_archived: bool,
+    /// The wire record.
+    pub data: String,
+    /// What the machine has open, for the next start; empty when it is idle with nothing waiting.
+    pub machine: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageRow {
+    pub id: MessageId,
+    pub session_id: SessionId,
+    /// Place in the conversation: the seq of the fact that created it.
+    pub ord: u64,
+    pub created: Millis,
+    pub data: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartRow {
+    pub id: PartId,
+    pub message_id: MessageId,
+    pub session_id: SessionId,
+    pub ord: u64,
+    /// Its text still grows: the growth in the log after this row belongs to it.
+    pub is_open: bool,
+    pub data: String,
+}
+
+/// A permission or question that waits for a person.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AskRow {
+    pub id: String,
+    pub session_id: SessionId,
+    pub kind: AskKind,
+    pub data: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskKind {
+    Permission,
+    Question,
+}
+
+impl AskKind {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Permission => "permission",
+            Self::Question => "question",
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What travels on the wire and stands in rows (spec: model-and-storage §3–5).
+//!
+//! One file per noun. Field order is the order of the spec's tables, an unset optional
+//! field is left out, unknown keys are dropped on reading.
+
+pub mod ask;
+pub mod diff;
+pub mod event;
+pub mod failure;
+pub mod format;
+pub mod message;
+pub mod part;
+pub mod project;
+pub mod session;
+pub mod status;
+pub mod todo;
+pub mod tool;
+pub mod usage;

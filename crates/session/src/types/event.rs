@@ -1,0 +1,347 @@
+//! Every wire event of the first-generation streams (spec: model-and-storage §5.3, §5.5).
+//!
+//! The hot ones (deltas, rows) are written to the stream from stored text by the server;
+//! these types are their shape, and the way to make the rare ones.
+
+use super::ask::{AskedBy, PermissionReply, PermissionRequest, QuestionRequest};
+use super::diff::FileDiff;
+use super::failure::Failure;
+use super::message::Message;
+use super::part::Part;
+use super::project::Project;
+use super::session::Session;
+use super::status::Status;
+use super::todo::Todo;
+use crate::id::{MessageId, PartId, PermissionId, PtyId, QuestionId, SessionId, WorkspaceId};
+use crate::json::{Map, Num};
+use crate::stamp::Millis;
+use serde::{Deserialize, Serialize};
+
+/// `{"type": …, "properties": {…}}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "properties")]
+pub enum Event {
+    #[serde(rename = "session.created")]
+    SessionCreated(SessionInfo),
+    #[serde(rename = "session.updated")]
+    SessionUpdated(SessionInfo),
+    #[serde(rename = "session.deleted")]
+    SessionDeleted(SessionInfo),
+    #[serde(rename = "message.updated")]
+    MessageUpdated {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        info: Message,
+    },
+    #[serde(rename = "message.removed")]
+    MessageRemoved {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        #[serde(rename = "messageID")]
+        message_id: MessageId,
+    },
+    #[serde(rename = "message.part.updated")]
+    PartUpdated {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        part: Box<Part>,
+        time: Millis,
+    },
+    #[serde(rename = "message.part.removed")]
+    PartRemoved {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        #[serde(rename = "messageID")]
+        message_id: MessageId,
+        #[serde(rename = "partID")]
+        part_id: PartId,
+    },
+    #[serde(rename = "message.part.delta")]
+    PartDelta {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        #[serde(rename = "messageID")]
+        message_id: MessageId,
+        #[serde(rename = "partID")]
+        part_id: PartId,
+        field: String,
+        delta: String,
+    },
+    #[serde(rename = "session.diff")]
+    SessionDiff {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        diff: Vec<FileDiff>,
+    },
+    #[serde(rename = "session.error")]
+    SessionError {
+        #[serde(rename = "sessionID", default, skip_serializing_if = "Option::is_none")]
+        session_id: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Failure>,
+    },
+    #[serde(rename = "session.status")]
+    SessionStatus {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        status: Status,
+    },
+    #[serde(rename = "session.idle")]
+    SessionIdle(OfSession),
+    #[serde(rename = "session.compacted")]
+    SessionCompacted(OfSession),
+    #[serde(rename = "todo.updated")]
+    TodoUpdated {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        todos: Vec<Todo>,
+    },
+    #[serde(rename = "permission.asked")]
+    PermissionAsked(PermissionRequest),
+    #[serde(rename = "permission.replied")]
+    PermissionReplied(PermissionReplied),
+    #[serde(rename = "question.asked")]
+    QuestionAsked(QuestionRequest),
+    #[serde(rename = "question.replied")]
+    QuestionReplied(QuestionReplied),
+    #[serde(rename = "question.rejected")]
+    QuestionRejected(QuestionRejected),
+    #[serde(rename = "permission.v2.asked")]
+    PermissionV2Asked(PermissionV2Request),
+    #[serde(rename = "permission.v2.replied")]
+    PermissionV2Replied(PermissionReplied),
+    #[serde(rename = "question.v2.asked")]
+    QuestionV2Asked(QuestionRequest),
+    #[serde(rename = "question.v2.replied")]
+    QuestionV2Replied(QuestionReplied),
+    #[serde(rename = "question.v2.rejected")]
+    QuestionV2Rejected(QuestionRejected),
+    #[serde(rename = "command.executed")]
+    CommandExecuted {
+        name: String,
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        arguments: String,
+        #[serde(rename = "messageID")]
+        message_id: MessageId,
+    },
+    #[serde(rename = "server.connected")]
+    ServerConnected(Nothing),
+    #[serde(rename = "server.heartbeat")]
+    ServerHeartbeat(Nothing),
+    #[serde(rename = "server.instance.disposed")]
+    InstanceDisposed { directory: String },
+    #[serde(rename = "global.disposed")]
+    GlobalDisposed(Nothing),
+    #[serde(rename = "project.updated")]
+    ProjectUpdated(Box<Project>),
+    #[serde(rename = "project.directories.updated")]
+    ProjectDirectoriesUpdated {
+        #[serde(rename = "projectID")]
+        project_id: String,
+    },
+    #[serde(rename = "installation.updated")]
+    InstallationUpdated { version: String },
+    #[serde(rename = "installation.update-available")]
+    InstallationUpdateAvailable { version: String },
+    #[serde(rename = "file.edited")]
+    FileEdited { file: String },
+    #[serde(rename = "file.watcher.updated")]
+    FileWatcherUpdated { file: String, event: FileChange },
+    #[serde(rename = "vcs.branch.updated")]
+    VcsBranchUpdated {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+    },
+    #[serde(rename = "lsp.updated")]
+    LspUpdated(Nothing),
+    #[serde(rename = "catalog.updated")]
+    CatalogUpdated(Nothing),
+    #[serde(rename = "integration.updated")]
+    IntegrationUpdated(Nothing),
+    #[serde(rename = "integration.connection.updated")]
+    IntegrationConnectionUpdated {
+        #[serde(rename = "integrationID")]
+        integration_id: String,
+    },
+    #[serde(rename = "reference.updated")]
+    ReferenceUpdated(Nothing),
+    #[serde(rename = "models-dev.refreshed")]
+    ModelsRefreshed(Nothing),
+    #[serde(rename = "plugin.added")]
+    PluginAdded { id: String },
+    #[serde(rename = "mcp.tools.changed")]
+    McpToolsChanged { server: String },
+    #[serde(rename = "mcp.browser.open.failed")]
+    McpBrowserOpenFailed {
+        #[serde(rename = "mcpName")]
+        mcp_name: String,
+        url: String,
+    },
+    #[serde(rename = "pty.created")]
+    PtyCreated { info: PtyInfo },
+    #[serde(rename = "pty.updated")]
+    PtyUpdated { info: PtyInfo },
+    #[serde(rename = "pty.exited")]
+    PtyExited {
+        id: PtyId,
+        #[serde(rename = "exitCode")]
+        exit_code: i32,
+    },
+    #[serde(rename = "pty.deleted")]
+    PtyDeleted { id: PtyId },
+    #[serde(rename = "tui.prompt.append")]
+    TuiPromptAppend { text: String },
+    #[serde(rename = "tui.command.execute")]
+    TuiCommandExecute {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+    },
+    #[serde(rename = "tui.toast.show")]
+    TuiToastShow(Toast),
+    #[serde(rename = "tui.session.select")]
+    TuiSessionSelect(OfSession),
+    #[serde(rename = "workspace.ready")]
+    WorkspaceReady { name: String },
+    #[serde(rename = "workspace.failed")]
+    WorkspaceFailed { message: String },
+    #[serde(rename = "workspace.status")]
+    WorkspaceStatus {
+        #[serde(rename = "workspaceID")]
+        workspace_id: WorkspaceId,
+        status: ConnectionStatus,
+    },
+    #[serde(rename = "worktree.ready")]
+    WorktreeReady {
+        name: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+    },
+    #[serde(rename = "worktree.failed")]
+    WorktreeFailed { message: String },
+}
+
+/// `{}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nothing {}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionInfo {
+    #[serde(rename = "sessionID")]
+    pub session_id: SessionId,
+    pub info: Box<Session>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfSession {
+    #[serde(rename = "sessionID")]
+    pub session_id: SessionId,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionReplied {
+    #[serde(rename = "sessionID")]
+    pub session_id: SessionId,
+    #[serde(rename = "requestID")]
+    pub request_id: PermissionId,
+    pub reply: PermissionReply,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionReplied {
+    #[serde(rename = "sessionID")]
+    pub session_id: SessionId,
+    #[serde(rename = "requestID")]
+    pub request_id: QuestionId,
+    pub answers: Vec<Vec<String>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionRejected {
+    #[serde(rename = "sessionID")]
+    pub session_id: SessionId,
+    #[serde(rename = "requestID")]
+    pub request_id: QuestionId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PermissionV2Request {
+    pub id: PermissionId,
+    #[serde(rename = "sessionID")]
+    pub session_id: SessionId,
+    pub action: String,
+    pub resources: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub save: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<PermissionSource>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum PermissionSource {
+    Tool(AskedBy),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileChange {
+    Add,
+    Change,
+    Unlink,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectionStatus {
+    Connected,
+    Connecting,
+    Disconnected,
+    Error,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PtyInfo {
+    pub id: PtyId,
+    pub title: String,
+    pub command: String,
+    pub args: Vec<String>,
+    pub cwd: String,
+    pub status: PtyStatus,
+    pub pid: u32,
+    #[serde(rename = "exitCode", default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PtyStatus {
+    Running,
+    Exited,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Toast {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub message: String,
+    pub variant: ToastVariant,
+    #[serde(default = "toast_duration")]
+    pub duration: Num,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToastVariant {
+    Info,
+    Success,
+    Warning,
+    Error,
+}
+
+fn toast_duration() -> Num {
+    Num(5000.0)
+}
+

@@ -1,0 +1,24 @@
+//! What form an answer is wanted in.
+
+use crate::json::Map;
+use serde::{Deserialize, Serialize};
+
+/// How often a wrong structured answer is handed back when the client did not say.
+const RETRIES_DEFAULT: u32 = 2;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum OutputFormat {
+    #[serde(rename = "text")]
+    Text,
+    #[serde(rename = "json_schema")]
+    JsonSchema {
+        schema: Map,
+        #[serde(rename = "retryCount", default = "retries_default")]
+        retry_count: u32,
+    },
+}
+
+fn retries_default() -> u32 {
+    RETRIES_DEFAULT
+}

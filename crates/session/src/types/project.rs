@@ -1,0 +1,55 @@
+//! A project: what several directories of one repository have in common.
+
+use crate::stamp::Millis;
+use serde::{Deserialize, Serialize};
+
+/// The id of everything outside a repository.
+pub const GLOBAL: &str = "global";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Project {
+    pub id: String,
+    pub worktree: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vcs: Option<Vcs>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icon: Option<Icon>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<ProjectCommands>,
+    pub time: ProjectTime,
+    /// Other worktrees of the same repository.
+    #[serde(default)]
+    pub sandboxes: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Vcs {
+    Git,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Icon {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
+    pub override_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectCommands {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectTime {
+    pub created: Millis,
+    pub updated: Millis,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialized: Option<Millis>,
+}

@@ -1,0 +1,109 @@
+//! The session record.
+
+use super::diff::FileDiff;
+use super::usage::Tokens;
+use crate::id::{MessageId, PartId, SessionId, WorkspaceId};
+use crate::json::{Map, Num};
+use crate::stamp::Millis;
+use serde::{Deserialize, Serialize};
+
+/// A session as every client sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    pub id: SessionId,
+    pub slug: String,
+    #[serde(rename = "projectID")]
+    pub project_id: String,
+    #[serde(rename = "workspaceID", default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<WorkspaceId>,
+    pub directory: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(rename = "parentID", default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SessionSummary>,
+    #[serde(default)]
+    pub cost: Num,
+    #[serde(default)]
+    pub tokens: Tokens,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<SessionModel>,
+    pub version: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map>,
+    pub time: SessionTime,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission: Option<Vec<Rule>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revert: Option<Revert>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionSummary {
+    pub additions: Num,
+    pub deletions: Num,
+    pub files: Num,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diffs: Option<Vec<FileDiff>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    pub url: String,
+}
+
+/// The model of the latest prompt, in the session's spelling (`id`, not `modelID`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionModel {
+    pub id: String,
+    #[serde(rename = "providerID")]
+    pub provider_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionTime {
+    pub created: Millis,
+    pub updated: Millis,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacting: Option<Millis>,
+    /// Any finite number a client chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<Num>,
+}
+
+/// One permission rule; of several that match, the last wins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    pub permission: String,
+    pub pattern: String,
+    pub action: Action,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Allow,
+    Deny,
+    Ask,
+}
+
+/// Marks everything from here on as undone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Revert {
+    #[serde(rename = "messageID")]
+    pub message_id: MessageId,
+    #[serde(rename = "partID", default, skip_serializing_if = "Option::is_none")]
+    pub part_id: Option<PartId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}

@@ -1,0 +1,33 @@
+//! What a session is doing.
+
+use crate::stamp::Millis;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Status {
+    #[default]
+    Idle,
+    Busy,
+    Retry {
+        /// From 1.
+        attempt: u32,
+        message: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        action: Option<RetryAction>,
+        /// When the next try begins.
+        next: Millis,
+    },
+}
+
+/// What a person could do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryAction {
+    pub reason: String,
+    pub provider: String,
+    pub title: String,
+    pub message: String,
+    pub label: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+}

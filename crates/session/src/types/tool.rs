@@ -1,0 +1,110 @@
+//! A tool call and what became of it.
+
+use super::part::FilePart;
+use crate::json::Map;
+use crate::stamp::Millis;
+use serde::{Deserialize, Serialize};
+
+/// `pending`, then `running`, then exactly one of the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum ToolState {
+    Pending {
+        input: Map,
+        raw: String,
+    },
+    Running {
+        input: Map,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<Map>,
+        time: Started,
+    },
+    Completed {
+        input: Map,
+        output: String,
+        title: String,
+        metadata: Map,
+        time: Ran,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attachments: Option<Vec<Attachment>>,
+    },
+    Error {
+        input: Map,
+        error: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<Map>,
+        time: Took,
+        /// Kept when the call ended before its arguments were complete.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw: Option<String>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    pub start: Millis,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Took {
+    pub start: Millis,
+    pub end: Millis,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    pub start: Millis,
+    pub end: Millis,
+    /// Set when the output is no longer shown to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted: Option<Millis>,
+}
+
+/// A file inside a tool result: a whole file part with ids of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attachment {
+    pub id: crate::id::PartId,
+    #[serde(rename = "sessionID")]
+    pub session_id: crate::id::SessionId,
+    #[serde(rename = "messageID")]
+    pub message_id: crate::id::MessageId,
+    #[serde(rename = "type")]
+    pub kind: FileTag,
+    #[serde(flatten)]
+    pub file: FilePart,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileTag {
+    #[serde(rename = "file")]
+    File,
+}
+
+impl ToolState {
+    #[must_use]
+    pub fn input(&self) -> &Map {
+        match self {
+            Self::Pending { input, .. }
+            | Self::Running { input, .. }
+            | Self::Completed { input, .. }
+            | Self::Error { input, .. } => input,
+        }
+    }
+
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        match self {
+            Self::Pending { .. } | Self::Running { .. } => false,
+            Self::Completed { .. } | Self::Error { .. } => true,
+        }
+    }
+
+    /// It was stopped, not answered: such a call never forces another step.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        let Self::Error { metadata: Some(metadata), .. } = self else { return false };
+        metadata.get("interrupted") == Some(&serde_json::Value::Bool(true))
+    }
+}
