@@ -1,1 +1,8 @@
-//! (being written)
+//! The hands: all code that touches the user's files, processes and git.
+//!
+//! A path becomes a file only through [`path`], a command becomes a process only through
+//! [`process`] and [`git`], and everything a model may do is a [`tool`]. What is decided, stored
+//! or shown is decided, stored and shown elsewhere.
+
+pub mod git;
+pub mod project;

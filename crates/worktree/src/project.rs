@@ -1,0 +1,180 @@
+//! Directory → project (spec: model-and-storage §2.3).
+//!
+//! Several directories are one project when they belong to one repository: the same `origin`,
+//! or the same first commit. The id is remembered in a file in the common git directory, so that
+//! it survives a changed remote. Without a `.git` entry above the directory nothing is spawned.
+//!
+//! Not here: the stored project record and moving sessions to a new id.
+
+use crate::git::Git;
+use rustix::fs::OFlags;
+use sha1::{Digest, Sha1};
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use sturdy_session::types::project::{GLOBAL, Vcs};
+
+/// The file in the common git directory that remembers the id; the name is shared with OpenCode.
+const ID_FILE: &str = "opencode";
+
+/// An id is 40 letters; whatever is much longer is not ours.
+const ID_BYTES_MAX: u64 = 256;
+
+/// What a directory belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    pub id: String,
+    /// Top of the checkout; `/` without version control.
+    pub worktree: PathBuf,
+    pub vcs: Option<Vcs>,
+    pub git: Option<GitDirs>,
+    /// The id remembered from before, when it was another one: what is stored under it moves.
+    pub former_id: Option<String>,
+}
+
+/// Where git keeps what belongs to a checkout, and what its linked worktrees share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitDirs {
+    pub own: PathBuf,
+    pub common: PathBuf,
+}
+
+impl Project {
+    fn global() -> Self {
+        Self { id: GLOBAL.to_owned(), worktree: PathBuf::from("/"), vcs: None, git: None, former_id: None }
+    }
+
+    /// The path of `dir` below the worktree, `/` between names, `""` when they are the same.
+    #[must_use]
+    pub fn path_of(&self, dir: &Path) -> String {
+        dir.strip_prefix(&self.worktree)
+            .map(|below| below.to_string_lossy().replace('\\', "/"))
+            .unwrap_or_default()
+    }
+}
+
+/// Finds the project of a directory. Whatever goes wrong on the way, the answer is a project:
+/// in the worst case the global one.
+pub async fn resolve(dir: &Path) -> Project {
+    let from = dir.to_owned();
+    let holder = tokio::task::spawn_blocking(move || dot_git_above(&from)).await.unwrap_or_default();
+    let Some(holder) = holder else { return Project::global() };
+    let Some((top, dirs)) = ask_git(&holder).await else { return Project::global() };
+
+    let common = dirs.common.clone();
+    let cached = tokio::task::spawn_blocking(move || read_id(&common)).await.unwrap_or_default();
+    let id = match origin_id(&holder).await {
+        Some(id) => Some(id),
+        None => match cached.clone() {
+            Some(id) => Some(id),
+            None => root_commit(&holder).await,
+        },
+    };
+    let id = id.unwrap_or_else(|| GLOBAL.to_owned());
+
+    let former_id = cached.filter(|cached| *cached != id && cached != GLOBAL && id != GLOBAL);
+    if id != GLOBAL {
+        let (common, id) = (dirs.common.clone(), id.clone());
+        let written = tokio::task::spawn_blocking(move || remember_id(&common, &id)).await;
+        if let Ok(Err(error)) = written {
+            tracing::debug!(%error, "project id is not remembered");
+        }
+    }
+    Project { id, worktree: top.unwrap_or(holder), vcs: Some(Vcs::Git), git: Some(dirs), former_id }
+}
+
+/// The nearest directory, from `dir` upwards, that holds a `.git` entry of any kind.
+fn dot_git_above(dir: &Path) -> Option<PathBuf> {
+    dir.ancestors().find(|one| one.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
+}
+
+/// Top level (none for a bare repository), git directory and common git directory.
+async fn ask_git(holder: &Path) -> Option<(Option<PathBuf>, GitDirs)> {
+    // The top level comes last: in a bare repository git refuses at that word, after it has
+    // printed the other two.
+    let asked = ["rev-parse", "--git-dir", "--git-common-dir", "--show-toplevel"];
+    let answer = Git::at(holder).args(asked).answer().await.ok()?;
+    let mut lines = answer.lines().map(|line| holder.join(OsStr::from_bytes(line)));
+    let (own, common) = (lines.next()?, lines.next()?);
+    let top = lines.next();
+    // A fourth line, or none where success was reported: a path with a line feed in it.
+    if lines.next().is_some() || (answer.code == Some(0)) != top.is_some() {
+        return None;
+    }
+    Some((top, GitDirs { own: tidy(own), common: tidy(common) }))
+}
+
+/// `/a/./.git` and `/a/b/../.git` as `/a/.git`, without asking the disk when it cannot be asked.
+fn tidy(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
+}
+
+async fn origin_id(holder: &Path) -> Option<String> {
+    let answer = Git::at(holder).args(["remote", "get-url", "origin"]).run().await.ok()?;
+    remote_id(std::str::from_utf8(answer.lines().next()?).ok()?)
+}
+
+async fn root_commit(holder: &Path) -> Option<String> {
+    let answer = Git::at(holder).args(["rev-list", "--max-parents=0", "HEAD"]).run().await.ok()?;
+    let first = answer.lines().min()?.to_vec();
+    String::from_utf8(first).ok().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
+/// The id of a remote: a hash of host and path, so that neither the protocol nor a credential
+/// in the address makes it another project.
+#[must_use]
+pub fn remote_id(remote: &str) -> Option<String> {
+    let (host, path) = host_and_path(remote.trim())?;
+    let host = host.to_lowercase();
+    let path = path.trim_start_matches('/');
+    let path = path.strip_suffix(".git").or_else(|| path.strip_suffix(".git/")).unwrap_or(path);
+    let path = path.trim_end_matches('/');
+    if host.is_empty() || path.is_empty() {
+        return None;
+    }
+    let digest = Sha1::digest(format!("git-remote:{host}/{path}"));
+    Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn host_and_path(remote: &str) -> Option<(String, String)> {
+    if let Ok(url) = url::Url::parse(remote) {
+        if url.scheme() == "file" {
+            return None;
+        }
+        return Some((url.host_str().unwrap_or_default().to_owned(), url.path().to_owned()));
+    }
+    // The form of scp: `[user@]host:path`.
+    let (place, path) = remote.split_once(':')?;
+    if place.contains('/') {
+        return None;
+    }
+    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    Some((host.to_owned(), path.to_owned()))
+}
+
+fn read_id(common: &Path) -> Option<String> {
+    // Not through a link and not from a pipe: the repository may be somebody else's.
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+    let file = options.open(common.join(ID_FILE)).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(ID_BYTES_MAX + 1).read_to_string(&mut text).ok()?;
+    let id = text.trim();
+    let fits = !id.is_empty() && text.len() as u64 <= ID_BYTES_MAX && !id.contains(char::is_control);
+    fits.then(|| id.to_owned())
+}
+
+fn remember_id(common: &Path, id: &str) -> std::io::Result<()> {
+    if read_id(common).as_deref() == Some(id) {
+        return Ok(());
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+    options.open(common.join(ID_FILE))?.write_all(id.as_bytes())
+}

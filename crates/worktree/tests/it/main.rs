@@ -1,0 +1,5 @@
+//! Everything the hands do, done to real files and processes.
+
+#![allow(clippy::unwrap_used, reason = "a helper that cannot set the scene fails the test")]
+
+mod project;
