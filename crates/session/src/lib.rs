@@ -7,9 +7,14 @@
 pub mod fact;
 pub mod id;
 pub mod json;
+pub mod prompt;
+pub mod retry;
+pub mod replay;
 pub mod row;
+pub mod rows;
 pub mod slug;
 pub mod stamp;
 pub mod talk;
 pub mod title;
+pub mod turn;
 pub mod types;
