@@ -11,6 +11,8 @@
 use crate::id::{MessageId, PartId, SessionId};
 use crate::json::{Map, Num};
 use crate::stamp::Millis;
+use crate::talk::FinishReason;
+use crate::turn::Ready;
 use crate::types::ask::{PermissionReply, PermissionRequest, QuestionRequest};
 use crate::types::diff::FileDiff;
 use crate::types::failure::Failure;
@@ -20,7 +22,7 @@ use crate::types::session::Session;
 use crate::types::status::Status;
 use crate::types::todo::Todo;
 use crate::types::tool::Attachment;
-use crate::types::usage::Tokens;
+use crate::types::usage::{Tokens, Usage};
 use serde::{Deserialize, Serialize};
 
 /// Something that happened in one session.
@@ -58,7 +60,10 @@ pub enum Fact {
     TurnSummarised { message: MessageId, diffs: Vec<FileDiff> },
 
     #[serde(rename = "step.started.1")]
-    StepStarted { info: Box<AssistantMessage> },
+    StepStarted { info: Box<AssistantMessage>, ready: Box<Ready> },
+    /// The model has said its last word while calls are still running.
+    #[serde(rename = "model.finished.1")]
+    ModelFinished { message: MessageId, reason: FinishReason, usage: Usage },
     /// The model's last word: why it stopped and what the step used.
     #[serde(rename = "step.finished.1")]
     StepFinished { message: MessageId, finish: String, cost: Num, tokens: Tokens },
@@ -180,6 +185,8 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Map>,
     },
+    /// A person refused it: the turn ends with its step.
+    Blocked { error: String },
     /// Stopped from outside; it may have acted and is not repeated. What it reported is kept.
     Interrupted { error: String },
 }
@@ -217,6 +224,7 @@ impl Fact {
             Self::PartRemoved { .. } => "part.removed.1",
             Self::TurnSummarised { .. } => "turn.summarised.1",
             Self::StepStarted { .. } => "step.started.1",
+            Self::ModelFinished { .. } => "model.finished.1",
             Self::StepFinished { .. } => "step.finished.1",
             Self::StepEnded { .. } => "step.ended.1",
             Self::TextStarted { .. } => "text.started.1",
@@ -258,12 +266,15 @@ impl Fact {
     pub fn parse(kind: &str, data: &str) -> Result<Self, FactError> {
         let damaged = |source| FactError::Damaged { kind: kind.to_owned(), source };
         let fields: &serde_json::value::RawValue = serde_json::from_str(data).map_err(damaged)?;
+        let name = serde_json::Value::from(kind);
         let tagged = match fields.get() {
-            "{}" => format!("{{\"kind\":{kind:?}}}"),
-            fields => format!("{{\"kind\":{kind:?},\"data\":{fields}}}"),
+            "{}" => format!("{{\"kind\":{name}}}"),
+            fields => format!("{{\"kind\":{name},\"data\":{fields}}}"),
         };
+        // With the name: an unknown word deeper down is damage, not a newer version.
+        let unknown_kind = format!("unknown variant `{kind}`");
         serde_json::from_str(&tagged).map_err(|source| {
-            if source.to_string().starts_with("unknown variant") {
+            if source.to_string().starts_with(&unknown_kind) {
                 FactError::Unknown(kind.to_owned())
             } else {
                 damaged(source)

@@ -7,16 +7,20 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{fmt, sync::Arc};
 
-/// Why a string is not an identifier of the wanted kind.
+/// Why a string is not an identifier of the wanted kind. The words are the wire's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("Expected a string starting with \"{prefix}\", got {got:?}")]
-pub struct IdError {
-    pub prefix: &'static str,
-    pub got: String,
+pub enum IdError {
+    #[error("Expected a string starting with \"{prefix}\", got {}", quoted(got))]
+    Prefix { prefix: &'static str, got: String },
+    #[error("Expected an id of at most {ID_BYTES_MAX} bytes, got {bytes}")]
+    TooLong { bytes: usize },
 }
 
 /// Longer strings are refused: an id is a key in every table and index.
 pub const ID_BYTES_MAX: usize = 256;
+
+/// What is repeated of a wrong string; the rest could be a whole document.
+const QUOTED_CHARS_MAX: usize = 64;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_CHARS: usize = 14;
@@ -41,8 +45,24 @@ pub fn compose(prefix: &str, word: u64, random: &[u8; RANDOM_CHARS]) -> String {
     text
 }
 
+/// As JSON quotes it, which is what clients compare with.
+fn quoted(got: &str) -> String {
+    serde_json::Value::from(got).to_string()
+}
+
+fn check(text: &str, prefix: &'static str) -> Result<Arc<str>, IdError> {
+    if !text.starts_with(prefix) {
+        let got = text.chars().take(QUOTED_CHARS_MAX).collect();
+        return Err(IdError::Prefix { prefix, got });
+    }
+    if text.len() > ID_BYTES_MAX {
+        return Err(IdError::TooLong { bytes: text.len() });
+    }
+    Ok(Arc::from(text))
+}
+
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal, accepts $accepted:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
@@ -52,12 +72,7 @@ macro_rules! ids {
 
             /// Takes an id from outside; it must start with its prefix.
             pub fn parse(text: &str) -> Result<Self, IdError> {
-                if text.starts_with(Self::PREFIX) && text.len() <= ID_BYTES_MAX {
-                    Ok(Self(Arc::from(text)))
-                } else {
-                    let got = text.chars().take(64).collect();
-                    Err(IdError { prefix: Self::PREFIX, got })
-                }
+                check(text, $accepted).map(Self)
             }
 
             #[must_use]
@@ -94,12 +109,13 @@ macro_rules! ids {
 }
 
 ids! {
-    SessionId = "ses";
-    MessageId = "msg";
-    PartId = "prt";
-    EventId = "evt";
-    PermissionId = "per";
-    QuestionId = "que";
-    PtyId = "pty";
-    WorkspaceId = "wrk";
+    SessionId = "ses", accepts "ses";
+    MessageId = "msg", accepts "msg";
+    PartId = "prt", accepts "prt";
+    /// Alone in wanting the underscore too.
+    EventId = "evt", accepts "evt_";
+    PermissionId = "per", accepts "per";
+    QuestionId = "que", accepts "que";
+    PtyId = "pty", accepts "pty";
+    WorkspaceId = "wrk", accepts "wrk";
 }

@@ -1,15 +1,23 @@
 //! Numbers and free-form values as clients expect them (spec: model-and-storage §0).
 //!
 //! Every number on the wire is an ECMAScript number: integral values print without a
-//! fraction, the range 1e-6 to 1e21 without an exponent. `Num` prints so; `tidy` does
-//! the same to values that came from elsewhere.
+//! fraction, the range 1e-6 to 1e21 without an exponent. `Num` prints so; `tidy` gives
+//! integral values inside free-form data the same form.
+//!
+//! Reading is as wide as JavaScript's: `5.0` is the integer 5, and half of a character that
+//! a program cut in two (`mend_surrogates`) does not make a text unreadable.
 
-use serde::{Deserialize, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// A free-form JSON object: metadata, tool input, provider options.
 pub type Map = serde_json::Map<String, serde_json::Value>;
+
+/// `{}`, whatever else was in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nothing {}
 
 /// Largest integer a binary64 holds exactly; above it JavaScript prints digits of its own.
 const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
@@ -69,21 +77,24 @@ impl SubAssign for Num {
 impl Serialize for Num {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value = self.0;
+        // JSON has no such number, and a null would not read back; counts and prices take it as 0 too.
+        if !value.is_finite() {
+            return serializer.serialize_i64(0);
+        }
         if value.fract() == 0.0 && value.abs() < EXACT_INTEGER_MAX {
             return serializer.serialize_i64(value as i64);
         }
-        let magnitude = value.abs();
-        let printers_differ = (1e-6..1e-4).contains(&magnitude) || (1e15..1e21).contains(&magnitude);
-        if printers_differ {
-            let raw = RawValue::from_string(print_number(value)).map_err(serde::ser::Error::custom)?;
-            return raw.serialize(serializer);
+        // Between these, serde's printer and JavaScript's agree.
+        if (1e-4..1e15).contains(&value.abs()) {
+            return serializer.serialize_f64(value);
         }
-        serializer.serialize_f64(value)
+        let raw = RawValue::from_string(print_number(value)).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Num {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         f64::deserialize(deserializer).map(Self)
     }
 }
@@ -113,15 +124,94 @@ pub fn tidy(value: &mut serde_json::Value) {
         Value::Number(number) => {
             if let Some(float) = number.as_f64()
                 && number.is_f64()
-                && float.fract() == 0.0
-                && float.abs() < EXACT_INTEGER_MAX
+                && let Some(integer) = integer_form(float)
             {
-                *value = Value::from(float as i64);
+                *number = integer;
             }
         }
         Value::Array(items) => items.iter_mut().for_each(tidy),
         Value::Object(map) => map.values_mut().for_each(tidy),
         Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+/// Through the printed digits, not by a cast: above 2^53 JavaScript fills up with zeros.
+fn integer_form(float: f64) -> Option<serde_json::Number> {
+    if float.fract() != 0.0 || float.abs() >= 1e21 {
+        return None;
+    }
+    let digits = print_number(float);
+    let signed = digits.parse::<i64>().map(Into::into);
+    signed.or_else(|_| digits.parse::<u64>().map(Into::into)).ok()
+}
+
+/// Reads an integer that may be written as a float; the fraction of a millisecond is dropped.
+pub fn whole<'de, T: TryFrom<u64>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    let out_of_range = || de::Error::custom(format_args!("Expected a non-negative integer, got {value}"));
+    if !(0.0..EXACT_INTEGER_MAX).contains(&value) {
+        return Err(out_of_range());
+    }
+    T::try_from(value as u64).map_err(|_| out_of_range())
+}
+
+/// The same for a field that may be missing.
+pub fn whole_option<'de, T: TryFrom<u64>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    struct Whole<T>(T);
+    impl<'de, T: TryFrom<u64>> Deserialize<'de> for Whole<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            whole(deserializer).map(Self)
+        }
+    }
+    Ok(Option::<Whole<T>>::deserialize(deserializer)?.map(|whole| whole.0))
+}
+
+/// Replaces escaped halves of surrogate pairs (`\ud83d` alone) in a JSON text by `\ufffd`.
+/// JavaScript writes them when a text was cut in the middle of a character; no Rust string
+/// can hold them. A text without any comes back as it is.
+#[must_use]
+pub fn mend_surrogates(json: &str) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
+    let mut mended: Option<Vec<u8>> = None;
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        match (surrogate(bytes, at), surrogate(bytes, at + ESCAPE_LEN)) {
+            (Some(Half::High), Some(Half::Low)) => at += 2 * ESCAPE_LEN,
+            (Some(_), _) => {
+                let copy = mended.get_or_insert_with(|| bytes.to_vec());
+                copy[at..at + ESCAPE_LEN].copy_from_slice(br"\ufffd");
+                at += ESCAPE_LEN;
+            }
+            // Two bytes, so that the second of `\\` does not begin an escape.
+            (None, _) => at += 2,
+        }
+    }
+    match mended {
+        None => Cow::Borrowed(json),
+        Some(copy) => Cow::Owned(String::from_utf8(copy).expect("BUG: ASCII replaced by ASCII")),
+    }
+}
+
+const ESCAPE_LEN: usize = r"\ud83d".len();
+
+enum Half {
+    High,
+    Low,
+}
+
+fn surrogate(bytes: &[u8], at: usize) -> Option<Half> {
+    let digits = bytes.get(at..at + ESCAPE_LEN)?.strip_prefix(br"\u")?;
+    let unit = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    match unit {
+        0xd800..=0xdbff => Some(Half::High),
+        0xdc00..=0xdfff => Some(Half::Low),
+        _ => None,
     }
 }
 

@@ -7,9 +7,10 @@
 pub mod fact;
 pub mod id;
 pub mod json;
+pub mod oracle;
 pub mod prompt;
-pub mod retry;
 pub mod replay;
+pub mod retry;
 pub mod row;
 pub mod rows;
 pub mod slug;

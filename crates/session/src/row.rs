@@ -18,7 +18,10 @@ pub struct RowWrite {
 pub enum RowChange {
     Session(SessionRow),
     /// Only what the machine has open changed, not what anybody sees.
-    Machine { session: SessionId, machine: String },
+    Machine {
+        session: SessionId,
+        machine: String,
+    },
     /// The session with everything in it. Its log before this entry goes as well.
     RemoveSession(SessionId),
     /// `ord` counts on creation only: a row keeps its place when it is written again.
@@ -28,9 +31,14 @@ pub enum RowChange {
     Part(PartRow),
     RemovePart(PartId),
     Ask(AskRow),
-    RemoveAsk { id: String },
+    RemoveAsk {
+        id: String,
+    },
     /// The whole list, as one JSON array.
-    Todos { session: SessionId, data: String },
+    Todos {
+        session: SessionId,
+        data: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

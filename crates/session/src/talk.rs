@@ -105,7 +105,10 @@ pub struct ToolResult {
 pub enum ResultContent {
     Text(String),
     /// Text with images or PDFs, for providers that take media in results.
-    Mixed { text: String, media: Vec<Media> },
+    Mixed {
+        text: String,
+        media: Vec<Media>,
+    },
 }
 
 /// What a model says, in the order it says it.
@@ -178,7 +181,10 @@ pub enum Said {
 pub enum CallInput {
     Json(Value),
     /// Not JSON; the model is told so.
-    Malformed { text: String, error: String },
+    Malformed {
+        text: String,
+        error: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

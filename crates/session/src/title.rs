@@ -41,8 +41,9 @@ pub fn clean_generated_title(answer: &str) -> Option<String> {
 pub fn fork_title(title: &str) -> String {
     let numbered = title.strip_suffix(')').and_then(|rest| {
         let (name, number) = rest.rsplit_once(" (fork #")?;
-        let number: u64 = number.parse().ok()?;
-        Some(format!("{name} (fork #{})", number + 1))
+        // Digits alone: `parse` would take a sign as well.
+        let next = number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse::<u64>().ok())??;
+        Some(format!("{name} (fork #{})", next.checked_add(1)?))
     });
     numbered.unwrap_or_else(|| format!("{title} (fork #1)"))
 }

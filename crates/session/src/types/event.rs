@@ -13,9 +13,11 @@ use super::session::Session;
 use super::status::Status;
 use super::todo::Todo;
 use crate::id::{MessageId, PartId, PermissionId, PtyId, QuestionId, SessionId, WorkspaceId};
-use crate::json::{Map, Num};
+pub use crate::json::Nothing;
+use crate::json::{Map, whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
 
 /// `{"type": …, "properties": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,7 @@ pub enum Event {
         #[serde(rename = "sessionID")]
         session_id: SessionId,
         part: Box<Part>,
+        #[serde(deserialize_with = "whole")]
         time: Millis,
     },
     #[serde(rename = "message.part.removed")]
@@ -185,8 +188,8 @@ pub enum Event {
     #[serde(rename = "pty.exited")]
     PtyExited {
         id: PtyId,
-        #[serde(rename = "exitCode")]
-        exit_code: i32,
+        #[serde(rename = "exitCode", deserialize_with = "whole")]
+        exit_code: u32,
     },
     #[serde(rename = "pty.deleted")]
     PtyDeleted { id: PtyId },
@@ -220,10 +223,6 @@ pub enum Event {
     #[serde(rename = "worktree.failed")]
     WorktreeFailed { message: String },
 }
-
-/// `{}`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Nothing {}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionInfo {
@@ -310,9 +309,15 @@ pub struct PtyInfo {
     pub args: Vec<String>,
     pub cwd: String,
     pub status: PtyStatus,
+    #[serde(deserialize_with = "whole")]
     pub pid: u32,
-    #[serde(rename = "exitCode", default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
+    #[serde(
+        rename = "exitCode",
+        default,
+        deserialize_with = "whole_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub exit_code: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -328,8 +333,9 @@ pub struct Toast {
     pub title: Option<String>,
     pub message: String,
     pub variant: ToastVariant,
-    #[serde(default = "toast_duration")]
-    pub duration: Num,
+    /// In milliseconds.
+    #[serde(default = "toast_duration", deserialize_with = "whole")]
+    pub duration: NonZeroU64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -341,7 +347,6 @@ pub enum ToastVariant {
     Error,
 }
 
-fn toast_duration() -> Num {
-    Num(5000.0)
+fn toast_duration() -> NonZeroU64 {
+    const { NonZeroU64::new(5000).unwrap() }
 }
-

@@ -1,6 +1,6 @@
 //! Typed errors as clients see them. They are data: facts about a message, not Rust errors.
 
-use crate::json::Map;
+use crate::json::{Nothing, whole, whole_option};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -21,11 +21,15 @@ pub enum Failure {
         reference: Option<String>,
     },
     #[serde(rename = "MessageOutputLengthError")]
-    OutputLength(Map),
+    OutputLength(Nothing),
     #[serde(rename = "MessageAbortedError")]
     Aborted { message: String },
     #[serde(rename = "StructuredOutputError")]
-    StructuredOutput { message: String, retries: u32 },
+    StructuredOutput {
+        message: String,
+        #[serde(deserialize_with = "whole")]
+        retries: u32,
+    },
     #[serde(rename = "ContextOverflowError")]
     ContextOverflow {
         message: String,
@@ -42,7 +46,12 @@ pub enum Failure {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiFailure {
     pub message: String,
-    #[serde(rename = "statusCode", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "statusCode",
+        default,
+        deserialize_with = "whole_option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub status_code: Option<u16>,
     #[serde(rename = "isRetryable")]
     pub is_retryable: bool,

@@ -1,6 +1,6 @@
 //! What form an answer is wanted in.
 
-use crate::json::Map;
+use crate::json::{Map, whole};
 use serde::{Deserialize, Serialize};
 
 /// How often a wrong structured answer is handed back when the client did not say.
@@ -14,7 +14,7 @@ pub enum OutputFormat {
     #[serde(rename = "json_schema")]
     JsonSchema {
         schema: Map,
-        #[serde(rename = "retryCount", default = "retries_default")]
+        #[serde(rename = "retryCount", default = "retries_default", deserialize_with = "whole")]
         retry_count: u32,
     },
 }

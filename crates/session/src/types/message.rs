@@ -6,10 +6,10 @@ use super::format::OutputFormat;
 use super::part::{Created, Part};
 use super::usage::Tokens;
 use crate::id::{MessageId, SessionId};
-use crate::json::Num;
+use crate::json::{Num, whole, whole_option};
 use crate::stamp::Millis;
-use serde::{Deserialize, Deserializer, Serialize, de};
-use std::collections::BTreeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -43,8 +43,13 @@ pub struct UserMessage {
     pub system: Option<String>,
     /// Switches tools on and off for this turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<BTreeMap<String, bool>>,
+    pub tools: Option<Switches>,
 }
+
+/// Tool names, perhaps with wildcards, switched on or off. In the order they were written:
+/// each becomes a permission rule, and of several that match the last wins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Switches(Vec<(String, bool)>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UserRole {
@@ -115,9 +120,10 @@ pub struct AssistantMessage {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssistantTime {
+    #[serde(deserialize_with = "whole")]
     pub created: Millis,
     /// Set on every way out: done, failed, aborted, interrupted by a crash.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole_option", skip_serializing_if = "Option::is_none")]
     pub completed: Option<Millis>,
 }
 
@@ -125,6 +131,67 @@ pub struct AssistantTime {
 pub struct MessagePath {
     pub cwd: String,
     pub root: String,
+}
+
+impl Switches {
+    #[must_use]
+    pub fn get(&self, tool: &str) -> Option<bool> {
+        self.iter().find(|(name, _)| *name == tool).map(|(_, on)| on)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.0.iter().map(|(name, on)| (name.as_str(), *on))
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A name said twice keeps its first place and its last value, as in JavaScript.
+    pub fn set(&mut self, tool: impl Into<String>, on: bool) {
+        let tool = tool.into();
+        match self.0.iter_mut().find(|(name, _)| *name == tool) {
+            Some(known) => known.1 = on,
+            None => self.0.push((tool, on)),
+        }
+    }
+}
+
+impl<S: Into<String>> FromIterator<(S, bool)> for Switches {
+    fn from_iter<I: IntoIterator<Item = (S, bool)>>(pairs: I) -> Self {
+        let mut switches = Self::default();
+        pairs.into_iter().for_each(|(tool, on)| switches.set(tool, on));
+        switches
+    }
+}
+
+impl Serialize for Switches {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Switches {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> de::Visitor<'de> for InOrder {
+            type Value = Switches;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of tool names to booleans")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Switches, A::Error> {
+                let mut switches = Switches::default();
+                while let Some((tool, on)) = map.next_entry::<String, bool>()? {
+                    switches.set(tool, on);
+                }
+                Ok(switches)
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
 }
 
 impl Message {

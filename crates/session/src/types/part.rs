@@ -4,7 +4,7 @@ use super::failure::ApiFailure;
 use super::tool::ToolState;
 use super::usage::Tokens;
 use crate::id::{MessageId, PartId, SessionId};
-use crate::json::{Map, Num};
+use crate::json::{Map, Num, whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
 
@@ -54,8 +54,9 @@ pub struct TextPart {
 /// When it began and, once it is over, when it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
+    #[serde(deserialize_with = "whole")]
     pub start: Millis,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole_option", skip_serializing_if = "Option::is_none")]
     pub end: Option<Millis>,
 }
 
@@ -116,6 +117,7 @@ pub enum FileSourceKind {
         path: String,
         range: Range,
         name: String,
+        #[serde(deserialize_with = "whole")]
         kind: u32,
     },
     Resource {
@@ -141,8 +143,10 @@ pub struct Range {
 /// Zero-based, as in the language server protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    pub line: u32,
-    pub character: u32,
+    #[serde(deserialize_with = "whole")]
+    pub line: u64,
+    #[serde(deserialize_with = "whole")]
+    pub character: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -192,12 +196,15 @@ pub struct AgentPart {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSource {
     pub value: String,
+    #[serde(deserialize_with = "whole")]
     pub start: u64,
+    #[serde(deserialize_with = "whole")]
     pub end: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryPart {
+    #[serde(deserialize_with = "whole")]
     pub attempt: u32,
     pub error: RetryError,
     pub time: Created,
@@ -213,6 +220,7 @@ pub enum RetryError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Created {
+    #[serde(deserialize_with = "whole")]
     pub created: Millis,
 }
 

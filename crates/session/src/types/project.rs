@@ -1,5 +1,6 @@
 //! A project: what several directories of one repository have in common.
 
+use crate::json::{whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +49,10 @@ pub struct ProjectCommands {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectTime {
+    #[serde(deserialize_with = "whole")]
     pub created: Millis,
+    #[serde(deserialize_with = "whole")]
     pub updated: Millis,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole_option", skip_serializing_if = "Option::is_none")]
     pub initialized: Option<Millis>,
 }

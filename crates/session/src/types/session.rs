@@ -3,7 +3,7 @@
 use super::diff::FileDiff;
 use super::usage::Tokens;
 use crate::id::{MessageId, PartId, SessionId, WorkspaceId};
-use crate::json::{Map, Num};
+use crate::json::{Map, Num, whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,23 @@ pub struct Session {
     pub revert: Option<Revert>,
 }
 
+/// A session in a list that spans projects.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GlobalSession {
+    #[serde(flatten)]
+    pub session: Session,
+    /// Not left out when unknown: the one null on the wire.
+    pub project: Option<ProjectSummary>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectSummary {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub worktree: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionSummary {
     pub additions: Num,
@@ -70,9 +87,11 @@ pub struct SessionModel {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionTime {
+    #[serde(deserialize_with = "whole")]
     pub created: Millis,
+    #[serde(deserialize_with = "whole")]
     pub updated: Millis,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole_option", skip_serializing_if = "Option::is_none")]
     pub compacting: Option<Millis>,
     /// Any finite number a client chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! What a session is doing.
 
+use crate::json::whole;
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +12,13 @@ pub enum Status {
     Busy,
     Retry {
         /// From 1.
+        #[serde(deserialize_with = "whole")]
         attempt: u32,
         message: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         action: Option<RetryAction>,
         /// When the next try begins.
+        #[serde(deserialize_with = "whole")]
         next: Millis,
     },
 }

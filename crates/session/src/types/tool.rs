@@ -1,7 +1,7 @@
 //! A tool call and what became of it.
 
 use super::part::FilePart;
-use crate::json::Map;
+use crate::json::{Map, whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
 
@@ -44,21 +44,26 @@ pub enum ToolState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
+    #[serde(deserialize_with = "whole")]
     pub start: Millis,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Took {
+    #[serde(deserialize_with = "whole")]
     pub start: Millis,
+    #[serde(deserialize_with = "whole")]
     pub end: Millis,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
+    #[serde(deserialize_with = "whole")]
     pub start: Millis,
+    #[serde(deserialize_with = "whole")]
     pub end: Millis,
     /// Set when the output is no longer shown to the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole_option", skip_serializing_if = "Option::is_none")]
     pub compacted: Option<Millis>,
 }
 

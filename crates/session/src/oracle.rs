@@ -1,0 +1,261 @@
+//! What must hold of any log, whoever wrote it.
+//!
+//! The oracle reads a session's facts in order and knows nothing of the machine that made them: it
+//! keeps its own small book. Property tests, crash tests and `sturdy verify` use the same code.
+//!
+//! It checks: one step open at a time and nothing joins a closed one (I6), a call ends exactly once
+//! and only after it was called (I5), an acknowledged prompt is promoted once, in order, or withdrawn,
+//! or still waits (I7), idle means done (I8), a closed text is the sum of its chunks (I9).
+
+use crate::fact::Fact;
+use crate::id::{MessageId, PartId};
+use crate::types::part::{Part, PartBody};
+use crate::types::status::Status;
+use std::collections::{HashMap, HashSet};
+
+/// A broken promise, with the place where it broke.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("entry {seq} ({kind}): {what}")]
+pub struct Broken {
+    pub seq: u64,
+    pub kind: &'static str,
+    pub what: String,
+}
+
+/// What a log amounts to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub entries: u64,
+    /// Prompts that were admitted, in order.
+    pub prompts: Vec<MessageId>,
+    /// Those nobody has begun to answer.
+    pub waiting: Vec<MessageId>,
+    pub is_busy: bool,
+    pub steps: u64,
+}
+
+/// Reads a log one fact at a time.
+#[derive(Debug, Default)]
+pub struct Oracle {
+    exists: bool,
+    removed: bool,
+    entries: u64,
+    prompts: Vec<MessageId>,
+    waiting: Vec<MessageId>,
+    step: Option<MessageId>,
+    steps: u64,
+    closed_steps: HashSet<MessageId>,
+    finished: bool,
+    texts: HashMap<PartId, String>,
+    calls: HashMap<PartId, Call>,
+    ended_calls: HashSet<PartId>,
+    asks: HashSet<String>,
+    busy: bool,
+    /// Growth before this seq may have been folded away, so a text may be longer than its chunks.
+    folded: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Called,
+    Started,
+}
+
+/// Checks a whole log.
+pub fn check<'a>(facts: impl IntoIterator<Item = &'a Fact>) -> Result<Summary, Broken> {
+    let mut oracle = Oracle::default();
+    for fact in facts {
+        oracle.read(fact)?;
+    }
+    oracle.end()
+}
+
+impl Oracle {
+    /// For a log whose old growth was folded away: a closed text then ends with its chunks.
+    #[must_use]
+    pub fn of_folded_log() -> Self {
+        Self { folded: true, ..Self::default() }
+    }
+
+    pub fn read(&mut self, fact: &Fact) -> Result<(), Broken> {
+        self.entries += 1;
+        self.judge(fact).map_err(|what| Broken { seq: self.entries, kind: fact.kind(), what })
+    }
+
+    pub fn end(self) -> Result<Summary, Broken> {
+        let broken = |what: String| Broken { seq: self.entries, kind: "end", what };
+        if !self.busy && self.step.is_some() {
+            return Err(broken("the session is idle and a step is open".to_owned()));
+        }
+        Ok(Summary {
+            entries: self.entries,
+            prompts: self.prompts,
+            waiting: self.waiting,
+            is_busy: self.busy,
+            steps: self.steps,
+        })
+    }
+
+    fn judge(&mut self, fact: &Fact) -> Result<(), String> {
+        if let Fact::SessionCreated { .. } = fact {
+            ensure(!self.exists, "the session was created twice")?;
+            self.exists = true;
+            return Ok(());
+        }
+        ensure(self.exists, "it comes before the session was created")?;
+        ensure(!self.removed, "it comes after the session was removed")?;
+        match fact {
+            Fact::SessionRemoved { .. } => self.removed = true,
+            Fact::PromptAdmitted { message } => {
+                ensure(!self.prompts.contains(message), "the prompt was admitted twice")?;
+                self.prompts.push(message.clone());
+                self.waiting.push(message.clone());
+            }
+            Fact::PromptPromoted { messages } => self.promoted(messages)?,
+            Fact::PromptWithdrawn { message } => {
+                ensure(self.waiting.contains(message), "a prompt was withdrawn that does not wait")?;
+                self.waiting.retain(|waiting| waiting != message);
+            }
+            Fact::StepStarted { info, .. } => {
+                ensure(self.step.is_none(), "a step is open already")?;
+                ensure(self.busy, "a step starts in an idle session")?;
+                ensure(!self.closed_steps.contains(&info.id), "a closed step starts again")?;
+                self.step = Some(info.id.clone());
+                self.steps += 1;
+                self.finished = false;
+            }
+            Fact::ModelFinished { message, .. } => self.in_open_step(message)?,
+            Fact::StepFinished { message, .. } => {
+                self.in_open_step(message)?;
+                ensure(!self.finished, "the step finished twice")?;
+                ensure(self.calls.is_empty(), "the step finished and a call is open")?;
+                self.finished = true;
+            }
+            Fact::StepEnded { message, .. } => self.step_ended(message)?,
+            Fact::TextStarted { .. } | Fact::TextGrew { .. } | Fact::TextEnded { .. } => self.text(fact)?,
+            Fact::ToolCalled { .. }
+            | Fact::ToolStarted { .. }
+            | Fact::ToolProgressed { .. }
+            | Fact::ToolEnded { .. } => self.call(fact)?,
+            Fact::PermissionAsked { request } => self.asked(request.id.as_str())?,
+            Fact::QuestionAsked { request } => self.asked(request.id.as_str())?,
+            Fact::PermissionReplied { request, .. } => self.answered(request.as_str())?,
+            Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
+                self.answered(request.as_str())?;
+            }
+            Fact::StatusChanged { status } => self.status(status)?,
+            Fact::SessionCreated { .. }
+            | Fact::SessionEdited { .. }
+            | Fact::MessageAdded { .. }
+            | Fact::MessageRemoved { .. }
+            | Fact::PartWritten { .. }
+            | Fact::PartRemoved { .. }
+            | Fact::TurnSummarised { .. }
+            | Fact::ToolCompacted { .. }
+            | Fact::TodoSet { .. }
+            | Fact::SessionCompacted
+            | Fact::SessionFailed { .. }
+            | Fact::SessionDiffed { .. }
+            | Fact::SessionIdled
+            | Fact::CommandExecuted { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn promoted(&mut self, messages: &[MessageId]) -> Result<(), String> {
+        let first = self.waiting.get(..messages.len());
+        ensure(first == Some(messages), "prompts were promoted out of order, or were not waiting")?;
+        self.waiting.drain(..messages.len());
+        Ok(())
+    }
+
+    fn step_ended(&mut self, message: &MessageId) -> Result<(), String> {
+        self.in_open_step(message)?;
+        ensure(self.texts.is_empty(), "the step ended and a text is open")?;
+        ensure(self.calls.is_empty(), "the step ended and a call is open")?;
+        ensure(self.asks.is_empty(), "the step ended and a request waits")?;
+        self.closed_steps.insert(message.clone());
+        self.step = None;
+        Ok(())
+    }
+
+    fn text(&mut self, fact: &Fact) -> Result<(), String> {
+        match fact {
+            Fact::TextStarted { part, .. } => {
+                self.in_open_step(&part.message_id)?;
+                ensure(text_of(part) == Some(""), "a text starts with something in it")?;
+                let known = self.texts.insert(part.id.clone(), String::new());
+                ensure(known.is_none(), "the text is open already")
+            }
+            Fact::TextGrew { message, part, delta } => {
+                self.in_open_step(message)?;
+                let text = self.texts.get_mut(part).ok_or("a text grew that is not open")?;
+                text.push_str(delta);
+                Ok(())
+            }
+            Fact::TextEnded { part } => {
+                self.in_open_step(&part.message_id)?;
+                let sum = self.texts.remove(&part.id).ok_or("a text ended that is not open")?;
+                let text = text_of(part).unwrap_or_default();
+                let holds = if self.folded { text.ends_with(&sum) } else { text == sum };
+                ensure(holds, "a closed text is not the sum of its chunks")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn call(&mut self, fact: &Fact) -> Result<(), String> {
+        match fact {
+            Fact::ToolCalled { part } => {
+                self.in_open_step(&part.message_id)?;
+                ensure(!self.ended_calls.contains(&part.id), "an ended call is called again")?;
+                let known = self.calls.insert(part.id.clone(), Call::Called);
+                ensure(known.is_none(), "the call is open already")
+            }
+            Fact::ToolStarted { part, .. } => {
+                let call = self.calls.get_mut(part).ok_or("a call started that was not called")?;
+                ensure(*call == Call::Called, "a call started twice")?;
+                *call = Call::Started;
+                Ok(())
+            }
+            Fact::ToolProgressed { part, .. } => {
+                ensure(self.calls.get(part) == Some(&Call::Started), "a call reports that does not run")
+            }
+            Fact::ToolEnded { part, .. } => {
+                ensure(self.calls.remove(part).is_some(), "a call ended that is not open")?;
+                ensure(self.ended_calls.insert(part.clone()), "a call ended twice")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn asked(&mut self, ask: &str) -> Result<(), String> {
+        ensure(self.step.is_some(), "something is asked outside a step")?;
+        ensure(self.asks.insert(ask.to_owned()), "the same thing is asked twice")
+    }
+
+    fn answered(&mut self, ask: &str) -> Result<(), String> {
+        ensure(self.asks.remove(ask), "an answer to something that was not asked")
+    }
+
+    fn status(&mut self, status: &Status) -> Result<(), String> {
+        self.busy = *status != Status::Idle;
+        ensure(self.busy || self.step.is_none(), "the session idles and a step is open")
+    }
+
+    fn in_open_step(&self, message: &MessageId) -> Result<(), String> {
+        ensure(self.step.as_ref() == Some(message), "it belongs to a step that is not open")
+    }
+}
+
+fn ensure(holds: bool, otherwise: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise.to_owned()) }
+}
+
+fn text_of(part: &Part) -> Option<&str> {
+    match &part.body {
+        PartBody::Text(text) => Some(&text.text),
+        PartBody::Reasoning(reasoning) => Some(&reasoning.text),
+        _ => None,
+    }
+}

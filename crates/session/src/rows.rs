@@ -1,0 +1,313 @@
+//! From facts to rows: what anybody sees after a fact, and which rows a commit writes.
+//!
+//! Invariant I10: rows equal the fold of the log. `fold` is used by the live commit and by
+//! `verify`, so there is one way to compute a row.
+
+use crate::fact::{Fact, Outcome};
+use crate::json::Map;
+use crate::row::{AskKind, AskRow, MessageRow, PartRow, RowChange, RowWrite, SessionRow};
+use crate::stamp::Millis;
+use crate::turn::State;
+use crate::types::message::AssistantMessage;
+use crate::types::part::{Part, PartBody};
+use crate::types::session::Session;
+use crate::types::tool::{Ran, Started, Took, ToolState};
+use serde::Serialize;
+use serde_json::Value;
+
+/// A commit as a value: what each fact shows, and the rows that change.
+#[derive(Debug, Default)]
+pub struct Folded {
+    /// For each fact the JSON of the record it changed, as it stands right after it.
+    pub shown: Vec<Option<String>>,
+    pub rows: Vec<RowWrite>,
+}
+
+/// Applies facts to a state and collects what they show and write. `seq` is the session's seq before them.
+pub fn fold(state: &mut State, facts: &[Fact], seq: u64) -> Folded {
+    let mut folded = Folded::default();
+    let machine_before = state.machine_text();
+    let mut session_entry = None;
+    for (entry, fact) in facts.iter().enumerate() {
+        let ord = seq + entry as u64 + 1;
+        let shown = show(state, fact);
+        state.apply(fact);
+        if changes_session(fact) {
+            session_entry = Some(entry);
+        }
+        match row_change(state, fact, shown.as_deref(), ord) {
+            Some(RowChange::RemoveSession(id)) => {
+                // Nothing written before it in this commit may come back after it.
+                folded.rows.clear();
+                session_entry = None;
+                folded.rows.push(RowWrite { entry, change: RowChange::RemoveSession(id) });
+            }
+            Some(change) => put(&mut folded.rows, RowWrite { entry, change }),
+            None => {}
+        }
+        folded.shown.push(shown);
+    }
+    match (&state.info, session_entry) {
+        (Some(info), Some(entry)) => {
+            let change = RowChange::Session(session_row(info, state.machine_text()));
+            folded.rows.push(RowWrite { entry, change });
+        }
+        (Some(info), None) => {
+            let machine = state.machine_text();
+            if machine != machine_before {
+                let change = RowChange::Machine { session: info.id.clone(), machine };
+                folded.rows.push(RowWrite { entry: facts.len().saturating_sub(1), change });
+            }
+        }
+        (None, _) => {}
+    }
+    folded
+}
+
+/// Later writes of the same row replace earlier ones of the same commit; the first place counts.
+fn put(rows: &mut Vec<RowWrite>, new: RowWrite) {
+    let same = |old: &&mut RowWrite| match (&old.change, &new.change) {
+        (RowChange::Message(old), RowChange::Message(new)) => old.id == new.id,
+        (RowChange::Part(old), RowChange::Part(new)) => old.id == new.id,
+        _ => false,
+    };
+    let Some(old) = rows.iter_mut().find(same) else { return rows.push(new) };
+    let RowWrite { entry, mut change } = new;
+    match (&old.change, &mut change) {
+        (RowChange::Message(old), RowChange::Message(new)) => new.ord = old.ord,
+        (RowChange::Part(old), RowChange::Part(new)) => new.ord = old.ord,
+        _ => {}
+    }
+    *old = RowWrite { entry, change };
+}
+
+fn changes_session(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::SessionCreated { .. }
+            | Fact::SessionEdited { .. }
+            | Fact::StepFinished { .. }
+            | Fact::MessageRemoved { .. }
+            | Fact::PartRemoved { .. }
+    )
+}
+
+/// The record a fact changed, right after it, as JSON. `state` is the state before it.
+fn show(state: &State, fact: &Fact) -> Option<String> {
+    match fact {
+        Fact::SessionCreated { info } | Fact::SessionEdited { info, .. } | Fact::SessionRemoved { info } => {
+            Some(json(info))
+        }
+        Fact::MessageAdded { info } => Some(json(info)),
+        Fact::StepStarted { info, .. } => Some(json(info)),
+        Fact::StepFinished { .. } | Fact::StepEnded { .. } => {
+            let info = state.open_step()?.info.as_deref()?;
+            Some(json(&moved_message(info.clone(), fact)))
+        }
+        Fact::PartWritten { part }
+        | Fact::TextStarted { part, .. }
+        | Fact::TextEnded { part }
+        | Fact::ToolCalled { part } => Some(json(part)),
+        Fact::ToolStarted { part, .. } | Fact::ToolProgressed { part, .. } | Fact::ToolEnded { part, .. } => {
+            let calls = &state.open_step()?.calls;
+            let body = calls.iter().find(|call| call.part == *part)?.body.as_deref()?;
+            Some(json(&moved_part(body.clone(), fact)))
+        }
+        Fact::PermissionAsked { request } => Some(json(request)),
+        Fact::QuestionAsked { request } => Some(json(request)),
+        Fact::TodoSet { todos } => Some(json(todos)),
+        // Changed far from what is open: the writer hands the row over, see `replay`.
+        Fact::TurnSummarised { .. } | Fact::ToolCompacted { .. } => None,
+        Fact::PromptAdmitted { .. }
+        | Fact::PromptPromoted { .. }
+        | Fact::PromptWithdrawn { .. }
+        | Fact::MessageRemoved { .. }
+        | Fact::PartRemoved { .. }
+        | Fact::ModelFinished { .. }
+        | Fact::TextGrew { .. }
+        | Fact::PermissionReplied { .. }
+        | Fact::QuestionReplied { .. }
+        | Fact::QuestionRejected { .. }
+        | Fact::SessionCompacted
+        | Fact::SessionFailed { .. }
+        | Fact::SessionDiffed { .. }
+        | Fact::StatusChanged { .. }
+        | Fact::SessionIdled
+        | Fact::CommandExecuted { .. } => None,
+    }
+}
+
+fn row_change(state: &State, fact: &Fact, shown: Option<&str>, ord: u64) -> Option<RowChange> {
+    let data = || shown.unwrap_or_default().to_owned();
+    Some(match fact {
+        Fact::SessionRemoved { info } => RowChange::RemoveSession(info.id.clone()),
+        Fact::MessageAdded { info } => RowChange::Message(MessageRow {
+            id: info.id.clone(),
+            session_id: info.session_id.clone(),
+            ord,
+            created: info.time.created,
+            data: data(),
+        }),
+        Fact::StepStarted { info, .. } => RowChange::Message(assistant_row(info, ord, data())),
+        Fact::StepFinished { .. } | Fact::StepEnded { .. } => {
+            let info: AssistantMessage = serde_json::from_str(shown?).ok()?;
+            RowChange::Message(assistant_row(&info, ord, data()))
+        }
+        Fact::MessageRemoved { message, .. } => RowChange::RemoveMessage(message.clone()),
+        Fact::PartRemoved { part, .. } => RowChange::RemovePart(part.clone()),
+        Fact::PartWritten { part } | Fact::TextEnded { part } | Fact::ToolCalled { part } => {
+            RowChange::Part(part_row(part, ord, false, data()))
+        }
+        Fact::TextStarted { part, .. } => RowChange::Part(part_row(part, ord, true, data())),
+        Fact::ToolStarted { .. } | Fact::ToolProgressed { .. } | Fact::ToolEnded { .. } => {
+            let part: Part = serde_json::from_str(shown?).ok()?;
+            RowChange::Part(part_row(&part, ord, false, data()))
+        }
+        Fact::PermissionAsked { request } => RowChange::Ask(AskRow {
+            id: request.id.to_string(),
+            session_id: request.session_id.clone(),
+            kind: AskKind::Permission,
+            data: data(),
+        }),
+        Fact::QuestionAsked { request } => RowChange::Ask(AskRow {
+            id: request.id.to_string(),
+            session_id: request.session_id.clone(),
+            kind: AskKind::Question,
+            data: data(),
+        }),
+        Fact::TodoSet { .. } => RowChange::Todos { session: state.info.as_deref()?.id.clone(), data: data() },
+        Fact::PermissionReplied { request, .. } => RowChange::RemoveAsk { id: request.to_string() },
+        Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
+            RowChange::RemoveAsk { id: request.to_string() }
+        }
+        _ => return None,
+    })
+}
+
+fn session_row(info: &Session, machine: String) -> SessionRow {
+    SessionRow {
+        id: info.id.clone(),
+        project_id: info.project_id.clone(),
+        directory: info.directory.clone(),
+        path: info.path.clone(),
+        parent_id: info.parent_id.clone(),
+        title: info.title.clone(),
+        created: info.time.created,
+        updated: info.time.updated,
+        is_archived: info.time.archived.is_some(),
+        data: json(info),
+        machine,
+    }
+}
+
+fn assistant_row(info: &AssistantMessage, ord: u64, data: String) -> MessageRow {
+    MessageRow {
+        id: info.id.clone(),
+        session_id: info.session_id.clone(),
+        ord,
+        created: info.time.created,
+        data,
+    }
+}
+
+fn part_row(part: &Part, ord: u64, is_open: bool, data: String) -> PartRow {
+    PartRow {
+        id: part.id.clone(),
+        message_id: part.message_id.clone(),
+        session_id: part.session_id.clone(),
+        ord,
+        is_open,
+        data,
+    }
+}
+
+/// An assistant message after its step finished or ended.
+#[must_use]
+pub fn moved_message(mut info: AssistantMessage, fact: &Fact) -> AssistantMessage {
+    match fact {
+        Fact::StepFinished { finish, cost, tokens, .. } => {
+            info.finish = Some(finish.clone());
+            info.cost += *cost;
+            info.tokens = *tokens;
+        }
+        Fact::StepEnded { completed, error, finish, structured, .. } => {
+            info.time.completed = Some(*completed);
+            info.error = error.clone().or(info.error);
+            info.finish = finish.clone().or(info.finish);
+            info.structured = structured.clone().or(info.structured);
+        }
+        _ => {}
+    }
+    info
+}
+
+/// A tool part after its call moved on.
+#[must_use]
+pub fn moved_part(mut part: Part, fact: &Fact) -> Part {
+    let PartBody::Tool(tool) = &mut part.body else { return part };
+    match fact {
+        Fact::ToolStarted { tool: name, input, start, metadata, .. } => {
+            tool.tool.clone_from(name);
+            tool.metadata = metadata.clone().or_else(|| tool.metadata.take());
+            tool.state = ToolState::Running {
+                input: input.clone(),
+                title: None,
+                metadata: None,
+                time: Started { start: *start },
+            };
+        }
+        Fact::ToolProgressed { title, metadata, .. } => {
+            if let ToolState::Running { title: old_title, metadata: old_metadata, .. } = &mut tool.state {
+                old_title.clone_from(title);
+                old_metadata.clone_from(metadata);
+            }
+        }
+        Fact::ToolEnded { outcome, end, .. } => tool.state = ended(&tool.state, outcome, *end),
+        Fact::ToolCompacted { at, .. } => {
+            if let ToolState::Completed { time, .. } = &mut tool.state {
+                time.compacted = Some(*at);
+            }
+        }
+        _ => {}
+    }
+    part
+}
+
+fn ended(state: &ToolState, outcome: &Outcome, end: Millis) -> ToolState {
+    let input = state.input().clone();
+    let (start, reported, raw) = match state {
+        ToolState::Pending { raw, .. } => (end, None, Some(raw.clone())),
+        ToolState::Running { time, metadata, .. } => (time.start, metadata.clone(), None),
+        ToolState::Completed { .. } | ToolState::Error { .. } => return state.clone(),
+    };
+    let time = Took { start, end };
+    match outcome {
+        Outcome::Done { output, title, metadata, attachments } => ToolState::Completed {
+            input,
+            output: output.clone(),
+            title: title.clone(),
+            metadata: metadata.clone(),
+            time: Ran { start, end, compacted: None },
+            attachments: (!attachments.is_empty()).then(|| attachments.clone()),
+        },
+        Outcome::Failed { error, metadata } => ToolState::Error {
+            input,
+            error: error.clone(),
+            metadata: metadata.clone().or(reported),
+            time,
+            raw: None,
+        },
+        Outcome::Blocked { error } => {
+            ToolState::Error { input, error: error.clone(), metadata: reported, time, raw: None }
+        }
+        Outcome::Interrupted { error } => {
+            let mut metadata = reported.unwrap_or_else(Map::new);
+            metadata.insert("interrupted".to_owned(), Value::Bool(true));
+            ToolState::Error { input, error: error.clone(), metadata: Some(metadata), time, raw }
+        }
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("BUG: a record is always JSON")
+}

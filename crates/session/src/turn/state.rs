@@ -1,0 +1,465 @@
+//! `State`: what is open in a session, and `apply`, the only thing that changes it (invariant I3).
+//!
+//! History stays in the store and is read when a request is built, so a state is small however
+//! long the session is. Its `machine` half is stored beside the session row; open texts and calls
+//! are found again in their own rows.
+
+use crate::fact::{Fact, Outcome};
+use crate::id::{MessageId, PartId};
+use crate::json::Map;
+use crate::stamp::Millis;
+use crate::talk::FinishReason;
+use crate::turn::input::Ready;
+use crate::types::message::{AssistantMessage, Message, MessageWithParts};
+use crate::types::part::{Part, PartBody};
+use crate::types::session::Session;
+use crate::types::status::Status;
+use crate::types::tool::{Started, ToolState};
+use crate::types::usage::Usage;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// The session record; none before it is created and after it is removed.
+    pub info: Option<Box<Session>>,
+    pub machine: Machine,
+}
+
+/// What the machine has open, stored for the next start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    #[serde(default, skip_serializing_if = "is_idle")]
+    pub status: Status,
+    /// Prompts that are durable and wait for their turn, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Waiting>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<OpenTurn>,
+    /// Creation time of the newest message: the next one is later, so that clients which sort
+    /// by time and then by an id of their own making keep the order.
+    #[serde(default)]
+    pub newest_message: Millis,
+}
+
+/// An admitted prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    pub message: MessageId,
+}
+
+/// Everything from a promoted prompt until the session is idle again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpenTurn {
+    /// The newest prompt the conversation has come to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<MessageId>,
+    /// Steps taken for it.
+    #[serde(default)]
+    pub steps: u32,
+    /// Steps in a row that ended without a reason and without a call.
+    #[serde(default)]
+    pub silent_steps: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<OpenStep>,
+}
+
+/// The answer the model is giving.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenStep {
+    pub message: MessageId,
+    pub user: MessageId,
+    #[serde(default)]
+    pub ready: Ready,
+    /// Which try at the model this is, from 0.
+    #[serde(default)]
+    pub attempt: u32,
+    /// The model was heard in this attempt.
+    #[serde(default)]
+    pub began: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<OpenText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<OpenCall>,
+    /// The model's last word, while calls are still running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<(FinishReason, Usage)>,
+    /// A person said no: the turn ends with this step.
+    #[serde(default)]
+    pub blocked: bool,
+    /// The message row; read back when the state is restored.
+    #[serde(skip)]
+    pub info: Option<Box<AssistantMessage>>,
+}
+
+/// A text or reasoning block that still grows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenText {
+    /// The provider's name for it.
+    pub block: String,
+    pub part: PartId,
+    /// With everything that was said so far; read back when the state is restored.
+    #[serde(skip)]
+    pub body: Option<Box<Part>>,
+}
+
+/// A call of the open step, also after it ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenCall {
+    pub call: String,
+    pub part: PartId,
+    pub phase: CallPhase,
+    #[serde(default)]
+    pub by_provider: bool,
+    /// Requests of this call that wait for a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<String>,
+    /// The part while the call is open; read back when the state is restored.
+    #[serde(skip)]
+    pub body: Option<Box<Part>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallPhase {
+    Pending,
+    Running,
+    Ended,
+}
+
+/// A stored state does not fit together. The session is set aside; the server goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    #[error("the stored machine state is not readable")]
+    Machine(#[source] serde_json::Error),
+    #[error("open {what} {id} has no row")]
+    Missing { what: &'static str, id: String },
+}
+
+impl State {
+    /// Puts a state together from its rows: the session, its machine column, and the open
+    /// step's message with the growth of its parts.
+    pub fn restore(
+        info: Session,
+        machine: &str,
+        open: Option<MessageWithParts>,
+    ) -> Result<Self, RestoreError> {
+        let machine: Machine = match machine {
+            "" => Machine::default(),
+            text => serde_json::from_str(text).map_err(RestoreError::Machine)?,
+        };
+        let mut state = Self { info: Some(Box::new(info)), machine };
+        let Some(step) = state.machine.turn.as_mut().and_then(|turn| turn.step.as_mut()) else {
+            return Ok(state);
+        };
+        let missing = |what, id: &dyn ToString| RestoreError::Missing { what, id: id.to_string() };
+        let Some(MessageWithParts { info: Message::Assistant(info), parts }) = open else {
+            return Err(missing("message", &step.message));
+        };
+        step.info = Some(info);
+        let body_of = |id: &PartId| parts.iter().find(|part| part.id == *id).cloned().map(Box::new);
+        for text in &mut step.texts {
+            text.body = Some(body_of(&text.part).ok_or_else(|| missing("part", &text.part))?);
+        }
+        for call in step.calls.iter_mut().filter(|call| call.phase != CallPhase::Ended) {
+            call.body = Some(body_of(&call.part).ok_or_else(|| missing("call", &call.part))?);
+        }
+        Ok(state)
+    }
+
+    /// Which message the store must hand over so that `restore` can find what is open.
+    pub fn open_message(machine: &str) -> Result<Option<MessageId>, RestoreError> {
+        if machine.is_empty() {
+            return Ok(None);
+        }
+        let machine: Machine = serde_json::from_str(machine).map_err(RestoreError::Machine)?;
+        Ok(machine.turn.and_then(|turn| turn.step).map(|step| step.message))
+    }
+
+    /// The machine column: empty when nothing is open and nobody waits.
+    #[must_use]
+    pub fn machine_text(&self) -> String {
+        if self.is_at_rest() {
+            return String::new();
+        }
+        serde_json::to_string(&self.machine).expect("BUG: machine state is always JSON")
+    }
+
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.machine.turn.is_none()
+    }
+
+    /// Idle, and nobody waits.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.is_idle() && self.machine.waiting.is_empty() && self.machine.status == Status::Idle
+    }
+
+    #[must_use]
+    pub fn open_step(&self) -> Option<&OpenStep> {
+        self.machine.turn.as_ref()?.step.as_ref()
+    }
+
+    /// The open step, if it is this one and this attempt.
+    pub(super) fn step_at(&self, message: &MessageId, attempt: u32) -> Option<&OpenStep> {
+        self.open_step().filter(|step| step.message == *message && step.attempt == attempt)
+    }
+
+    /// The call of the open step that this part shows, unless it ended.
+    pub(super) fn open_call(&self, part: &PartId) -> Option<&OpenCall> {
+        let step = self.open_step()?;
+        step.calls.iter().find(|call| call.part == *part && call.phase != CallPhase::Ended)
+    }
+
+    /// Invariant I3: the only function that changes a state. Replaying stored facts gives the live state.
+    pub fn apply(&mut self, fact: &Fact) {
+        match fact {
+            Fact::SessionCreated { info } | Fact::SessionEdited { info, .. } => {
+                self.info = Some(info.clone());
+            }
+            Fact::SessionRemoved { .. } => *self = Self::default(),
+            Fact::PromptAdmitted { message } => {
+                self.machine.waiting.push(Waiting { message: message.clone() });
+            }
+            Fact::PromptPromoted { messages } => self.promote(messages),
+            Fact::PromptWithdrawn { message } => {
+                self.machine.waiting.retain(|waiting| waiting.message != *message);
+            }
+            Fact::MessageAdded { info } => self.saw_message(info.time.created),
+            Fact::StepStarted { info, ready } => self.start_step(info, ready),
+            Fact::StepFinished { finish, cost, tokens, .. } => self.finish_step(finish, *cost, tokens),
+            Fact::StepEnded { .. } => self.end_step(),
+            Fact::StatusChanged { status } => self.set_status(status),
+            Fact::MessageRemoved { message, cost, tokens } => {
+                self.forget_usage(*cost, tokens);
+                self.machine.waiting.retain(|waiting| waiting.message != *message);
+            }
+            Fact::PartRemoved { cost, tokens, .. } => self.forget_usage(*cost, tokens),
+            Fact::PartWritten { .. }
+            | Fact::ModelFinished { .. }
+            | Fact::TextStarted { .. }
+            | Fact::TextGrew { .. }
+            | Fact::TextEnded { .. }
+            | Fact::ToolCalled { .. }
+            | Fact::ToolStarted { .. }
+            | Fact::ToolProgressed { .. }
+            | Fact::ToolEnded { .. }
+            | Fact::PermissionAsked { .. }
+            | Fact::PermissionReplied { .. }
+            | Fact::QuestionAsked { .. }
+            | Fact::QuestionReplied { .. }
+            | Fact::QuestionRejected { .. } => self.apply_to_step(fact),
+            Fact::TurnSummarised { .. }
+            | Fact::ToolCompacted { .. }
+            | Fact::TodoSet { .. }
+            | Fact::SessionCompacted
+            | Fact::SessionFailed { .. }
+            | Fact::SessionDiffed { .. }
+            | Fact::SessionIdled
+            | Fact::CommandExecuted { .. } => {}
+        }
+    }
+
+    fn promote(&mut self, messages: &[MessageId]) {
+        self.machine.waiting.retain(|waiting| !messages.contains(&waiting.message));
+        let turn = self.machine.turn.get_or_insert_default();
+        turn.user = messages.last().cloned();
+        turn.steps = 0;
+        turn.silent_steps = 0;
+    }
+
+    fn saw_message(&mut self, created: Millis) {
+        self.machine.newest_message = self.machine.newest_message.max(created);
+    }
+
+    fn start_step(&mut self, info: &AssistantMessage, ready: &Ready) {
+        self.saw_message(info.time.created);
+        let turn = self.machine.turn.get_or_insert_default();
+        turn.steps += 1;
+        turn.step = Some(OpenStep {
+            message: info.id.clone(),
+            user: info.parent_id.clone(),
+            ready: ready.clone(),
+            attempt: 0,
+            began: false,
+            texts: Vec::new(),
+            calls: Vec::new(),
+            finished: None,
+            blocked: false,
+            info: Some(Box::new(info.clone())),
+        });
+    }
+
+    fn finish_step(&mut self, finish: &str, cost: crate::json::Num, tokens: &crate::types::usage::Tokens) {
+        if let Some(info) = self.info.as_mut() {
+            info.cost += cost;
+            info.tokens.add(tokens);
+        }
+        let Some(turn) = self.machine.turn.as_mut() else { return };
+        let Some(step) = turn.step.as_mut() else { return };
+        let silent = finish == FinishReason::Unknown.as_str() && step.calls.is_empty();
+        turn.silent_steps = if silent { turn.silent_steps + 1 } else { 0 };
+        if let Some(info) = step.info.as_mut() {
+            info.finish = Some(finish.to_owned());
+            info.cost += cost;
+            info.tokens = *tokens;
+        }
+    }
+
+    fn end_step(&mut self) {
+        if let Some(turn) = self.machine.turn.as_mut() {
+            turn.step = None;
+        }
+    }
+
+    fn set_status(&mut self, status: &Status) {
+        self.machine.status = status.clone();
+        match status {
+            Status::Idle => self.machine.turn = None,
+            Status::Busy => {
+                self.machine.turn.get_or_insert_default();
+            }
+            Status::Retry { attempt, .. } => {
+                let turn = self.machine.turn.get_or_insert_default();
+                if let Some(step) = turn.step.as_mut() {
+                    step.attempt = *attempt;
+                    step.began = false;
+                }
+            }
+        }
+    }
+
+    fn forget_usage(&mut self, cost: crate::json::Num, tokens: &crate::types::usage::Tokens) {
+        if let Some(info) = self.info.as_mut() {
+            info.cost -= cost;
+            info.tokens.subtract(tokens);
+        }
+    }
+
+    fn apply_to_step(&mut self, fact: &Fact) {
+        let Some(step) = self.machine.turn.as_mut().and_then(|turn| turn.step.as_mut()) else { return };
+        match fact {
+            Fact::PartWritten { part } if matches!(part.body, PartBody::StepStart(_)) => step.began = true,
+            Fact::ModelFinished { reason, usage, .. } => step.finished = Some((*reason, *usage)),
+            Fact::TextStarted { part, block } => step.texts.push(OpenText {
+                block: block.clone(),
+                part: part.id.clone(),
+                body: Some(part.clone()),
+            }),
+            Fact::TextGrew { part, delta, .. } => {
+                let open = step.texts.iter_mut().find(|text| text.part == *part);
+                if let Some(text) = open.and_then(|open| open.body.as_mut()).and_then(|body| text_of(body)) {
+                    text.push_str(delta);
+                }
+            }
+            Fact::TextEnded { part } => step.texts.retain(|text| text.part != part.id),
+            Fact::ToolCalled { part } => step.called(part),
+            Fact::ToolStarted { .. } | Fact::ToolProgressed { .. } | Fact::ToolEnded { .. } => {
+                step.moved_call(fact);
+            }
+            Fact::PermissionAsked { request } => {
+                step.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), request.id.as_str());
+            }
+            Fact::QuestionAsked { request } => {
+                step.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), request.id.as_str());
+            }
+            Fact::PermissionReplied { request, .. } => step.closed_ask(request.as_str()),
+            Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
+                step.closed_ask(request.as_str());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl OpenStep {
+    fn called(&mut self, part: &Part) {
+        let PartBody::Tool(tool) = &part.body else { return };
+        let by_provider = tool.metadata.as_ref().is_some_and(|map| map.contains_key("providerExecuted"));
+        self.calls.push(OpenCall {
+            call: tool.call_id.clone(),
+            part: part.id.clone(),
+            phase: CallPhase::Pending,
+            by_provider,
+            asks: Vec::new(),
+            body: Some(Box::new(part.clone())),
+        });
+    }
+
+    fn moved_call(&mut self, fact: &Fact) {
+        let (Fact::ToolStarted { part, .. }
+        | Fact::ToolProgressed { part, .. }
+        | Fact::ToolEnded { part, .. }) = fact
+        else {
+            return;
+        };
+        let Some(call) = self.calls.iter_mut().find(|call| call.part == *part) else { return };
+        match fact {
+            Fact::ToolStarted { .. } => {
+                call.phase = CallPhase::Running;
+                call.body = call.body.take().map(|body| Box::new(crate::rows::moved_part(*body, fact)));
+                call.by_provider |= provider_ran(call.body.as_deref());
+            }
+            Fact::ToolProgressed { .. } => {
+                call.body = call.body.take().map(|body| Box::new(crate::rows::moved_part(*body, fact)));
+            }
+            Fact::ToolEnded { outcome, .. } => {
+                call.phase = CallPhase::Ended;
+                call.body = None;
+                if let Outcome::Blocked { .. } = outcome {
+                    self.blocked = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn opened_ask(&mut self, call: Option<&str>, ask: &str) {
+        if let Some(call) = self.calls.iter_mut().find(|open| Some(open.call.as_str()) == call) {
+            call.asks.push(ask.to_owned());
+        }
+    }
+
+    fn closed_ask(&mut self, ask: &str) {
+        for call in &mut self.calls {
+            call.asks.retain(|open| open != ask);
+        }
+    }
+
+    pub(super) fn open_text(&self, block: &str) -> Option<&OpenText> {
+        self.texts.iter().find(|text| text.block == block)
+    }
+
+    pub(super) fn has_running_calls(&self) -> bool {
+        self.calls.iter().any(|call| call.phase != CallPhase::Ended)
+    }
+}
+
+impl OpenCall {
+    /// When it began to run, and its arguments.
+    pub(super) fn running(&self) -> Option<(&Map, Started)> {
+        let PartBody::Tool(tool) = &self.body.as_deref()?.body else { return None };
+        match &tool.state {
+            ToolState::Running { input, time, .. } => Some((input, *time)),
+            ToolState::Pending { .. } | ToolState::Completed { .. } | ToolState::Error { .. } => None,
+        }
+    }
+}
+
+fn provider_ran(part: Option<&Part>) -> bool {
+    let Some(Part { body: PartBody::Tool(tool), .. }) = part else { return false };
+    tool.metadata.as_ref().is_some_and(|map| map.contains_key("providerExecuted"))
+}
+
+/// The growing text of a text or reasoning part.
+pub(crate) fn text_of(part: &mut Part) -> Option<&mut String> {
+    match &mut part.body {
+        PartBody::Text(text) => Some(&mut text.text),
+        PartBody::Reasoning(reasoning) => Some(&mut reasoning.text),
+        _ => None,
+    }
+}
+
+fn is_idle(status: &Status) -> bool {
+    *status == Status::Idle
+}

@@ -1,0 +1,219 @@
+//! One answer of the model: it opens, texts and reasoning grow, it finishes.
+
+use super::state::OpenStep;
+use super::{Decision, Effect, Ready, State, admit, next, tools};
+use crate::fact::Fact;
+use crate::id::MessageId;
+use crate::json::{Map, Num};
+use crate::stamp::{Millis, Stamp};
+use crate::talk::{FinishReason, Said};
+use crate::title::is_default_title;
+use crate::types::message::{AssistantMessage, AssistantRole, AssistantTime};
+use crate::types::part::{Part, PartBody, ReasoningPart, Span, StepFinishPart, StepStartPart, TextPart};
+use crate::types::status::Status;
+use crate::types::usage::{Tokens, Usage};
+
+/// Opens a step for the newest prompt. Everybody who waited is promoted with it.
+///
+/// Invariant I6: at most one step is open, and nothing joins a closed one.
+pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut Stamp, out: &mut Decision) {
+    let (Some(info), Some(turn)) = (state.info.as_deref(), state.machine.turn.as_ref()) else { return };
+    if turn.step.is_some() || !next::is_awaited(state, &user, out) {
+        return;
+    }
+    let first_of_turn = turn.user.as_ref() != Some(&user);
+    let waiting: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
+    if !waiting.is_empty() {
+        out.fact(Fact::PromptPromoted { messages: waiting });
+    }
+    let message = AssistantMessage {
+        id: stamp.message_id(),
+        session_id: info.id.clone(),
+        role: AssistantRole::Assistant,
+        time: AssistantTime { created: admit::next_message_time(state, stamp), completed: None },
+        error: None,
+        parent_id: user.clone(),
+        model_id: ready.model_id.clone(),
+        provider_id: ready.provider_id.clone(),
+        mode: ready.agent.clone(),
+        agent: ready.agent.clone(),
+        path: ready.path.clone().into(),
+        summary: None,
+        cost: Num::ZERO,
+        tokens: Tokens::default(),
+        structured: None,
+        variant: ready.variant.clone(),
+        finish: None,
+    };
+    let step = message.id.clone();
+    out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
+    out.effect(Effect::CallModel { step, user: user.clone(), attempt: 0 });
+    if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
+        out.effect(Effect::MakeTitle { user });
+    }
+}
+
+/// The model said something.
+pub(super) fn said(
+    state: &State,
+    message: &MessageId,
+    attempt: u32,
+    said: Said,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    // Late news is no news: the step was aborted, or this attempt was given up.
+    let Some(step) = state.step_at(message, attempt) else { return };
+    if step.finished.is_some() {
+        return;
+    }
+    if !step.began {
+        begin(state, step, stamp, out);
+    }
+    match said {
+        Said::Started => {}
+        Said::TextStarted { block, metadata } => {
+            // One text is open at a time; a provider that forgets the end of one gets it here.
+            close_texts(step, Which::Text, None, stamp, out);
+            let text = TextPart { metadata, time: Some(since(stamp.now())), ..TextPart::default() };
+            open_text(step, block, PartBody::Text(text), stamp, out);
+        }
+        Said::ReasoningStarted { block, metadata } => {
+            if step.open_text(&block).is_none() {
+                let time = since(stamp.now());
+                let reasoning = ReasoningPart { text: String::new(), metadata, time };
+                open_text(step, block, PartBody::Reasoning(reasoning), stamp, out);
+            }
+        }
+        Said::TextGrew { block, text } | Said::ReasoningGrew { block, text, .. } => {
+            grow(step, &block, text, out);
+        }
+        Said::TextEnded { block, metadata } | Said::ReasoningEnded { block, metadata } => {
+            close_texts(step, Which::Block(&block), metadata, stamp, out);
+        }
+        Said::ToolInputStarted { call, name } => tools::announced(step, call, name, stamp, out),
+        Said::ToolInputGrew { .. } => {}
+        Said::ToolCalled { call, name, input, metadata, by_provider } => {
+            tools::called(step, tools::Called { call, name, input, metadata, by_provider }, stamp, out);
+        }
+        Said::ToolReturned { call, output, is_error } => {
+            tools::provider_returned(step, &call, output, is_error, stamp, out);
+        }
+        Said::Finished { reason, usage, .. } => finished(state, step, reason, usage, stamp, out),
+    }
+}
+
+/// The provider was heard for the first time in this attempt.
+fn begin(state: &State, step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
+    if state.machine.status != Status::Busy || step.attempt == 0 {
+        out.fact(Fact::StatusChanged { status: Status::Busy });
+    }
+    let start = StepStartPart { snapshot: step.ready.tree.clone() };
+    write_part(step, PartBody::StepStart(start), stamp, out);
+}
+
+/// The model's last word. The step ends when its calls have.
+fn finished(
+    state: &State,
+    step: &OpenStep,
+    reason: FinishReason,
+    usage: Usage,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    close_texts(step, Which::All, None, stamp, out);
+    if step.has_running_calls() {
+        out.fact(Fact::ModelFinished { message: step.message.clone(), reason, usage });
+        return;
+    }
+    finish(state, step, reason, usage, stamp, out);
+}
+
+/// Writes down why the step stopped and what it used, then ends it.
+pub(super) fn finish(
+    state: &State,
+    step: &OpenStep,
+    reason: FinishReason,
+    usage: Usage,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    let (tokens, cost) = (usage.tokens(), usage.cost(&step.ready.prices));
+    let reason = reason.as_str().to_owned();
+    let part = StepFinishPart { reason: reason.clone(), snapshot: step.ready.tree.clone(), cost, tokens };
+    write_part(step, PartBody::StepFinish(part), stamp, out);
+    out.fact(Fact::StepFinished { message: step.message.clone(), finish: reason.clone(), cost, tokens });
+    next::after_finish(state, step, &reason, stamp, out);
+}
+
+fn since(start: Millis) -> Span {
+    Span { start, end: None }
+}
+
+fn open_text(step: &OpenStep, block: String, body: PartBody, stamp: &mut Stamp, out: &mut Decision) {
+    let part = Box::new(new_part(step, body, stamp));
+    out.fact(Fact::TextStarted { part, block });
+}
+
+fn grow(step: &OpenStep, block: &str, delta: String, out: &mut Decision) {
+    let Some(open) = step.open_text(block) else { return };
+    if !delta.is_empty() {
+        out.fact(Fact::TextGrew { message: step.message.clone(), part: open.part.clone(), delta });
+    }
+}
+
+/// Which open texts to close.
+#[derive(Clone, Copy)]
+pub(super) enum Which<'a> {
+    All,
+    Text,
+    Block(&'a str),
+}
+
+/// Invariant I9: a closed text is the sum of its chunks.
+pub(super) fn close_texts(
+    step: &OpenStep,
+    which: Which<'_>,
+    metadata: Option<Map>,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    for open in &step.texts {
+        let Some(mut part) = open.body.clone() else { continue };
+        let is_text = matches!(part.body, PartBody::Text(_));
+        let wanted = match which {
+            Which::All => true,
+            Which::Text => is_text,
+            Which::Block(block) => open.block == block,
+        };
+        if !wanted {
+            continue;
+        }
+        match &mut part.body {
+            PartBody::Text(text) => {
+                let start = text.time.map_or(stamp.now(), |time| time.start);
+                text.time = Some(Span { start, end: Some(stamp.now()) });
+                text.metadata = metadata.clone().or_else(|| text.metadata.take());
+            }
+            PartBody::Reasoning(reasoning) => {
+                reasoning.time.end = Some(stamp.now());
+                reasoning.metadata = metadata.clone().or_else(|| reasoning.metadata.take());
+            }
+            _ => {}
+        }
+        out.fact(Fact::TextEnded { part });
+    }
+}
+
+pub(super) fn new_part(step: &OpenStep, body: PartBody, stamp: &mut Stamp) -> Part {
+    let session_id = match &step.info {
+        Some(info) => info.session_id.clone(),
+        None => unreachable!("BUG: an open step has its message"),
+    };
+    Part { id: stamp.part_id(), session_id, message_id: step.message.clone(), body }
+}
+
+pub(super) fn write_part(step: &OpenStep, body: PartBody, stamp: &mut Stamp, out: &mut Decision) {
+    let part = Box::new(new_part(step, body, stamp));
+    out.fact(Fact::PartWritten { part });
+}

@@ -1,0 +1,170 @@
+//! A call of a step: called, started, perhaps reporting, ended exactly once (invariant I5).
+
+use super::state::{CallPhase, OpenCall, OpenStep};
+use super::step::new_part;
+use super::{Decision, Effect, State, step as steps};
+use crate::fact::{Fact, Outcome};
+use crate::id::PartId;
+use crate::json::Map;
+use crate::stamp::Stamp;
+use crate::talk::CallInput;
+use crate::types::part::{PartBody, ToolPart};
+use crate::types::tool::ToolState;
+use serde_json::Value;
+
+/// More calls than this in one step are refused one by one; the model is told.
+const CALLS_MAX: usize = 128;
+
+/// The tool that answers calls which name no tool or carry no JSON.
+const INVALID: &str = "invalid";
+
+pub(super) struct Called {
+    pub(super) call: String,
+    pub(super) name: String,
+    pub(super) input: CallInput,
+    pub(super) metadata: Option<Map>,
+    pub(super) by_provider: bool,
+}
+
+/// First sign of a call; its arguments are still coming.
+pub(super) fn announced(step: &OpenStep, call: String, name: String, stamp: &mut Stamp, out: &mut Decision) {
+    if find(step, &call).is_none() {
+        announce(step, call, name, None, stamp, out);
+    }
+}
+
+/// The call is complete.
+///
+/// Invariant I5: the start is a fact before it is an effect. A call without this fact has
+/// certainly not acted; a call with it may have, and is not repeated.
+pub(super) fn called(step: &OpenStep, called: Called, stamp: &mut Stamp, out: &mut Decision) {
+    let Called { call, name, input, mut metadata, by_provider } = called;
+    if by_provider {
+        metadata.get_or_insert_default().insert("providerExecuted".to_owned(), Value::Bool(true));
+    }
+    let part = match find(step, &call) {
+        // A repeated call of one that already runs or ended changes nothing.
+        Some(open) if open.phase != CallPhase::Pending => return,
+        Some(open) => open.part.clone(),
+        None => announce(step, call.clone(), name.clone(), None, stamp, out),
+    };
+    let (tool, input) = match input {
+        CallInput::Json(Value::Object(map)) => (name, map),
+        CallInput::Json(other) => (name, Map::from_iter([("value".to_owned(), other)])),
+        CallInput::Malformed { error, .. } => (INVALID.to_owned(), invalid_input(&name, &error)),
+    };
+    let start = stamp.now();
+    out.fact(Fact::ToolStarted {
+        part: part.clone(),
+        tool: tool.clone(),
+        input: input.clone(),
+        start,
+        metadata,
+    });
+    if step.calls.len() >= CALLS_MAX {
+        let error = format!("Not run: more than {CALLS_MAX} calls in one answer. Ask for fewer at a time.");
+        return out.fact(Fact::ToolEnded {
+            part,
+            outcome: Outcome::Failed { error, metadata: None },
+            end: start,
+        });
+    }
+    if !by_provider {
+        out.effect(Effect::RunTool { step: step.message.clone(), part, call, tool, input });
+    }
+}
+
+/// A running tool reports of itself. Late reports are dropped.
+pub(super) fn progressed(
+    state: &State,
+    part: PartId,
+    title: Option<String>,
+    metadata: Option<Map>,
+    out: &mut Decision,
+) {
+    if state.open_call(&part).is_some_and(|call| call.phase == CallPhase::Running) {
+        out.fact(Fact::ToolProgressed { part, title, metadata });
+    }
+}
+
+/// A tool came back. Its second end, and the end of one nobody waits for, are dropped.
+pub(super) fn returned(state: &State, part: PartId, outcome: Outcome, stamp: &mut Stamp, out: &mut Decision) {
+    let Some(step) = state.open_step() else { return };
+    if state.open_call(&part).is_none() {
+        return;
+    }
+    let blocked = matches!(outcome, Outcome::Blocked { .. });
+    out.fact(Fact::ToolEnded { part: part.clone(), outcome, end: stamp.now() });
+    let Some((reason, usage)) = step.finished else { return };
+    let all_ended = step.calls.iter().all(|call| call.part == part || call.phase == CallPhase::Ended);
+    if all_ended {
+        let mut step = step.clone();
+        step.blocked |= blocked;
+        steps::finish(state, &step, reason, usage, stamp, out);
+    }
+}
+
+/// The provider ran the tool itself.
+pub(super) fn provider_returned(
+    step: &OpenStep,
+    call: &str,
+    output: Value,
+    is_error: bool,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    let Some(open) = find(step, call).filter(|open| open.phase == CallPhase::Running) else { return };
+    let tool = match open.body.as_deref().map(|part| &part.body) {
+        Some(PartBody::Tool(tool)) => tool.tool.clone(),
+        _ => return,
+    };
+    let text = match &output {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let outcome = if is_error {
+        Outcome::Failed { error: text, metadata: None }
+    } else {
+        let metadata = match output {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        Outcome::Done { output: text, title: tool, metadata, attachments: Vec::new() }
+    };
+    out.fact(Fact::ToolEnded { part: open.part.clone(), outcome, end: stamp.now() });
+}
+
+/// Ends every call that is still open; what it reported is kept.
+pub(super) fn interrupt_all(step: &OpenStep, error: &str, stamp: &Stamp, out: &mut Decision) {
+    for call in step.calls.iter().filter(|call| call.phase != CallPhase::Ended) {
+        let outcome = Outcome::Interrupted { error: error.to_owned() };
+        out.fact(Fact::ToolEnded { part: call.part.clone(), outcome, end: stamp.now() });
+    }
+}
+
+fn find<'a>(step: &'a OpenStep, call: &str) -> Option<&'a OpenCall> {
+    step.calls.iter().find(|open| open.call == call)
+}
+
+fn announce(
+    step: &OpenStep,
+    call: String,
+    tool: String,
+    metadata: Option<Map>,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) -> PartId {
+    let state = ToolState::Pending { input: Map::new(), raw: String::new() };
+    let body = PartBody::Tool(ToolPart { call_id: call, tool, state, metadata });
+    let part = Box::new(new_part(step, body, stamp));
+    let id = part.id.clone();
+    out.fact(Fact::ToolCalled { part });
+    id
+}
+
+fn invalid_input(tool: &str, error: &str) -> Map {
+    Map::from_iter([
+        ("tool".to_owned(), Value::String(tool.to_owned())),
+        ("error".to_owned(), Value::String(error.to_owned())),
+    ])
+}
