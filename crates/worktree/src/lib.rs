@@ -5,4 +5,5 @@
 //! or shown is decided, stored and shown elsewhere.
 
 pub mod git;
+pub mod path;
 pub mod project;

@@ -2,4 +2,5 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that cannot set the scene fails the test")]
 
+mod path;
 mod project;

@@ -1,0 +1,161 @@
+//! Creating, replacing and removing files, without following links.
+//!
+//! A file is replaced whole: the new text is written beside it and renamed over it, so that a
+//! crash leaves the old file or the new one, never half of each. A file with several names is
+//! written in place, because a rename would part them.
+
+use super::open::{DIRECTORY, kind_of, open_plainly};
+use super::{FileKind, PathError, WorkPath};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Component, Path};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Enough of a file's state to notice that somebody wrote to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self {
+            inode: stat.st_ino,
+            size: stat.st_size as u64,
+            modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
+        }
+    }
+}
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    Created,
+    Replaced,
+}
+
+impl WorkPath {
+    /// The state of the file, if it is one.
+    pub fn stamp(&self) -> Result<Stamp, PathError> {
+        let fd = open_plainly(&self.real, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty());
+        let stat = fd.and_then(|fd| rustix::fs::fstat(&fd));
+        stat.map(|stat| Stamp::of(&stat)).map_err(|errno| self.refused(errno))
+    }
+
+    /// Writes the whole file, with the directories above it.
+    pub fn write(&self, bytes: &[u8]) -> Result<Written, PathError> {
+        let before = self.kind()?;
+        match before {
+            None => self.make_parents()?,
+            Some(FileKind::File) => {}
+            Some(kind) => return Err(PathError::NotAFile { path: self.shown.clone(), kind }),
+        }
+        let written = self.open_parent().and_then(|parent| self.replace(&parent, bytes));
+        written.map_err(|errno| self.refused(errno))?;
+        Ok(if before.is_some() { Written::Replaced } else { Written::Created })
+    }
+
+    /// Removes a file. Directories are not removed.
+    pub fn remove(&self) -> Result<(), PathError> {
+        let name = self.name().map_err(|errno| self.refused(errno))?;
+        let removed =
+            self.open_parent().and_then(|parent| rustix::fs::unlinkat(&parent, name, AtFlags::empty()));
+        removed.map_err(|errno| self.refused(errno))
+    }
+
+    fn name(&self) -> Result<&OsStr, Errno> {
+        self.real.file_name().ok_or(Errno::ISDIR)
+    }
+
+    fn replace(&self, parent: &OwnedFd, bytes: &[u8]) -> Result<(), Errno> {
+        let name = self.name()?;
+        let before = match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some(stat),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(errno),
+        };
+        if let Some(stat) = &before
+            && stat.st_nlink > 1
+        {
+            return write_in_place(parent, name, bytes);
+        }
+        let beside = format!(".sturdy-{}-{}.tmp", std::process::id(), next());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = match rustix::fs::openat(parent, &beside, flags, Mode::from_raw_mode(0o666)) {
+            Ok(made) => made,
+            // A directory we may not add to can still hold a file we may write.
+            Err(Errno::ACCESS | Errno::PERM) if before.is_some() => {
+                return write_in_place(parent, name, bytes);
+            }
+            Err(errno) => return Err(errno),
+        };
+        let done = fill(made, bytes, before.as_ref())
+            .and_then(|()| rustix::fs::renameat(parent, &beside, parent, name));
+        if done.is_err() {
+            // Already failing; what is left beside is all we can tidy.
+            let _ = rustix::fs::unlinkat(parent, &beside, AtFlags::empty());
+        }
+        done
+    }
+
+    fn make_parents(&self) -> Result<(), PathError> {
+        let parent = self.real.parent().unwrap_or(Path::new("/"));
+        let made = match open_plainly(parent, DIRECTORY, Mode::empty()) {
+            Ok(_) => Ok(()),
+            Err(Errno::NOENT) => make_directories(parent),
+            Err(errno) => Err(errno),
+        };
+        made.map_err(|errno| self.refused(errno))
+    }
+}
+
+fn make_directories(path: &Path) -> Result<(), Errno> {
+    let mut here = open_plainly(Path::new("/"), DIRECTORY, Mode::empty())?;
+    for name in path.components().filter(|one| matches!(one, Component::Normal(_))) {
+        match rustix::fs::mkdirat(&here, name.as_os_str(), Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            // Not ours to write in, but perhaps there and ours to pass through.
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => {}
+            Err(errno) => return Err(errno),
+        }
+        let flags = DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        here = rustix::fs::openat(&here, name.as_os_str(), flags, Mode::empty())?;
+        if kind_of(&here)? == FileKind::Link {
+            return Err(Errno::LOOP);
+        }
+    }
+    Ok(())
+}
+
+/// Writes the text and gives it the rights of the file it stands for.
+fn fill(made: OwnedFd, bytes: &[u8], before: Option<&Stat>) -> Result<(), Errno> {
+    if let Some(stat) = before {
+        // Owner first: giving a file away drops its set-id bits.
+        let (user, group) = (rustix::fs::Uid::from_raw(stat.st_uid), rustix::fs::Gid::from_raw(stat.st_gid));
+        let _ = rustix::fs::fchown(made.as_fd(), Some(user), Some(group));
+        rustix::fs::fchmod(made.as_fd(), Mode::from_raw_mode(stat.st_mode & 0o7777))?;
+    }
+    write_all(File::from(made), bytes)
+}
+
+fn write_in_place(parent: &OwnedFd, name: &OsStr, bytes: &[u8]) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    write_all(File::from(fd), bytes)
+}
+
+fn write_all(mut file: File, bytes: &[u8]) -> Result<(), Errno> {
+    file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// Names beside a file must differ between the threads of one process.
+fn next() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
