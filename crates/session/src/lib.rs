@@ -13,6 +13,7 @@ pub mod replay;
 pub mod retry;
 pub mod row;
 pub mod rows;
+pub mod rules;
 pub mod slug;
 pub mod stamp;
 pub mod talk;

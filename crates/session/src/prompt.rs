@@ -10,3 +10,7 @@
 
 pub mod history;
 pub mod lower;
+pub mod prune;
+pub mod reminders;
+pub mod serialise;
+pub mod tail;

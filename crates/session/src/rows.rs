@@ -8,60 +8,114 @@ use crate::json::Map;
 use crate::row::{AskKind, AskRow, MessageRow, PartRow, RowChange, RowWrite, SessionRow};
 use crate::stamp::Millis;
 use crate::turn::State;
-use crate::types::message::AssistantMessage;
+use crate::types::message::{AssistantMessage, TurnSummary, UserMessage};
 use crate::types::part::{Part, PartBody};
 use crate::types::session::Session;
 use crate::types::tool::{Ran, Started, Took, ToolState};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A commit as a value: what each fact shows, and the rows that change.
+/// A commit as a value: the facts, what each shows, and the rows that change.
 #[derive(Debug, Default)]
 pub struct Folded {
+    pub facts: Vec<Fact>,
     /// For each fact the JSON of the record it changed, as it stands right after it.
     pub shown: Vec<Option<String>>,
     pub rows: Vec<RowWrite>,
 }
 
-/// Applies facts to a state and collects what they show and write. `seq` is the session's seq before them.
-pub fn fold(state: &mut State, facts: &[Fact], seq: u64) -> Folded {
-    let mut folded = Folded::default();
-    let machine_before = state.machine_text();
-    let mut session_entry = None;
-    for (entry, fact) in facts.iter().enumerate() {
-        let ord = seq + entry as u64 + 1;
-        let shown = show(state, fact);
-        state.apply(fact);
-        if changes_session(fact) {
-            session_entry = Some(entry);
+/// Applies facts to a state, one decision after another, and collects one commit.
+#[derive(Debug)]
+pub struct Folder {
+    seq: u64,
+    machine_before: String,
+    session_entry: Option<usize>,
+    folded: Folded,
+}
+
+/// Growth is joined up to this size: a fact stays small, a busy stream makes few of them.
+const GROWTH_BYTES_MAX: usize = 16 * 1024;
+
+impl Folder {
+    /// `seq` is what the session is at before the first fact.
+    #[must_use]
+    pub fn new(state: &State, seq: u64) -> Self {
+        let machine_before = state.machine_text();
+        Self { seq, machine_before, session_entry: None, folded: Folded::default() }
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.folded.facts.is_empty()
+    }
+
+    pub fn push(&mut self, state: &mut State, fact: Fact) {
+        if self.joins(&fact) {
+            state.apply(&fact);
+            if let (Some(Fact::TextGrew { delta: whole, .. }), Fact::TextGrew { delta, .. }) =
+                (self.folded.facts.last_mut(), fact)
+            {
+                whole.push_str(&delta);
+            }
+            return;
         }
-        match row_change(state, fact, shown.as_deref(), ord) {
+        let entry = self.folded.facts.len();
+        let shown = show(state, &fact);
+        let change = row_change(state, &fact, shown.as_deref(), self.seq + entry as u64 + 1);
+        state.apply(&fact);
+        if changes_session(&fact) {
+            self.session_entry = Some(entry);
+        }
+        match change {
             Some(RowChange::RemoveSession(id)) => {
                 // Nothing written before it in this commit may come back after it.
-                folded.rows.clear();
-                session_entry = None;
-                folded.rows.push(RowWrite { entry, change: RowChange::RemoveSession(id) });
+                self.folded.rows.clear();
+                self.session_entry = None;
+                self.folded.rows.push(RowWrite { entry, change: RowChange::RemoveSession(id) });
             }
-            Some(change) => put(&mut folded.rows, RowWrite { entry, change }),
+            Some(change) => put(&mut self.folded.rows, RowWrite { entry, change }),
             None => {}
         }
-        folded.shown.push(shown);
+        self.folded.shown.push(shown);
+        self.folded.facts.push(fact);
     }
-    match (&state.info, session_entry) {
-        (Some(info), Some(entry)) => {
-            let change = RowChange::Session(session_row(info, state.machine_text()));
-            folded.rows.push(RowWrite { entry, change });
-        }
-        (Some(info), None) => {
-            let machine = state.machine_text();
-            if machine != machine_before {
-                let change = RowChange::Machine { session: info.id.clone(), machine };
-                folded.rows.push(RowWrite { entry: facts.len().saturating_sub(1), change });
+
+    #[must_use]
+    pub fn finish(mut self, state: &State) -> Folded {
+        let Some(info) = &state.info else { return self.folded };
+        let machine = state.machine_text();
+        match self.session_entry {
+            Some(entry) => {
+                let change = RowChange::Session(session_row(info, machine));
+                self.folded.rows.push(RowWrite { entry, change });
             }
+            None if machine != self.machine_before => {
+                let change = RowChange::Machine { session: info.id.clone(), machine };
+                let entry = self.folded.facts.len().saturating_sub(1);
+                self.folded.rows.push(RowWrite { entry, change });
+            }
+            None => {}
         }
-        (None, _) => {}
+        self.folded
     }
-    folded
+
+    /// Chunks of one text that follow each other are one chunk.
+    fn joins(&self, fact: &Fact) -> bool {
+        match (self.folded.facts.last(), fact) {
+            (
+                Some(Fact::TextGrew { part: open, delta: whole, .. }),
+                Fact::TextGrew { part, delta, .. },
+            ) => open == part && whole.len() + delta.len() <= GROWTH_BYTES_MAX,
+            _ => false,
+        }
+    }
+}
+
+/// Folds a list of facts; `seq` is what the session is at before them.
+pub fn fold(state: &mut State, facts: impl IntoIterator<Item = Fact>, seq: u64) -> Folded {
+    let mut folder = Folder::new(state, seq);
+    facts.into_iter().for_each(|fact| folder.push(state, fact));
+    folder.finish(state)
 }
 
 /// Later writes of the same row replace earlier ones of the same commit; the first place counts.
@@ -116,8 +170,13 @@ fn show(state: &State, fact: &Fact) -> Option<String> {
         Fact::PermissionAsked { request } => Some(json(request)),
         Fact::QuestionAsked { request } => Some(json(request)),
         Fact::TodoSet { todos } => Some(json(todos)),
-        // Changed far from what is open: the writer hands the row over, see `replay`.
-        Fact::TurnSummarised { .. } | Fact::ToolCompacted { .. } => None,
+        Fact::TurnSummarised { message, diffs } => {
+            let asked = state.machine.turn.as_ref()?.asked.as_deref().filter(|asked| asked.id == *message)?;
+            let summary = Some(TurnSummary { title: None, body: None, diffs: diffs.clone() });
+            Some(json(&UserMessage { summary, ..asked.clone() }))
+        }
+        // Changed far from what is open: shown by `replay`, with the row at hand.
+        Fact::ToolCompacted { .. } => None,
         Fact::PromptAdmitted { .. }
         | Fact::PromptPromoted { .. }
         | Fact::PromptWithdrawn { .. }
@@ -152,6 +211,16 @@ fn row_change(state: &State, fact: &Fact, shown: Option<&str>, ord: u64) -> Opti
         Fact::StepFinished { .. } | Fact::StepEnded { .. } => {
             let info: AssistantMessage = serde_json::from_str(shown?).ok()?;
             RowChange::Message(assistant_row(&info, ord, data()))
+        }
+        Fact::TurnSummarised { .. } => {
+            let info: UserMessage = serde_json::from_str(shown?).ok()?;
+            RowChange::Message(MessageRow {
+                id: info.id,
+                session_id: info.session_id,
+                ord,
+                created: info.time.created,
+                data: data(),
+            })
         }
         Fact::MessageRemoved { message, .. } => RowChange::RemoveMessage(message.clone()),
         Fact::PartRemoved { part, .. } => RowChange::RemovePart(part.clone()),

@@ -6,15 +6,14 @@
 
 use crate::fact::{Fact, Outcome};
 use crate::id::{MessageId, PartId};
-use crate::json::Map;
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
 use crate::turn::input::Ready;
-use crate::types::message::{AssistantMessage, Message, MessageWithParts};
+use crate::types::diff::FileDiff;
+use crate::types::message::{AssistantMessage, Message, MessageWithParts, TurnSummary, UserMessage};
 use crate::types::part::{Part, PartBody};
 use crate::types::session::Session;
 use crate::types::status::Status;
-use crate::types::tool::{Started, ToolState};
 use crate::types::usage::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -39,12 +38,18 @@ pub struct Machine {
     /// by time and then by an id of their own making keep the order.
     #[serde(default)]
     pub newest_message: Millis,
+    /// The message that was just added, until its prompt is admitted.
+    #[serde(skip)]
+    fresh: Option<Box<UserMessage>>,
 }
 
 /// An admitted prompt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waiting {
     pub message: MessageId,
+    /// Known until the process restarts; only its summary needs it.
+    #[serde(skip)]
+    pub info: Option<Box<UserMessage>>,
 }
 
 /// Everything from a promoted prompt until the session is idle again.
@@ -53,6 +58,9 @@ pub struct OpenTurn {
     /// The newest prompt the conversation has come to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<MessageId>,
+    /// Its message, known until the process restarts.
+    #[serde(skip)]
+    pub asked: Option<Box<UserMessage>>,
     /// Steps taken for it.
     #[serde(default)]
     pub steps: u32,
@@ -219,13 +227,18 @@ impl State {
             }
             Fact::SessionRemoved { .. } => *self = Self::default(),
             Fact::PromptAdmitted { message } => {
-                self.machine.waiting.push(Waiting { message: message.clone() });
+                let info = self.machine.fresh.take().filter(|fresh| fresh.id == *message);
+                self.machine.waiting.push(Waiting { message: message.clone(), info });
             }
             Fact::PromptPromoted { messages } => self.promote(messages),
             Fact::PromptWithdrawn { message } => {
                 self.machine.waiting.retain(|waiting| waiting.message != *message);
             }
-            Fact::MessageAdded { info } => self.saw_message(info.time.created),
+            Fact::MessageAdded { info } => {
+                self.saw_message(info.time.created);
+                self.machine.fresh = Some(info.clone());
+            }
+            Fact::TurnSummarised { message, diffs } => self.summarise(message, diffs),
             Fact::StepStarted { info, ready } => self.start_step(info, ready),
             Fact::StepFinished { finish, cost, tokens, .. } => self.finish_step(finish, *cost, tokens),
             Fact::StepEnded { .. } => self.end_step(),
@@ -249,8 +262,7 @@ impl State {
             | Fact::QuestionAsked { .. }
             | Fact::QuestionReplied { .. }
             | Fact::QuestionRejected { .. } => self.apply_to_step(fact),
-            Fact::TurnSummarised { .. }
-            | Fact::ToolCompacted { .. }
+            Fact::ToolCompacted { .. }
             | Fact::TodoSet { .. }
             | Fact::SessionCompacted
             | Fact::SessionFailed { .. }
@@ -261,11 +273,22 @@ impl State {
     }
 
     fn promote(&mut self, messages: &[MessageId]) {
+        let newest =
+            self.machine.waiting.iter_mut().find(|waiting| Some(&waiting.message) == messages.last());
+        let asked = newest.and_then(|waiting| waiting.info.take());
         self.machine.waiting.retain(|waiting| !messages.contains(&waiting.message));
         let turn = self.machine.turn.get_or_insert_default();
         turn.user = messages.last().cloned();
+        turn.asked = asked;
         turn.steps = 0;
         turn.silent_steps = 0;
+    }
+
+    fn summarise(&mut self, message: &MessageId, diffs: &[FileDiff]) {
+        let asked = self.machine.turn.as_mut().and_then(|turn| turn.asked.as_mut());
+        if let Some(asked) = asked.filter(|asked| asked.id == *message) {
+            asked.summary = Some(TurnSummary { title: None, body: None, diffs: diffs.to_vec() });
+        }
     }
 
     fn saw_message(&mut self, created: Millis) {
@@ -432,17 +455,6 @@ impl OpenStep {
 
     pub(super) fn has_running_calls(&self) -> bool {
         self.calls.iter().any(|call| call.phase != CallPhase::Ended)
-    }
-}
-
-impl OpenCall {
-    /// When it began to run, and its arguments.
-    pub(super) fn running(&self) -> Option<(&Map, Started)> {
-        let PartBody::Tool(tool) = &self.body.as_deref()?.body else { return None };
-        match &tool.state {
-            ToolState::Running { input, time, .. } => Some((input, *time)),
-            ToolState::Pending { .. } | ToolState::Completed { .. } | ToolState::Error { .. } => None,
-        }
     }
 }
 

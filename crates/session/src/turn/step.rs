@@ -2,7 +2,7 @@
 
 use super::state::OpenStep;
 use super::{Decision, Effect, Ready, State, admit, next, tools};
-use crate::fact::Fact;
+use crate::fact::{Edit, Fact};
 use crate::id::MessageId;
 use crate::json::{Map, Num};
 use crate::stamp::{Millis, Stamp};
@@ -10,6 +10,7 @@ use crate::talk::{FinishReason, Said};
 use crate::title::is_default_title;
 use crate::types::message::{AssistantMessage, AssistantRole, AssistantTime};
 use crate::types::part::{Part, PartBody, ReasoningPart, Span, StepFinishPart, StepStartPart, TextPart};
+use crate::types::session::{Session, SessionSummary};
 use crate::types::status::Status;
 use crate::types::usage::{Tokens, Usage};
 
@@ -47,6 +48,9 @@ pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut St
     };
     let step = message.id.clone();
     out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
+    if first_of_turn && state.machine.waiting.last().is_some_and(|waiting| waiting.info.is_some()) {
+        summarise(info.clone(), &user, stamp, out);
+    }
     out.effect(Effect::CallModel { step, user: user.clone(), attempt: 0 });
     if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
         out.effect(Effect::MakeTitle { user });
@@ -143,7 +147,27 @@ pub(super) fn finish(
     let part = StepFinishPart { reason: reason.clone(), snapshot: step.ready.tree.clone(), cost, tokens };
     write_part(step, PartBody::StepFinish(part), stamp, out);
     out.fact(Fact::StepFinished { message: step.message.clone(), finish: reason.clone(), cost, tokens });
+    if let Some(info) = state.info.as_deref()
+        && state.machine.turn.as_ref().is_some_and(|turn| turn.asked.is_some())
+    {
+        // The record as the fact above leaves it.
+        let mut record = info.clone();
+        record.cost += cost;
+        record.tokens.add(&tokens);
+        summarise(record, &step.user, stamp, out);
+    }
     next::after_finish(state, step, &reason, stamp, out);
+}
+
+/// Tells clients what the turn has changed on disk so far. The totals of the session itself stay
+/// zero, as the clients of this wire expect; the message carries the changes.
+fn summarise(mut record: Session, user: &MessageId, stamp: &Stamp, out: &mut Decision) {
+    let none = Num::ZERO;
+    record.summary = Some(SessionSummary { additions: none, deletions: none, files: none, diffs: None });
+    record.time.updated = stamp.now().max(record.time.updated);
+    out.fact(Fact::SessionEdited { edit: Edit::Summarised, info: Box::new(record) });
+    out.fact(Fact::SessionDiffed { diff: Vec::new() });
+    out.fact(Fact::TurnSummarised { message: user.clone(), diffs: Vec::new() });
 }
 
 fn since(start: Millis) -> Span {

@@ -1,0 +1,47 @@
+//! What the model should not forget, said again with the newest prompt (spec: engine §1.6).
+//!
+//! Reminders are never stored: they depend on who answers now, and a stored one would still
+//! forbid edits after the user has allowed them.
+
+use crate::id::PartId;
+use crate::types::message::{Message, MessageWithParts};
+use crate::types::part::{Part, PartBody, TextPart};
+
+const PLAN: &str = include_str!("reminders/plan.md");
+const BUILD: &str = include_str!("reminders/build.md");
+
+/// The reminder for the agent that answers, if there is one.
+#[must_use]
+pub fn reminder(history: &[MessageWithParts], agent: &str) -> Option<&'static str> {
+    match agent {
+        "plan" => Some(PLAN.trim_end()),
+        "build" if history.iter().any(is_planned) => Some(BUILD.trim_end()),
+        _ => None,
+    }
+}
+
+fn is_planned(message: &MessageWithParts) -> bool {
+    match &message.info {
+        Message::Assistant(assistant) => assistant.agent == "plan",
+        Message::User(_) => false,
+    }
+}
+
+/// Adds the reminder to the newest user message, in memory.
+pub fn remind(history: &mut [MessageWithParts], agent: &str) {
+    let Some(text) = reminder(history, agent) else { return };
+    let newest = history
+        .iter_mut()
+        .filter(|message| matches!(message.info, Message::User(_)))
+        .max_by(|a, b| (a.info.created(), a.info.id()).cmp(&(b.info.created(), b.info.id())));
+    let Some(message) = newest else { return };
+
+    let body = TextPart { text: text.to_owned(), synthetic: Some(true), ..TextPart::default() };
+    message.parts.push(Part {
+        // Not from a stamp: this part is never stored and never shown.
+        id: PartId::parse("prt_reminder").expect("BUG: own id has its prefix"),
+        session_id: message.info.session_id().clone(),
+        message_id: message.info.id().clone(),
+        body: PartBody::Text(body),
+    });
+}

@@ -1,0 +1,202 @@
+//! Permission rules: of those that match, the last wins (spec: engine §8.1–8.3).
+//!
+//! A rule names a permission and a pattern, both with wildcards. [`judge`] looks at everything a
+//! tool is about to do; one forbidden pattern forbids it all. What a person allowed "always" is
+//! kept apart from the rules: it answers what a rule would ask, and never what a rule forbids.
+//!
+//! Not here: asking (the turn), and what a tool asks for (`sturdy-worktree`).
+
+use crate::types::session::{Action, Rule};
+use serde_json::Value;
+
+/// What the rules say about one ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Allow,
+    Ask,
+    /// With the rules that speak of this permission, for the model to see.
+    Deny(Vec<Rule>),
+}
+
+/// Why a `permission` setting is not a list of rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    #[error("{at} is {found}, not \"allow\", \"ask\" or \"deny\"")]
+    NotAnAction { at: String, found: String },
+
+    #[error("{at} is {found}, not an action or an object of patterns")]
+    NotRules { at: String, found: String },
+}
+
+/// Judges an ask. All its patterns must be allowed; one that is denied decides, wherever it stands.
+#[must_use]
+pub fn judge(permission: &str, patterns: &[String], rules: &[Rule], approvals: &[Rule]) -> Verdict {
+    let actions = || patterns.iter().map(|pattern| (pattern, action(permission, pattern, rules)));
+    if actions().any(|(_, action)| action == Action::Deny) {
+        return Verdict::Deny(speaking_of(permission, rules));
+    }
+    let is_allowed = |(pattern, action): (&String, Action)| {
+        action == Action::Allow || decided(permission, pattern, approvals) == Some(Action::Allow)
+    };
+    if actions().all(is_allowed) { Verdict::Allow } else { Verdict::Ask }
+}
+
+/// The action for one pattern; without a matching rule, a person is asked.
+#[must_use]
+pub fn action(permission: &str, pattern: &str, rules: &[Rule]) -> Action {
+    decided(permission, pattern, rules).unwrap_or(Action::Ask)
+}
+
+fn decided(permission: &str, pattern: &str, rules: &[Rule]) -> Option<Action> {
+    let matching = |rule: &&Rule| matches(&rule.permission, permission) && matches(&rule.pattern, pattern);
+    rules.iter().rev().find(matching).map(|rule| rule.action)
+}
+
+/// The rules about a permission, whatever their pattern.
+#[must_use]
+pub fn speaking_of(permission: &str, rules: &[Rule]) -> Vec<Rule> {
+    rules.iter().filter(|rule| matches(&rule.permission, permission)).cloned().collect()
+}
+
+/// What the answer "always" adds to the approvals.
+#[must_use]
+pub fn approvals_of(permission: &str, always: &[String]) -> Vec<Rule> {
+    let approve = |pattern: &String| Rule {
+        permission: permission.to_owned(),
+        pattern: pattern.clone(),
+        action: Action::Allow,
+    };
+    always.iter().map(approve).collect()
+}
+
+/// A tool is hidden when the last rule about its permission forbids everything. A later rule with
+/// a pattern of its own shows it again, because some calls may then be allowed.
+#[must_use]
+pub fn is_hidden(tool: &str, rules: &[Rule]) -> bool {
+    let permission = permission_of(tool);
+    let last = rules.iter().rev().find(|rule| matches(&rule.permission, permission));
+    last.is_some_and(|rule| rule.pattern == "*" && rule.action == Action::Deny)
+}
+
+/// The names among `tools` that are not offered to the model.
+#[must_use]
+pub fn disabled_tools<'a>(tools: impl IntoIterator<Item = &'a str>, rules: &[Rule]) -> Vec<&'a str> {
+    tools.into_iter().filter(|tool| is_hidden(tool, rules)).collect()
+}
+
+/// The permission a tool asks for: its own name, but for those that do the same thing.
+#[must_use]
+pub fn permission_of(tool: &str) -> &str {
+    match tool {
+        "edit" | "write" | "patch" | "multiedit" | "apply_patch" => "edit",
+        "list_mcp_resources" | "list_mcp_resource_templates" | "read_mcp_resource" => "read",
+        other => other,
+    }
+}
+
+/// The rules of a `permission` setting, in the order they are written.
+pub fn from_config(permission: &Value, home: &str) -> Result<Vec<Rule>, RuleError> {
+    let map = match permission {
+        Value::Null => return Ok(Vec::new()),
+        Value::String(_) => return Ok(vec![rule("*", "*", permission, "permission", home)?]),
+        Value::Object(map) => map,
+        other => return Err(not_rules("permission", other)),
+    };
+    let mut rules = Vec::new();
+    for (name, value) in map {
+        let at = format!("permission.{name}");
+        match value {
+            Value::String(_) => rules.push(rule(name, "*", value, &at, home)?),
+            Value::Object(patterns) => {
+                for (pattern, value) in patterns {
+                    rules.push(rule(name, pattern, value, &format!("{at}.{pattern}"), home)?);
+                }
+            }
+            // An entry that another layer has taken back.
+            Value::Null => {}
+            other => return Err(not_rules(&at, other)),
+        }
+    }
+    Ok(rules)
+}
+
+/// The rules of the older `tools` setting (`{name: true | false}`).
+pub fn from_tools<'a>(tools: impl IntoIterator<Item = (&'a str, bool)>) -> Vec<Rule> {
+    let switch = |(name, on): (&str, bool)| Rule {
+        permission: permission_of(name).to_owned(),
+        pattern: "*".to_owned(),
+        action: if on { Action::Allow } else { Action::Deny },
+    };
+    tools.into_iter().map(switch).collect()
+}
+
+fn rule(permission: &str, pattern: &str, action: &Value, at: &str, home: &str) -> Result<Rule, RuleError> {
+    let action = match action.as_str() {
+        Some("allow") => Action::Allow,
+        Some("ask") => Action::Ask,
+        Some("deny") => Action::Deny,
+        _ => return Err(RuleError::NotAnAction { at: at.to_owned(), found: action.to_string() }),
+    };
+    Ok(Rule { permission: permission.to_owned(), pattern: expand(pattern, home), action })
+}
+
+fn not_rules(at: &str, found: &Value) -> RuleError {
+    RuleError::NotRules { at: at.to_owned(), found: found.to_string() }
+}
+
+/// `~`, `~/x` and `$HOME/x` name the home directory.
+fn expand(pattern: &str, home: &str) -> String {
+    let rest = match pattern.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => Some(rest),
+        _ => pattern.strip_prefix("$HOME"),
+    };
+    rest.map_or_else(|| pattern.to_owned(), |rest| format!("{home}{rest}"))
+}
+
+/// Wildcards: `*` is any run of characters, line ends included; `?` is one. A pattern that ends
+/// in space and `*` also matches without them: `git *` allows `git` itself.
+#[must_use]
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let letters = |text: &str| text.chars().map(same_letter).collect::<Vec<_>>();
+    let (pattern, text) = (letters(pattern), letters(text));
+    if let Some(head) = pattern.strip_suffix(&[' ', '*'])
+        && glob(head, &text)
+    {
+        return true;
+    }
+    glob(&pattern, &text)
+}
+
+fn same_letter(letter: char) -> char {
+    match letter {
+        '\\' => '/',
+        other if cfg!(windows) => other.to_lowercase().next().unwrap_or(other),
+        other => other,
+    }
+}
+
+/// Greedy with one step back: on a mismatch, the latest `*` takes one letter more. So the time
+/// is at most pattern times text, whatever the pattern.
+fn glob(pattern: &[char], text: &[char]) -> bool {
+    let (mut at, mut here) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while here < text.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, here));
+                at += 1;
+            }
+            Some(letter) if *letter == '?' || *letter == text[here] => {
+                at += 1;
+                here += 1;
+            }
+            _ => {
+                let Some((star_at, taken)) = star else { return false };
+                star = Some((star_at, taken + 1));
+                at = star_at + 1;
+                here = taken + 1;
+            }
+        }
+    }
+    pattern[at..].iter().all(|letter| *letter == '*')
+}
