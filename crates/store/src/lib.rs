@@ -1,1 +1,190 @@
-//! (being written)
+//! Keeps facts, rows and blobs in order and atomically.
+//!
+//! The contract:
+//!
+//! * An acknowledged commit is durable, whole, and visible to every later read.
+//! * A commit states the `seq` it builds on. On the wrong one it fails and has written nothing.
+//! * Positions only grow, in the order of commits; the entries of a commit stand side by side.
+//! * A part that is still open is read with the growth that followed its row.
+//! * Damage is reported as damage, with its place, and never as an empty answer.
+//!
+//! One thread writes (`committer.rs`), two read (`readers.rs`), and every method here is a message
+//! to one of them. The store understands neither facts nor rows: it writes what a commit says.
+
+mod blob;
+mod commit;
+mod committer;
+mod crash;
+mod dialect;
+mod error;
+mod fold;
+mod growth;
+mod load;
+mod lock;
+mod log;
+mod migrate;
+mod open;
+mod read;
+mod readers;
+mod verify;
+
+pub use commit::{Commit, Committed, ENTRY_BYTES_MAX, NewEntry};
+pub use crash::CrashPlan;
+pub use dialect::Durability;
+pub use error::{CommitError, DriverError, DriverErrorKind, OpenError, ReadError};
+pub use fold::{Folded, Sizes};
+pub use load::Loaded;
+pub use lock::Owner;
+pub use log::LogEntry;
+pub use open::Options;
+pub use read::asks::{AskQuery, RawAsk};
+pub use read::messages::{Before, MessagePage, MessageQuery, RawMessage};
+pub use read::rows::{CurrentRows, SessionRows};
+pub use read::sessions::SessionQuery;
+pub use verify::{Finding, Progress, Report, Stage};
+
+use committer::{Pending, Shared, Work};
+use readers::{Job, Readers};
+use rusqlite::Connection;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+use std::{fmt, io};
+use tokio::sync::{mpsc, oneshot};
+
+/// A handle to an open store. Cheap to clone; the store ends with its last handle, or by `close`.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: std::path::PathBuf,
+    shared: Arc<Shared>,
+    work: Option<SyncSender<Work>>,
+    jobs: Option<mpsc::Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Store {
+    /// Makes a commit. When this returns `Ok`, it is on disk.
+    ///
+    /// The commit is made even if the caller stops waiting for the answer.
+    pub async fn commit(&self, commit: Commit) -> Result<Committed, CommitError> {
+        commit.check();
+        let (answer, answered) = oneshot::channel();
+        self.send(Work::Commit(Pending { commit, answer })).await?;
+        answered.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    /// The position of the last durable entry.
+    #[must_use]
+    pub fn head(&self) -> u64 {
+        self.inner.shared.head.load(Ordering::Acquire)
+    }
+
+    /// Whether the crash plan has come true.
+    #[must_use]
+    pub fn was_crashed(&self) -> bool {
+        self.inner.shared.is_crashed.load(Ordering::Acquire)
+    }
+
+    /// Tells other processes where this one can be reached.
+    pub fn announce(&self, address: &str) -> io::Result<()> {
+        self.inner.shared.lock.announce(address)
+    }
+
+    /// Writes what waits, carries the write-ahead log over, lets go of the files and the lock.
+    /// Other handles are told that the store is closed.
+    pub async fn close(self) {
+        if let Some(jobs) = &self.inner.jobs {
+            for _ in 0..Readers::COUNT {
+                // A thread that is gone already needs no telling.
+                let _ = jobs.send(Job::Stop).await;
+            }
+        }
+        let (answer, answered) = oneshot::channel();
+        if self.send(Work::Close(answer)).await.is_ok() {
+            let _ = answered.await;
+        }
+    }
+
+    /// Runs something on the writing thread that is not a commit.
+    async fn write<T, F>(&self, write: F) -> Result<T, CommitError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Connection) -> Result<T, CommitError> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let write = Box::new(move |connection: &mut Connection| {
+            let _ = answer.send(write(connection));
+        });
+        self.send(Work::Write(write)).await?;
+        answered.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    /// Runs one read as one transaction on a reading thread.
+    async fn read<T, F>(&self, read: F) -> Result<T, ReadError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, ReadError> + Send + 'static,
+    {
+        let closed = || ReadError::Unavailable(DriverError::closed());
+        if self.was_crashed() {
+            return Err(closed());
+        }
+        let (answer, answered) = oneshot::channel();
+        let job = Box::new(move |connection: &mut Connection| {
+            // Dropped, it ends the transaction: a read has nothing to keep.
+            let result = connection.transaction().map_err(ReadError::from).and_then(|moment| read(&moment));
+            let _ = answer.send(result);
+        });
+        let jobs = self.inner.jobs.as_ref().ok_or_else(closed)?;
+        jobs.send(Job::Read(job)).await.map_err(|_| closed())?;
+        answered.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    async fn send(&self, work: Work) -> Result<(), CommitError> {
+        let Ok(room) = self.inner.shared.room.acquire().await else { return Err(self.gone()) };
+        let Some(queue) = &self.inner.work else { return Err(self.gone()) };
+        // There is a permit for every place in the queue, so it is full only of what is gone.
+        match queue.try_send(work) {
+            Ok(()) => {
+                // The committer gives it back when it takes the work.
+                room.forget();
+                Ok(())
+            }
+            Err(_) => Err(self.gone()),
+        }
+    }
+
+    fn gone(&self) -> CommitError {
+        if self.was_crashed() {
+            CommitError::Crashed
+        } else {
+            CommitError::Unavailable(DriverError::closed())
+        }
+    }
+}
+
+impl Drop for Inner {
+    /// Waits for the threads: whoever drops a store may open it again in the next line.
+    fn drop(&mut self) {
+        self.work = None;
+        self.jobs = None;
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has already said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("path", &self.inner.path)
+            .field("head", &self.head())
+            .finish_non_exhaustive()
+    }
+}

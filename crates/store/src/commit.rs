@@ -1,0 +1,51 @@
+//! A transaction as a value: the facts that happened and the rows they change.
+//!
+//! Not here: how it is written (`committer.rs`), what the facts mean (`sturdy-session`).
+
+use sturdy_session::id::SessionId;
+use sturdy_session::row::RowWrite;
+
+/// Invariant I12: an entry holds at most this much. What is larger stands in a blob, once, and
+/// the entry holds its hash; whoever reads the entry gets the text back and does not notice.
+pub const ENTRY_BYTES_MAX: usize = 64 * 1024;
+
+/// Something to make durable, whole or not at all.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    pub session: SessionId,
+    /// The seq this commit builds on; 0 when the session has no entry yet.
+    pub expected: u64,
+    /// At least one.
+    pub entries: Vec<NewEntry>,
+    /// In the order they are to be written.
+    pub rows: Vec<RowWrite>,
+}
+
+/// A fact before it has its place.
+#[derive(Clone, Debug)]
+pub struct NewEntry {
+    pub kind: &'static str,
+    /// Milliseconds.
+    pub at: u64,
+    pub data: String,
+}
+
+/// A commit's place in the log. It is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// The entries of a commit have consecutive positions, starting here.
+    pub first_position: u64,
+    /// What the session is at now.
+    pub seq: u64,
+}
+
+impl Commit {
+    /// A commit that breaks this is a mistake of the caller and would fail for ever.
+    pub(crate) fn check(&self) {
+        assert!(!self.entries.is_empty(), "BUG: a commit of {} has no entry", self.session);
+        let last = self.entries.len() - 1;
+        for row in &self.rows {
+            assert!(row.entry <= last, "BUG: a row of {} names entry {} of {last}", self.session, row.entry);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The one thread that writes.
+//!
+//! Callers send commits; the committer takes all that wait, writes them in one transaction, and
+//! answers each after the fsync. So a commit costs a share of an fsync, and the order of positions
+//! is the order of commits (invariant I11). Nothing gathers by time: what queued up while the last
+//! transaction ran is the next one.
+//!
+//! A commit that builds on the wrong `seq` fails alone; its neighbours succeed. All are checked
+//! before the first is written, so no savepoint is needed.
+//!
+//! Not here: what the facts mean (`sturdy-session`), who reads them (`log.rs`), how one entry or row
+//! is written (`committer/write.rs`).
+
+mod write;
+
+pub(crate) use write::keep_blob;
+
+use crate::commit::{Commit, Committed};
+use crate::crash::CrashPlan;
+use crate::dialect;
+use crate::error::{CommitError, Failure};
+use crate::lock::Lock;
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot};
+
+/// Commits that may wait. A caller beyond that waits for room, and so does whatever feeds it.
+pub(crate) const QUEUE: usize = 1024;
+/// Commits in one transaction: enough to make the fsync's share small, few enough that the first
+/// of them does not wait long for the last.
+const GROUP: usize = 256;
+/// Quiet for this long is idle: time to carry the write-ahead log over.
+const IDLE: Duration = Duration::from_secs(2);
+
+const LAST_SEQ: &str = "SELECT seq FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
+const ADVANCE: &str = "UPDATE head SET position = position + ?1, at = CASE WHEN at < ?2 THEN ?2 ELSE at END
+    WHERE id = 1 RETURNING position";
+
+pub(crate) enum Work {
+    Commit(Pending),
+    /// Writes that are not facts: projects, blobs, upkeep. They answer for themselves.
+    Write(Box<dyn FnOnce(&mut Connection) + Send>),
+    Close(oneshot::Sender<()>),
+}
+
+pub(crate) struct Pending {
+    pub(crate) commit: Commit,
+    pub(crate) answer: oneshot::Sender<Result<Committed, CommitError>>,
+}
+
+/// What the committer and the handles of a store both see.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) head: AtomicU64,
+    pub(crate) is_crashed: AtomicBool,
+    pub(crate) is_closed: AtomicBool,
+    /// Room in the queue: whoever sends takes a permit, the committer gives it back.
+    pub(crate) room: Semaphore,
+    pub(crate) lock: Lock,
+}
+
+pub(crate) struct Committer {
+    connection: Connection,
+    work: Receiver<Work>,
+    shared: Arc<Shared>,
+    plan: CrashPlan,
+    /// Commits that reached the log, for the crash plan.
+    commits: u64,
+    /// Written since the last checkpoint.
+    is_dirty: bool,
+    group: Vec<Pending>,
+}
+
+/// What became of one commit of a group.
+type Verdict = Result<Committed, CommitError>;
+
+impl Committer {
+    pub(crate) fn new(
+        connection: Connection,
+        work: Receiver<Work>,
+        shared: Arc<Shared>,
+        plan: CrashPlan,
+    ) -> Self {
+        Self { connection, work, shared, plan, commits: 0, is_dirty: true, group: Vec::with_capacity(GROUP) }
+    }
+
+    /// Runs until every handle is gone, the store is closed, or the crash plan comes true.
+    pub(crate) fn run(mut self) {
+        let mut closing = None;
+        while let Some(work) = self.next() {
+            match self.take(work) {
+                None => {}
+                Some(Work::Close(answer)) => {
+                    closing = Some(answer);
+                    break;
+                }
+                Some(Work::Write(write)) => {
+                    write(&mut self.connection);
+                    self.is_dirty = true;
+                }
+                Some(Work::Commit(_)) => unreachable!("BUG: a commit ends no group"),
+            }
+            if self.shared.is_crashed.load(Ordering::Acquire) {
+                break;
+            }
+        }
+        self.end();
+        if let Some(answer) = closing {
+            // Nobody waits any more: then nobody needs the answer.
+            let _ = answer.send(());
+        }
+    }
+
+    fn next(&mut self) -> Option<Work> {
+        if !self.is_dirty {
+            return self.work.recv().ok();
+        }
+        match self.work.recv_timeout(IDLE) {
+            Ok(work) => Some(work),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                self.checkpoint();
+                self.work.recv().ok()
+            }
+        }
+    }
+
+    /// Gathers what waits into one group and writes it. Whatever is not a commit ends the group
+    /// and is returned, so that everything happens in the order it was asked for.
+    fn take(&mut self, first: Work) -> Option<Work> {
+        self.shared.room.add_permits(1);
+        let Work::Commit(first) = first else { return Some(first) };
+
+        self.group.push(first);
+        let mut other = None;
+        while self.group.len() < GROUP {
+            match self.work.try_recv() {
+                Ok(work) => {
+                    self.shared.room.add_permits(1);
+                    match work {
+                        Work::Commit(pending) => self.group.push(pending),
+                        work => {
+                            other = Some(work);
+                            break;
+                        }
+                    }
+                }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            }
+        }
+        let group = mem::take(&mut self.group);
+        self.group = self.write_as_planned(group);
+        other
+    }
+
+    /// Cuts the group at the commit the crash plan names. Gives the empty vector back for the next one.
+    fn write_as_planned(&mut self, mut group: Vec<Pending>) -> Vec<Pending> {
+        let reaches = self.commits + group.len() as u64;
+        let Some(fatal) = self.plan.commit().filter(|n| *n > self.commits && *n <= reaches) else {
+            return self.write_and_answer(group);
+        };
+
+        let before = usize::try_from(fatal - self.commits - 1).expect("BUG: a group is small");
+        let rest = group.split_off(before);
+        self.write_and_answer(group);
+        // A neighbour was refused and did not count: the fatal one is not reached yet.
+        if self.commits + 1 < fatal {
+            return self.write_as_planned(rest);
+        }
+        if let (CrashPlan::AfterCommit(_), Some(last)) = (self.plan, rest.first()) {
+            // What it says does not matter: nobody hears it.
+            let _ = self.write(std::slice::from_ref(last));
+        }
+        self.shared.is_crashed.store(true, Ordering::Release);
+        for pending in rest {
+            let _ = pending.answer.send(Err(CommitError::Crashed));
+        }
+        Vec::new()
+    }
+
+    fn write_and_answer(&mut self, mut group: Vec<Pending>) -> Vec<Pending> {
+        if group.is_empty() {
+            return group;
+        }
+        let verdicts = match self.write(&group) {
+            Ok(verdicts) => verdicts,
+            // The disk says no to everybody alike.
+            Err(failure) if group.len() == 1 || failure.is_the_disks() => {
+                group.iter().map(|_| Err(failure.clone().into())).collect()
+            }
+            // One of them cannot be written; the others do not pay for it.
+            Err(_) => group.iter().map(|pending| self.write_alone(pending)).collect(),
+        };
+        self.is_dirty = true;
+        for (pending, verdict) in group.drain(..).zip(verdicts) {
+            // A caller that gave up waiting has still committed.
+            let _ = pending.answer.send(verdict);
+        }
+        group
+    }
+
+    fn write_alone(&mut self, pending: &Pending) -> Verdict {
+        let verdict = self.write(std::slice::from_ref(pending))?.pop();
+        verdict.expect("BUG: one commit, one verdict")
+    }
+
+    /// One transaction. Returns one verdict for each commit, after the fsync.
+    fn write(&mut self, group: &[Pending]) -> Result<Vec<Verdict>, Failure> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+
+        let mut verdicts = Vec::with_capacity(group.len());
+        let mut seqs: HashMap<&str, u64> = HashMap::with_capacity(group.len());
+        let (mut entries, mut at) = (0, 0);
+        for Pending { commit, .. } in group {
+            let found = match seqs.get(commit.session.as_str()) {
+                Some(seq) => *seq,
+                None => last_seq(&transaction, commit.session.as_str())?,
+            };
+            // Invariant I2, the net under the lock: a second writer is told and has written nothing.
+            let seq = if found == commit.expected {
+                let first_position = entries;
+                entries += commit.entries.len() as u64;
+                at = commit.entries.iter().map(|entry| entry.at).fold(at, u64::max);
+                let seq = found + commit.entries.len() as u64;
+                verdicts.push(Ok(Committed { first_position, seq }));
+                seq
+            } else {
+                let (session, expected) = (commit.session.clone(), commit.expected);
+                verdicts.push(Err(CommitError::Conflict { session, expected, found }));
+                found
+            };
+            seqs.insert(commit.session.as_str(), seq);
+        }
+        if entries == 0 {
+            return Ok(verdicts);
+        }
+
+        let head: i64 = transaction
+            .prepare_cached(ADVANCE)?
+            .query_row((entries.cast_signed(), at.cast_signed()), |row| row.get(0))?;
+        let head = head.cast_unsigned();
+        let mut writer = write::Writer::new(&transaction)?;
+        for (pending, verdict) in group.iter().zip(&mut verdicts) {
+            if let Ok(committed) = verdict {
+                // So far it counted from the start of the group.
+                committed.first_position += head - entries + 1;
+                writer.commit(&pending.commit, committed.first_position)?;
+            }
+        }
+        drop(writer);
+        transaction.commit()?;
+        self.commits += verdicts.iter().filter(|verdict| verdict.is_ok()).count() as u64;
+
+        // Only now: whoever reads the head finds all of it on disk.
+        self.shared.head.store(head, Ordering::Release);
+        Ok(verdicts)
+    }
+
+    fn checkpoint(&mut self) {
+        if let Err(error) = dialect::checkpoint(&self.connection) {
+            // The next one carries over what this one left.
+            tracing::warn!(%error, "the write-ahead log was not carried over");
+        }
+        self.is_dirty = false;
+    }
+
+    fn end(mut self) {
+        if self.shared.is_crashed.load(Ordering::Acquire) {
+            dialect::leave_files_alone(&self.connection);
+        } else if self.is_dirty {
+            self.checkpoint();
+        }
+        self.shared.is_closed.store(true, Ordering::Release);
+        // Callers that wait for room are told instead.
+        self.shared.room.close();
+        drop(self.connection);
+        // Last: whoever takes the lock finds the files at rest.
+        self.shared.lock.release();
+    }
+}
+
+/// The last entry of a session is never removed, so the log itself knows what a session is at.
+fn last_seq(connection: &Connection, session: &str) -> Result<u64, Failure> {
+    let seq: Option<i64> =
+        connection.prepare_cached(LAST_SEQ)?.query_row([session], |row| row.get(0)).optional()?;
+    Ok(seq.map_or(0, i64::cast_unsigned))
+}

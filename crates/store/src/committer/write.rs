@@ -1,0 +1,167 @@
+//! One entry, one row: the statements a commit is made of.
+//!
+//! Statements are prepared once per transaction and used for all of its commits.
+
+use crate::commit::{Commit, ENTRY_BYTES_MAX, NewEntry};
+use crate::error::Failure;
+use rusqlite::{CachedStatement, Connection};
+use std::borrow::Cow;
+use sturdy_session::id::SessionId;
+use sturdy_session::row::{AskRow, MessageRow, PartRow, RowChange, SessionRow};
+
+const APPEND: &str = "INSERT INTO log (position, session_id, seq, kind, at, data, blob)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const KEEP: &str = "INSERT INTO blob (hash, size, data) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING";
+
+const PUT_SESSION: &str = "INSERT INTO session
+    (id, project_id, directory, path, parent_id, title, created, updated, archived, data, machine, position)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+    ON CONFLICT (id) DO UPDATE SET project_id = excluded.project_id, directory = excluded.directory,
+    path = excluded.path, parent_id = excluded.parent_id, title = excluded.title, created = excluded.created,
+    updated = excluded.updated, archived = excluded.archived, data = excluded.data,
+    machine = excluded.machine, position = excluded.position";
+const SET_MACHINE: &str = "UPDATE session SET machine = ?2 WHERE id = ?1";
+
+// `ord` is not among the updated columns: a row keeps its place when it is written again.
+const PUT_MESSAGE: &str = "INSERT INTO message (id, session_id, ord, created, data, position)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    ON CONFLICT (id) DO UPDATE SET created = excluded.created, data = excluded.data, position = excluded.position";
+const PUT_PART: &str = "INSERT INTO part (id, message_id, session_id, ord, is_open, data, position)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    ON CONFLICT (id) DO UPDATE SET is_open = excluded.is_open, data = excluded.data, position = excluded.position";
+const PUT_ASK: &str = "INSERT INTO ask (id, session_id, kind, data, position) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (id) DO UPDATE SET data = excluded.data, position = excluded.position";
+const PUT_TODOS: &str = "INSERT INTO todo (session_id, data, position) VALUES (?1, ?2, ?3)
+    ON CONFLICT (session_id) DO UPDATE SET data = excluded.data, position = excluded.position";
+
+const REMOVE_MESSAGE: [&str; 2] =
+    ["DELETE FROM part WHERE message_id = ?1", "DELETE FROM message WHERE id = ?1"];
+const REMOVE_PART: &str = "DELETE FROM part WHERE id = ?1";
+const REMOVE_ASK: &str = "DELETE FROM ask WHERE id = ?1";
+const REMOVE_SESSION: [&str; 5] = [
+    "DELETE FROM part WHERE message_id IN (SELECT id FROM message WHERE session_id = ?1)",
+    "DELETE FROM message WHERE session_id = ?1",
+    "DELETE FROM ask WHERE session_id = ?1",
+    "DELETE FROM todo WHERE session_id = ?1",
+    "DELETE FROM session WHERE id = ?1",
+];
+// Blobs stay for a later upkeep: another entry may hold the same one.
+const REMOVE_LOG: &str = "DELETE FROM log WHERE session_id = ?1 AND position < ?2";
+
+/// Writes the commits of one transaction.
+pub(super) struct Writer<'c> {
+    connection: &'c Connection,
+    append: CachedStatement<'c>,
+    put_part: CachedStatement<'c>,
+}
+
+impl<'c> Writer<'c> {
+    pub(super) fn new(connection: &'c Connection) -> Result<Self, Failure> {
+        let append = connection.prepare_cached(APPEND)?;
+        let put_part = connection.prepare_cached(PUT_PART)?;
+        Ok(Self { connection, append, put_part })
+    }
+
+    pub(super) fn commit(&mut self, commit: &Commit, first_position: u64) -> Result<(), Failure> {
+        let first_position = first_position.cast_signed();
+        let first_seq = commit.expected.cast_signed() + 1;
+        for (index, entry) in (0..).zip(&commit.entries) {
+            self.append(commit.session.as_str(), first_position + index, first_seq + index, entry)?;
+        }
+        for row in &commit.rows {
+            self.row(&row.change, first_position + row.entry as i64)?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, session: &str, position: i64, seq: i64, entry: &NewEntry) -> Result<(), Failure> {
+        let at = entry.at.cast_signed();
+        // Invariant I12: what is large stands in a blob, and the entry holds the hash.
+        if entry.data.len() > ENTRY_BYTES_MAX {
+            let hash = keep_blob(self.connection, entry.data.as_bytes())?;
+            self.append.execute((position, session, seq, entry.kind, at, "", hash))?;
+        } else {
+            self.append.execute((position, session, seq, entry.kind, at, &entry.data, None::<&str>))?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, change: &RowChange, position: i64) -> Result<(), Failure> {
+        match change {
+            RowChange::Session(row) => self.session(row, position),
+            RowChange::Machine { session, machine } => self.run(SET_MACHINE, (session.as_str(), machine)),
+            RowChange::RemoveSession(id) => {
+                for statement in REMOVE_SESSION {
+                    self.run(statement, [id.as_str()])?;
+                }
+                self.run(REMOVE_LOG, (id.as_str(), position))
+            }
+            RowChange::Message(row) => self.message(row, position),
+            RowChange::RemoveMessage(id) => {
+                for statement in REMOVE_MESSAGE {
+                    self.run(statement, [id.as_str()])?;
+                }
+                Ok(())
+            }
+            RowChange::Part(row) => self.part(row, position),
+            RowChange::RemovePart(id) => self.run(REMOVE_PART, [id.as_str()]),
+            RowChange::Ask(row) => self.ask(row, position),
+            RowChange::RemoveAsk { id } => self.run(REMOVE_ASK, [id]),
+            RowChange::Todos { session, data } => self.run(PUT_TODOS, (session.as_str(), data, position)),
+        }
+    }
+
+    fn session(&mut self, row: &SessionRow, position: i64) -> Result<(), Failure> {
+        // Only searched, never shown; PostgreSQL's text cannot hold the character.
+        let title = if row.title.contains('\0') {
+            Cow::Owned(row.title.replace('\0', "\u{fffd}"))
+        } else {
+            Cow::Borrowed(&row.title)
+        };
+        self.run(
+            PUT_SESSION,
+            (
+                row.id.as_str(),
+                &row.project_id,
+                &row.directory,
+                &row.path,
+                row.parent_id.as_ref().map(SessionId::as_str),
+                &*title,
+                row.created.cast_signed(),
+                row.updated.cast_signed(),
+                i64::from(row.is_archived),
+                &row.data,
+                &row.machine,
+                position,
+            ),
+        )
+    }
+
+    fn message(&mut self, row: &MessageRow, position: i64) -> Result<(), Failure> {
+        let (ord, created) = (row.ord.cast_signed(), row.created.cast_signed());
+        self.run(PUT_MESSAGE, (row.id.as_str(), row.session_id.as_str(), ord, created, &row.data, position))
+    }
+
+    fn part(&mut self, row: &PartRow, position: i64) -> Result<(), Failure> {
+        let (ord, is_open) = (row.ord.cast_signed(), i64::from(row.is_open));
+        let (message, session) = (row.message_id.as_str(), row.session_id.as_str());
+        self.put_part.execute((row.id.as_str(), message, session, ord, is_open, &row.data, position))?;
+        Ok(())
+    }
+
+    fn ask(&mut self, row: &AskRow, position: i64) -> Result<(), Failure> {
+        self.run(PUT_ASK, (&row.id, row.session_id.as_str(), row.kind.as_str(), &row.data, position))
+    }
+
+    fn run(&self, statement: &str, values: impl rusqlite::Params) -> Result<(), Failure> {
+        self.connection.prepare_cached(statement)?.execute(values)?;
+        Ok(())
+    }
+}
+
+/// Stores bytes under their hash; the same bytes are stored once.
+pub(crate) fn keep_blob(connection: &Connection, bytes: &[u8]) -> Result<String, Failure> {
+    let hash = blake3::hash(bytes).to_hex().to_string();
+    connection.prepare_cached(KEEP)?.execute((&hash, bytes.len() as i64, bytes))?;
+    Ok(hash)
+}

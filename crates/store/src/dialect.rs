@@ -1,0 +1,117 @@
+//! The few statements that differ between databases. So far there is one: SQLite.
+//!
+//! Everything else in this crate is one text for both: `?1` placeholders, `INSERT … ON CONFLICT`,
+//! `UPDATE … RETURNING`, text, bigint and blob.
+
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// How hard a commit is pressed onto the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// An acknowledged commit survives a power cut.
+    #[default]
+    Full,
+    /// An acknowledged commit survives the end of the process; a power cut may take the last ones.
+    Normal,
+}
+
+/// Another program may look into the file; we wait this long for it.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Statements are few and constant; all of them stay prepared.
+const STATEMENTS: usize = 64;
+/// Pages kept in memory. The operating system caches the file anyway, and an idle server is to be small.
+const WRITER_CACHE_KIB: u32 = 2048;
+const READER_CACHE_KIB: u32 = 1024;
+/// A write-ahead log that grew in a busy hour is cut back to this.
+const WAL_BYTES_KEPT: u32 = 8 * 1024 * 1024;
+/// Pages in the write-ahead log before they are carried over: 4 MiB.
+const WAL_PAGES: u32 = 1000;
+
+/// The schema's types in this database's words. SQLite makes a key the row's own address only
+/// under the name `INTEGER`; with `BIGINT` the log would get a second tree for its positions.
+pub(crate) fn schema(text: &str) -> String {
+    text.replace("BIGINT PRIMARY KEY", "INTEGER PRIMARY KEY")
+}
+
+pub(crate) fn open_writer(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    let synchronous = match durability {
+        Durability::Full => "FULL",
+        Durability::Normal => "NORMAL",
+    };
+    // Space is given back in slices by `fold`; this must be said before the first table.
+    connection.execute_batch(&format!(
+        "PRAGMA auto_vacuum = INCREMENTAL;
+         PRAGMA journal_mode = WAL;
+         PRAGMA synchronous = {synchronous};
+         PRAGMA foreign_keys = OFF;
+         PRAGMA mmap_size = 0;
+         PRAGMA cache_size = -{WRITER_CACHE_KIB};
+         PRAGMA journal_size_limit = {WAL_BYTES_KEPT};
+         PRAGMA wal_autocheckpoint = {WAL_PAGES};"
+    ))?;
+    Ok(connection)
+}
+
+pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.execute_batch(&format!(
+        "PRAGMA query_only = ON;
+         PRAGMA mmap_size = 0;
+         PRAGMA cache_size = -{READER_CACHE_KIB};"
+    ))?;
+    Ok(connection)
+}
+
+/// A quota: what would make the database larger is refused as a full disk would refuse it.
+pub(crate) fn limit_bytes(connection: &Connection, bytes_max: u64) -> rusqlite::Result<()> {
+    let page: u64 = pragma(connection, "page_size")?;
+    connection.query_row(&format!("PRAGMA max_page_count = {}", (bytes_max / page).max(1)), (), |_| Ok(()))
+}
+
+/// Carries the write-ahead log over into the database. A reader in the way makes it incomplete, not wrong.
+pub(crate) fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))
+}
+
+/// A crashed process would not have carried anything over either.
+pub(crate) fn leave_files_alone(connection: &Connection) {
+    // The answer does not matter: at worst the files look as after an orderly end.
+    let _ = connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+}
+
+/// Gives up to `pages` free pages back to the disk.
+pub(crate) fn shrink(connection: &Connection, pages: u32) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+    let mut rows = statement.query(())?;
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+/// (all, free) bytes of the database file.
+pub(crate) fn file_bytes(connection: &Connection) -> rusqlite::Result<(u64, u64)> {
+    let page: u64 = pragma(connection, "page_size")?;
+    let pages: u64 = pragma(connection, "page_count")?;
+    let free: u64 = pragma(connection, "freelist_count")?;
+    Ok((pages * page, free * page))
+}
+
+/// What the database itself finds wrong with its file; empty when nothing.
+pub(crate) fn integrity(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("PRAGMA integrity_check(100)")?;
+    let lines = statement.query_map((), |row| row.get::<_, String>(0))?;
+    Ok(lines.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().filter(|line| line != "ok").collect())
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<u64> {
+    connection.query_row(&format!("PRAGMA {name}"), (), |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
+}

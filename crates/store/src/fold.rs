@@ -1,0 +1,127 @@
+//! Upkeep: folding closed growth away, sizes, giving space back in slices.
+//!
+//! Invariant I12: `text.ended` carries the final text, so once a part is closed its growth is kept
+//! only for readers that are behind. Folding removes it up to a position and moves the *horizon*
+//! there: a cursor before it is answered with rows instead of entries.
+//!
+//! Every slice is a short transaction between two commits.
+
+use crate::error::{CommitError, ReadError};
+use crate::log::clamp;
+use crate::open::DATABASE;
+use crate::{Store, dialect};
+use rusqlite::{OptionalExtension as _, TransactionBehavior};
+use std::fs;
+use sturdy_session::fact::GROWTH;
+
+/// Positions one slice looks at: a few milliseconds during which commits wait.
+const SLICE: i64 = 2_000;
+/// Pages given back after a slice.
+const SHRINK: u32 = 256;
+
+const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
+const OLDEST_OPEN: &str = "SELECT position FROM part WHERE is_open = 1 ORDER BY position LIMIT 1";
+// Never the last entry of a session: its seq is what the next commit builds on.
+const FOLD: &str = "DELETE FROM log WHERE position >= ?1 AND position < ?2 AND kind = ?3
+    AND EXISTS (SELECT 1 FROM log AS later WHERE later.session_id = log.session_id AND later.seq > log.seq)";
+const MOVE_HORIZON: &str = "UPDATE head SET horizon = ?1 WHERE id = 1";
+const BLOBS: &str = "SELECT COUNT(*), COALESCE(SUM(size), 0) FROM blob";
+const COUNTS: [&str; 4] = [
+    "SELECT COUNT(*) FROM log",
+    "SELECT COUNT(*) FROM session",
+    "SELECT COUNT(*) FROM message",
+    "SELECT COUNT(*) FROM part",
+];
+
+/// What a slice of folding did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Folded {
+    /// Entries removed.
+    pub removed: u64,
+    /// From here on every entry is still there.
+    pub horizon: u64,
+    /// Nothing is left to fold before the given position, as long as no open part closes.
+    pub is_done: bool,
+}
+
+/// How much is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    pub database_bytes: u64,
+    /// Of these, unused.
+    pub free_bytes: u64,
+    /// The write-ahead log, which is carried over when the store is idle.
+    pub wal_bytes: u64,
+    pub entries: u64,
+    pub sessions: u64,
+    pub messages: u64,
+    pub parts: u64,
+    pub blobs: u64,
+    pub blob_bytes: u64,
+}
+
+impl Store {
+    /// Folds one slice of the growth before `position`. Call it again until `is_done`.
+    pub async fn fold_slice(&self, before: u64) -> Result<Folded, CommitError> {
+        self.write(move |connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let (head, horizon): (i64, i64) =
+                transaction.query_row(HEAD, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+            // All growth of an open part follows its row. So below the oldest open row every part
+            // is closed, and no entry has to be read to know whose growth it is.
+            let open: Option<i64> = transaction.query_row(OLDEST_OPEN, (), |row| row.get(0)).optional()?;
+            let end = clamp(before).min(head + 1).min(open.unwrap_or(i64::MAX));
+            if end <= horizon {
+                return Ok(Folded { removed: 0, horizon: horizon.cast_unsigned(), is_done: true });
+            }
+
+            let next = end.min(horizon + SLICE);
+            let removed = transaction.prepare_cached(FOLD)?.execute((horizon, next, GROWTH))?;
+            transaction.prepare_cached(MOVE_HORIZON)?.execute([next])?;
+            transaction.commit()?;
+            if removed > 0 {
+                dialect::shrink(connection, SHRINK)?;
+            }
+            Ok(Folded { removed: removed as u64, horizon: next.cast_unsigned(), is_done: next == end })
+        })
+        .await
+    }
+
+    /// Folds all closed growth before `position`, slice by slice, letting commits pass in between.
+    pub async fn fold(&self, before: u64) -> Result<Folded, CommitError> {
+        let mut removed = 0;
+        loop {
+            let slice = self.fold_slice(before).await?;
+            removed += slice.removed;
+            if slice.is_done {
+                return Ok(Folded { removed, ..slice });
+            }
+        }
+    }
+
+    pub async fn sizes(&self) -> Result<Sizes, ReadError> {
+        let wal = self.inner.path.join(format!("{DATABASE}-wal"));
+        self.read(move |connection| {
+            let (database_bytes, free_bytes) = dialect::file_bytes(connection)?;
+            let mut counts = [0; COUNTS.len()];
+            for (statement, count) in COUNTS.iter().zip(&mut counts) {
+                *count = connection.query_row(statement, (), |row| row.get::<_, i64>(0))?.cast_unsigned();
+            }
+            let [entries, sessions, messages, parts] = counts;
+            let (blobs, blob_bytes): (i64, i64) =
+                connection.query_row(BLOBS, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(Sizes {
+                database_bytes,
+                free_bytes,
+                wal_bytes: fs::metadata(wal).map_or(0, |file| file.len()),
+                entries,
+                sessions,
+                messages,
+                parts,
+                blobs: blobs.cast_unsigned(),
+                blob_bytes: blob_bytes.cast_unsigned(),
+            })
+        })
+        .await
+    }
+}

@@ -1,0 +1,134 @@
+//! Who serves this store.
+//!
+//! Invariant I2: one process owns the store, by an exclusive lock on a file beside the database.
+//! The operating system lets go of it when the process ends, however it ends, so there is no stale
+//! lock to clean up. The file says who holds it, for the message a second process prints.
+//!
+//! Under it lies a net: the seq check in `committer.rs`.
+
+use crate::error::OpenError;
+use fs4::{FileExt, TryLockError};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The process that serves a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Owner {
+    pub pid: u32,
+    pub host: String,
+    /// Milliseconds since the Unix epoch.
+    pub since: u64,
+    /// Where it can be attached to, once it listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pid == 0 {
+            // It has the lock but has not yet written who it is.
+            return f.write_str("another process");
+        }
+        write!(f, "{}, process {}", self.host, self.pid)?;
+        match &self.address {
+            Some(address) => write!(f, " at {address}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Held as long as the store is open.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    held: Mutex<Option<Held>>,
+}
+
+#[derive(Debug)]
+struct Held {
+    file: File,
+    owner: Owner,
+}
+
+impl Lock {
+    pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let mut file = opened.map_err(|source| refused(path, source))?;
+        match FileExt::try_lock(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(OpenError::Locked { path: folder(path), owner: read_owner(&mut file) });
+            }
+            Err(TryLockError::Error(source)) => return Err(refused(path, source)),
+        }
+
+        let owner = Owner { pid: std::process::id(), host: host(), since: now(), address: None };
+        write_owner(&mut file, &owner).map_err(|source| refused(path, source))?;
+        Ok(Self { held: Mutex::new(Some(Held { file, owner })) })
+    }
+
+    /// Says where the owner can be reached.
+    pub(crate) fn announce(&self, address: &str) -> io::Result<()> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(held) = held.as_mut() else { return Ok(()) };
+        held.owner.address = Some(address.to_owned());
+        write_owner(&mut held.file, &held.owner)
+    }
+
+    /// The file stays: removing it would let two processes lock two files of one name.
+    pub(crate) fn release(&self) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut held) = held {
+            // An owner that is gone is not named. Failing changes nothing: the lock decides, not the text.
+            let _ = held.file.set_len(0).and_then(|()| held.file.flush());
+        }
+    }
+}
+
+fn write_owner(file: &mut File, owner: &Owner) -> io::Result<()> {
+    let text = serde_json::to_string(owner).expect("BUG: an owner is always JSON");
+    file.rewind()?;
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
+}
+
+/// What cannot be read is an unknown owner: the message is poorer, the refusal is the same.
+fn read_owner(file: &mut File) -> Owner {
+    let mut text = String::new();
+    match file.take(64 * 1024).read_to_string(&mut text) {
+        Ok(_) => serde_json::from_str(&text).unwrap_or_default(),
+        Err(_) => Owner::default(),
+    }
+}
+
+pub(crate) fn refused(path: &Path, source: io::Error) -> OpenError {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            OpenError::DiskFull { path: folder(path) }
+        }
+        _ => OpenError::NotWritable { path: folder(path), source },
+    }
+}
+
+fn folder(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(path).to_owned()
+}
+
+fn host() -> String {
+    let files = ["/proc/sys/kernel/hostname", "/etc/hostname"];
+    let from_file = files.iter().find_map(|path| fs::read_to_string(path).ok());
+    let from_environment = || ["HOSTNAME", "COMPUTERNAME"].iter().find_map(|name| std::env::var(name).ok());
+    from_file
+        .or_else(from_environment)
+        .map_or_else(|| "this machine".to_owned(), |name| name.trim().to_owned())
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

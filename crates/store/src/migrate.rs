@@ -1,0 +1,67 @@
+//! The schema: numbered, checksummed, forward only.
+//!
+//! Every migration is a file beside `src`, named here once. An applied one is remembered with the
+//! BLAKE3 of its text; a text that changed afterwards, or a number this version does not know, is
+//! refused rather than guessed at. All that are missing are applied in one transaction.
+//!
+//! Written here rather than taken from refinery: that works with this rusqlite, but brings in `time`,
+//! `url` (with the Unicode tables behind it), `regex`, `siphasher` and two crates of its own for what
+//! are sixty lines, and its checksum is a 64-bit hash printed as text.
+
+use crate::dialect;
+use crate::error::{Failure, OpenError};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+
+struct Migration {
+    number: u64,
+    name: &'static str,
+    text: &'static str,
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 1,
+    name: "log_and_rows",
+    text: include_str!("../migrations/0001_log_and_rows.sql"),
+}];
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (
+    number BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL)";
+const NEWEST: &str = "SELECT number FROM migration ORDER BY number DESC LIMIT 1";
+const CHECKSUM: &str = "SELECT checksum FROM migration WHERE number = ?1";
+const REMEMBER: &str = "INSERT INTO migration (number, name, checksum) VALUES (?1, ?2, ?3)";
+
+pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(&dialect::schema(CREATE))?;
+
+    let known = MIGRATIONS.last().map_or(0, |migration| migration.number);
+    let newest: Option<i64> = transaction.query_row(NEWEST, (), |row| row.get(0)).optional()?;
+    let found = newest.map_or(0, i64::cast_unsigned);
+    if found > known {
+        return Err(OpenError::Newer { found, known });
+    }
+
+    for migration in MIGRATIONS {
+        let number = migration.number.cast_signed();
+        let checksum = blake3::hash(migration.text.as_bytes()).to_hex();
+        let applied: Option<String> =
+            transaction.query_row(CHECKSUM, [number], |row| row.get(0)).optional()?;
+        match applied {
+            Some(applied) if applied == checksum.as_str() => {}
+            Some(_) => {
+                let name = migration.name.to_owned();
+                return Err(OpenError::Changed { number: migration.number, name });
+            }
+            // Forward only: one that is missing below an applied one was not lost by us.
+            None if migration.number <= found => {
+                return Err(Failure::broken("migration", format!("number {number} is missing")).into());
+            }
+            None => {
+                transaction.execute_batch(&dialect::schema(migration.text))?;
+                transaction.execute(REMEMBER, (number, migration.name, checksum.as_str()))?;
+            }
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}

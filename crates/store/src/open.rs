@@ -1,0 +1,167 @@
+//! Opening: the directory, the lock, the schema, a first look at what is there.
+//!
+//! All of it happens on the thread that will write, so that opening blocks nobody. The look is
+//! cheap: does the log end where the head says. Reading everything is `verify`'s work.
+
+use crate::committer::{Committer, QUEUE, Shared};
+use crate::crash::CrashPlan;
+use crate::dialect::{self, Durability};
+use crate::error::{DriverError, DriverErrorKind, Failure, OpenError};
+use crate::lock::{self, Lock};
+use crate::readers::Readers;
+use crate::{Inner, Store, migrate};
+use rusqlite::{Connection, OptionalExtension as _};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use tokio::sync::{Semaphore, oneshot};
+
+pub(crate) const DATABASE: &str = "sturdy.db";
+const LOCK: &str = "sturdy.lock";
+/// How every SQLite file begins.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+const HEAD: &str = "SELECT position FROM head WHERE id = 1";
+const LAST: &str = "SELECT position FROM log ORDER BY position DESC LIMIT 1";
+
+/// Where a store is and how it behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The directory; it is created if need be.
+    pub path: PathBuf,
+    pub durability: Durability,
+    /// A quota for the database. What would exceed it is refused as by a full disk.
+    pub bytes_max: Option<u64>,
+    /// For tests: when to die.
+    pub crash: CrashPlan,
+}
+
+impl Options {
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), durability: Durability::Full, bytes_max: None, crash: CrashPlan::Never }
+    }
+}
+
+struct Opened {
+    shared: Arc<Shared>,
+    readers: Readers,
+}
+
+impl Store {
+    /// Opens the store, or makes a new one.
+    pub async fn open(options: Options) -> Result<Self, OpenError> {
+        let path = options.path.clone();
+        let (work, waiting) = sync_channel(QUEUE);
+        let (answer, opened) = oneshot::channel();
+        let thread =
+            thread::Builder::new().name("store-writer".to_owned()).spawn(move || match prepare(&options) {
+                Ok((connection, opened)) => {
+                    let shared = Arc::clone(&opened.shared);
+                    if answer.send(Ok(opened)).is_ok() {
+                        Committer::new(connection, waiting, shared, options.crash).run();
+                    }
+                }
+                Err(error) => {
+                    let _ = answer.send(Err(error));
+                }
+            });
+        let writer = thread.map_err(|source| OpenError::NotCreatable { path: path.clone(), source })?;
+        let gone = || OpenError::Unavailable(DriverError::closed());
+        let Opened { shared, readers } = opened.await.map_err(|_| gone())??;
+
+        let mut threads = readers.threads;
+        // First: its connection is the one that carries the write-ahead log over.
+        threads.insert(0, writer);
+        let inner = Inner { path, shared, work: Some(work), jobs: Some(readers.jobs), threads };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
+    let folder = &options.path;
+    make_folder(folder)?;
+    let lock = Lock::take(&folder.join(LOCK))?;
+
+    let path = folder.join(DATABASE);
+    check_magic(&path)?;
+    let explain = |error| explain(error, &path);
+    let mut connection =
+        dialect::open_writer(&path, options.durability).map_err(|error| explain(error.into()))?;
+    migrate::migrate(&mut connection).map_err(explain)?;
+    let head = look(&connection).map_err(|failure| explain(failure.into()))?;
+    if let Some(bytes_max) = options.bytes_max {
+        dialect::limit_bytes(&connection, bytes_max)?;
+    }
+    let readers = Readers::start(&path)?;
+
+    let shared = Arc::new(Shared {
+        head: AtomicU64::new(head),
+        is_crashed: AtomicBool::new(false),
+        is_closed: AtomicBool::new(false),
+        room: Semaphore::new(QUEUE),
+        lock,
+    });
+    Ok((connection, Opened { shared, readers }))
+}
+
+fn make_folder(path: &Path) -> Result<(), OpenError> {
+    match fs::create_dir_all(path) {
+        Ok(()) => Ok(()),
+        Err(source) => Err(match source.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                OpenError::NotADirectory { path: path.to_owned() }
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                OpenError::DiskFull { path: path.to_owned() }
+            }
+            _ => OpenError::NotCreatable { path: path.to_owned(), source },
+        }),
+    }
+}
+
+/// Before SQLite looks: it would call a text file damaged, and a person would look for the damage.
+fn check_magic(path: &Path) -> Result<(), OpenError> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(lock::refused(path, error)),
+    };
+    let mut start = Vec::with_capacity(MAGIC.len());
+    let read = file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start);
+    read.map_err(|error| lock::refused(path, error))?;
+    // Empty is new: a process that died right after creating it.
+    if start.is_empty() || start == MAGIC {
+        Ok(())
+    } else {
+        Err(OpenError::NotADatabase { path: path.to_owned() })
+    }
+}
+
+fn look(connection: &Connection) -> Result<u64, Failure> {
+    let head: Option<i64> = connection.query_row(HEAD, (), |row| row.get(0)).optional()?;
+    let last: Option<i64> = connection.query_row(LAST, (), |row| row.get(0)).optional()?;
+    let Some(head) = head else { return Err(Failure::broken("head", "it has no row")) };
+    if head < last.unwrap_or(0) {
+        return Err(Failure::broken("head", format!("it is at {head}, the log at {}", last.unwrap_or(0))));
+    }
+    Ok(head.cast_unsigned())
+}
+
+/// What a person can do something about, instead of what the driver calls it.
+fn explain(error: OpenError, path: &Path) -> OpenError {
+    match error {
+        OpenError::Unavailable(driver) => match driver.kind {
+            DriverErrorKind::DiskFull => OpenError::DiskFull { path: path.to_owned() },
+            DriverErrorKind::ReadOnly => {
+                OpenError::NotWritable { path: path.to_owned(), source: io::Error::other(driver) }
+            }
+            _ => OpenError::Unavailable(driver),
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,18 @@
+//! Rows and pages, as JSON text: exactly what the API returns.
+//!
+//! `sessions` and `messages` are pages, `asks` and `projects` are short lists, `rows` is for those
+//! who want the current value of certain rows, or all rows of a session.
+
+pub(crate) mod asks;
+pub(crate) mod messages;
+pub(crate) mod projects;
+pub(crate) mod rows;
+pub(crate) mod sessions;
+
+use crate::error::{Failure, ReadError};
+use sturdy_session::id::SessionId;
+
+/// An id from the database; one of another form was not written by us.
+pub(crate) fn session_id(text: &str) -> Result<SessionId, ReadError> {
+    SessionId::parse(text).map_err(|error| Failure::broken("session", error).into())
+}

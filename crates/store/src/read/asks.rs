@@ -1,0 +1,92 @@
+//! What waits for a person, and what a session means to do.
+
+use crate::Store;
+use crate::error::{Failure, ReadError};
+use crate::read::session_id;
+use rusqlite::{Connection, OptionalExtension as _};
+use sturdy_session::id::SessionId;
+use sturdy_session::row::AskKind;
+
+// Asks are few: a person has to answer every one of them.
+const ALL: &str = "SELECT ask.id, ask.session_id, ask.kind, ask.data, session.directory
+    FROM ask LEFT JOIN session ON session.id = ask.session_id ORDER BY ask.position, ask.id";
+const OF_SESSION: &str = "SELECT ask.id, ask.session_id, ask.kind, ask.data, session.directory
+    FROM ask LEFT JOIN session ON session.id = ask.session_id WHERE ask.session_id = ?1
+    ORDER BY ask.position, ask.id";
+const TODOS: &str = "SELECT data FROM todo WHERE session_id = ?1";
+
+/// Which asks; what is not set does not filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AskQuery {
+    pub kind: Option<AskKind>,
+    pub session: Option<SessionId>,
+    pub directory: Option<String>,
+}
+
+/// An open permission or question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawAsk {
+    pub id: String,
+    pub session: SessionId,
+    pub kind: AskKind,
+    pub data: String,
+    /// Where its session works.
+    pub directory: Option<String>,
+}
+
+impl Store {
+    /// Open asks, in the order they were asked.
+    pub async fn asks(&self, query: AskQuery) -> Result<Vec<RawAsk>, ReadError> {
+        self.read(move |connection| {
+            let mut asks = match &query.session {
+                Some(session) => asks_of(connection, session)?,
+                None => collect(connection, ALL, ())?,
+            };
+            asks.retain(|ask| {
+                query.kind.is_none_or(|kind| ask.kind == kind)
+                    && query
+                        .directory
+                        .as_ref()
+                        .is_none_or(|directory| ask.directory.as_ref() == Some(directory))
+            });
+            Ok(asks)
+        })
+        .await
+    }
+
+    /// The list as one JSON array; none when it was never set.
+    pub async fn todos(&self, session: &SessionId) -> Result<Option<String>, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| {
+            Ok(connection
+                .prepare_cached(TODOS)?
+                .query_row([session.as_str()], |row| row.get(0))
+                .optional()?)
+        })
+        .await
+    }
+}
+
+pub(crate) fn asks_of(connection: &Connection, session: &SessionId) -> Result<Vec<RawAsk>, ReadError> {
+    collect(connection, OF_SESSION, [session.as_str()])
+}
+
+fn collect(
+    connection: &Connection,
+    statement: &str,
+    values: impl rusqlite::Params,
+) -> Result<Vec<RawAsk>, ReadError> {
+    let mut statement = connection.prepare_cached(statement)?;
+    let mut rows = statement.query(values)?;
+    let mut asks = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (id, kind): (String, String) = (row.get(0)?, row.get(2)?);
+        let kind = [AskKind::Permission, AskKind::Question].into_iter().find(|known| known.as_str() == kind);
+        let Some(kind) = kind else {
+            return Err(Failure::broken(format!("ask {id}"), "unknown kind").into());
+        };
+        let session = session_id(&row.get::<_, String>(1)?)?;
+        asks.push(RawAsk { id, session, kind, data: row.get(3)?, directory: row.get(4)? });
+    }
+    Ok(asks)
+}

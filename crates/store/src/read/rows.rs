@@ -1,0 +1,152 @@
+//! The current value of certain rows, and all rows of a session.
+//!
+//! A reader that catches up wants the first; whoever compares rows with the fold of the log
+//! (invariant I10) wants the second, as stored: without the growth of open parts.
+
+use crate::Store;
+use crate::error::{Failure, ReadError};
+use crate::growth::{Part, add_growth};
+use crate::read::asks::asks_of;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::row::{AskRow, MessageRow, PartRow, SessionRow};
+
+const MESSAGE: &str = "SELECT data FROM message WHERE id = ?1";
+// The columns of growth::PART_COLUMNS.
+const PART: &str = "SELECT id, session_id, is_open, data, position FROM part WHERE id = ?1";
+
+const SESSION: &str = "SELECT id, project_id, directory, path, parent_id, title, created, updated, archived,
+    data, machine FROM session WHERE id = ?1";
+const MESSAGES: &str =
+    "SELECT id, session_id, ord, created, data FROM message WHERE session_id = ?1 ORDER BY ord, id";
+const PARTS: &str = "SELECT part.id, part.message_id, part.session_id, part.ord, part.is_open, part.data
+    FROM message JOIN part ON part.message_id = message.id WHERE message.session_id = ?1
+    ORDER BY message.ord, message.id, part.ord, part.id";
+const TODOS: &str = "SELECT data FROM todo WHERE session_id = ?1";
+
+/// Rows that still exist, as JSON texts, in the order they were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CurrentRows {
+    pub messages: Vec<(MessageId, String)>,
+    pub parts: Vec<(PartId, String)>,
+}
+
+/// Everything stored about one session besides its log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionRows {
+    pub session: Option<SessionRow>,
+    /// By place in the conversation.
+    pub messages: Vec<MessageRow>,
+    /// By message, then by place in it.
+    pub parts: Vec<PartRow>,
+    pub asks: Vec<AskRow>,
+    pub todos: Option<String>,
+}
+
+impl Store {
+    /// What these rows are now. Rows that are gone are left out.
+    pub async fn rows_of(&self, messages: &[MessageId], parts: &[PartId]) -> Result<CurrentRows, ReadError> {
+        let (messages, parts) = (messages.to_vec(), parts.to_vec());
+        self.read(move |connection| {
+            let mut current = CurrentRows::default();
+            let mut statement = connection.prepare_cached(MESSAGE)?;
+            for id in messages {
+                let data: Option<String> = statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
+                current.messages.extend(data.map(|data| (id, data)));
+            }
+
+            let mut found = Vec::with_capacity(parts.len());
+            let mut ids = Vec::with_capacity(parts.len());
+            let mut statement = connection.prepare_cached(PART)?;
+            for id in parts {
+                if let Some(part) = statement.query_row([id.as_str()], Part::from_row).optional()? {
+                    found.push(part);
+                    ids.push(id);
+                }
+            }
+            add_growth(connection, &mut found)?;
+            current.parts = ids.into_iter().zip(found.into_iter().map(|part| part.data)).collect();
+            Ok(current)
+        })
+        .await
+    }
+
+    /// All rows of a session, as they are stored.
+    pub async fn rows_of_session(&self, session: &SessionId) -> Result<SessionRows, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| {
+            let id = session.as_str();
+            let asks = asks_of(connection, &session)?.into_iter().map(|ask| AskRow {
+                id: ask.id,
+                session_id: ask.session,
+                kind: ask.kind,
+                data: ask.data,
+            });
+            Ok(SessionRows {
+                session: read(connection, SESSION, id, session_row)?.pop(),
+                messages: read(connection, MESSAGES, id, message_row)?,
+                parts: read(connection, PARTS, id, part_row)?,
+                asks: asks.collect(),
+                todos: read(connection, TODOS, id, |row| Ok(row.get(0)?))?.pop(),
+            })
+        })
+        .await
+    }
+}
+
+fn read<T>(
+    connection: &Connection,
+    statement: &str,
+    id: &str,
+    shape: impl Fn(&Row<'_>) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let mut statement = connection.prepare_cached(statement)?;
+    let mut rows = statement.query([id])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(shape(row)?);
+    }
+    Ok(found)
+}
+
+fn session_row(row: &Row<'_>) -> Result<SessionRow, Failure> {
+    let parent: Option<String> = row.get(4)?;
+    Ok(SessionRow {
+        id: known(SessionId::parse(&row.get::<_, String>(0)?))?,
+        project_id: row.get(1)?,
+        directory: row.get(2)?,
+        path: row.get(3)?,
+        parent_id: parent.map(|id| known(SessionId::parse(&id))).transpose()?,
+        title: row.get(5)?,
+        created: row.get::<_, i64>(6)?.cast_unsigned(),
+        updated: row.get::<_, i64>(7)?.cast_unsigned(),
+        is_archived: row.get::<_, i64>(8)? != 0,
+        data: row.get(9)?,
+        machine: row.get(10)?,
+    })
+}
+
+fn message_row(row: &Row<'_>) -> Result<MessageRow, Failure> {
+    Ok(MessageRow {
+        id: known(MessageId::parse(&row.get::<_, String>(0)?))?,
+        session_id: known(SessionId::parse(&row.get::<_, String>(1)?))?,
+        ord: row.get::<_, i64>(2)?.cast_unsigned(),
+        created: row.get::<_, i64>(3)?.cast_unsigned(),
+        data: row.get(4)?,
+    })
+}
+
+fn part_row(row: &Row<'_>) -> Result<PartRow, Failure> {
+    Ok(PartRow {
+        id: known(PartId::parse(&row.get::<_, String>(0)?))?,
+        message_id: known(MessageId::parse(&row.get::<_, String>(1)?))?,
+        session_id: known(SessionId::parse(&row.get::<_, String>(2)?))?,
+        ord: row.get::<_, i64>(3)?.cast_unsigned(),
+        is_open: row.get::<_, i64>(4)? != 0,
+        data: row.get(5)?,
+    })
+}
+
+fn known<T>(id: Result<T, sturdy_session::id::IdError>) -> Result<T, Failure> {
+    id.map_err(|error| Failure::broken("a row", error))
+}

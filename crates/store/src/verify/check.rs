@@ -1,0 +1,198 @@
+//! The reading behind `verify`: in pages, each a short transaction, so that the write-ahead log can
+//! be cut back meanwhile.
+
+use super::{Progress, Report, Stage};
+use crate::dialect;
+use crate::error::ReadError;
+use crate::log;
+use rusqlite::Connection;
+use std::collections::HashMap;
+use std::path::Path;
+use sturdy_session::fact::Fact;
+
+/// Entries, rows or blobs read at a time.
+const PAGE: i64 = 500;
+/// What may follow a hole: the removal that made it.
+const REMOVED: &str = "session.removed.1";
+
+const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
+const ENTRIES: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL FROM log
+    WHERE position > ?1 ORDER BY position LIMIT ?2";
+const BLOBS: &str = "SELECT hash, size, data FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2";
+
+/// Every kind of row: its name, its count, its pages (id, JSON, position, whether what it belongs to exists).
+const ROWS: [(&str, &str, &str); 5] = [
+    (
+        "session",
+        "SELECT COUNT(*) FROM session",
+        "SELECT id, data, position, 1 FROM session WHERE id > ?1 ORDER BY id LIMIT ?2",
+    ),
+    (
+        "message",
+        "SELECT COUNT(*) FROM message",
+        "SELECT id, data, position, EXISTS (SELECT 1 FROM session WHERE session.id = message.session_id)
+         FROM message WHERE id > ?1 ORDER BY id LIMIT ?2",
+    ),
+    (
+        "part",
+        "SELECT COUNT(*) FROM part",
+        "SELECT id, data, position, EXISTS (SELECT 1 FROM message WHERE message.id = part.message_id
+         AND message.session_id = part.session_id) FROM part WHERE id > ?1 ORDER BY id LIMIT ?2",
+    ),
+    (
+        "ask",
+        "SELECT COUNT(*) FROM ask",
+        "SELECT id, data, position, EXISTS (SELECT 1 FROM session WHERE session.id = ask.session_id)
+         FROM ask WHERE id > ?1 ORDER BY id LIMIT ?2",
+    ),
+    (
+        "todo",
+        "SELECT COUNT(*) FROM todo",
+        "SELECT session_id, data, position, EXISTS (SELECT 1 FROM session WHERE session.id = todo.session_id)
+         FROM todo WHERE session_id > ?1 ORDER BY session_id LIMIT ?2",
+    ),
+];
+
+type Tell<'a> = &'a mut dyn FnMut(Progress);
+
+pub(super) fn everything(path: &Path, tell: Tell<'_>) -> Result<Report, ReadError> {
+    let connection = dialect::open_reader(path)?;
+    let mut report = Report::default();
+
+    tell(Progress { stage: Stage::File, done: 0, total: 1 });
+    for line in dialect::integrity(&connection)? {
+        report.found("the database", line);
+    }
+    tell(Progress { stage: Stage::File, done: 1, total: 1 });
+
+    // A file that is damaged yields damage when it is read; what was found so far is still worth telling.
+    let read = entries(&connection, tell, &mut report)
+        .and_then(|()| rows(&connection, tell, &mut report))
+        .and_then(|()| blobs(&connection, tell, &mut report));
+    match read {
+        Err(ReadError::Broken { what, place }) => report.found(place, what),
+        Err(error) => return Err(error),
+        Ok(()) => {}
+    }
+    Ok(report)
+}
+
+fn entries(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<(), ReadError> {
+    let (head, horizon): (i64, i64) = connection.query_row(HEAD, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let total = head.cast_unsigned();
+    let mut last: HashMap<String, (u64, u64)> = HashMap::new();
+    let mut after = 0_i64;
+    loop {
+        let mut statement = connection.prepare_cached(ENTRIES)?;
+        let mut rows = statement.query((after, PAGE))?;
+        let mut read = 0;
+        while let Some(row) = rows.next()? {
+            read += 1;
+            after = row.get(0)?;
+            report.entries += 1;
+            match log::entry(connection, row) {
+                Ok(entry) => check_entry(&entry, horizon.cast_unsigned(), &mut last, report),
+                Err(failure) => match ReadError::from(failure) {
+                    ReadError::Broken { what, place } => report.found(place, what),
+                    error @ ReadError::Unavailable(_) => return Err(error),
+                },
+            }
+        }
+        tell(Progress {
+            stage: Stage::Entries,
+            done: after.cast_unsigned(),
+            total: total.max(after.cast_unsigned()),
+        });
+        if read < PAGE {
+            break;
+        }
+    }
+    let (head, _): (i64, i64) = connection.query_row(HEAD, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if after > head {
+        report.found("head", format!("it is at {head}, the log at {after}"));
+    }
+    Ok(())
+}
+
+fn check_entry(
+    entry: &log::LogEntry,
+    horizon: u64,
+    last: &mut HashMap<String, (u64, u64)>,
+    report: &mut Report,
+) {
+    let place = || format!("log entry {} ({} {})", entry.position, entry.session, entry.seq);
+    match last.get(entry.session.as_str()) {
+        Some((seq, _)) if entry.seq <= *seq => report.found(place(), format!("follows seq {seq}")),
+        // What is missing stood after `position`; folding removes nothing from the horizon on.
+        Some((seq, position)) if entry.seq != seq + 1 && position + 1 >= horizon && entry.kind != REMOVED => {
+            report.found(place(), format!("follows seq {seq}"));
+        }
+        Some(_) => {}
+        None if entry.seq != 1 && entry.kind != REMOVED => {
+            report.found(place(), "is the first of its session");
+        }
+        None => {}
+    }
+    last.insert(entry.session.as_str().to_owned(), (entry.seq, entry.position));
+    if let Err(error) = Fact::parse(&entry.kind, &entry.data) {
+        report.found(place(), error.to_string());
+    }
+}
+
+fn rows(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<(), ReadError> {
+    let mut total = 0;
+    for (_, count, _) in ROWS {
+        total += connection.query_row(count, (), |row| row.get::<_, i64>(0))?.cast_unsigned();
+    }
+    for (name, _, page) in ROWS {
+        let mut after = String::new();
+        loop {
+            let mut statement = connection.prepare_cached(page)?;
+            let mut rows = statement.query((&after, PAGE))?;
+            let mut read = 0;
+            while let Some(row) = rows.next()? {
+                read += 1;
+                report.rows += 1;
+                after = row.get(0)?;
+                let data: String = row.get(1)?;
+                if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&data) {
+                    report.found(format!("{name} {after}"), error.to_string());
+                }
+                if row.get::<_, i64>(3)? == 0 {
+                    report.found(format!("{name} {after}"), "what it belongs to is missing");
+                }
+            }
+            tell(Progress { stage: Stage::Rows, done: report.rows, total: total.max(report.rows) });
+            if read < PAGE {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn blobs(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<(), ReadError> {
+    let total =
+        connection.query_row("SELECT COUNT(*) FROM blob", (), |row| row.get::<_, i64>(0))?.cast_unsigned();
+    let mut after = String::new();
+    loop {
+        let mut statement = connection.prepare_cached(BLOBS)?;
+        // Few at a time: a blob can be large, and this holds one of them.
+        let mut rows = statement.query((&after, PAGE))?;
+        let mut read = 0;
+        while let Some(row) = rows.next()? {
+            read += 1;
+            report.blobs += 1;
+            after = row.get(0)?;
+            let size: i64 = row.get(1)?;
+            let bytes = row.get_ref(2)?.as_blob().unwrap_or_default();
+            if blake3::hash(bytes).to_hex().as_str() != after || bytes.len() as i64 != size {
+                report.found(format!("blob {after}"), "its bytes are not those of its hash");
+            }
+        }
+        tell(Progress { stage: Stage::Blobs, done: report.blobs, total: total.max(report.blobs) });
+        if read < PAGE {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What the store promises, one file for each promise.
+//!
+//! Tests of behaviour are written against `stores!`, so that a second database runs the same ones.
+
+#[macro_use]
+mod bench;
+mod commit;
