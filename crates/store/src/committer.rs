@@ -51,7 +51,12 @@ pub(crate) enum Work {
 pub(crate) struct Pending {
     pub(crate) commit: Commit,
     pub(crate) answer: oneshot::Sender<Result<Committed, CommitError>>,
+    /// Told first, by this thread, in the order of positions.
+    pub(crate) on_durable: Option<OnDurable>,
 }
+
+/// Hears of a commit that is on disk. It runs on the committing thread: it must be short and must not wait.
+pub type OnDurable = Box<dyn FnOnce(Committed) + Send>;
 
 /// What the committer and the handles of a store both see.
 #[derive(Debug)]
@@ -198,6 +203,9 @@ impl Committer {
         };
         self.is_dirty = true;
         for (pending, verdict) in group.drain(..).zip(verdicts) {
+            if let (Ok(committed), Some(on_durable)) = (&verdict, pending.on_durable) {
+                on_durable(*committed);
+            }
             // A caller that gave up waiting has still committed.
             let _ = pending.answer.send(verdict);
         }

@@ -28,6 +28,7 @@ mod read;
 mod readers;
 mod verify;
 
+pub use committer::OnDurable;
 pub use commit::{Commit, Committed, ENTRY_BYTES_MAX, NewEntry};
 pub use crash::CrashPlan;
 pub use dialect::Durability;
@@ -72,9 +73,23 @@ impl Store {
     ///
     /// The commit is made even if the caller stops waiting for the answer.
     pub async fn commit(&self, commit: Commit) -> Result<Committed, CommitError> {
+        self.commit_and(commit, None).await
+    }
+
+    /// Makes a commit and tells `on_durable` of it before anybody else, in the order of positions:
+    /// whoever shows commits to others shows them in that order.
+    pub async fn commit_then(&self, commit: Commit, on_durable: OnDurable) -> Result<Committed, CommitError> {
+        self.commit_and(commit, Some(on_durable)).await
+    }
+
+    async fn commit_and(
+        &self,
+        commit: Commit,
+        on_durable: Option<OnDurable>,
+    ) -> Result<Committed, CommitError> {
         commit.check();
         let (answer, answered) = oneshot::channel();
-        self.send(Work::Commit(Pending { commit, answer })).await?;
+        self.send(Work::Commit(Pending { commit, answer, on_durable })).await?;
         answered.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
