@@ -26,19 +26,20 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Starts at `floor`: the latest time anything stored carries.
+    /// Starts just after `floor`: the latest time anything stored carries.
     #[must_use]
     pub fn new(floor: Millis, seed: [u8; 32]) -> Self {
         // The last millisecond before the restart may have given out ids, and borrowed from
-        // the next one for more; new ids begin after both.
-        let id_ms = floor.saturating_add(2);
-        Self { now: floor, id_ms, counter: 0, random: StdRng::from_seed(seed) }
+        // the next one for more; time and ids go on after both. Time too, so that the floor
+        // has moved by the next restart.
+        let now = floor.saturating_add(2);
+        Self { now, id_ms: now, counter: 0, random: StdRng::from_seed(seed) }
     }
 
     /// A stamp whose every id is known beforehand.
     #[must_use]
     pub fn fixed(now: Millis) -> Self {
-        Self { id_ms: now, ..Self::new(now, [7; 32]) }
+        Self { now, id_ms: now, ..Self::new(now, [7; 32]) }
     }
 
     /// Takes the wall clock over; a clock that was set back changes nothing.
