@@ -1,1 +1,11 @@
 //! Integration tests of `sturdy-session`.
+
+mod events;
+mod facts;
+mod ids;
+mod numbers;
+mod rules;
+mod titles;
+mod types;
+mod usage;
+mod wire;
