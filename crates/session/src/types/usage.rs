@@ -147,15 +147,14 @@ impl Tokens {
 /// three tenths cost 0.3 and not 0.30000000000000004.
 fn decimal_sum_per_million(products: &[(Num, Num)]) -> f64 {
     const SCALE_MAX: usize = 15;
-    let digits = |price: f64| format!("{price:.SCALE_MAX$}").trim_end_matches('0').to_owned();
     let mut sum: i128 = 0;
     for (count, price) in products {
         if !price.0.is_finite() || price.0 <= 0.0 {
             continue;
         }
-        // The shortest decimal that reads back as this price is what the configuration said.
-        let shortest = format!("{}", price.0);
-        let text = if shortest.contains('e') { digits(price.0) } else { shortest };
+        // The shortest decimal that reads back as this price is what the configuration said;
+        // `{}` never uses an exponent.
+        let text = format!("{}", price.0);
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
         let fraction: String = fraction.chars().take(SCALE_MAX).collect();
         let padded = format!("{whole}{fraction:0<SCALE_MAX$}");

@@ -4,5 +4,6 @@ mod asks;
 mod failures;
 mod messages;
 mod parts;
+mod random;
 mod sessions;
 mod tools;
