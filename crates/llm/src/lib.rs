@@ -1,1 +1,76 @@
-//! (being written)
+//! Speaks to model providers and turns their streams into our words.
+//!
+//! A [`Catalog`] knows which providers and models there are; a [`ModelEntry`] of it connects to a
+//! [`Model`], and a `Model` answers a `Request` with a stream of `Said`. Four wire protocols are
+//! spoken (`openai_chat`, `openai_responses`, `anthropic`, `gemini`), and one provider needs no
+//! network at all (`demo`).
+//!
+//! Not here: whether a failure is tried again and when (`sturdy-session`), who asks and when
+//! (`sturdy-engine`). A failure leaves this crate as the fact clients will see.
+
+use futures_util::stream::BoxStream;
+use std::fmt;
+use sturdy_session::talk::{Request, Said};
+use sturdy_session::types::failure::Failure;
+
+pub mod adjust;
+mod anthropic;
+pub mod arguments;
+pub mod auth;
+pub mod catalog;
+pub mod demo;
+pub mod failure;
+mod gemini;
+pub mod http;
+mod link;
+mod listen;
+mod media;
+mod openai_chat;
+mod openai_responses;
+mod schema;
+pub mod secret;
+mod sse;
+
+pub use crate::http::Http;
+pub use catalog::{Catalog, ModelEntry, NotFound};
+pub use secret::Secret;
+
+/// Something that answers.
+pub trait Model: Send + Sync {
+    /// Begins to answer when the stream is first polled. Dropping the stream ends the request.
+    fn stream(&self, request: Request) -> BoxStream<'static, Result<Said, ModelError>>;
+}
+
+/// A model could not answer, or stopped in the middle. Carries what clients are told;
+/// it is the last item of its stream.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub struct ModelError(Box<Failure>);
+
+impl ModelError {
+    #[must_use]
+    pub fn new(failure: Failure) -> Self {
+        Self(Box::new(failure))
+    }
+
+    #[must_use]
+    pub fn failure(&self) -> &Failure {
+        &self.0
+    }
+
+    #[must_use]
+    pub fn into_failure(self) -> Failure {
+        *self.0
+    }
+}
+
+impl From<Failure> for ModelError {
+    fn from(failure: Failure) -> Self {
+        Self::new(failure)
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(failure::message(&self.0))
+    }
+}

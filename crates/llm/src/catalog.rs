@@ -1,0 +1,157 @@
+//! Which providers and models there are, what they can do and what they cost.
+//!
+//! `build.rs` puts the providers together, `info.rs` is how they look to a client, `choose.rs`
+//! picks one when nobody said which, `variants.rs` and `options.rs` know what to send to make a
+//! model think more or less, `connect.rs` makes something that answers.
+//!
+//! Not here: reading configuration files. The `provider` section comes in as JSON, with
+//! `{env:…}` and `{file:…}` already replaced.
+
+use crate::auth::Credentials;
+use crate::http::Http;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use sturdy_session::types::failure::Failure;
+
+mod build;
+mod choose;
+mod connect;
+mod info;
+mod merge;
+mod options;
+mod variants;
+
+pub use info::{
+    Api, Capabilities, Headers, Interleaved, Limit, Modalities, ModelInfo, Options, Provider, Source, Status,
+};
+pub use options::{Ask, ResultMedia, Sampling};
+
+/// What a catalog is made from.
+pub struct Sources<'a> {
+    /// The `provider` section of the configuration; `Null` if there is none.
+    pub config: &'a Value,
+    /// `enabled_providers`; `None` is all.
+    pub enabled: Option<&'a [String]>,
+    /// `disabled_providers`.
+    pub disabled: &'a [String],
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    pub credentials: &'a Credentials,
+    /// Shared by all catalogs of the process.
+    pub http: Http,
+}
+
+impl fmt::Debug for Sources<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sources")
+            .field("enabled", &self.enabled)
+            .field("disabled", &self.disabled)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All providers, as known at one moment. Build another one when configuration or keys change.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    /// Usable now, in order of preference.
+    pub providers: Vec<Arc<Provider>>,
+    /// Usable or not, for a list to choose from.
+    pub known: Vec<Arc<Provider>>,
+    pub(crate) http: Http,
+    /// Names in addresses, looked up when the catalog was made.
+    pub(crate) demo_pace_ms: Option<u64>,
+}
+
+/// One model with everything needed to use it.
+#[derive(Clone, Debug)]
+pub struct ModelEntry {
+    pub info: Arc<ModelInfo>,
+    pub provider: Arc<Provider>,
+    pub(crate) http: Http,
+    pub(crate) demo_pace_ms: Option<u64>,
+}
+
+/// No such model, or none that is available.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Model not found: {provider}/{model}.{}", did_you_mean(suggestions))]
+pub struct NotFound {
+    pub provider: String,
+    pub model: String,
+    pub suggestions: Vec<String>,
+}
+
+fn did_you_mean(suggestions: &[String]) -> String {
+    if suggestions.is_empty() { String::new() } else { format!(" Did you mean: {}?", suggestions.join(", ")) }
+}
+
+impl NotFound {
+    /// As clients see it.
+    #[must_use]
+    pub fn failure(&self) -> Failure {
+        Failure::unknown(self.to_string())
+    }
+}
+
+impl Catalog {
+    #[must_use]
+    pub fn build(sources: &Sources<'_>) -> Self {
+        let is_wanted = |id: &String| {
+            sources.enabled.is_none_or(|enabled| enabled.contains(id)) && !sources.disabled.contains(id)
+        };
+        let mut drafts = build::drafts(sources);
+        for draft in &mut drafts {
+            options::expand_addresses(&mut draft.provider, sources.env);
+        }
+        drafts.retain(|draft| is_wanted(&draft.provider.id) && !draft.provider.models.is_empty());
+        let (mut providers, mut known) = (Vec::new(), Vec::new());
+        for draft in drafts {
+            let provider = Arc::new(draft.provider);
+            if draft.is_available {
+                providers.push(Arc::clone(&provider));
+            }
+            known.push(provider);
+        }
+        let demo_pace_ms =
+            (sources.env)(crate::demo::PACE_VARIABLE).and_then(|value| value.trim().parse().ok());
+        Self { providers, known, http: sources.http.clone(), demo_pace_ms }
+    }
+
+    #[must_use]
+    pub fn provider(&self, id: &str) -> Option<&Arc<Provider>> {
+        self.providers.iter().find(|provider| provider.id == id)
+    }
+
+    /// # Errors
+    /// `NotFound` names up to three that look alike.
+    pub fn model(&self, provider: &str, model: &str) -> Result<Arc<ModelEntry>, NotFound> {
+        let not_found =
+            |suggestions| NotFound { provider: provider.to_owned(), model: model.to_owned(), suggestions };
+        let Some(found) = self.provider(provider) else {
+            let ids = self.providers.iter().map(|provider| provider.id.as_str());
+            return Err(not_found(choose::alike(provider, ids)));
+        };
+        match found.models.iter().find(|info| info.id == model) {
+            Some(info) => Ok(Arc::new(self.entry(found, info))),
+            None => Err(not_found(choose::alike(model, found.models.iter().map(|info| info.id.as_str())))),
+        }
+    }
+
+    /// Per provider, what a client should pick when nothing is configured.
+    #[must_use]
+    pub fn default_models(&self) -> BTreeMap<String, String> {
+        let best = |provider: &Arc<Provider>| {
+            Some((provider.id.clone(), choose::best(&provider.models)?.id.clone()))
+        };
+        self.known.iter().filter_map(best).collect()
+    }
+
+    fn entry(&self, provider: &Arc<Provider>, info: &Arc<ModelInfo>) -> ModelEntry {
+        ModelEntry {
+            info: Arc::clone(info),
+            provider: Arc::clone(provider),
+            http: self.http.clone(),
+            demo_pace_ms: self.demo_pace_ms,
+        }
+    }
+}

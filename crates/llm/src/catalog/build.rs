@@ -1,0 +1,278 @@
+//! From a built-in table, configuration, environment and stored keys to providers (spec: engine §10.1–10.2).
+//!
+//! The built-in table has the form of `opencode.json`, so one reader serves both: the table is
+//! read first, and what the user wrote is laid over it, field by field.
+
+use super::info::{
+    Api, Capabilities, Headers, Interleaved, Limit, Modalities, ModelInfo, Options, Provider, Source, Status,
+};
+use super::{Sources, merge, variants};
+use crate::demo;
+use crate::secret::Secret;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use sturdy_session::json::Num;
+use sturdy_session::types::usage::{CacheTokens, Prices};
+
+const BUILT_IN: &str = include_str!("builtin.json");
+const COMPATIBLE: &str = "@ai-sdk/openai-compatible";
+const ALPHA_VARIABLE: &str = "OPENCODE_ENABLE_EXPERIMENTAL_MODELS";
+
+/// A provider being put together.
+pub(super) struct Draft {
+    pub(super) provider: Provider,
+    pub(super) is_available: bool,
+    npm: Option<String>,
+    api: String,
+}
+
+/// Every known provider, in order of preference; `demo` is the last.
+pub(super) fn drafts(sources: &Sources<'_>) -> Vec<Draft> {
+    let table: Map<String, Value> =
+        serde_json::from_str(BUILT_IN).expect("BUG: the built-in table of models is not JSON");
+    let mut drafts: Vec<Draft> = table.iter().map(|(id, entry)| built_in(id, entry)).collect();
+
+    let empty = Map::new();
+    let configured = sources.config.as_object().unwrap_or(&empty);
+    for (id, entry) in configured {
+        let at = drafts.iter().position(|draft| draft.provider.id == *id).unwrap_or_else(|| {
+            let before_demo = drafts.len() - 1;
+            drafts.insert(before_demo, Draft::new(id));
+            before_demo
+        });
+        drafts[at].extend(entry);
+    }
+    for draft in &mut drafts {
+        let entry = configured.get(&draft.provider.id);
+        draft.find_key(sources, entry);
+        draft.finish(sources, entry.unwrap_or(&Value::Null));
+    }
+    drafts
+}
+
+fn built_in(id: &str, entry: &Value) -> Draft {
+    let mut draft = Draft::new(id);
+    draft.extend(entry);
+    draft.provider.source = Source::Custom;
+    draft.is_available = id == demo::PROVIDER;
+    draft
+}
+
+impl Draft {
+    fn new(id: &str) -> Self {
+        let provider = Provider {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            source: Source::Config,
+            env: Vec::new(),
+            key: None,
+            options: Options::default(),
+            models: Vec::new(),
+        };
+        Self { provider, is_available: false, npm: None, api: String::new() }
+    }
+
+    /// Lays an entry over what is known so far.
+    fn extend(&mut self, entry: &Value) {
+        let provider = &mut self.provider;
+        self.is_available = true;
+        provider.source = Source::Config;
+        set_text(&mut provider.name, &entry["name"]);
+        set_text(&mut self.api, &entry["api"]);
+        if let Some(npm) = entry["npm"].as_str() {
+            self.npm = Some(npm.to_owned());
+        }
+        if let Some(env) = strings(&entry["env"]) {
+            provider.env = env;
+        }
+        if let Some(options) = entry["options"].as_object() {
+            merge::deep(&mut provider.options.0, options);
+        }
+        let Some(models) = entry["models"].as_object() else { return };
+        for (id, entry) in models {
+            let known = provider.models.iter().position(|model| model.id == *id);
+            let base = known.map(|at| ModelInfo::clone(&provider.models[at]));
+            let base = base.unwrap_or_else(|| unknown_model(&provider.id, id));
+            let model = Arc::new(lay_over(base, entry));
+            match known {
+                Some(at) => provider.models[at] = model,
+                None => provider.models.push(model),
+            }
+        }
+    }
+
+    /// A key in the environment or the store makes a provider available; the user's own wins.
+    fn find_key(&mut self, sources: &Sources<'_>, entry: Option<&Value>) {
+        let provider = &mut self.provider;
+        let set = |name: &String| (sources.env)(name).filter(|value| !value.is_empty());
+        let found: Vec<String> = provider.env.iter().filter_map(set).collect();
+        if let Some(value) = found.into_iter().next() {
+            self.is_available = true;
+            provider.source = Source::Env;
+            // With several names, which one is the key is the provider's own business.
+            provider.key = (provider.env.len() == 1).then(|| Secret::new(value));
+        }
+        if let Some(key) = sources.credentials.key(&provider.id) {
+            self.is_available = true;
+            provider.source = Source::Api;
+            provider.key = Some(key.clone());
+        }
+        if entry.is_some() {
+            provider.source = Source::Config;
+        }
+        let own = provider.options.get("apiKey").and_then(Value::as_str).filter(|key| !key.is_empty());
+        if let Some(own) = own {
+            provider.key = Some(Secret::new(own));
+        }
+    }
+
+    /// What needs the whole picture: package, address, variants, and which models may be seen.
+    fn finish(&mut self, sources: &Sources<'_>, entry: &Value) {
+        let allow_alpha = (sources.env)(ALPHA_VARIABLE).is_some_and(|value| value == "1" || value == "true");
+        let (only, never) = (strings(&entry["whitelist"]), strings(&entry["blacklist"]).unwrap_or_default());
+        let provider = &mut self.provider;
+        let models = std::mem::take(&mut provider.models).into_iter().filter(|model| {
+            let is_hidden = match model.status {
+                Status::Deprecated => true,
+                Status::Alpha => !allow_alpha,
+                Status::Beta | Status::Active => false,
+            };
+            !is_hidden
+                && !never.contains(&model.id)
+                && only.as_ref().is_none_or(|only| only.contains(&model.id))
+        });
+        let (npm, api) = (self.npm.as_deref().unwrap_or(COMPATIBLE), self.api.as_str());
+        provider.models = models
+            .map(|model| {
+                let mut model = ModelInfo::clone(&model);
+                let fill = |field: &mut String, value: &str| {
+                    if field.is_empty() {
+                        value.clone_into(field);
+                    }
+                };
+                fill(&mut model.api.npm, npm);
+                fill(&mut model.api.url, api);
+                let is_deepseek = model.api.npm == COMPATIBLE && model.api.id.contains("deepseek");
+                if is_deepseek && model.capabilities.interleaved == Interleaved::Plain(false) {
+                    model.capabilities.interleaved =
+                        Interleaved::Field { field: "reasoning_content".to_owned() };
+                }
+                model.variants = variants::of(&model);
+                Arc::new(model)
+            })
+            .collect();
+    }
+}
+
+fn unknown_model(provider: &str, id: &str) -> ModelInfo {
+    ModelInfo {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        provider_id: provider.to_owned(),
+        status: Status::Active,
+        cost: Prices::default(),
+        api: Api { id: id.to_owned(), ..Api::default() },
+        capabilities: Capabilities::unknown(),
+        family: String::new(),
+        headers: Headers::default(),
+        limit: Limit::default(),
+        options: Map::new(),
+        release_date: String::new(),
+        variants: Map::new(),
+    }
+}
+
+fn lay_over(mut model: ModelInfo, entry: &Value) -> ModelInfo {
+    set_text(&mut model.api.id, &entry["id"]);
+    set_text(&mut model.name, &entry["name"]);
+    set_text(&mut model.family, &entry["family"]);
+    set_text(&mut model.release_date, &entry["release_date"]);
+    set_text(&mut model.api.npm, &entry["provider"]["npm"]);
+    set_text(&mut model.api.url, &entry["provider"]["api"]);
+    if let Ok(status) = serde_json::from_value(entry["status"].clone()) {
+        model.status = status;
+    }
+    let capabilities = &mut model.capabilities;
+    set_flag(&mut capabilities.attachment, &entry["attachment"]);
+    set_flag(&mut capabilities.reasoning, &entry["reasoning"]);
+    set_flag(&mut capabilities.temperature, &entry["temperature"]);
+    set_flag(&mut capabilities.toolcall, &entry["tool_call"]);
+    if let Ok(interleaved) = serde_json::from_value(entry["interleaved"].clone()) {
+        capabilities.interleaved = interleaved;
+    }
+    set_modalities(&mut capabilities.input, &entry["modalities"]["input"]);
+    set_modalities(&mut capabilities.output, &entry["modalities"]["output"]);
+    set_prices(&mut model.cost, &entry["cost"]);
+    set_number(&mut model.limit.context, &entry["limit"]["context"]);
+    set_number(&mut model.limit.output, &entry["limit"]["output"]);
+    if let Some(input) = entry["limit"]["input"].as_f64() {
+        model.limit.input = Some(Num(input));
+    }
+    if let Some(options) = entry["options"].as_object() {
+        merge::deep(&mut model.options, options);
+    }
+    if let Some(headers) = entry["headers"].as_object() {
+        let headers =
+            headers.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        model.headers.0.extend(headers);
+    }
+    if let Some(variants) = entry["variants"].as_object() {
+        merge::deep(&mut model.variants, variants);
+    }
+    model
+}
+
+fn set_prices(prices: &mut Prices, cost: &Value) {
+    if !cost.is_object() {
+        return;
+    }
+    set_number(&mut prices.input, &cost["input"]);
+    set_number(&mut prices.output, &cost["output"]);
+    set_number(&mut prices.cache.read, &cost["cache_read"]);
+    set_number(&mut prices.cache.write, &cost["cache_write"]);
+    let long = &cost["context_over_200k"];
+    if long.is_object() {
+        let number = |name: &str| Num(long[name].as_f64().unwrap_or(0.0));
+        prices.over_200k = Some(Box::new(Prices {
+            input: number("input"),
+            output: number("output"),
+            cache: CacheTokens { read: number("cache_read"), write: number("cache_write") },
+            ..Prices::default()
+        }));
+    }
+}
+
+fn set_modalities(modalities: &mut Modalities, list: &Value) {
+    let Some(names) = strings(list) else { return };
+    let has = |name: &str| names.iter().any(|known| known == name);
+    *modalities = Modalities {
+        text: has("text"),
+        audio: has("audio"),
+        image: has("image"),
+        pdf: has("pdf"),
+        video: has("video"),
+    };
+}
+
+fn set_text(field: &mut String, value: &Value) {
+    if let Some(text) = value.as_str() {
+        text.clone_into(field);
+    }
+}
+
+fn set_flag(field: &mut bool, value: &Value) {
+    if let Some(flag) = value.as_bool() {
+        *field = flag;
+    }
+}
+
+fn set_number(field: &mut Num, value: &Value) {
+    if let Some(number) = value.as_f64() {
+        *field = Num(number);
+    }
+}
+
+fn strings(value: &Value) -> Option<Vec<String>> {
+    let items = value.as_array()?;
+    Some(items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
+}

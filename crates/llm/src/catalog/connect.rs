@@ -1,0 +1,143 @@
+//! Makes something that answers out of an entry of the catalog (spec: engine §10.4).
+
+use super::{Interleaved, ModelEntry, ModelInfo};
+use crate::demo::{self, Demo, Kind};
+use crate::http::Timeouts;
+use crate::link::Link;
+use crate::openai_chat::Dialect;
+use crate::{Model, ModelError, adjust, anthropic, failure, gemini, openai_chat, openai_responses};
+use futures_util::stream::BoxStream;
+use serde_json::Value;
+use std::sync::Arc;
+use sturdy_session::talk::{Request, Said};
+use sturdy_session::types::failure::Failure;
+
+/// The language a provider is spoken to in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Chat,
+    Responses,
+    Anthropic,
+    Gemini,
+}
+
+impl Protocol {
+    fn of(npm: &str) -> Self {
+        match npm {
+            "@ai-sdk/openai" => Self::Responses,
+            "@ai-sdk/anthropic" => Self::Anthropic,
+            "@ai-sdk/google" => Self::Gemini,
+            _ => Self::Chat,
+        }
+    }
+
+    /// Where a provider is that names no address. Compatible servers have no common one.
+    fn home(self) -> Option<&'static str> {
+        match self {
+            Self::Chat => None,
+            Self::Responses => Some("https://api.openai.com/v1"),
+            Self::Anthropic => Some("https://api.anthropic.com/v1"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
+        }
+    }
+
+    fn needs_key(self) -> bool {
+        match self {
+            Self::Chat => false,
+            Self::Responses | Self::Anthropic | Self::Gemini => true,
+        }
+    }
+}
+
+impl ModelEntry {
+    /// A model that can be asked. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// A missing key or address, as clients see it.
+    pub fn connect(&self) -> Result<Arc<dyn Model>, Failure> {
+        if self.provider.id == demo::PROVIDER && self.info.api.npm == "sturdy-demo" {
+            let kind = if self.info.api.id == "story" { Kind::Story } else { Kind::Echo };
+            return Ok(Arc::new(Demo::new(kind, self.provider.options.0.clone(), self.demo_pace_ms)));
+        }
+        let protocol = Protocol::of(&self.info.api.npm);
+        if protocol.needs_key() && self.provider.key.is_none() && !self.brings_own_key() {
+            return Err(failure::missing_key(&self.provider.id, &self.provider.name, &self.provider.env));
+        }
+        let link = self.link(protocol)?;
+        Ok(Arc::new(Connected {
+            info: Arc::clone(&self.info),
+            link,
+            protocol,
+            include_usage: self.provider.options.get("includeUsage").and_then(Value::as_bool).unwrap_or(true),
+        }))
+    }
+
+    /// A header of the user's that authenticates makes a key unnecessary.
+    fn brings_own_key(&self) -> bool {
+        let names = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
+        self.headers().iter().any(|(name, _)| names.contains(&name.to_ascii_lowercase().as_str()))
+    }
+
+    fn headers(&self) -> Vec<(String, String)> {
+        let own = self.provider.options.get("headers").and_then(Value::as_object);
+        let own = own.into_iter().flatten();
+        let own = own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        own.chain(self.info.headers.0.clone()).collect()
+    }
+
+    fn link(&self, protocol: Protocol) -> Result<Link, Failure> {
+        let own = self.provider.options.get("baseURL").and_then(Value::as_str);
+        let address = own.filter(|url| !url.is_empty()).or(Some(self.info.api.url.as_str()));
+        let Some(address) = address.filter(|url| !url.is_empty()).or_else(|| protocol.home()) else {
+            return Err(Failure::unknown(format!(
+                "provider {} has no address: set options.baseURL in opencode.json",
+                self.provider.id
+            )));
+        };
+        let limit =
+            |name: &str| self.provider.options.get(name).and_then(Value::as_u64).filter(|limit| *limit > 0);
+        Ok(Link {
+            http: self.http.clone(),
+            provider: self.provider.id.clone(),
+            base_url: address.trim_end_matches('/').to_owned(),
+            key: self.provider.key.clone(),
+            headers: self.headers(),
+            timeouts: Timeouts {
+                request_ms: limit("timeout"),
+                header_ms: limit("headerTimeout"),
+                chunk_ms: limit("chunkTimeout"),
+            },
+        })
+    }
+}
+
+/// A model at the other end of a connection.
+#[derive(Debug)]
+struct Connected {
+    info: Arc<ModelInfo>,
+    link: Link,
+    protocol: Protocol,
+    include_usage: bool,
+}
+
+impl Model for Connected {
+    fn stream(&self, mut request: Request) -> BoxStream<'static, Result<Said, ModelError>> {
+        if request.model.is_empty() {
+            request.model.clone_from(&self.info.api.id);
+        }
+        adjust::apply(&self.info, &mut request);
+        match self.protocol {
+            Protocol::Chat => {
+                let reasoning_field = match &self.info.capabilities.interleaved {
+                    Interleaved::Field { field } => Some(field.clone()),
+                    Interleaved::Plain(_) => None,
+                };
+                let dialect = Dialect { reasoning_field, include_usage: self.include_usage };
+                openai_chat::stream(&self.link, &dialect, &request)
+            }
+            Protocol::Responses => openai_responses::stream(&self.link, &self.info, &request),
+            Protocol::Anthropic => anthropic::stream(&self.link, &self.info, &request),
+            Protocol::Gemini => gemini::stream(&self.link, &self.info, &request),
+        }
+    }
+}
