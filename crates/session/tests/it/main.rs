@@ -1,5 +1,7 @@
 //! Integration tests of `sturdy-session`.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests stop where a test would")]
+
 mod events;
 mod facts;
 mod ids;
