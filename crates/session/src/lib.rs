@@ -4,10 +4,13 @@
 //! everything that happens comes in as an input, everything that should be done goes out as an
 //! effect. What anybody sees is computed here and shown elsewhere.
 
+pub mod command;
 pub mod fact;
 pub mod id;
 pub mod json;
+pub mod mention;
 pub mod oracle;
+pub mod overflow;
 pub mod prompt;
 pub mod replay;
 pub mod retry;

@@ -5,11 +5,11 @@
 //! request as too large, there is no tail; instead the prompt that did not fit is *replayed*
 //! behind the summary, without its media.
 //!
-//! Three things differ from the reference, all in favour of what the user said. Nothing
+//! Four things differ from the reference, all in favour of what the user said. Nothing
 //! between a replayed prompt and the request is forgotten: steps the model had already made
 //! are part of the head. A replay keeps no tail, because the tail would contain the very
-//! prompt that did not fit. And the size of a turn is the sum of its messages, so that
-//! choosing is linear in the history.
+//! prompt that did not fit. A prompt whose turn is split is quoted behind the summary. And the
+//! size of a turn is the sum of its messages, so that choosing is linear in the history.
 
 mod size;
 
@@ -19,7 +19,7 @@ use super::history::{compaction_of, is_complete_summary};
 use super::lower::{Target, attached, is_media, lower};
 use super::serialise::conversation;
 use crate::id::MessageId;
-use crate::json::Map;
+use crate::json::{Map, utf16_len, utf16_prefix};
 use crate::overflow::estimate_chars;
 use crate::stamp::Millis;
 use crate::types::message::{Message, MessageWithParts};
@@ -29,9 +29,12 @@ use std::ops::Range;
 
 const TAIL_TOKENS_MIN: u64 = 2000;
 const TAIL_TOKENS_MAX: u64 = 15_000;
+/// About 4 000 tokens: longer than anybody types, shorter than what somebody may paste.
+const REQUEST_CHARS_MAX: usize = 16_000;
 
 const CONTINUE: &str =
     "Go on with the next step if it is clear what it is. If it is not, say what you need to know.";
+const WORDS: &str = "The request you are working on, as the user wrote it:";
 const TOO_LARGE: &str = "The last request was larger than the model can take, most likely because of attached files. The conversation has been summarised and the attachments are no longer part of it. Tell the user so if the attachments matter for the answer.";
 
 /// The settings that matter here.
@@ -62,6 +65,8 @@ pub struct Plan<'a> {
     pub tail_start: Option<&'a MessageId>,
     /// What an earlier compaction wrote; to be merged.
     pub previous_summary: Option<String>,
+    /// The words of the newest prompt, when only the summary would tell of them.
+    pub request: Option<String>,
     /// The prompt to be said again behind the summary.
     pub replay: Option<&'a MessageWithParts>,
 }
@@ -81,12 +86,13 @@ pub fn plan<'a>(
     let open = without_complete_pairs(before);
 
     if overflow && let Some((head, replay)) = replay(&open) {
-        return Plan { head, tail_start: None, previous_summary, replay: Some(replay) };
+        return Plan { head, previous_summary, replay: Some(replay), ..Plan::default() };
     }
-    let start = if overflow { None } else { tail_start(&open, target, rules) };
+    let start = tail_start(&open, target, rules);
     let head = open[..start.unwrap_or(open.len())].to_vec();
     let tail_start = start.map(|start| open[start].info.id());
-    Plan { head, tail_start, previous_summary, replay: None }
+    let request = head_prompt(&open, start);
+    Plan { head, tail_start, previous_summary, request, replay: None }
 }
 
 /// What an earlier compaction has settled: requests with a complete summary, and the summaries.
@@ -135,6 +141,26 @@ fn replay<'a>(open: &[&'a MessageWithParts]) -> Option<(Vec<&'a MessageWithParts
 /// A user message that is not a request for a compaction: it begins a turn.
 fn is_prompt(message: &MessageWithParts) -> bool {
     matches!(message.info, Message::User(_)) && compaction_of(message).is_none()
+}
+
+/// What the user typed last, when it is to be summarised: the one thing that must not come
+/// out of a summary slightly different.
+fn head_prompt(open: &[&MessageWithParts], tail_start: Option<usize>) -> Option<String> {
+    let at = open.iter().rposition(|message| is_prompt(message))?;
+    if tail_start.is_some_and(|start| start <= at) {
+        return None;
+    }
+    let typed = open[at].parts.iter().filter_map(|part| match &part.body {
+        PartBody::Text(text) if text.synthetic != Some(true) && text.ignored != Some(true) => {
+            Some(text.text.trim())
+        }
+        _ => None,
+    });
+    let words = typed.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+    if utf16_len(&words) > REQUEST_CHARS_MAX {
+        return Some(format!("{}\n[truncated]", utf16_prefix(&words, REQUEST_CHARS_MAX)));
+    }
+    (!words.is_empty()).then_some(words)
 }
 
 /// Where the tail begins, if there is one.
@@ -194,11 +220,24 @@ pub fn replayed_parts(prompt: &MessageWithParts) -> Vec<PartBody> {
     prompt.parts.iter().filter_map(|part| copy(&part.body)).collect()
 }
 
-/// What is said after an automatic compaction that replays nothing.
+/// What is said after an automatic compaction that replays nothing. `request` is `Plan::request`.
 #[must_use]
-pub fn follow_up(overflow: bool, now: Millis) -> TextPart {
-    let text = if overflow { format!("{TOO_LARGE}\n\n{CONTINUE}") } else { CONTINUE.to_owned() };
+pub fn follow_up(overflow: bool, request: Option<&str>, now: Millis) -> TextPart {
+    let mut texts = Vec::new();
+    if overflow {
+        texts.push(TOO_LARGE.to_owned());
+    }
+    if let Some(request) = request {
+        texts.push(format!("{WORDS}\n<request>\n{request}\n</request>"));
+    }
+    texts.push(CONTINUE.to_owned());
     let metadata = Map::from_iter([("compaction_continue".to_owned(), true.into())]);
     let time = Some(Span { start: now, end: Some(now) });
-    TextPart { text, synthetic: Some(true), ignored: None, time, metadata: Some(metadata) }
+    TextPart {
+        text: texts.join("\n\n"),
+        synthetic: Some(true),
+        ignored: None,
+        time,
+        metadata: Some(metadata),
+    }
 }
