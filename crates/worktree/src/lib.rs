@@ -4,6 +4,11 @@
 //! [`process`] and [`git`], and everything a model may do is a [`tool`]. What is decided, stored
 //! or shown is decided, stored and shown elsewhere.
 
+pub mod bound;
+pub mod format;
 pub mod git;
 pub mod path;
+pub mod process;
 pub mod project;
+pub mod shell;
+pub mod tool;

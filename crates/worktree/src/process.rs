@@ -1,0 +1,223 @@
+//! Commands: spawn, read what they print, and leave nothing behind.
+//!
+//! A command runs in a session of its own: no terminal, no input, its own process group. What it
+//! prints, on either stream, comes through one pipe in the order it was written, and is pulled by
+//! the caller: a command that prints faster than it is read waits. At the time limit, or when the
+//! turn is stopped, the group is asked to end and, three seconds later, made to.
+//!
+//! When the command itself ends, what it left in the background ends too: the group is killed, and
+//! whoever left the group (a daemon) is found by a mark in its environment (`process/stray.rs`).
+
+mod environment;
+mod stray;
+
+pub use environment::is_ours;
+
+use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+/// From "please" to "now".
+const GRACE: Duration = Duration::from_secs(3);
+
+/// After the end at most this much is still read: a pipe holds 64 KiB, anything beyond comes from
+/// somebody who should be gone.
+const REST_BYTES_MAX: usize = 1024 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    #[error("cannot start {}", program.display())]
+    Start {
+        program: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A command to be run.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+    pub directory: PathBuf,
+    /// Beside what is inherited; see `process/environment.rs`.
+    pub variables: Vec<(OsString, OsString)>,
+    pub timeout: Duration,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself; without a code when a signal ended it.
+    Exited(Option<i32>),
+    TimedOut,
+    Stopped,
+}
+
+/// A command that runs. Dropping it kills the whole group.
+#[derive(Debug)]
+pub struct Running {
+    child: Box<dyn ChildWrapper>,
+    output: pipe::Receiver,
+    stop: CancellationToken,
+    /// When the next, harder step is taken.
+    deadline: Instant,
+    group: Option<rustix::process::Pid>,
+    mark: stray::Mark,
+    phase: Phase,
+    rest_bytes: usize,
+    ended: Option<Ended>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// Asked to end.
+    Ending,
+    /// Killed; only waiting for the system.
+    Killed,
+    /// Gone; reading what it had written.
+    Gone,
+    Over,
+}
+
+impl Command {
+    pub fn start(self, stop: CancellationToken) -> Result<Running, ProcessError> {
+        let mark = stray::Mark::new();
+        self.spawn(stop, mark).map_err(|source| ProcessError::Start { program: self.program.clone(), source })
+    }
+
+    fn spawn(&self, stop: CancellationToken, mark: stray::Mark) -> io::Result<Running> {
+        let (reader, writer) = io::pipe()?;
+        let second = writer.try_clone()?;
+        let mut command = CommandWrap::with_new(&self.program, |command| {
+            command
+                .args(&self.arguments)
+                .current_dir(&self.directory)
+                .env_clear()
+                .envs(environment::inherited())
+                .envs(self.variables.iter().map(|(name, value)| (name, value)))
+                .env(stray::VARIABLE, mark.text())
+                .stdin(Stdio::null())
+                .stdout(writer)
+                .stderr(second)
+                .kill_on_drop(true);
+        });
+        let child = command.wrap(ProcessSession).spawn()?;
+        // The command holds our ends of the pipe until it is gone, and with them the end of file.
+        drop(command);
+        let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
+        let group = child.id().and_then(|id| rustix::process::Pid::from_raw(id as i32));
+        Ok(Running {
+            child,
+            output,
+            stop,
+            deadline: Instant::now() + self.timeout,
+            group,
+            mark,
+            phase: Phase::Running,
+            rest_bytes: 0,
+            ended: None,
+        })
+    }
+}
+
+impl Running {
+    /// The next bytes it printed; `None` when it has ended and all is read.
+    pub async fn read<'a>(&mut self, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+        let mut open = true;
+        loop {
+            let count = match self.phase {
+                Phase::Over => return None,
+                Phase::Gone => self.read_rest(buffer),
+                Phase::Running | Phase::Ending | Phase::Killed => self.wait(buffer, &mut open).await,
+            };
+            if count > 0 {
+                return Some(&buffer[..count]);
+            }
+        }
+    }
+
+    /// How it ended; once [`Running::read`] has said `None`.
+    #[must_use]
+    pub fn ended(&self) -> Ended {
+        self.ended.unwrap_or(Ended::Stopped)
+    }
+
+    /// Waits for one thing to happen; the number of bytes read, if that was it.
+    async fn wait(&mut self, buffer: &mut [u8], open: &mut bool) -> usize {
+        let is_running = self.phase == Phase::Running;
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled(), if is_running => self.end(Ended::Stopped),
+            () = sleep_until(self.deadline), if self.phase != Phase::Killed => match self.phase {
+                Phase::Running => self.end(Ended::TimedOut),
+                Phase::Ending | Phase::Killed | Phase::Gone | Phase::Over => self.kill(),
+            },
+            // The process alone: waiting for the group would wait for what it left behind.
+            status = self.child.inner_mut().wait() => self.gone(status),
+            count = self.output.read(buffer), if *open => match count {
+                Ok(count) if count > 0 => return count,
+                // Closed, though the command goes on: nothing more to read, still to be waited for.
+                _ => *open = false,
+            },
+        }
+        0
+    }
+
+    fn end(&mut self, ended: Ended) {
+        self.ended = Some(ended);
+        self.phase = Phase::Ending;
+        self.deadline = Instant::now() + GRACE;
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    fn kill(&mut self) {
+        self.phase = Phase::Killed;
+        self.signal(rustix::process::Signal::KILL);
+        self.mark.kill_strays(self.group);
+    }
+
+    fn gone(&mut self, status: io::Result<std::process::ExitStatus>) {
+        // The group, not the process: the children of a shell outlive the shell.
+        self.signal(rustix::process::Signal::KILL);
+        self.mark.kill_strays(self.group);
+        let code = status.ok().and_then(|status| status.code());
+        self.ended.get_or_insert(Ended::Exited(code));
+        self.phase = Phase::Gone;
+    }
+
+    /// What stands in the pipe. Empty is enough: whatever the command wrote is in it by now.
+    fn read_rest(&mut self, buffer: &mut [u8]) -> usize {
+        let count = self.output.try_read(buffer).unwrap_or(0);
+        self.rest_bytes += count;
+        if count == 0 || self.rest_bytes > REST_BYTES_MAX {
+            self.phase = Phase::Over;
+        }
+        count
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(group) = self.group {
+            // Nobody left to hear it is what we wanted.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.phase, Phase::Running | Phase::Ending | Phase::Killed) {
+            self.signal(rustix::process::Signal::KILL);
+            self.mark.kill_strays(self.group);
+        }
+    }
+}

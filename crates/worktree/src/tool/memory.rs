@@ -1,0 +1,116 @@
+//! What a session has seen of the files: the guards against blind and stale writes.
+//!
+//! A file that exists is changed only after it was read, and only as it was read. The check, the
+//! write and the note of the new state are one step under a lock, so that two calls of one answer
+//! cannot lose each other's change.
+
+use super::ToolFailure;
+use crate::path::{PathError, Stamp, WorkPath, Written};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Beyond this, the files read first are forgotten and have to be read again.
+const FILES_MAX: usize = 10_000;
+
+/// One per session; kept by the engine as long as the session is open.
+#[derive(Debug, Default)]
+pub struct Memory {
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    files: HashMap<PathBuf, Stamp>,
+    order: Vec<PathBuf>,
+    instructions: HashSet<PathBuf>,
+}
+
+/// How a guarded write ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guarded {
+    Done(Written),
+    /// Somebody else was faster; look again.
+    Changed,
+}
+
+impl Memory {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        // A panic elsewhere leaves at worst a stamp too few, which asks for another read.
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file was shown to the model as it is now.
+    pub fn saw(&self, path: &WorkPath, stamp: Stamp) {
+        self.seen().note(path.real(), stamp);
+    }
+
+    /// The file was seen, and nobody has written to it since.
+    pub fn check(&self, path: &WorkPath, now: Stamp) -> Result<(), ToolFailure> {
+        match self.seen().files.get(path.real()) {
+            Some(then) if *then == now => Ok(()),
+            Some(_) => Err(ToolFailure::failed(format!(
+                "{} has changed since you read it. Read it again before changing it.",
+                path.shown().display()
+            ))),
+            None => Err(ToolFailure::failed(format!(
+                "You have not read {} in this session. Read it before changing it.",
+                path.shown().display()
+            ))),
+        }
+    }
+
+    /// Writes only if the file is still as `expected` (`None`: still absent).
+    pub(crate) fn write(
+        &self,
+        path: &WorkPath,
+        expected: Option<Stamp>,
+        bytes: &[u8],
+    ) -> Result<Guarded, PathError> {
+        let mut seen = self.seen();
+        if current(path)? != expected {
+            return Ok(Guarded::Changed);
+        }
+        let written = path.write(bytes)?;
+        seen.note(path.real(), path.stamp()?);
+        Ok(Guarded::Done(written))
+    }
+
+    pub(crate) fn remove(&self, path: &WorkPath, expected: Option<Stamp>) -> Result<Guarded, PathError> {
+        let mut seen = self.seen();
+        if current(path)? != expected {
+            return Ok(Guarded::Changed);
+        }
+        path.remove()?;
+        seen.files.remove(path.real());
+        Ok(Guarded::Done(Written::Replaced))
+    }
+
+    /// An instruction file is shown once in a session; true the first time.
+    pub fn claim_instructions(&self, path: &Path) -> bool {
+        self.seen().instructions.insert(path.to_owned())
+    }
+}
+
+impl Seen {
+    fn note(&mut self, path: &Path, stamp: Stamp) {
+        if self.files.insert(path.to_owned(), stamp).is_some() {
+            return;
+        }
+        self.order.push(path.to_owned());
+        if self.order.len() > FILES_MAX {
+            for oldest in self.order.drain(..FILES_MAX / 2) {
+                self.files.remove(&oldest);
+            }
+        }
+    }
+}
+
+/// The state of the file now; `None` when there is none.
+pub(crate) fn current(path: &WorkPath) -> Result<Option<Stamp>, PathError> {
+    match path.stamp() {
+        Ok(stamp) => Ok(Some(stamp)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,181 @@
+//! Commands run, print, hang and hide; nothing is left behind.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use sturdy_worktree::process::{Command, Ended, is_ours};
+use tokio_util::sync::CancellationToken;
+
+fn sh(script: &str, dir: &Path) -> Command {
+    Command {
+        program: PathBuf::from("/bin/sh"),
+        arguments: vec!["-c".into(), script.into()],
+        directory: dir.to_owned(),
+        variables: Vec::new(),
+        timeout: Duration::from_secs(60),
+    }
+}
+
+async fn run(command: Command, stop: CancellationToken) -> (String, Ended) {
+    let mut running = command.start(stop).unwrap();
+    let (mut text, mut buffer) = (Vec::new(), vec![0; 4096]);
+    while let Some(bytes) = running.read(&mut buffer).await {
+        text.extend_from_slice(bytes);
+    }
+    (String::from_utf8(text).unwrap(), running.ended())
+}
+
+async fn output(script: &str) -> (String, Ended) {
+    let dir = tempfile::tempdir().unwrap();
+    run(sh(script, dir.path()), CancellationToken::new()).await
+}
+
+/// True while a process with this number exists and is not a zombie.
+fn is_alive(pid: i32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let state = stat.rsplit(')').next().unwrap_or_default().trim_start().chars().next();
+    !matches!(state, None | Some('Z' | 'X'))
+}
+
+/// Signals arrive when the kernel gets round to it; bounded waiting, not timing.
+async fn dies(pid: i32) -> bool {
+    for _ in 0..500 {
+        if !is_alive(pid) {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn both_streams_come_in_the_order_they_were_written() {
+    let (text, ended) = output("echo one; echo two >&2; echo three; exit 3").await;
+
+    assert_eq!(text, "one\ntwo\nthree\n");
+    assert_eq!(ended, Ended::Exited(Some(3)));
+}
+
+#[tokio::test]
+async fn a_command_that_ends_by_a_signal_has_no_code() {
+    assert_eq!(output("kill -9 $$").await.1, Ended::Exited(None));
+}
+
+#[tokio::test]
+async fn a_command_that_asks_for_input_gets_none() {
+    let (text, ended) = output("read answer || echo nobody; cat").await;
+
+    assert_eq!((text.as_str(), ended), ("nobody\n", Ended::Exited(Some(0))));
+}
+
+#[tokio::test]
+async fn there_is_no_terminal() {
+    let (text, _) = output("if (: < /dev/tty) 2>/dev/null; then echo tty; else echo none; fi").await;
+
+    assert_eq!(text, "none\n");
+}
+
+#[tokio::test]
+async fn a_closed_output_does_not_end_the_command() {
+    let dir = tempfile::tempdir().unwrap();
+
+    let (_, ended) =
+        run(sh("exec >&- 2>&-; echo x > made; exit 5", dir.path()), CancellationToken::new()).await;
+
+    assert_eq!(ended, Ended::Exited(Some(5)));
+    assert!(dir.path().join("made").exists());
+}
+
+#[tokio::test]
+async fn a_background_child_dies_with_its_command_and_does_not_hold_it_open() {
+    let (text, ended) = output("sleep 1000 & echo $!").await;
+
+    assert_eq!(ended, Ended::Exited(Some(0)));
+    assert!(dies(text.trim().parse().unwrap()).await);
+}
+
+#[tokio::test]
+async fn a_daemon_in_a_session_of_its_own_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "setsid sh -c 'echo $$ > pid; exec sleep 1000' < /dev/null > /dev/null 2>&1 &
+        while ! [ -s pid ]; do sleep 0.01; done; cat pid";
+
+    let (text, _) = run(sh(script, dir.path()), CancellationToken::new()).await;
+
+    assert!(dies(text.trim().parse().unwrap()).await);
+}
+
+#[tokio::test]
+async fn a_command_over_its_time_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = sh("echo before; sleep 1000", dir.path());
+    command.timeout = Duration::from_millis(300);
+
+    let (text, ended) = run(command, CancellationToken::new()).await;
+
+    assert_eq!((text.as_str(), ended), ("before\n", Ended::TimedOut));
+}
+
+#[tokio::test]
+async fn a_command_that_ignores_the_request_is_killed_with_its_children() {
+    let dir = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let script = "trap '' TERM; (trap '' TERM; sleep 1000) & echo $!; wait; sleep 1000";
+    let mut running = sh(script, dir.path()).start(stop.clone()).unwrap();
+    let mut buffer = vec![0; 100];
+    let child = String::from_utf8(running.read(&mut buffer).await.unwrap().to_vec()).unwrap();
+
+    stop.cancel();
+    while running.read(&mut buffer).await.is_some() {}
+
+    assert_eq!(running.ended(), Ended::Stopped);
+    assert!(dies(child.trim().parse().unwrap()).await);
+}
+
+#[tokio::test]
+async fn a_polite_command_can_say_goodbye() {
+    let dir = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let script = "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut running = sh(script, dir.path()).start(stop.clone()).unwrap();
+    let mut buffer = vec![0; 100];
+    running.read(&mut buffer).await.unwrap();
+
+    stop.cancel();
+    let mut text = Vec::new();
+    while let Some(bytes) = running.read(&mut buffer).await {
+        text.extend_from_slice(bytes);
+    }
+
+    assert_eq!(String::from_utf8(text).unwrap(), "bye\n");
+}
+
+#[tokio::test]
+async fn a_dropped_command_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut running = sh("sleep 1000 & echo $!; wait", dir.path()).start(CancellationToken::new()).unwrap();
+    let mut buffer = vec![0; 100];
+    let child = String::from_utf8(running.read(&mut buffer).await.unwrap().to_vec()).unwrap();
+
+    drop(running);
+
+    assert!(dies(child.trim().parse().unwrap()).await);
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_exist_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = sh("", dir.path());
+    command.program = PathBuf::from("/nonexistent/shell");
+
+    assert!(command.start(CancellationToken::new()).is_err());
+}
+
+#[test]
+fn keys_and_own_settings_are_not_inherited() {
+    for name in ["ANTHROPIC_API_KEY", "openai_api_key", "STURDY_PASSWORD", "OPENCODE_SERVER_PASSWORD"] {
+        assert!(is_ours(name), "{name}");
+    }
+    for name in ["PATH", "HOME", "GITHUB_TOKEN", "API_KEY_FILE", "CARGO_HOME"] {
+        assert!(!is_ours(name), "{name}");
+    }
+}

@@ -1,0 +1,131 @@
+//! What a shell command is read as.
+
+use sturdy_worktree::shell::{prefix, read};
+
+fn patterns(text: &str) -> (Vec<String>, Vec<String>) {
+    let reading = read(text);
+    assert!(!reading.unclear, "{text}");
+    (reading.patterns, reading.always)
+}
+
+#[test]
+fn commands_are_read_as_the_reference_reads_them() {
+    for (text, expected, always) in [
+        (
+            "git commit -m 'x y' && npm run dev --flag",
+            vec!["git commit -m 'x y'", "npm run dev --flag"],
+            vec!["git commit *", "npm run dev *"],
+        ),
+        ("echo hi > out.txt", vec!["echo hi > out.txt"], vec!["echo *"]),
+        ("cd sub && ls -la", vec!["ls -la"], vec!["ls *"]),
+        ("echo $(whoami)", vec!["echo $(whoami)", "whoami"], vec!["echo *", "whoami *"]),
+        ("FOO=1 python3 x.py", vec!["FOO=1 python3 x.py"], vec!["python3 *"]),
+    ] {
+        let (found, found_always) = patterns(text);
+        assert_eq!((found, found_always), (owned(&expected), owned(&always)), "{text}");
+    }
+}
+
+fn owned(list: &[&str]) -> Vec<String> {
+    list.iter().map(|one| (*one).to_owned()).collect()
+}
+
+#[test]
+fn every_command_is_found_wherever_it_hides() {
+    for (text, hidden) in [
+        ("a | b | rm x", "rm x"),
+        ("if a; then rm x; else b; fi", "rm x"),
+        ("for i in 1 2; do rm x; done", "rm x"),
+        ("while rm x; do b; done", "rm x"),
+        ("case a in b) rm x;; esac", "rm x"),
+        ("echo \"$(rm x)\"", "rm x"),
+        ("echo `rm x`", "rm x"),
+        ("cat <(rm x)", "rm x"),
+        ("f() { rm x; }; f", "rm x"),
+        ("(a; rm x)", "rm x"),
+        ("{ a; rm x; }", "rm x"),
+        ("a & rm x", "rm x"),
+        ("! rm x", "rm x"),
+        ("a || rm x", "rm x"),
+        ("X=$(rm x)", "rm x"),
+        ("X=$(rm x) b", "rm x"),
+        ("echo ${Y:-$(rm x)}", "rm x"),
+        ("export Y=$(rm x)", "rm x"),
+        ("[[ -n $(rm x) ]]", "rm x"),
+        ("cat <<EOF\n$(rm x)\nEOF", "rm x"),
+        ("cd $(rm x)", "rm x"),
+        ("a\nrm x", "rm x"),
+        ("cat <<< $(rm x)", "rm x"),
+        ("echo $(( $(rm x) + 1 ))", "rm x"),
+        ("for ((i=0; i<$(rm x); i++)); do b; done", "rm x"),
+        ("until rm x; do b; done", "rm x"),
+        ("select a in b; do rm x; done", "rm x"),
+        ("echo hi > $(rm x)", "rm x"),
+        ("a=($(rm x))", "rm x"),
+    ] {
+        let reading = read(text);
+        let is_found = reading.unclear || reading.patterns.iter().any(|one| one == hidden);
+        assert!(is_found, "{text}: {reading:?}");
+    }
+}
+
+#[test]
+fn a_text_the_grammar_does_not_understand_is_asked_about_whole() {
+    for text in ["if then", "echo 'unclosed", "time { sleep 1; }", "foo() {", "a && && b", "\"$("] {
+        let reading = read(text);
+        assert!(reading.unclear, "{text}: {reading:?}");
+        assert_eq!((reading.patterns, reading.always), (owned(&[text]), owned(&[text])));
+    }
+}
+
+#[test]
+fn a_very_deep_or_long_text_is_unclear() {
+    assert!(read(&("$(".repeat(2000) + "a" + &")".repeat(2000))).unclear);
+    assert!(read(&"a; ".repeat(200_000)).unclear);
+}
+
+#[test]
+fn setting_a_variable_is_judged_too() {
+    assert_eq!(patterns("PATH=/evil; ls").0, ["PATH=/evil", "ls"]);
+    assert_eq!(patterns("export A=1 && ls"), (owned(&["export A=1", "ls"]), owned(&["export *", "ls *"])));
+}
+
+#[test]
+fn the_words_that_say_what_a_command_does_are_kept() {
+    for (text, expected) in [
+        ("ls -la x", "ls"),
+        ("unknown a b c", "unknown"),
+        ("git status", "git status"),
+        ("git", "git"),
+        ("git remote add x", "git remote add"),
+        ("docker compose up -d", "docker compose up"),
+        ("docker ps", "docker ps"),
+        ("gh pr view 1", "gh pr view"),
+        ("npm run", "npm run"),
+        ("git -C x status", "git -C"),
+        ("cargo run --bin x", "cargo run --bin"),
+    ] {
+        let tokens: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        assert_eq!(prefix(&tokens).join(" "), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_places_a_command_works_on_are_named() {
+    for (text, expected) in [
+        ("rm -rf /etc/x 'a b' \"c d\"", vec!["/etc/x", "a b", "c d"]),
+        ("cat $HOME/x `pwd`/y $(z)", vec![]),
+        ("ls /etc", vec![]),
+        ("cd .. && pwd", vec![".."]),
+        ("rm /tmp/a*b", vec!["/tmp/a"]),
+        ("chmod +x run", vec!["run"]),
+        ("echo x > /etc/passwd", vec!["/etc/passwd"]),
+        ("make 2>/dev/null >&2 2>&1", vec![]),
+        ("mv a\\ b ../c", vec!["a b", "../c"]),
+        ("cp \"/a/$X\" /b", vec!["/b"]),
+        ("echo $(cat /etc/shadow)", vec!["/etc/shadow"]),
+        ("'rm' /x", vec!["/x"]),
+    ] {
+        assert_eq!(read(text).places, owned(&expected), "{text}");
+    }
+}
