@@ -102,19 +102,41 @@ impl<'de> Deserialize<'de> for Num {
 /// The text JavaScript prints for a finite number.
 #[must_use]
 pub fn print_number(value: f64) -> String {
+    let Some(number) = serde_json::Number::from_f64(value) else { return "0".to_owned() };
     if value == 0.0 {
         return "0".to_owned();
     }
-    let magnitude = value.abs();
-    if (1e-6..1e21).contains(&magnitude) {
-        // Rust's `{}` never uses an exponent and prints the shortest digits that round-trip.
-        return format!("{value}");
+    // The digits are those of serde's printer: of two that are equally short and equally near,
+    // it takes the even one as JavaScript does, and Rust's own `{}` does not.
+    let (digits, point) = significant(&number.to_string());
+    let sign = if value < 0.0 { "-" } else { "" };
+    let count = digits.len() as i32;
+    match point {
+        _ if !(-5..=21).contains(&point) => {
+            let (first, rest) = digits.split_at(1);
+            let dot = if rest.is_empty() { "" } else { "." };
+            format!("{sign}{first}{dot}{rest}e{:+}", point - 1)
+        }
+        _ if point <= 0 => format!("{sign}0.{}{digits}", "0".repeat(point.unsigned_abs() as usize)),
+        _ if point >= count => format!("{sign}{digits}{}", "0".repeat((point - count) as usize)),
+        _ => {
+            let (whole, fraction) = digits.split_at(point as usize);
+            format!("{sign}{whole}.{fraction}")
+        }
     }
-    let text = format!("{value:e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) if !exponent.starts_with('-') => format!("{digits}e+{exponent}"),
-        _ => text,
-    }
+}
+
+/// The digits of a printed number without leading and trailing zeros, and where the point stands
+/// before, in or after them: `-1.50e3` is `15` with the point at 4.
+fn significant(printed: &str) -> (String, i32) {
+    let unsigned = printed.trim_start_matches('-');
+    let (mantissa, exponent) = unsigned.split_once('e').unwrap_or((unsigned, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{whole}{fraction}");
+    let digits = all.trim_start_matches('0');
+    let leading = (all.len() - digits.len()) as i32;
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    (digits.trim_end_matches('0').to_owned(), exponent + whole.len() as i32 - leading)
 }
 
 /// Gives integral floats their integer form, all the way down, as JavaScript would.
