@@ -56,6 +56,19 @@ pub fn mentions(text: &str) -> Vec<Mention> {
     found
 }
 
+/// What the model is told beside a mentioned agent. `is_denied`: the current agent may not
+/// start that one by itself, but here the user asked for it.
+#[must_use]
+pub fn agent_note(agent: &str, is_denied: bool) -> String {
+    let mut note = format!(
+        "Write a prompt from what stands above and hand it to the agent \"{agent}\" with the task tool."
+    );
+    if is_denied {
+        note.push_str(" The user asked for this agent by name; it exists and may be used for this.");
+    }
+    note
+}
+
 fn name_at(text: &str) -> &str {
     let end = text.find(|letter: char| letter.is_whitespace() || letter == '`' || letter == ',');
     // A dot at the end ends the sentence, not the name.

@@ -1,14 +1,28 @@
 //! What the model should not forget, said again with the newest prompt (spec: engine §1.6).
 //!
 //! Reminders are never stored: they depend on who answers now, and a stored one would still
-//! forbid edits after the user has allowed them.
+//! forbid edits after the user has allowed them. Their texts stand in files beside this one.
 
 use crate::id::PartId;
 use crate::types::message::{Message, MessageWithParts};
 use crate::types::part::{Part, PartBody, TextPart};
 
 const PLAN: &str = include_str!("reminders/plan.md");
+const LAST_STEP: &str = include_str!("reminders/last_step.md");
+const STRUCTURED: &str = include_str!("reminders/structured.md");
 const BUILD: &str = include_str!("reminders/build.md");
+
+/// Said behind the history when an agent's last step begins (spec: engine §1.5.18).
+#[must_use]
+pub fn last_step() -> &'static str {
+    LAST_STEP.trim_end()
+}
+
+/// Said in the system text when the answer has to fit a schema (spec: engine §6).
+#[must_use]
+pub fn structured_output() -> &'static str {
+    STRUCTURED.trim_end()
+}
 
 /// The reminder for the agent that answers, if there is one.
 #[must_use]

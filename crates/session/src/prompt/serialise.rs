@@ -10,7 +10,6 @@ use crate::json::{Map, utf16_len, utf16_prefix};
 use crate::types::message::{Message, MessageWithParts};
 use crate::types::part::{FilePart, Part, PartBody};
 use crate::types::tool::{Attachment, ToolState};
-use serde_json::Value;
 
 const OUTPUT_CHARS_MAX: usize = 2000;
 const CLEARED: &str = "[removed to save space]";
@@ -96,8 +95,8 @@ fn file_of(attachment: &Attachment) -> &FilePart {
     &attachment.file
 }
 
-fn json(input: &Map) -> Value {
-    Value::Object(input.clone())
+fn json(input: &Map) -> String {
+    serde_json::to_string(input).expect("BUG: a map of JSON values is JSON")
 }
 
 fn cut(text: &str) -> String {

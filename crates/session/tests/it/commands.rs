@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sturdy_session::command::{Snippet, expand, fill, hints, snippets, words};
-use sturdy_session::mention::{Mention, Place, mentions};
+use sturdy_session::mention::{Mention, Place, agent_note, mentions};
 
 #[test]
 fn arguments_are_split_at_spaces_but_not_inside_quotes() {
@@ -121,6 +121,15 @@ fn each_name_is_mentioned_once_where_it_stands_first() {
         mentions("@a @b @a"),
         [Mention { name: "a".to_owned(), at: 0..2 }, Mention { name: "b".to_owned(), at: 3..5 },]
     );
+}
+
+#[test]
+fn a_mentioned_agent_is_handed_to_the_task_tool() {
+    let note = agent_note("explore", false);
+
+    assert!(note.contains("\"explore\"") && note.contains("task tool"));
+    assert!(agent_note("explore", true).starts_with(&note));
+    assert!(agent_note("explore", true).contains("may be used"));
 }
 
 #[test]

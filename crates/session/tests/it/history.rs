@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use sturdy_session::prompt::history::{Gather, TaskKind, latest, visible};
 use sturdy_session::prompt::prune::prunable;
-use sturdy_session::prompt::reminders::{remind, reminder};
+use sturdy_session::prompt::reminders::{last_step, remind, reminder, structured_output};
 use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::part::PartBody;
 
@@ -264,6 +264,12 @@ fn a_reminder_is_added_to_the_newest_user_message_only() {
     let PartBody::Text(added) = &history[0].parts[1].body else { panic!() };
     assert_eq!(added.synthetic, Some(true));
     assert!(added.text.starts_with("<system-reminder>"));
+}
+
+#[test]
+fn the_last_step_and_the_structured_answer_have_their_words() {
+    assert!(last_step().contains("tools are no longer available"));
+    assert!(structured_output().contains("StructuredOutput"));
 }
 
 fn any_history() -> impl Strategy<Value = Vec<MessageWithParts>> {
