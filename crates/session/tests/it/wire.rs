@@ -32,6 +32,17 @@ pub(crate) fn exact<T: Serialize + DeserializeOwned + PartialEq + Debug>(text: &
     value
 }
 
+/// Each key of the object `text` is missed when it is not there.
+pub(crate) fn needs_all<T: DeserializeOwned + Debug>(text: &str) {
+    let whole: Map<String, Value> = read(text);
+    for key in whole.keys() {
+        let mut short = whole.clone();
+        short.shift_remove(key);
+        let short = Value::Object(short).to_string();
+        assert!(serde_json::from_str::<T>(&short).is_err(), "read without {key}: {short}");
+    }
+}
+
 /// Reads `text` and prints it as `printed`.
 pub(crate) fn becomes<T: Serialize + DeserializeOwned>(text: &str, printed: &str) {
     assert_eq!(print(&read::<T>(text)), printed);

@@ -1,6 +1,6 @@
 //! Both kinds of messages, and the pair of the spec byte for byte.
 
-use crate::wire::{becomes, exact, print, read, refused};
+use crate::wire::{becomes, exact, needs_all, print, read, refused};
 use sturdy_session::types::message::{Message, MessageWithParts, Switches};
 
 const USER: &str = r#"{"id":"msg_1","sessionID":"ses_1","role":"user","time":{"created":1},"agent":"build","model":{"providerID":"acme","modelID":"main"}}"#;
@@ -66,7 +66,9 @@ fn a_null_is_read_as_absent_and_not_printed_again() {
 }
 
 #[test]
-fn a_message_of_nobody_is_refused() {
+fn a_message_without_what_it_needs_is_refused() {
+    needs_all::<Message>(USER);
+    needs_all::<Message>(ASSISTANT);
     refused::<Message>(&USER.replace("\"user\"", "\"system\""), "the role \"user\" or \"assistant\"");
     refused::<Message>(&USER.replace(r#""role":"user","#, ""), "the role \"user\" or \"assistant\"");
     refused::<Message>(

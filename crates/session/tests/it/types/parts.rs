@@ -1,6 +1,6 @@
 //! The twelve kinds of parts, and where a file came from.
 
-use crate::wire::{becomes, exact, print, refused};
+use crate::wire::{becomes, exact, needs_all, print, refused};
 use sturdy_session::types::part::{FileSourceKind, Part, PartBody};
 
 fn text(fields: &str) -> String {
@@ -167,7 +167,7 @@ fn a_part_of_unknown_type_or_with_a_wrong_id_is_refused() {
 }
 
 #[test]
-fn there_are_twelve_kinds() {
+fn there_are_twelve_kinds_and_each_needs_its_fields() {
     let kinds = [
         r#""type":"text","text":"""#,
         r#""type":"subtask","prompt":"","description":"","agent":"""#,
@@ -182,6 +182,7 @@ fn there_are_twelve_kinds() {
         r#""type":"retry","attempt":0,"error":{"name":"APIError","data":{"message":"","isRetryable":false}},"time":{"created":0}"#,
         r#""type":"compaction","auto":false"#,
     ];
+    kinds.iter().for_each(|fields| needs_all::<Part>(&text(fields)));
     let bodies = kinds.map(part);
     let distinct: std::collections::HashSet<_> = bodies.iter().map(std::mem::discriminant).collect();
 

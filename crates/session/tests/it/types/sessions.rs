@@ -1,6 +1,6 @@
 //! Session, project, todo, status.
 
-use crate::wire::{becomes, exact, print, read, refused};
+use crate::wire::{becomes, exact, needs_all, print, read, refused};
 use serde_json::Value;
 use sturdy_session::types::project::Project;
 use sturdy_session::types::session::{GlobalSession, Rule, Session};
@@ -111,10 +111,12 @@ fn a_project_bare_and_with_everything() {
 fn a_todo_is_three_strings() {
     exact::<Todo>(r#"{"content":"Ship it","status":"in_progress","priority":"low"}"#);
     exact::<Todo>(r#"{"content":"","status":"whatever","priority":"?"}"#);
+    needs_all::<Todo>(r#"{"content":"","status":"","priority":""}"#);
 }
 
 #[test]
 fn each_status() {
+    needs_all::<Status>(r#"{"type":"retry","attempt":1,"message":"slow down","next":1700000001000}"#);
     exact::<Status>(r#"{"type":"idle"}"#);
     exact::<Status>(r#"{"type":"busy"}"#);
     exact::<Status>(r#"{"type":"retry","attempt":1,"message":"slow down","next":1700000001000}"#);

@@ -1,6 +1,6 @@
 //! The four states of a tool call, and what can be asked of them.
 
-use crate::wire::{exact, read, refused};
+use crate::wire::{exact, needs_all, read, refused};
 use sturdy_session::types::tool::{Attachment, ToolState};
 
 const PENDING: &str = r#"{"status":"pending","input":{},"raw":""}"#;
@@ -14,6 +14,7 @@ const ATTACHMENT: &str = r#"{"id":"prt_2","sessionID":"ses_1","messageID":"msg_1
 fn each_state_bare() {
     for text in [PENDING, RUNNING, COMPLETED, ERROR] {
         exact::<ToolState>(text);
+        needs_all::<ToolState>(text);
     }
 }
 
