@@ -1,0 +1,2 @@
+//! Placeholder until the interop peer is written.
+fn main() {}

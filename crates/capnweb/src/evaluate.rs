@@ -1,0 +1,130 @@
+//! Expressions to values.
+//!
+//! A JSON array is never a literal: it is an escaped array, or it is tagged. Tags for
+//! data are read in `data`, tags for references in `reference`. Calls inside an
+//! expression are made while it is evaluated, in order.
+//!
+//! An error here is an error of the message, not of a call: it ends the session, or the
+//! map whose body it stands in.
+
+mod data;
+mod reference;
+
+pub(crate) use data::plain_members;
+
+use crate::{
+    BigInt, ErrorValue, Limits, Object, Thrown, Value, json::Json, map::Frame, names::is_dropped,
+    session::Shared, turn::Origin,
+};
+use std::sync::Arc;
+
+/// Where references lead.
+pub(crate) enum Scope<'s> {
+    Session(&'s Arc<Shared>),
+    /// The body of a map, with its private table.
+    Map(&'s Frame<'s>),
+    /// Plain data: no reference is allowed.
+    Alone,
+}
+
+pub(crate) struct Evaluator<'s> {
+    pub(crate) scope: Scope<'s>,
+    pub(crate) limits: &'s Limits,
+    pub(crate) origin: Origin,
+}
+
+type Evaluated = Result<Value, Thrown>;
+
+impl Evaluator<'_> {
+    /// The value of an expression. `depth` is how many arrays, objects and calls are around it.
+    pub(crate) fn value(&self, json: &Json<'_>, depth: usize) -> Evaluated {
+        match json {
+            Json::Null => Ok(Value::Null),
+            Json::Bool(flag) => Ok(Value::Bool(*flag)),
+            Json::Number(number) => Ok(Value::Number(*number)),
+            Json::String(text) => Ok(Value::String(text.clone().into_owned())),
+            Json::Array(items) => {
+                self.check(depth)?;
+                self.special(json, items, depth)
+            }
+            Json::Object(members) => {
+                self.check(depth)?;
+                self.object(members, depth).map(Value::Object)
+            }
+        }
+    }
+
+    fn check(&self, depth: usize) -> Result<(), Thrown> {
+        let most = self.limits.depth_max;
+        if depth < most {
+            return Ok(());
+        }
+        let text = format!("Deserialization exceeded maximum allowed message depth of {most}.");
+        Err(ErrorValue::type_error(text).into())
+    }
+
+    fn object(
+        &self,
+        members: &[(std::borrow::Cow<'_, str>, Json<'_>)],
+        depth: usize,
+    ) -> Result<Object, Thrown> {
+        let mut object = Object::with_capacity(members.len());
+        for (name, member) in members {
+            // Evaluated even if dropped: stubs inside have to be released.
+            let value = self.value(member, depth + 1)?;
+            if !is_dropped(name) {
+                object.insert(name.as_ref(), value);
+            }
+        }
+        Ok(object)
+    }
+
+    pub(crate) fn items(&self, items: &[Json<'_>], depth: usize) -> Result<Vec<Value>, Thrown> {
+        items.iter().map(|item| self.value(item, depth + 1)).collect()
+    }
+
+    fn special(&self, json: &Json<'_>, items: &[Json<'_>], depth: usize) -> Evaluated {
+        let tag = match items {
+            [Json::Array(escaped)] => return self.items(escaped, depth).map(Value::Array),
+            [Json::String(tag), ..] => tag.as_ref(),
+            _ => return Err(unknown(json)),
+        };
+        let found = match tag {
+            "import" | "pipeline" => self.reference(tag, items, depth)?,
+            "export" | "promise" | "writable" | "readable" => self.introduction(tag, items)?,
+            "remap" => self.remap(items)?,
+            "undefined" if items.len() == 1 => Some(Value::Undefined),
+            "inf" => Some(Value::Number(f64::INFINITY)),
+            "-inf" => Some(Value::Number(f64::NEG_INFINITY)),
+            "nan" => Some(Value::Number(f64::NAN)),
+            "bigint" => self.bigint(items)?,
+            "date" => data::date(items),
+            "bytes" => data::bytes(items)?,
+            "error" => self.error(items, depth)?,
+            "url" => data::url(items)?,
+            "headers" => data::header_list(items.get(1))?.map(Value::Headers),
+            "request" => self.request(items, depth)?,
+            "response" => self.response(items, depth)?,
+            "blob" => self.blob(items)?,
+            _ => None,
+        };
+        found.ok_or_else(|| unknown(json))
+    }
+
+    fn bigint(&self, items: &[Json<'_>]) -> Result<Option<Value>, Thrown> {
+        let Some(digits) = items.get(1).and_then(Json::as_str) else { return Ok(None) };
+        let most = self.limits.bigint_digits_max;
+        if digits.len() > most {
+            let text = format!("Deserialized bigint exceeds maximum length of {most} digits.");
+            return Err(ErrorValue::type_error(text).into());
+        }
+        match BigInt::parse(digits) {
+            Some(number) => Ok(Some(Value::BigInt(number))),
+            None => Err(ErrorValue::named("SyntaxError", "a bigint is written in decimal digits").into()),
+        }
+    }
+}
+
+pub(crate) fn unknown(json: &Json<'_>) -> Thrown {
+    ErrorValue::type_error(format!("unknown special value: {}", json.excerpt())).into()
+}

@@ -1,0 +1,142 @@
+//! Tags that stand for objects, promises, streams and maps.
+
+use std::sync::Arc;
+
+use super::{Evaluator, Scope, unknown};
+use crate::{
+    ErrorValue, Promise, Stub, Thrown, Value,
+    hook::{Hook, Ref},
+    json::Json,
+    map::Mapper,
+    path::{Path, PathPart},
+};
+
+type Found = Result<Option<Value>, Thrown>;
+
+impl Evaluator<'_> {
+    /// `["import", id, path?, args?]` and `["pipeline", id, path?, args?]`: something of ours.
+    pub(super) fn reference(&self, tag: &str, items: &[Json<'_>], depth: usize) -> Found {
+        let Some(id) = items.get(1).and_then(Json::as_integer) else { return Ok(None) };
+        let path = match items.get(2) {
+            None => None,
+            Some(json) => match self.path(json)? {
+                Some(path) => Some(path),
+                None => return Ok(None),
+            },
+        };
+        let wanted = self.lookup(id)?;
+        let found = match (path, items.get(3)) {
+            (path, Some(args)) => {
+                let Some(args) = args.as_array() else { return Ok(None) };
+                let args = self.items(args, depth)?;
+                Ref::from(wanted.call(path.unwrap_or_default(), args, &self.origin))
+            }
+            (Some(path), None) if !path.is_empty() => Ref::from(wanted.read(path, &self.origin)),
+            _ if tag == "pipeline" => self.as_promise(wanted, id),
+            _ => wanted,
+        };
+        Ok(Some(if tag == "pipeline" { Value::Promise(Promise(found)) } else { Value::Stub(Stub(found)) }))
+    }
+
+    /// An object that was sent as a stub is no promise. Main is both.
+    fn as_promise(&self, wanted: Ref, id: i64) -> Ref {
+        match (&self.scope, &wanted.hook) {
+            (Scope::Session(_), Hook::Target(_)) if id != 0 => {
+                Ref::from(Hook::rejected(ErrorValue::new("Can't dup an RpcTarget stub as a promise.")))
+            }
+            _ => wanted,
+        }
+    }
+
+    fn lookup(&self, id: i64) -> Result<Ref, Thrown> {
+        let found = match &self.scope {
+            Scope::Session(session) => session.export(id).map(Ref::from),
+            Scope::Map(frame) => frame.entry(id),
+            Scope::Alone => None,
+        };
+        found.ok_or_else(|| ErrorValue::new(format!("no such entry on exports table: {id}")).into())
+    }
+
+    /// `None` when it is not a path.
+    fn path(&self, json: &Json<'_>) -> Result<Option<Path>, Thrown> {
+        let Some(parts) = json.as_array() else { return Ok(None) };
+        let most = self.limits.path_elements_max;
+        if parts.len() > most {
+            return Err(ErrorValue::type_error(format!("a path has at most {most} elements")).into());
+        }
+        let part = |json: &Json<'_>| match json {
+            Json::String(name) => Some(PathPart::Name(name.clone().into_owned())),
+            Json::Number(place) => Some(PathPart::Index(*place)),
+            _ => None,
+        };
+        Ok(parts.iter().map(part).collect())
+    }
+
+    /// Something of the sender's, mentioned in this message.
+    pub(super) fn introduction(&self, tag: &str, items: &[Json<'_>]) -> Found {
+        let Some(id) = items.get(1).and_then(Json::as_integer) else { return Ok(None) };
+        let session = match &self.scope {
+            Scope::Session(session) => session,
+            Scope::Map(_) => return Err(ErrorValue::new("A mapper function cannot refer to exports.").into()),
+            Scope::Alone => {
+                return Err(ErrorValue::new("Cannot deserialize RPC stubs without an RPC session.").into());
+            }
+        };
+        let value = match tag {
+            "export" => Value::Stub(Stub(Ref::from(Hook::Import(session.introduce(id)?)))),
+            "promise" => Value::Promise(Promise(Ref::from(session.introduce_promise(id)?))),
+            "writable" => Value::Writable(session.introduce_writable(id)?),
+            _ => Value::Readable(session.take_readable(id)?),
+        };
+        Ok(Some(value))
+    }
+
+    /// `["remap", id, path, captures, instructions]`.
+    pub(super) fn remap(&self, items: &[Json<'_>]) -> Found {
+        let [_, id, path, Json::Array(captures), Json::Array(instructions), ..] = items else {
+            return Ok(None);
+        };
+        let (Some(id), Some(path)) = (id.as_integer(), self.path(path)?) else { return Ok(None) };
+        self.check_map(captures.len(), instructions.len())?;
+
+        let wanted = self.lookup(id)?;
+        let captures = captures.iter().map(|capture| self.capture(capture)).collect::<Result<_, _>>()?;
+        let instructions: Arc<[Json<'static>]> =
+            instructions.iter().map(|json| json.clone().into_owned()).collect();
+        let budget = match &self.scope {
+            Scope::Map(frame) => frame.budget(),
+            Scope::Session(_) | Scope::Alone => Mapper::budget(self.limits.map_evaluations_max),
+        };
+        let mapper = Mapper { captures, instructions, budget };
+        Ok(Some(Value::Promise(Promise(Ref::from(wanted.map(path, mapper, &self.origin))))))
+    }
+
+    fn check_map(&self, captures: usize, instructions: usize) -> Result<(), Thrown> {
+        let (most_captures, most_instructions) =
+            (self.limits.map_captures_max, self.limits.map_instructions_max);
+        if captures > most_captures || instructions > most_instructions {
+            let text =
+                format!("a map has at most {most_captures} captures and {most_instructions} instructions");
+            return Err(ErrorValue::type_error(text).into());
+        }
+        Ok(())
+    }
+
+    fn capture(&self, json: &Json<'_>) -> Result<Ref, Thrown> {
+        let refused = || -> Thrown {
+            ErrorValue::type_error(format!("unknown map capture: {}", json.excerpt())).into()
+        };
+        let (tag, id) = match json.as_array() {
+            Some([Json::String(tag), id]) => (tag.as_ref(), id.as_integer().ok_or_else(refused)?),
+            _ => return Err(refused()),
+        };
+        match tag {
+            "import" => self.lookup(id),
+            "export" => match self.introduction("export", json.as_array().unwrap_or_default())? {
+                Some(Value::Stub(stub)) => Ok(stub.0),
+                _ => Err(unknown(json)),
+            },
+            _ => Err(refused()),
+        }
+    }
+}

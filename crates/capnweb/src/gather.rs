@@ -1,0 +1,73 @@
+//! Values without promises in them.
+//!
+//! A value may hold promises anywhere. Before a method or an awaiting caller sees it,
+//! each is replaced by what it came to. All are asked for at once; the first that fails
+//! fails the whole.
+
+use std::future::Future;
+
+use futures_util::future::{BoxFuture, FutureExt, try_join_all};
+
+use crate::{ErrorValue, Promise, Thrown, Value};
+
+/// True when a call with these arguments has to wait.
+pub(crate) fn has_promise(values: &[Value]) -> bool {
+    values.iter().any(holds_promise)
+}
+
+fn holds_promise(value: &Value) -> bool {
+    match value {
+        Value::Promise(_) => true,
+        Value::Array(items) => has_promise(items),
+        Value::Object(object) => object.iter().any(|(_, value)| holds_promise(value)),
+        Value::Error(error) => error.props.iter().any(|(_, value)| holds_promise(value)),
+        _ => false,
+    }
+}
+
+/// The values with every promise replaced.
+pub(crate) async fn complete_all(mut values: Vec<Value>) -> Result<Vec<Value>, Thrown> {
+    let mut promises = Vec::new();
+    values.iter().for_each(|value| collect(value, &mut promises));
+    let mut results = wait(promises).await?.into_iter();
+    values.iter_mut().try_for_each(|value| replace(value, &mut results))?;
+    Ok(values)
+}
+
+/// The value with every promise in it replaced.
+pub(crate) fn complete(value: Value) -> BoxFuture<'static, Result<Value, Thrown>> {
+    async move {
+        let mut values = complete_all(vec![value]).await?;
+        values.pop().ok_or_else(|| ErrorValue::new("BUG: a value was lost").into())
+    }
+    .boxed()
+}
+
+/// What each promise came to.
+fn wait(promises: Vec<Promise>) -> impl Future<Output = Result<Vec<Value>, Thrown>> {
+    try_join_all(promises.into_iter().map(IntoFuture::into_future))
+}
+
+fn collect(value: &Value, promises: &mut Vec<Promise>) {
+    match value {
+        Value::Promise(promise) => promises.push(promise.clone()),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, promises)),
+        Value::Object(object) => object.iter().for_each(|(_, value)| collect(value, promises)),
+        Value::Error(error) => error.props.iter().for_each(|(_, value)| collect(value, promises)),
+        _ => {}
+    }
+}
+
+/// Walks in the order of `collect`.
+fn replace(value: &mut Value, results: &mut impl Iterator<Item = Value>) -> Result<(), Thrown> {
+    match value {
+        Value::Promise(_) => {
+            *value = results.next().ok_or_else(|| ErrorValue::new("BUG: fewer results than promises"))?;
+            Ok(())
+        }
+        Value::Array(items) => items.iter_mut().try_for_each(|item| replace(item, results)),
+        Value::Object(object) => object.values_mut().try_for_each(|value| replace(value, results)),
+        Value::Error(error) => error.props.values_mut().try_for_each(|value| replace(value, results)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,93 @@
+//! Running the body of a map.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use super::Mapper;
+use crate::{
+    ErrorValue, Limits, Outcome, Thrown, Value,
+    cell::Cell,
+    evaluate::{Evaluator, Scope},
+    hook::{Hook, Ref},
+    turn::Origin,
+};
+
+/// The private table of one run of the body.
+pub(crate) struct Frame<'m> {
+    mapper: &'m Mapper,
+    /// The element, then the result of each instruction so far.
+    entries: Vec<Hook>,
+}
+
+impl Frame<'_> {
+    pub(crate) fn entry(&self, id: i64) -> Option<Ref> {
+        match usize::try_from(id) {
+            Ok(place) => self.entries.get(place).cloned().map(Ref::from),
+            Err(_) => self.mapper.captures.get(usize::try_from(-(id + 1)).ok()?).cloned(),
+        }
+    }
+
+    pub(crate) fn budget(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.mapper.budget)
+    }
+}
+
+/// Maps a settled value. The result is there when the body was *started* for all elements;
+/// what it waits for stands in it as promises.
+pub(crate) fn apply(settled: &Arc<Cell>, mapper: Mapper, origin: &Origin) -> Outcome {
+    let value = match settled.value() {
+        Some(Ok(value)) => value,
+        Some(Err(reason)) => return Err(reason.clone()),
+        None => return Err(ErrorValue::new("BUG: a pending value was mapped").into()),
+    };
+    match value {
+        Value::Undefined => Ok(Value::Undefined),
+        Value::Null => Ok(Value::Null),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| run(item.clone(), &mapper, origin))
+            .collect::<Result<_, _>>()
+            .map(Value::Array),
+        single => run(single.clone(), &mapper, origin),
+    }
+}
+
+fn run(element: Value, mapper: &Mapper, origin: &Origin) -> Outcome {
+    let element = match element {
+        Value::Stub(stub) if stub.0.path.is_empty() => stub.0.hook,
+        other => Hook::value(other),
+    };
+    // The limits of the session do not reach in here: a body is the same everywhere.
+    let limits = Limits::default();
+    let mut frame = Frame { mapper, entries: vec![element] };
+    let mut result = None;
+    for (at, instruction) in mapper.instructions.iter().enumerate() {
+        spend(&mapper.budget)?;
+        let evaluator = Evaluator { scope: Scope::Map(&frame), limits: &limits, origin: origin.clone() };
+        let value = evaluator.value(instruction, 0)?;
+        if at + 1 == mapper.instructions.len() {
+            result = Some(value);
+        } else {
+            frame.entries.push(as_hook(value));
+        }
+    }
+    result.ok_or_else(|| ErrorValue::new("Invalid empty mapper function.").into())
+}
+
+fn as_hook(value: Value) -> Hook {
+    match value {
+        Value::Promise(promise) if promise.0.path.is_empty() => promise.0.hook,
+        Value::Stub(stub) if stub.0.path.is_empty() => stub.0.hook,
+        other => Hook::value(other),
+    }
+}
+
+fn spend(budget: &AtomicU64) -> Result<(), Thrown> {
+    let spent = budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    match spent {
+        Ok(_) => Ok(()),
+        Err(_) => Err(ErrorValue::range_error("this map is too large").code("map_too_large").into()),
+    }
+}

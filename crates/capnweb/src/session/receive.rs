@@ -1,0 +1,148 @@
+//! Messages in.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{Mode, Shared, import::ImportKind, import::no_return_path};
+use crate::{
+    ErrorValue, Thrown, Value,
+    evaluate::{Evaluator, Scope},
+    hook::Hook,
+    json::{self, Json, ReadError},
+};
+
+impl Shared {
+    /// Takes one message. Whatever is wrong with it ends the session.
+    pub(super) fn receive(self: &Arc<Self>, text: &str) {
+        if self.lock().ended.is_some() {
+            return;
+        }
+        if let Err(reason) = self.accept(text) {
+            self.abort(reason);
+        }
+    }
+
+    fn accept(self: &Arc<Self>, text: &str) -> Result<(), Thrown> {
+        let most = self.limits().message_bytes_max;
+        if text.len() > most {
+            let text = format!("Incoming message exceeds maximum size of {most} UTF-16 code units.");
+            return Err(ErrorValue::type_error(text).into());
+        }
+        let read = json::read(text, self.limits().bracket_depth_max, |message, replaced| {
+            if replaced > 0 {
+                self.replaced.fetch_add(u64::from(replaced), Ordering::Relaxed);
+            }
+            self.dispatch(&message)
+        });
+        match read {
+            Ok(done) => done,
+            Err(reason @ ReadError::TooDeep(_)) => Err(ErrorValue::type_error(reason.to_string()).into()),
+            Err(reason @ ReadError::Syntax(_)) => {
+                Err(ErrorValue::named("SyntaxError", reason.to_string()).into())
+            }
+        }
+    }
+
+    fn dispatch(self: &Arc<Self>, message: &Json<'_>) -> Result<(), Thrown> {
+        let bad = || -> Thrown { ErrorValue::new(format!("bad RPC message: {}", message.excerpt())).into() };
+        let Some([Json::String(name), rest @ ..]) = message.as_array() else { return Err(bad()) };
+        let integer = |at: usize| rest.get(at).and_then(Json::as_integer);
+        match (name.as_ref(), rest) {
+            ("push", [expression, ..]) => self.take_push(expression),
+            ("stream", [expression, ..]) => self.take_stream(expression),
+            ("pipe", _) => {
+                let id = self.lock().next_received();
+                self.open_pipe(id)
+            }
+            ("pull", _) => self.pulled(integer(0).ok_or_else(bad)?),
+            ("release", [_, Json::Number(count), ..]) => {
+                let id = integer(0).ok_or_else(bad)?;
+                // A fraction is no count; as zero it is refused with the right words.
+                self.released(id, if count.fract() == 0.0 { *count as i64 } else { 0 })
+            }
+            ("resolve", [_, expression, ..]) => {
+                let id = integer(0).ok_or_else(bad)?;
+                let value = self.evaluate(expression)?;
+                self.settled(id, Ok(value))
+            }
+            ("reject", [_, expression, ..]) => {
+                let id = integer(0).ok_or_else(bad)?;
+                let value = self.evaluate(expression)?;
+                self.settled(id, Err(Thrown(value)))
+            }
+            ("abort", [expression, ..]) => {
+                let value = self.evaluate(expression).unwrap_or_else(|reason| reason.0);
+                self.aborted_by_peer(value);
+                Ok(())
+            }
+            _ => Err(bad()),
+        }
+    }
+
+    fn evaluate(self: &Arc<Self>, expression: &Json<'_>) -> Result<Value, Thrown> {
+        let origin = Some(Arc::clone(self));
+        Evaluator { scope: Scope::Session(self), limits: self.limits(), origin }.value(expression, 0)
+    }
+
+    fn take_push(self: &Arc<Self>, expression: &Json<'_>) -> Result<(), Thrown> {
+        let hook = as_hook(self.evaluate(expression)?, self);
+        let id = self.lock().next_received();
+        self.enter(id, hook, false)
+    }
+
+    fn take_stream(self: &Arc<Self>, expression: &Json<'_>) -> Result<(), Thrown> {
+        let hook = as_hook(self.evaluate(expression)?, self);
+        let id = self.lock().next_received();
+        self.enter(id, hook, true)?;
+        self.pulled(id)
+    }
+
+    /// The peer settled something we import.
+    fn settled(&self, id: i64, value: Result<Value, Thrown>) -> Result<(), Thrown> {
+        if id == 0 {
+            return Err(ErrorValue::new("the main object cannot be resolved").into());
+        }
+        let held = {
+            let mut state = self.lock();
+            match state.imports.get(&id).map(|import| (import.kind, import.introductions)) {
+                Some((ImportKind::Result | ImportKind::Promise, introductions)) => {
+                    let import = state.imports.remove(&id);
+                    state.post_release(id, introductions);
+                    import
+                }
+                Some((ImportKind::Once, _)) => state.imports.remove(&id),
+                // Late, or not a promise: the value is dropped, which releases what it holds.
+                _ => None,
+            }
+        };
+        match held.and_then(|import| import.held.upgrade()) {
+            Some(import) => import.settle(value),
+            None => drop(value),
+        }
+        Ok(())
+    }
+
+    /// Nothing more will come: promises the peer did not keep by now are broken.
+    pub(crate) fn no_more_input(&self) {
+        if self.mode() != Mode::BatchServer {
+            return;
+        }
+        let mut waiting: Vec<_> = {
+            let state = self.lock();
+            let promises = state.imports.iter().filter(|(_, import)| import.kind == ImportKind::Promise);
+            promises.filter_map(|(id, import)| Some((*id, import.held.upgrade()?))).collect()
+        };
+        waiting.sort_by_key(|(id, _)| std::cmp::Reverse(*id));
+        for (_, import) in waiting {
+            import.settle(Err(no_return_path()));
+        }
+    }
+}
+
+/// What a push leaves in the table.
+fn as_hook(value: Value, session: &Arc<Shared>) -> Hook {
+    match value {
+        Value::Promise(promise) if promise.0.path.is_empty() => promise.0.hook,
+        Value::Promise(promise) => promise.0.read(Vec::new(), &Some(Arc::clone(session))),
+        other => Hook::value(other),
+    }
+}
