@@ -26,20 +26,24 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Starts just after `floor`: the latest time anything stored carries.
+    /// Starts at `now`, which is no earlier than anything stored. Where an earlier stamp gave
+    /// out ids of its own, `go_on_after` follows.
     #[must_use]
-    pub fn new(floor: Millis, seed: [u8; 32]) -> Self {
-        // The last millisecond before the restart may have given out ids, and borrowed from
-        // the next one for more; time and ids go on after both. Time too, so that the floor
-        // has moved by the next restart.
-        let now = floor.saturating_add(2);
+    pub fn new(now: Millis, seed: [u8; 32]) -> Self {
         Self { now, id_ms: now, counter: 0, random: StdRng::from_seed(seed) }
     }
 
     /// A stamp whose every id is known beforehand.
     #[must_use]
     pub fn fixed(now: Millis) -> Self {
-        Self { now, id_ms: now, ..Self::new(now, [7; 32]) }
+        Self::new(now, [7; 32])
+    }
+
+    /// Goes on where an earlier stamp ended: `last` is the latest time it stored.
+    pub fn go_on_after(&mut self, last: Millis) -> Millis {
+        // Its last millisecond gave out ids, and may have borrowed from the next one for more;
+        // ids go on after both. Time as well, so that the next restart finds a later `last`.
+        self.tick(last.saturating_add(2))
     }
 
     /// Takes the wall clock over; a clock that was set back changes nothing.

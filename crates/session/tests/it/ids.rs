@@ -185,12 +185,23 @@ fn after_a_restart_ids_go_on_above_the_floor_even_with_the_clock_behind() {
     // Was: the first ids after a restart repeated the time words of the last millisecond.
     let last = (0..5_000).map(|_| before.part_id()).last().unwrap();
 
-    let mut after = Stamp::new(before.now(), [1; 32]);
-    after.tick(NOW - 60_000);
+    let mut after = Stamp::new(NOW - 60_000, [1; 32]);
+    after.go_on_after(before.now());
+    after.tick(NOW - 59_000);
     let first = after.part_id();
 
     assert!(after.now() > NOW, "so that a second restart has a higher floor");
     assert!(last < first, "{last} {first}");
+}
+
+#[test]
+fn a_restart_long_after_changes_nothing_about_the_time() {
+    let mut stamp = Stamp::new(NOW, [1; 32]);
+
+    stamp.go_on_after(NOW - 2);
+
+    assert_eq!(stamp.now(), NOW);
+    assert_eq!(word_of(stamp.part_id().as_str()), time_word(NOW, 1));
 }
 
 #[test]
@@ -251,7 +262,9 @@ proptest! {
         for (jump, count, restart) in steps {
             wall = wall.saturating_add_signed(jump);
             if restart {
-                stamp = Stamp::new(stamp.now(), [count as u8; 32]);
+                let last = stamp.now();
+                stamp = Stamp::new(wall, [count as u8; 32]);
+                stamp.go_on_after(last);
             }
             let now = stamp.tick(wall);
             prop_assert!(now >= wall);
