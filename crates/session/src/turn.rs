@@ -23,7 +23,7 @@ mod tools;
 
 pub use edit::SessionPatch;
 pub use effect::Effect;
-pub use input::{Answer, Ask, Input, Limits, NewPrompt, Ready};
+pub use input::{Answer, Ask, Input, Limits, NewPrompt, PathPair, Ready};
 pub use state::{Machine, OpenCall, OpenStep, OpenText, OpenTurn, RestoreError, State, Waiting};
 
 use crate::fact::Fact;

@@ -1,1 +1,17 @@
-//! (being written)
+//! What tests share: a scripted provider on a real socket, and worlds that can crash.
+//!
+//! Nothing here is a stand-in for our own code. The one thing that cannot be had in a test is a model on
+//! the internet; `provider` speaks its true protocol over a loopback socket, and says what a `script` tells it.
+
+#![allow(clippy::disallowed_methods, reason = "a test's own server may spawn")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+pub mod provider;
+pub mod script;
+pub mod seen;
+pub mod world;
+
+pub use provider::Provider;
+pub use script::{Answer, answer};
+pub use seen::Seen;
+pub use world::World;

@@ -1,0 +1,299 @@
+//! A session on the bench: inputs go in, decisions come out, the state follows.
+
+use std::fmt::Write as _;
+use sturdy_session::fact::{Fact, Outcome};
+use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::json::Num;
+use sturdy_session::rows::fold;
+use sturdy_session::stamp::Stamp;
+use sturdy_session::talk::{CallInput, FinishReason, Said};
+use sturdy_session::turn::{Decision, Effect, Input, NewPrompt, PathPair, Ready, State, decide};
+use sturdy_session::types::failure::{ApiFailure, Failure};
+use sturdy_session::types::message::{Message, MessageWithParts, ModelRef};
+use sturdy_session::types::part::{Part, PartBody, TextPart};
+use sturdy_session::types::session::{Session, SessionTime};
+use sturdy_session::types::status::Status;
+use sturdy_session::types::usage::{Prices, Tokens, Usage};
+
+pub(crate) const START: u64 = 1_794_770_276_000;
+
+pub(crate) struct Bench {
+    pub(crate) state: State,
+    pub(crate) log: Vec<Fact>,
+    pub(crate) effects: Vec<Effect>,
+    stamp: Stamp,
+    now: u64,
+}
+
+impl Bench {
+    /// A session that was just created.
+    pub(crate) fn new() -> Self {
+        let mut stamp = Stamp::fixed(START);
+        let info = session(stamp.session_id());
+        let mut bench =
+            Self { state: State::default(), log: Vec::new(), effects: Vec::new(), stamp, now: START };
+        bench.feed(Input::Create { info: Box::new(info) });
+        bench
+    }
+
+    /// With a prompt that the model is answering.
+    pub(crate) fn talking() -> Self {
+        let mut bench = Self::new();
+        bench.feed(prompt("hi"));
+        bench.prepare();
+        bench
+    }
+
+    /// Decides, applies, remembers; gives the decision as text.
+    pub(crate) fn feed(&mut self, input: Input) -> String {
+        let decision = self.decide(input);
+        let text = show(&decision);
+        self.take(decision);
+        text
+    }
+
+    pub(crate) fn decide(&mut self, input: Input) -> Decision {
+        self.now += 1;
+        self.stamp.tick(self.now);
+        decide(&self.state, input, &mut self.stamp)
+    }
+
+    pub(crate) fn take(&mut self, decision: Decision) {
+        let seq = self.log.len() as u64;
+        let folded = fold(&mut self.state, decision.facts, seq);
+        self.log.extend(folded.facts);
+        self.effects = decision.effects;
+    }
+
+    /// Answers the last `Prepare`.
+    pub(crate) fn prepare(&mut self) -> String {
+        let user = self.effects.iter().find_map(|effect| match effect {
+            Effect::Prepare { user } => Some(user.clone()),
+            _ => None,
+        });
+        let user = user.expect("nothing is to be prepared");
+        self.feed(Input::Prepared { user, ready: Box::new(ready()) })
+    }
+
+    pub(crate) fn step(&self) -> MessageId {
+        self.state.open_step().expect("no step is open").message.clone()
+    }
+
+    pub(crate) fn said(&mut self, said: Said) -> String {
+        let open = self.state.open_step().expect("no step is open");
+        let (step, attempt) = (open.message.clone(), open.attempt);
+        self.feed(Input::Said { step, attempt, said })
+    }
+
+    pub(crate) fn failed(&mut self, failure: Failure) -> String {
+        let open = self.state.open_step().expect("no step is open");
+        let (step, attempt) = (open.message.clone(), open.attempt);
+        self.feed(Input::Failed { step, attempt, failure })
+    }
+
+    /// The part of the first call that is still open.
+    pub(crate) fn call(&self) -> PartId {
+        let step = self.state.open_step().expect("no step is open");
+        step.calls.iter().find(|call| call.body.is_some()).expect("no call is open").part.clone()
+    }
+
+    /// The process dies: what is left is what the store has.
+    pub(crate) fn crash(&mut self) {
+        let Some(info) = self.state.info.as_deref().cloned() else { return };
+        let machine = self.state.machine_text();
+        let open = self.state.open_step().map(|step| {
+            let info = step.info.clone().expect("an open step has its message");
+            let texts = step.texts.iter().filter_map(|text| text.body.as_deref().cloned());
+            let calls = step.calls.iter().filter_map(|call| call.body.as_deref().cloned());
+            MessageWithParts { info: Message::Assistant(info), parts: texts.chain(calls).collect() }
+        });
+        self.state = State::restore(info, &machine, open).expect("the stored state fits together");
+        self.effects.clear();
+    }
+}
+
+pub(crate) fn session(id: SessionId) -> Session {
+    Session {
+        id,
+        slug: "quiet-river".to_owned(),
+        project_id: "global".to_owned(),
+        workspace_id: None,
+        directory: "/srv/project".to_owned(),
+        path: Some(String::new()),
+        parent_id: None,
+        summary: None,
+        cost: Num::ZERO,
+        tokens: Tokens::default(),
+        share: None,
+        title: "A test".to_owned(),
+        agent: None,
+        model: None,
+        version: "1.18.33".to_owned(),
+        metadata: None,
+        time: SessionTime { created: START, updated: START, compacting: None, archived: None },
+        permission: None,
+        revert: None,
+    }
+}
+
+pub(crate) fn ready() -> Ready {
+    Ready {
+        agent: "build".to_owned(),
+        provider_id: "acme".to_owned(),
+        model_id: "main".to_owned(),
+        path: PathPair { cwd: "/srv/project".to_owned(), root: "/".to_owned() },
+        prices: Prices { input: Num(1.0), output: Num(2.0), ..Prices::default() },
+        ..Ready::default()
+    }
+}
+
+pub(crate) fn prompt(text: &str) -> Input {
+    Input::Prompt(Box::new(new_prompt(text)))
+}
+
+pub(crate) fn new_prompt(text: &str) -> NewPrompt {
+    NewPrompt {
+        message: None,
+        agent: "build".to_owned(),
+        model: ModelRef { provider_id: "acme".to_owned(), model_id: "main".to_owned(), variant: None },
+        parts: vec![(None, PartBody::Text(TextPart { text: text.to_owned(), ..TextPart::default() }))],
+        system: None,
+        tools: None,
+        format: None,
+        wants_reply: true,
+    }
+}
+
+pub(crate) fn text_started(block: &str) -> Said {
+    Said::TextStarted { block: block.to_owned(), metadata: None }
+}
+
+pub(crate) fn text(block: &str, text: &str) -> Said {
+    Said::TextGrew { block: block.to_owned(), text: text.to_owned() }
+}
+
+pub(crate) fn text_ended(block: &str) -> Said {
+    Said::TextEnded { block: block.to_owned(), metadata: None }
+}
+
+pub(crate) fn tool_call(call: &str, name: &str) -> Said {
+    Said::ToolCalled {
+        call: call.to_owned(),
+        name: name.to_owned(),
+        input: CallInput::Json(serde_json::json!({ "command": "ls" })),
+        metadata: None,
+        by_provider: false,
+    }
+}
+
+pub(crate) fn finished(reason: FinishReason) -> Said {
+    let usage = Usage { input: Some(100), output: Some(7), total: Some(107), ..Usage::default() };
+    Said::Finished { reason, usage, metadata: None }
+}
+
+pub(crate) fn done(output: &str) -> Outcome {
+    Outcome::Done {
+        output: output.to_owned(),
+        title: "bash".to_owned(),
+        metadata: serde_json::Map::new(),
+        attachments: Vec::new(),
+    }
+}
+
+pub(crate) fn overloaded() -> Failure {
+    Failure::Api(ApiFailure {
+        message: "Overloaded".to_owned(),
+        status_code: Some(529),
+        is_retryable: true,
+        ..ApiFailure::default()
+    })
+}
+
+pub(crate) fn refused() -> Failure {
+    Failure::Api(ApiFailure {
+        message: "Bad key".to_owned(),
+        status_code: Some(401),
+        ..ApiFailure::default()
+    })
+}
+
+/// A decision in one line per fact and effect, without ids and times.
+pub(crate) fn show(decision: &Decision) -> String {
+    let mut out = String::new();
+    for fact in &decision.facts {
+        let kind = fact.kind().trim_end_matches(".1");
+        let _ = writeln!(out, "fact   {kind} {}", detail(fact).trim_end());
+    }
+    for effect in &decision.effects {
+        let _ = writeln!(out, "effect {}", name_of(effect));
+    }
+    if let Some(refusal) = &decision.refusal {
+        let _ = writeln!(out, "refuse {}", without_ids(&refusal.to_string()));
+    }
+    out.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn detail(fact: &Fact) -> String {
+    match fact {
+        Fact::SessionEdited { edit, info } => format!("{edit:?} {:?} cost {}", info.title, info.cost.0),
+        Fact::PromptPromoted { messages } => format!("{}", messages.len()),
+        Fact::PartWritten { part } | Fact::TextEnded { part } | Fact::ToolCalled { part } => part_detail(part),
+        Fact::TextStarted { block, .. } => block.clone(),
+        Fact::TextGrew { delta, .. } => format!("{delta:?}"),
+        Fact::StepFinished { finish, cost, .. } => format!("{finish} cost {}", cost.0),
+        Fact::StepEnded { error, .. } => error.as_ref().map(failure_name).unwrap_or_default(),
+        Fact::ModelFinished { reason, .. } => reason.as_str().to_owned(),
+        Fact::ToolStarted { tool, .. } => tool.clone(),
+        Fact::ToolEnded { outcome, .. } => outcome_name(outcome).to_owned(),
+        Fact::SessionFailed { error } => failure_name(error),
+        Fact::StatusChanged { status } => match status {
+            Status::Idle => "idle".to_owned(),
+            Status::Busy => "busy".to_owned(),
+            Status::Retry { attempt, message, .. } => format!("retry {attempt} {message:?}"),
+        },
+        Fact::PermissionReplied { reply, .. } => format!("{reply:?}"),
+        _ => String::new(),
+    }
+}
+
+fn part_detail(part: &Part) -> String {
+    match &part.body {
+        PartBody::Text(text) => format!("text {:?}", text.text),
+        PartBody::Reasoning(reasoning) => format!("reasoning {:?}", reasoning.text),
+        PartBody::Tool(tool) => format!("{} {}", tool.call_id, tool.tool),
+        PartBody::StepStart(_) => "step-start".to_owned(),
+        PartBody::StepFinish(finish) => format!("step-finish {}", finish.reason),
+        PartBody::Retry(retry) => format!("retry {}", retry.attempt),
+        other => format!("{other:?}"),
+    }
+}
+
+fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done { .. } => "done",
+        Outcome::Failed { .. } => "failed",
+        Outcome::Blocked { .. } => "blocked",
+        Outcome::Interrupted { .. } => "interrupted",
+    }
+}
+
+fn failure_name(failure: &Failure) -> String {
+    let value = serde_json::to_value(failure).expect("a failure is JSON");
+    value["name"].as_str().unwrap_or_default().to_owned()
+}
+
+fn name_of(effect: &Effect) -> String {
+    match effect {
+        Effect::CallModel { attempt, .. } => format!("CallModel attempt {attempt}"),
+        Effect::StartTimer { attempt, .. } => format!("StartTimer attempt {attempt}"),
+        Effect::RunTool { tool, .. } => format!("RunTool {tool}"),
+        other => {
+            let text = format!("{other:?}");
+            text.split([' ', '{']).next().unwrap_or_default().to_owned()
+        }
+    }
+}
+
+fn without_ids(text: &str) -> String {
+    text.split(' ').map(|word| if word.starts_with("msg_") { "MSG" } else { word }).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,307 @@
+//! Random inputs, late news, restarts anywhere.
+//!
+//! A history is a list of wishes. Each becomes the input that fits the state at that moment, or late news
+//! for something that is over. Whatever comes out, the log keeps the promises of the oracle.
+
+use crate::bench::*;
+use proptest::prelude::*;
+use sturdy_session::fact::{Fact, Outcome};
+use sturdy_session::id::{MessageId, PartId};
+use sturdy_session::oracle;
+use sturdy_session::replay::{Needs, needs, show_again};
+use sturdy_session::rows::fold;
+use sturdy_session::talk::{FinishReason, Said};
+use sturdy_session::turn::{Effect, Input, SessionPatch, State};
+use sturdy_session::types::status::Status;
+use std::collections::HashMap;
+
+#[derive(Clone, Debug)]
+enum Wish {
+    Prompt(String),
+    Quiet,
+    Prepare,
+    NotPrepared,
+    Begin,
+    Open(u8),
+    Think(u8),
+    Grow(u8, String),
+    Close(u8),
+    Announce(u8),
+    Call(u8),
+    Progress,
+    Return(bool),
+    Refuse,
+    Finish(FinishReason),
+    Fail(bool),
+    Timer,
+    Abort,
+    Crash,
+    Resume,
+    Withdraw,
+    Rename,
+    Late,
+    Remove,
+}
+
+fn wish() -> impl Strategy<Value = Wish> {
+    let reason = prop_oneof![
+        Just(FinishReason::Stop),
+        Just(FinishReason::ToolCalls),
+        Just(FinishReason::Unknown),
+        Just(FinishReason::ContentFilter),
+    ];
+    prop_oneof![
+        3 => "[a-z]{0,6}".prop_map(Wish::Prompt),
+        1 => Just(Wish::Quiet),
+        6 => Just(Wish::Prepare),
+        1 => Just(Wish::NotPrepared),
+        2 => Just(Wish::Begin),
+        3 => (0..3u8).prop_map(Wish::Open),
+        2 => (3..5u8).prop_map(Wish::Think),
+        6 => (0..5u8, "\\PC{0,5}").prop_map(|(block, text)| Wish::Grow(block, text)),
+        2 => (0..5u8).prop_map(Wish::Close),
+        1 => (0..4u8).prop_map(Wish::Announce),
+        3 => (0..4u8).prop_map(Wish::Call),
+        1 => Just(Wish::Progress),
+        4 => any::<bool>().prop_map(Wish::Return),
+        1 => Just(Wish::Refuse),
+        4 => reason.prop_map(Wish::Finish),
+        2 => any::<bool>().prop_map(Wish::Fail),
+        2 => Just(Wish::Timer),
+        1 => Just(Wish::Abort),
+        1 => Just(Wish::Crash),
+        1 => Just(Wish::Resume),
+        1 => Just(Wish::Withdraw),
+        1 => Just(Wish::Rename),
+        2 => Just(Wish::Late),
+        1 => Just(Wish::Remove),
+    ]
+}
+
+fn wishes(most: usize) -> impl Strategy<Value = Vec<Wish>> {
+    // A removed session ends the story, so it may only come at the end.
+    let before = wish().prop_filter("not yet", |wish| !matches!(wish, Wish::Remove));
+    prop::collection::vec(before, 0..most)
+}
+
+/// The input a wish means now.
+fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input> {
+    let step = bench.state.open_step();
+    let say = |said| step.map(|step| Input::Said { step: step.message.clone(), attempt: step.attempt, said });
+    let block = |number: &u8| format!("b{number}");
+    let running = || step?.calls.iter().find(|call| call.body.is_some()).map(|call| call.part.clone());
+    Some(match wish {
+        Wish::Prompt(text) => prompt(text),
+        Wish::Quiet => {
+            let mut quiet = new_prompt("quiet");
+            quiet.wants_reply = false;
+            Input::Prompt(Box::new(quiet))
+        }
+        Wish::Prepare | Wish::NotPrepared => {
+            let at = pending.iter().position(|effect| matches!(effect, Effect::Prepare { .. }))?;
+            let Effect::Prepare { user } = pending.remove(at) else { return None };
+            match wish {
+                Wish::Prepare => Input::Prepared { user, ready: Box::new(ready()) },
+                _ => Input::NotPrepared { user, failure: refused() },
+            }
+        }
+        Wish::Begin => say(Said::Started)?,
+        Wish::Open(number) => say(text_started(&block(number)))?,
+        Wish::Think(number) => say(Said::ReasoningStarted { block: block(number), metadata: None })?,
+        Wish::Grow(number, words) => say(text(&block(number), words))?,
+        Wish::Close(number) => say(text_ended(&block(number)))?,
+        Wish::Announce(number) => {
+            say(Said::ToolInputStarted { call: format!("c{number}"), name: "bash".to_owned() })?
+        }
+        Wish::Call(number) => say(tool_call(&format!("c{number}"), "bash"))?,
+        Wish::Progress => Input::Progressed { part: running()?, title: None, metadata: None },
+        Wish::Return(true) => Input::Returned { part: running()?, outcome: done("ok") },
+        Wish::Return(false) => {
+            let outcome = Outcome::Failed { error: "no".to_owned(), metadata: None };
+            Input::Returned { part: running()?, outcome }
+        }
+        Wish::Refuse => {
+            let outcome = Outcome::Blocked { error: "refused".to_owned() };
+            Input::Returned { part: running()?, outcome }
+        }
+        Wish::Finish(reason) => say(finished(*reason))?,
+        Wish::Fail(passes) => {
+            let failure = if *passes { overloaded() } else { refused() };
+            Input::Failed { step: step?.message.clone(), attempt: step?.attempt, failure }
+        }
+        Wish::Timer => Input::Timer { step: step?.message.clone(), attempt: step?.attempt },
+        Wish::Abort => Input::Abort,
+        Wish::Crash => Input::Restarted,
+        Wish::Resume => Input::Resume,
+        Wish::Withdraw => Input::Withdraw { message: bench.state.machine.waiting.first()?.message.clone() },
+        Wish::Rename => {
+            Input::Edit(SessionPatch { title: Some("renamed".to_owned()), ..SessionPatch::default() })
+        }
+        Wish::Late => late(bench)?,
+        Wish::Remove => Input::Remove,
+    })
+}
+
+/// News for a step that is over.
+fn late(bench: &Bench) -> Option<Input> {
+    let step = bench.log.iter().find_map(|fact| match fact {
+        Fact::StepEnded { message, .. } => Some(message.clone()),
+        _ => None,
+    })?;
+    Some(Input::Said { step, attempt: 0, said: text_started("late") })
+}
+
+/// Plays a history. Effects that were asked for are remembered until a wish answers them.
+fn play(wishes: &[Wish]) -> Bench {
+    let mut bench = Bench::new();
+    let mut pending = Vec::new();
+    for wish in wishes {
+        let Some(input) = input(&bench, wish, &mut pending) else { continue };
+        if matches!(wish, Wish::Crash) {
+            bench.crash();
+            pending.clear();
+        }
+        bench.feed(input);
+        pending.append(&mut bench.effects);
+    }
+    bench
+}
+
+/// Answers everything that is open, well, until nothing is.
+fn play_out(bench: &mut Bench) {
+    for _ in 0..200 {
+        let pending = std::mem::take(&mut bench.effects);
+        if bench.state.is_idle() {
+            return;
+        }
+        let Some(step) = bench.state.open_step() else {
+            let user = pending.iter().find_map(|effect| match effect {
+                Effect::Prepare { user } => Some(user.clone()),
+                _ => None,
+            });
+            let waiting = bench.state.machine.waiting.last().map(|waiting| waiting.message.clone());
+            let turn = bench.state.machine.turn.as_ref().and_then(|turn| turn.user.clone());
+            let user = user.or(waiting).or(turn).expect("busy, and nobody is waited for");
+            bench.feed(Input::Prepared { user, ready: Box::new(ready()) });
+            continue;
+        };
+        if let Some(call) = step.calls.iter().find(|call| call.body.is_some()) {
+            let part = call.part.clone();
+            bench.feed(Input::Returned { part, outcome: done("ok") });
+        } else if let Status::Retry { .. } = bench.state.machine.status {
+            let (step, attempt) = (step.message.clone(), step.attempt);
+            bench.feed(Input::Timer { step, attempt });
+        } else {
+            bench.said(finished(FinishReason::Stop));
+        }
+    }
+    panic!("the session does not come to rest");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Invariants I5 to I9.
+    #[test]
+    fn whatever_happens_the_log_keeps_its_promises(wishes in wishes(80)) {
+        let bench = play(&wishes);
+        if let Err(broken) = oracle::check(&bench.log) {
+            return Err(TestCaseError::fail(broken.to_string()));
+        }
+    }
+
+    /// Invariant I3: what is stored gives the state that is alive.
+    #[test]
+    fn replaying_the_log_gives_the_live_state(wishes in wishes(60)) {
+        let bench = play(&wishes);
+        let mut replayed = State::default();
+        for fact in &bench.log {
+            replayed.apply(fact);
+        }
+        prop_assert_eq!(replayed.machine_text(), bench.state.machine_text());
+        prop_assert_eq!(replayed.info, bench.state.info);
+    }
+
+    #[test]
+    fn an_abort_ends_everything(wishes in wishes(60)) {
+        let mut bench = play(&wishes);
+        bench.feed(Input::Abort);
+        prop_assert!(bench.state.is_idle());
+        prop_assert!(bench.state.open_step().is_none());
+    }
+
+    /// Invariant I7 over a crash: nothing acknowledged is lost, nothing is started.
+    #[test]
+    fn a_restart_settles_keeps_who_waits_and_starts_nothing(wishes in wishes(60)) {
+        let mut bench = play(&wishes);
+        let waiting = bench.state.machine.waiting.len();
+        bench.crash();
+        bench.feed(Input::Restarted);
+        prop_assert!(bench.state.is_idle());
+        prop_assert_eq!(bench.state.machine.waiting.len(), waiting);
+        prop_assert!(bench.effects.is_empty());
+        if let Err(broken) = oracle::check(&bench.log) {
+            return Err(TestCaseError::fail(broken.to_string()));
+        }
+    }
+
+    /// Invariant I8: with a model and tools that answer, every session comes to rest, and behind a
+    /// normal end nobody waits.
+    #[test]
+    fn a_session_whose_world_answers_comes_to_rest(wishes in wishes(60)) {
+        let mut bench = play(&wishes);
+        bench.feed(Input::Abort);
+        bench.feed(prompt("one more"));
+        play_out(&mut bench);
+        prop_assert!(bench.state.machine.waiting.is_empty());
+    }
+
+    #[test]
+    fn news_for_a_removed_session_changes_nothing(wishes in wishes(40), after in prop::collection::vec(wish(), 0..10)) {
+        let mut bench = play(&wishes);
+        bench.feed(Input::Remove);
+        let length = bench.log.len();
+        let mut pending = Vec::new();
+        for wish in &after {
+            if let Some(input) = input(&bench, wish, &mut pending) {
+                bench.feed(input);
+            }
+        }
+        prop_assert_eq!(bench.log.len(), length);
+    }
+
+    /// A reader that was away is shown each fact as it was shown live.
+    #[test]
+    fn what_a_fact_showed_can_be_shown_again(wishes in wishes(60)) {
+        let bench = play(&wishes);
+        let folded = fold(&mut State::default(), bench.log, 0);
+        let (mut messages, mut parts) = (HashMap::new(), HashMap::new());
+        for write in &folded.rows {
+            use sturdy_session::row::RowChange;
+            match &write.change {
+                RowChange::Message(row) => { messages.insert(row.id.clone(), row.data.clone()); }
+                RowChange::Part(row) => { parts.insert(row.id.clone(), row.data.clone()); }
+                RowChange::RemoveMessage(id) => { messages.remove(id); }
+                _ => {}
+            }
+        }
+        for (fact, live) in folded.facts.iter().zip(&folded.shown) {
+            let row = row_for(fact, &messages, &parts);
+            if matches!(needs(fact), Needs::Nothing) || row.is_some() {
+                prop_assert_eq!(&show_again(fact, row), live, "{}", fact.kind());
+            }
+        }
+    }
+}
+
+fn row_for<'a>(
+    fact: &Fact,
+    messages: &'a HashMap<MessageId, String>,
+    parts: &'a HashMap<PartId, String>,
+) -> Option<&'a str> {
+    match needs(fact) {
+        Needs::Nothing => None,
+        Needs::Message(id) => messages.get(id).map(String::as_str),
+        Needs::Part(id) => parts.get(id).map(String::as_str),
+    }
+}

@@ -1,0 +1,495 @@
+//! One input after another, the decision compared whole.
+
+use crate::bench::*;
+use insta::assert_snapshot;
+use sturdy_session::fact::Fact;
+use sturdy_session::talk::{CallInput, FinishReason, Said};
+use sturdy_session::turn::{Input, SessionPatch};
+use sturdy_session::types::message::Message;
+
+#[test]
+fn a_prompt_to_an_idle_session_is_stored_and_taken_up() {
+    let mut bench = Bench::new();
+
+    assert_snapshot!(bench.feed(prompt("hi")), @r#"
+    fact   session.edited Chosen "A test" cost 0
+    fact   message.added
+    fact   part.written text "hi"
+    fact   session.edited Touched "A test" cost 0
+    fact   prompt.admitted
+    fact   status.changed busy
+    effect Prepare
+    "#);
+    assert_snapshot!(bench.prepare(), @r#"
+    fact   prompt.promoted 1
+    fact   step.started
+    fact   session.edited Summarised "A test" cost 0
+    fact   session.diffed
+    fact   turn.summarised
+    effect CallModel attempt 0
+    "#);
+}
+
+#[test]
+fn a_second_prompt_with_the_same_model_only_touches_the_session() {
+    let mut bench = Bench::talking();
+    bench.said(finished(FinishReason::Stop));
+
+    assert_snapshot!(bench.feed(prompt("again")), @r#"
+    fact   message.added
+    fact   part.written text "again"
+    fact   session.edited Touched "A test" cost 0.000114
+    fact   prompt.admitted
+    fact   status.changed busy
+    effect Prepare
+    "#);
+}
+
+#[test]
+fn a_prompt_that_wants_no_reply_starts_nothing() {
+    let mut bench = Bench::new();
+    let mut quiet = new_prompt("note this");
+    quiet.wants_reply = false;
+
+    assert_snapshot!(bench.feed(Input::Prompt(Box::new(quiet))), @r#"
+    fact   session.edited Chosen "A test" cost 0
+    fact   message.added
+    fact   part.written text "note this"
+    fact   session.edited Touched "A test" cost 0
+    "#);
+    assert!(bench.state.is_idle());
+}
+
+#[test]
+fn text_opens_grows_and_closes_with_everything_that_was_said() {
+    let mut bench = Bench::talking();
+
+    assert_snapshot!(bench.said(Said::Started), @r"
+    fact   status.changed busy
+    fact   part.written step-start
+    ");
+    assert_snapshot!(bench.said(text_started("t0")), @"fact   text.started t0");
+    assert_snapshot!(bench.said(text("t0", "Hello ")), @r#"fact   text.grew "Hello ""#);
+    assert_snapshot!(bench.said(text("t0", "you")), @r#"fact   text.grew "you""#);
+    assert_snapshot!(bench.said(text_ended("t0")), @r#"fact   text.ended text "Hello you""#);
+    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r#"
+    fact   part.written step-finish stop
+    fact   step.finished stop cost 0.000114
+    fact   session.edited Summarised "A test" cost 0.000114
+    fact   session.diffed
+    fact   turn.summarised
+    fact   step.ended
+    fact   status.changed busy
+    fact   status.changed idle
+    fact   session.idled
+    "#);
+}
+
+#[test]
+fn a_finish_closes_what_the_provider_left_open() {
+    let mut bench = Bench::talking();
+    bench.said(Said::ReasoningStarted { block: "r0".to_owned(), metadata: None });
+    bench.said(Said::ReasoningGrew { block: "r0".to_owned(), text: "hm".to_owned(), metadata: None });
+    bench.said(text_started("t0"));
+    bench.said(text("t0", "Hi"));
+
+    assert_snapshot!(bench.said(finished(FinishReason::Length)), @r#"
+    fact   text.ended reasoning "hm"
+    fact   text.ended text "Hi"
+    fact   part.written step-finish length
+    fact   step.finished length cost 0.000114
+    fact   session.edited Summarised "A test" cost 0.000114
+    fact   session.diffed
+    fact   turn.summarised
+    fact   step.ended
+    fact   status.changed busy
+    fact   status.changed idle
+    fact   session.idled
+    "#);
+}
+
+#[test]
+fn an_abort_keeps_what_was_said_and_says_that_it_was_aborted() {
+    let mut bench = Bench::talking();
+    bench.said(text_started("t0"));
+    bench.said(text("t0", "Half"));
+
+    assert_snapshot!(bench.feed(Input::Abort), @r#"
+    fact   text.ended text "Half"
+    fact   session.failed MessageAbortedError
+    fact   step.ended MessageAbortedError
+    fact   status.changed idle
+    fact   session.idled
+    effect StopAll
+    "#);
+}
+
+#[test]
+fn an_abort_of_an_idle_session_only_says_that_it_is_idle() {
+    let mut bench = Bench::new();
+
+    assert_snapshot!(bench.feed(Input::Abort), @r"
+    fact   status.changed idle
+    fact   session.idled
+    effect StopAll
+    ");
+}
+
+#[test]
+fn a_restart_closes_the_open_step_and_starts_nothing() {
+    let mut bench = Bench::talking();
+    bench.said(text_started("t0"));
+    bench.said(text("t0", "Half"));
+    bench.crash();
+
+    assert_snapshot!(bench.feed(Input::Restarted), @r#"
+    fact   text.ended text "Half"
+    fact   session.failed MessageAbortedError
+    fact   step.ended MessageAbortedError
+    fact   status.changed idle
+    fact   session.idled
+    "#);
+}
+
+#[test]
+fn a_restart_of_an_idle_session_decides_nothing() {
+    let mut bench = Bench::new();
+    bench.crash();
+
+    assert_snapshot!(bench.feed(Input::Restarted), @"");
+}
+
+#[test]
+fn a_prompt_that_was_not_taken_up_waits_through_a_restart_and_is_answered_with_the_next() {
+    let mut bench = Bench::new();
+    bench.feed(prompt("first"));
+    bench.crash();
+
+    assert_snapshot!(bench.feed(Input::Restarted), @r"
+    fact   status.changed idle
+    fact   session.idled
+    ");
+    bench.feed(prompt("second"));
+    assert_snapshot!(bench.prepare(), @r#"
+    fact   prompt.promoted 2
+    fact   step.started
+    fact   session.edited Summarised "A test" cost 0
+    fact   session.diffed
+    fact   turn.summarised
+    effect CallModel attempt 0
+    "#);
+}
+
+#[test]
+fn prompts_that_wait_can_be_resumed_without_a_new_one() {
+    let mut bench = Bench::new();
+    bench.feed(prompt("first"));
+    bench.crash();
+    bench.feed(Input::Restarted);
+
+    assert_snapshot!(bench.feed(Input::Resume), @r"
+    fact   status.changed busy
+    effect Prepare
+    ");
+}
+
+#[test]
+fn a_prompt_during_a_step_waits_and_is_answered_after_it() {
+    let mut bench = Bench::talking();
+
+    assert_snapshot!(bench.feed(prompt("and this")), @r#"
+    fact   message.added
+    fact   part.written text "and this"
+    fact   session.edited Touched "A test" cost 0
+    fact   prompt.admitted
+    "#);
+    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r#"
+    fact   status.changed busy
+    fact   part.written step-start
+    fact   part.written step-finish stop
+    fact   step.finished stop cost 0.000114
+    fact   session.edited Summarised "A test" cost 0.000114
+    fact   session.diffed
+    fact   turn.summarised
+    fact   step.ended
+    fact   status.changed busy
+    effect Prepare
+    "#);
+}
+
+#[test]
+fn a_prompt_that_comes_while_another_is_prepared_is_answered_together_with_it() {
+    let mut bench = Bench::new();
+    bench.feed(prompt("first"));
+    let prepare_first = bench.effects.clone();
+    bench.feed(prompt("second"));
+    bench.effects = prepare_first;
+
+    assert_snapshot!(bench.prepare(), @"effect Prepare");
+    assert_snapshot!(bench.prepare(), @r#"
+    fact   prompt.promoted 2
+    fact   step.started
+    fact   session.edited Summarised "A test" cost 0
+    fact   session.diffed
+    fact   turn.summarised
+    effect CallModel attempt 0
+    "#);
+}
+
+#[test]
+fn a_waiting_prompt_can_be_withdrawn_once() {
+    let mut bench = Bench::talking();
+    bench.feed(prompt("not this"));
+    let message = bench.state.machine.waiting[0].message.clone();
+
+    assert_snapshot!(bench.feed(Input::Withdraw { message: message.clone() }), @r"
+    fact   prompt.withdrawn
+    fact   message.removed
+    ");
+    assert_snapshot!(bench.feed(Input::Withdraw { message }), @"refuse no waiting prompt MSG");
+}
+
+#[test]
+fn a_failure_that_passes_is_tried_again_and_keeps_the_text() {
+    let mut bench = Bench::talking();
+    bench.said(text_started("t0"));
+    bench.said(text("t0", "Half"));
+
+    assert_snapshot!(bench.failed(overloaded()), @r#"
+    fact   text.ended text "Half"
+    fact   part.written retry 1
+    fact   status.changed retry 1 "Provider is overloaded"
+    effect StartTimer attempt 1
+    "#);
+    let step = bench.step();
+    assert_snapshot!(bench.feed(Input::Timer { step, attempt: 1 }), @r"
+    fact   status.changed busy
+    effect CallModel attempt 1
+    ");
+    assert_snapshot!(bench.said(Said::Started), @"fact   part.written step-start");
+}
+
+#[test]
+fn a_failure_that_does_not_pass_ends_the_turn() {
+    let mut bench = Bench::talking();
+
+    assert_snapshot!(bench.failed(refused()), @r"
+    fact   session.failed APIError
+    fact   step.ended APIError
+    fact   status.changed busy
+    fact   status.changed idle
+    fact   session.idled
+    ");
+}
+
+#[test]
+fn after_five_tries_a_failure_is_final() {
+    let mut bench = Bench::talking();
+    for attempt in 1..=5 {
+        bench.failed(overloaded());
+        let step = bench.step();
+        bench.feed(Input::Timer { step, attempt });
+    }
+
+    assert_snapshot!(bench.failed(overloaded()), @r"
+    fact   session.failed APIError
+    fact   step.ended APIError
+    fact   status.changed busy
+    fact   status.changed idle
+    fact   session.idled
+    ");
+}
+
+#[test]
+fn an_abort_during_the_wait_for_a_retry_says_aborted() {
+    let mut bench = Bench::talking();
+    bench.failed(overloaded());
+
+    // Was: the reference leaves such a message without an error.
+    assert_snapshot!(bench.feed(Input::Abort), @r"
+    fact   session.failed MessageAbortedError
+    fact   step.ended MessageAbortedError
+    fact   status.changed idle
+    fact   session.idled
+    effect StopAll
+    ");
+}
+
+#[test]
+fn news_of_an_attempt_that_was_given_up_is_dropped() {
+    let mut bench = Bench::talking();
+    let step = bench.step();
+    bench.failed(overloaded());
+
+    let late = Input::Said { step: step.clone(), attempt: 0, said: text_started("t9") };
+    assert_snapshot!(bench.feed(late), @"");
+    bench.feed(Input::Abort);
+    assert_snapshot!(bench.feed(Input::Timer { step, attempt: 1 }), @"");
+}
+
+#[test]
+fn a_call_is_started_before_it_runs_and_its_result_leads_to_the_next_step() {
+    let mut bench = Bench::talking();
+    bench.said(Said::Started);
+
+    assert_snapshot!(bench.said(tool_call("c1", "bash")), @r"
+    fact   tool.called c1 bash
+    fact   tool.started bash
+    effect RunTool bash
+    ");
+    assert_snapshot!(bench.said(finished(FinishReason::ToolCalls)), @"fact   model.finished tool-calls");
+    let part = bench.call();
+    assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("ok") }), @r#"
+    fact   tool.ended done
+    fact   part.written step-finish tool-calls
+    fact   step.finished tool-calls cost 0.000114
+    fact   session.edited Summarised "A test" cost 0.000114
+    fact   session.diffed
+    fact   turn.summarised
+    fact   step.ended
+    fact   status.changed busy
+    effect Prepare
+    "#);
+}
+
+#[test]
+fn a_second_result_of_a_call_is_dropped() {
+    let mut bench = Bench::talking();
+    bench.said(tool_call("c1", "bash"));
+    let part = bench.call();
+    bench.feed(Input::Returned { part: part.clone(), outcome: done("first") });
+
+    assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("second") }), @"");
+}
+
+#[test]
+fn a_call_that_is_not_json_is_told_to_the_model() {
+    let mut bench = Bench::talking();
+    bench.said(Said::Started);
+    let input = CallInput::Malformed { text: "{".to_owned(), error: "not JSON".to_owned() };
+    let (call, name) = ("c1".to_owned(), "bash".to_owned());
+
+    let said = Said::ToolCalled { call, name, input, metadata: None, by_provider: false };
+    assert_snapshot!(bench.said(said), @r"
+    fact   tool.called c1 bash
+    fact   tool.started invalid
+    effect RunTool invalid
+    ");
+}
+
+#[test]
+fn an_abort_interrupts_a_running_call_and_its_late_result_is_dropped() {
+    let mut bench = Bench::talking();
+    bench.said(tool_call("c1", "bash"));
+    let part = bench.call();
+
+    assert_snapshot!(bench.feed(Input::Abort), @r"
+    fact   tool.ended interrupted
+    fact   session.failed MessageAbortedError
+    fact   step.ended MessageAbortedError
+    fact   status.changed idle
+    fact   session.idled
+    effect StopAll
+    ");
+    assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("late") }), @"");
+}
+
+#[test]
+fn a_provider_that_never_says_why_it_stopped_is_given_up_after_three_steps() {
+    let mut bench = Bench::talking();
+    for _ in 0..2 {
+        bench.said(finished(FinishReason::Unknown));
+        bench.prepare();
+    }
+
+    // Was: the reference asks again without end.
+    assert_snapshot!(bench.said(finished(FinishReason::Unknown)), @r#"
+    fact   status.changed busy
+    fact   part.written step-start
+    fact   part.written step-finish unknown
+    fact   step.finished unknown cost 0.000114
+    fact   session.edited Summarised "A test" cost 0.000342
+    fact   session.diffed
+    fact   turn.summarised
+    fact   session.failed UnknownError
+    fact   step.ended UnknownError
+    fact   status.changed busy
+    fact   status.changed idle
+    fact   session.idled
+    "#);
+}
+
+#[test]
+fn a_blocked_answer_is_an_error_on_the_message() {
+    let mut bench = Bench::talking();
+    bench.said(Said::Started);
+
+    assert_snapshot!(bench.said(finished(FinishReason::ContentFilter)), @r#"
+    fact   part.written step-finish content-filter
+    fact   step.finished content-filter cost 0.000114
+    fact   session.edited Summarised "A test" cost 0.000114
+    fact   session.diffed
+    fact   turn.summarised
+    fact   session.failed ContentFilterError
+    fact   step.ended ContentFilterError
+    fact   status.changed busy
+    fact   status.changed idle
+    fact   session.idled
+    "#);
+}
+
+#[test]
+fn an_edit_is_one_fact_per_field() {
+    let mut bench = Bench::new();
+    let patch = SessionPatch {
+        title: Some("New".to_owned()),
+        metadata: Some(serde_json::Map::new()),
+        archived: Some(Some(1.0.into())),
+        ..SessionPatch::default()
+    };
+
+    assert_snapshot!(bench.feed(Input::Edit(patch)), @r#"
+    fact   session.edited Renamed "New" cost 0
+    fact   session.edited Described "New" cost 0
+    fact   session.edited Archived "New" cost 0
+    "#);
+    assert_snapshot!(bench.feed(Input::Edit(SessionPatch::default())), @"");
+}
+
+#[test]
+fn a_generated_title_does_not_replace_one_that_a_person_chose() {
+    let mut bench = Bench::new();
+
+    // Was: the reference overwrites a rename that came while the title was being made.
+    assert_snapshot!(bench.feed(Input::Titled { title: "Generated".to_owned() }), @"");
+}
+
+#[test]
+fn a_removed_session_is_stopped_first_and_takes_nothing_more() {
+    let mut bench = Bench::talking();
+    let step = bench.step();
+
+    assert_snapshot!(bench.feed(Input::Remove), @r"
+    fact   session.failed MessageAbortedError
+    fact   step.ended MessageAbortedError
+    fact   session.removed
+    effect StopAll
+    ");
+    let late = Input::Said { step, attempt: 0, said: text_started("t0") };
+    assert_snapshot!(bench.feed(late), @"");
+    assert_snapshot!(bench.feed(prompt("anyone?")), @"refuse the session does not exist");
+}
+
+#[test]
+fn messages_of_one_millisecond_are_still_in_order() {
+    let mut bench = Bench::new();
+    for text in ["one", "two", "three"] {
+        bench.feed(prompt(text));
+    }
+
+    let created = bench.log.iter().filter_map(|fact| match fact {
+        Fact::MessageAdded { info } => Some(Message::User(info.clone()).created()),
+        _ => None,
+    });
+    assert!(created.collect::<Vec<_>>().is_sorted_by(|a, b| a < b));
+}

@@ -1,0 +1,134 @@
+//! A provider on a loopback socket that speaks chat completions and says what it was told to.
+//!
+//! Answers are taken from a queue. When it is empty, the fallback answers: a short text, so that a
+//! request nobody scripted (a title) does not hang a test.
+
+use crate::script::{Act, Answer, answer};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+use axum::routing::post;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
+
+#[derive(Debug)]
+pub struct Provider {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    server: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    answers: Mutex<VecDeque<Answer>>,
+    requests: Mutex<Vec<Value>>,
+    count: watch::Sender<usize>,
+}
+
+impl Provider {
+    /// Listens on a free port.
+    pub async fn start() -> Self {
+        let shared = Arc::new(Shared {
+            answers: Mutex::default(),
+            requests: Mutex::default(),
+            count: watch::Sender::new(0),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let router =
+            Router::new().route("/v1/chat/completions", post(complete)).with_state(shared.clone());
+        let server = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        Self { address, shared, server }
+    }
+
+    /// What `options.baseURL` should be.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// The next answer, after those already scripted.
+    pub fn will(&self, answer: Answer) -> &Self {
+        self.shared.answers.lock().unwrap().push_back(answer);
+        self
+    }
+
+    /// The bodies of all requests so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Value> {
+        self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// Waits until this many requests have come in.
+    pub async fn wait_for_requests(&self, count: usize) {
+        let mut seen = self.shared.count.subscribe();
+        let _ = seen.wait_for(|seen| *seen >= count).await;
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn complete(State(shared): State<Arc<Shared>>, body: Bytes) -> Response<Body> {
+    let request = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    shared.requests.lock().unwrap().push(request);
+    let scripted = shared.answers.lock().unwrap().pop_front();
+    shared.count.send_modify(|count| *count += 1);
+    let scripted = scripted.unwrap_or_else(|| answer().text("All right.").finish("stop"));
+    if let Some((status, headers, body)) = scripted.status {
+        let mut response = Response::builder().status(StatusCode::from_u16(status).unwrap());
+        response = response.header("content-type", "application/json");
+        for (name, value) in headers {
+            response = response.header(name, value);
+        }
+        return response.body(Body::from(body)).unwrap();
+    }
+    let (sender, receiver) = mpsc::channel(16);
+    tokio::spawn(perform(scripted.acts, sender));
+    Response::builder()
+        .header("content-type", "text/event-stream")
+        .body(Body::from_stream(ReceiverStream::new(receiver)))
+        .unwrap()
+}
+
+async fn perform(acts: Vec<Act>, wire: mpsc::Sender<Result<Bytes, io::Error>>) {
+    for act in acts {
+        let sent = match act {
+            Act::Send(chunk) => wire.send(Ok(Bytes::from(format!("data: {chunk}\n\n")))).await,
+            Act::Raw(text) => wire.send(Ok(Bytes::from(text))).await,
+            Act::Gate(gate) => {
+                gate.pass().await;
+                Ok(())
+            }
+            Act::Pace(pause) => {
+                tokio::time::sleep(pause).await;
+                Ok(())
+            }
+            Act::BreakOff => {
+                let _ = wire.send(Err(io::Error::from(io::ErrorKind::ConnectionReset))).await;
+                return;
+            }
+            Act::Hang => {
+                wire.closed().await;
+                return;
+            }
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+

@@ -1,0 +1,163 @@
+//! What a scripted provider says, one answer after another.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// One answer of the model, as a list of things to send.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    pub(crate) status: Option<(u16, Vec<(String, String)>, String)>,
+    pub(crate) acts: Vec<Act>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    /// One `data:` line.
+    Send(Value),
+    /// Bytes as they are, to send what no provider should.
+    Raw(String),
+    /// Wait until the test opens the gate.
+    Gate(Gate),
+    Pace(Duration),
+    /// Close the connection in the middle.
+    BreakOff,
+    /// Say nothing more and keep the connection open.
+    Hang,
+}
+
+/// Holds an answer back until the test lets it go on.
+#[derive(Clone, Debug)]
+pub struct Gate(Arc<Semaphore>);
+
+impl Gate {
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Arc::new(Semaphore::new(0)))
+    }
+
+    /// Lets one waiting answer pass.
+    pub fn open(&self) {
+        self.0.add_permits(1);
+    }
+
+    pub(crate) async fn pass(&self) {
+        if let Ok(permit) = self.0.acquire().await {
+            permit.forget();
+        }
+    }
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Begins an answer.
+#[must_use]
+pub fn answer() -> Answer {
+    Answer::default()
+}
+
+impl Answer {
+    /// A chunk of text.
+    #[must_use]
+    pub fn text(self, text: &str) -> Self {
+        self.delta(json!({ "content": text }))
+    }
+
+    /// A text in chunks of `chars` characters.
+    #[must_use]
+    pub fn text_in_chunks(mut self, text: &str, chars: usize) -> Self {
+        let letters: Vec<char> = text.chars().collect();
+        for chunk in letters.chunks(chars.max(1)) {
+            self = self.text(&chunk.iter().collect::<String>());
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn reasoning(self, text: &str) -> Self {
+        self.delta(json!({ "reasoning_content": text }))
+    }
+
+    /// A whole tool call in one chunk.
+    #[must_use]
+    pub fn call(self, index: u32, id: &str, name: &str, arguments: &str) -> Self {
+        self.delta(json!({ "tool_calls": [{
+            "index": index, "id": id, "type": "function",
+            "function": { "name": name, "arguments": arguments },
+        }] }))
+    }
+
+    /// The normal end: a finish reason and the usage.
+    #[must_use]
+    pub fn finish(self, reason: &str) -> Self {
+        let usage = json!({ "prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107 });
+        self.finish_with(reason, usage)
+    }
+
+    #[must_use]
+    pub fn finish_with(self, reason: &str, usage: Value) -> Self {
+        self.send(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] }))
+            .send(json!({ "choices": [], "usage": usage }))
+            .raw("data: [DONE]\n\n")
+    }
+
+    /// An error instead of an answer.
+    #[must_use]
+    pub fn error(status: u16, message: &str) -> Self {
+        let body = json!({ "error": { "message": message } }).to_string();
+        Self { status: Some((status, Vec::new(), body)), acts: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        if let Some((_, headers, _)) = &mut self.status {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn gate(self, gate: &Gate) -> Self {
+        self.act(Act::Gate(gate.clone()))
+    }
+
+    /// A pause of real time, for a provider that is slow and not for synchronisation.
+    #[must_use]
+    pub fn pace(self, pause: Duration) -> Self {
+        self.act(Act::Pace(pause))
+    }
+
+    #[must_use]
+    pub fn break_off(self) -> Self {
+        self.act(Act::BreakOff)
+    }
+
+    #[must_use]
+    pub fn hang(self) -> Self {
+        self.act(Act::Hang)
+    }
+
+    #[must_use]
+    pub fn raw(self, text: &str) -> Self {
+        self.act(Act::Raw(text.to_owned()))
+    }
+
+    #[must_use]
+    pub fn send(self, chunk: Value) -> Self {
+        self.act(Act::Send(chunk))
+    }
+
+    fn delta(self, delta: Value) -> Self {
+        self.send(json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }))
+    }
+
+    fn act(mut self, act: Act) -> Self {
+        self.acts.push(act);
+        self
+    }
+}

@@ -1,0 +1,172 @@
+//! A whole server without HTTP: a temporary home, a project, a scripted provider, an engine.
+//!
+//! A world can be closed and opened again on the same disk, and it can be told to die at a commit.
+
+use crate::provider::Provider;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use sturdy_engine::{Engine, EngineError, EngineOptions, Environment, NewSession, PromptRequest};
+use sturdy_session::fact::Fact;
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::types::message::{Message, MessageWithParts};
+use sturdy_session::types::part::{PartBody, TextPart};
+use sturdy_session::types::session::Session;
+use sturdy_store::{CrashPlan, Durability, MessageQuery};
+use tempfile::TempDir;
+
+/// The files of a world; they outlive its engines.
+#[derive(Debug)]
+pub struct Disk {
+    root: TempDir,
+}
+
+#[derive(Debug)]
+pub struct World {
+    pub engine: Engine,
+    pub disk: Disk,
+    pub provider: Provider,
+}
+
+impl Disk {
+    #[must_use]
+    pub fn new() -> Self {
+        let root = TempDir::with_prefix("sturdy-").expect("a temporary directory");
+        for part in ["home", "project", "data"] {
+            fs::create_dir(root.path().join(part)).expect("a directory");
+        }
+        Self { root }
+    }
+
+    #[must_use]
+    pub fn project(&self) -> PathBuf {
+        self.root.path().join("project")
+    }
+
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.root.path().join("data")
+    }
+
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// Writes `opencode.json` of the project.
+    pub fn configure(&self, config: &Value) {
+        fs::write(self.project().join("opencode.json"), config.to_string()).expect("a configuration");
+    }
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A configuration whose only model is the scripted one.
+#[must_use]
+pub fn scripted(url: &str) -> Value {
+    json!({
+        "model": "acme/main",
+        "provider": { "acme": {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": { "baseURL": url, "apiKey": "key-of-a-test" },
+            "models": { "main": {
+                "name": "Main",
+                "cost": { "input": 1, "output": 2, "cache_read": 0.1, "cache_write": 1.25 },
+                "limit": { "context": 200_000, "output": 8192 },
+            } },
+        } },
+    })
+}
+
+impl World {
+    /// A fresh world with nothing in it.
+    pub async fn new() -> Self {
+        let provider = Provider::start().await;
+        Self::open(Disk::new(), provider, CrashPlan::Never).await
+    }
+
+    /// Opens a world on a disk. The plan says when its process dies.
+    pub async fn open(disk: Disk, provider: Provider, crash: CrashPlan) -> Self {
+        disk.configure(&scripted(&provider.url()));
+        let engine = Engine::open(options(&disk, crash)).await.expect("an engine");
+        Self { engine, disk, provider }
+    }
+
+    /// Ends the process and starts another on the same disk, with the same provider.
+    pub async fn reopen(self) -> Self {
+        let Self { engine, disk, provider } = self;
+        engine.close().await;
+        drop(engine);
+        Self::open(disk, provider, CrashPlan::Never).await
+    }
+
+    pub fn directory(&self) -> String {
+        self.disk.project().to_string_lossy().into_owned()
+    }
+
+    /// A session with a title, so that no title is asked of the provider.
+    pub async fn session(&self) -> Session {
+        self.try_session().await.expect("a session")
+    }
+
+    pub async fn try_session(&self) -> Result<Session, EngineError> {
+        let instance = self.engine.instance(&self.directory()).await?;
+        let new = NewSession { title: Some("A test".to_owned()), ..NewSession::default() };
+        self.engine.create_session(&instance, new).await
+    }
+
+    /// Sends a prompt; returns when it is durable.
+    pub async fn prompt(&self, session: &SessionId, text: &str) -> Result<MessageId, EngineError> {
+        self.engine.prompt(session, prompt(text)).await
+    }
+
+    /// Sends a prompt and waits for the end of the turn.
+    pub async fn ask(&self, session: &SessionId, text: &str) -> Result<MessageWithParts, EngineError> {
+        let message = self.prompt(session, text).await?;
+        let raw = self.engine.answer(session, &message).await?;
+        let info: Message = serde_json::from_str(&raw.info).expect("a message");
+        let parts = raw.parts.iter().map(|part| serde_json::from_str(part).expect("a part")).collect();
+        Ok(MessageWithParts { info, parts })
+    }
+
+    pub async fn messages(&self, session: &SessionId) -> Vec<MessageWithParts> {
+        let page = self.engine.store().messages(session, MessageQuery::default()).await.expect("messages");
+        let parse = |raw: &sturdy_store::RawMessage| MessageWithParts {
+            info: serde_json::from_str(&raw.info).expect("a message"),
+            parts: raw.parts.iter().map(|part| serde_json::from_str(part).expect("a part")).collect(),
+        };
+        page.items.iter().map(parse).collect()
+    }
+
+    /// The whole log of a session.
+    pub async fn log(&self, session: &SessionId) -> Vec<Fact> {
+        let entries = self.engine.store().entries_of(session).await.expect("a log");
+        entries.iter().map(|entry| Fact::parse(&entry.kind, &entry.data).expect("a fact")).collect()
+    }
+}
+
+/// A prompt of one text.
+#[must_use]
+pub fn prompt(text: &str) -> PromptRequest {
+    let part = PartBody::Text(TextPart { text: text.to_owned(), ..TextPart::default() });
+    PromptRequest { parts: vec![(None, part)], ..PromptRequest::default() }
+}
+
+/// How a world opens its engine.
+#[must_use]
+pub fn options(disk: &Disk, crash: CrashPlan) -> EngineOptions {
+    let home = disk.home().to_string_lossy().into_owned();
+    EngineOptions {
+        data_dir: disk.data(),
+        durability: Durability::Normal,
+        directory: disk.project(),
+        environment: Environment::new(HashMap::from([("HOME".to_owned(), home)])),
+        wire_version: "1.18.33".to_owned(),
+        crash,
+    }
+}
