@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
+use sturdy_session::id::SessionId;
 use tokio::sync::{Semaphore, oneshot};
 
 /// Commits that may wait. A caller beyond that waits for room, and so does whatever feeds it.
@@ -34,6 +35,8 @@ pub(crate) const QUEUE: usize = 1024;
 /// Commits in one transaction: enough to make the fsync's share small, few enough that the first
 /// of them does not wait long for the last.
 const GROUP: usize = 256;
+/// Sessions whose seq is remembered.
+const SEQS_KNOWN: usize = 4096;
 /// Quiet for this long is idle: time to carry the write-ahead log over.
 const IDLE: Duration = Duration::from_secs(2);
 
@@ -62,6 +65,8 @@ pub type OnDurable = Box<dyn FnOnce(Committed) + Send>;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) head: AtomicU64,
+    /// Transactions made, for whoever wonders how large the groups are.
+    pub(crate) transactions: AtomicU64,
     pub(crate) is_crashed: AtomicBool,
     pub(crate) is_closed: AtomicBool,
     /// Room in the queue: whoever sends takes a permit, the committer gives it back.
@@ -74,11 +79,14 @@ pub(crate) struct Committer {
     work: Receiver<Work>,
     shared: Arc<Shared>,
     plan: CrashPlan,
-    /// Commits that reached the log, for the crash plan.
+    /// Commits that arrived, for the crash plan.
     commits: u64,
     /// Written since the last checkpoint.
     is_dirty: bool,
     group: Vec<Pending>,
+    /// What sessions are at, as far as it was asked for. Right as long as nobody else writes; if
+    /// somebody does, `UNIQUE (session_id, seq)` refuses the transaction and this is read anew.
+    seqs: HashMap<SessionId, u64>,
 }
 
 /// What became of one commit of a group.
@@ -91,7 +99,8 @@ impl Committer {
         shared: Arc<Shared>,
         plan: CrashPlan,
     ) -> Self {
-        Self { connection, work, shared, plan, commits: 0, is_dirty: true, group: Vec::with_capacity(GROUP) }
+        let seqs = HashMap::new();
+        Self { connection, work, shared, plan, commits: 0, is_dirty: true, group: Vec::new(), seqs }
     }
 
     /// Runs until every handle is gone, the store is closed, or the crash plan comes true.
@@ -173,10 +182,6 @@ impl Committer {
         let before = usize::try_from(fatal - self.commits - 1).expect("BUG: a group is small");
         let rest = group.split_off(before);
         self.write_and_answer(group);
-        // A neighbour was refused and did not count: the fatal one is not reached yet.
-        if self.commits + 1 < fatal {
-            return self.write_as_planned(rest);
-        }
         if let (CrashPlan::AfterCommit(_), Some(last)) = (self.plan, rest.first()) {
             // What it says does not matter: nobody hears it.
             let _ = self.write(std::slice::from_ref(last));
@@ -192,13 +197,15 @@ impl Committer {
         if group.is_empty() {
             return group;
         }
+        self.commits += group.len() as u64;
         let verdicts = match self.write(&group) {
             Ok(verdicts) => verdicts,
             // The disk says no to everybody alike.
-            Err(failure) if group.len() == 1 || failure.is_the_disks() => {
+            Err(failure) if failure.is_the_disks() => {
                 group.iter().map(|_| Err(failure.clone().into())).collect()
             }
-            // One of them cannot be written; the others do not pay for it.
+            // One of them cannot be written; the others do not pay for it. It is tried again as
+            // well: a seq that was remembered wrongly has been forgotten by now.
             Err(_) => group.iter().map(|pending| self.write_alone(pending)).collect(),
         };
         self.is_dirty = true;
@@ -219,30 +226,38 @@ impl Committer {
 
     /// One transaction. Returns one verdict for each commit, after the fsync.
     fn write(&mut self, group: &[Pending]) -> Result<Vec<Verdict>, Failure> {
+        let written = self.write_unless_it_fails(group);
+        // What a failed transaction counted up to never happened.
+        if written.is_err() || self.seqs.len() > SEQS_KNOWN {
+            self.seqs.clear();
+        }
+        written
+    }
+
+    fn write_unless_it_fails(&mut self, group: &[Pending]) -> Result<Vec<Verdict>, Failure> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
 
         let mut verdicts = Vec::with_capacity(group.len());
-        let mut seqs: HashMap<&str, u64> = HashMap::with_capacity(group.len());
         let (mut entries, mut at) = (0, 0);
         for Pending { commit, .. } in group {
-            let found = match seqs.get(commit.session.as_str()) {
-                Some(seq) => *seq,
-                None => last_seq(&transaction, commit.session.as_str())?,
+            let seq = match self.seqs.get_mut(&commit.session) {
+                Some(seq) => seq,
+                None => {
+                    let found = last_seq(&transaction, commit.session.as_str())?;
+                    self.seqs.entry(commit.session.clone()).or_insert(found)
+                }
             };
             // Invariant I2, the net under the lock: a second writer is told and has written nothing.
-            let seq = if found == commit.expected {
+            verdicts.push(if *seq == commit.expected {
                 let first_position = entries;
                 entries += commit.entries.len() as u64;
+                *seq += commit.entries.len() as u64;
                 at = commit.entries.iter().map(|entry| entry.at).fold(at, u64::max);
-                let seq = found + commit.entries.len() as u64;
-                verdicts.push(Ok(Committed { first_position, seq }));
-                seq
+                Ok(Committed { first_position, seq: *seq })
             } else {
                 let (session, expected) = (commit.session.clone(), commit.expected);
-                verdicts.push(Err(CommitError::Conflict { session, expected, found }));
-                found
-            };
-            seqs.insert(commit.session.as_str(), seq);
+                Err(CommitError::Conflict { session, expected, found: *seq })
+            });
         }
         if entries == 0 {
             return Ok(verdicts);
@@ -262,10 +277,10 @@ impl Committer {
         }
         drop(writer);
         transaction.commit()?;
-        self.commits += verdicts.iter().filter(|verdict| verdict.is_ok()).count() as u64;
 
         // Only now: whoever reads the head finds all of it on disk.
         self.shared.head.store(head, Ordering::Release);
+        self.shared.transactions.fetch_add(1, Ordering::Relaxed);
         Ok(verdicts)
     }
 

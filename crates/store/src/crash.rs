@@ -4,7 +4,7 @@
 //! the files stay as a killed process would have left them, and the lock is free, so that the
 //! same test can open the directory again and look.
 
-/// When to die. Commits are counted from 1, in the order they reach the log.
+/// When to die. Commits are counted from 1 as they arrive, those that are refused included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CrashPlan {
     #[default]

@@ -28,8 +28,8 @@ mod read;
 mod readers;
 mod verify;
 
-pub use committer::OnDurable;
 pub use commit::{Commit, Committed, ENTRY_BYTES_MAX, NewEntry};
+pub use committer::OnDurable;
 pub use crash::CrashPlan;
 pub use dialect::Durability;
 pub use error::{CommitError, DriverError, DriverErrorKind, OpenError, ReadError};
@@ -97,6 +97,12 @@ impl Store {
     #[must_use]
     pub fn head(&self) -> u64 {
         self.inner.shared.head.load(Ordering::Acquire)
+    }
+
+    /// Transactions that commits were grouped into since the store was opened.
+    #[must_use]
+    pub fn transactions(&self) -> u64 {
+        self.inner.shared.transactions.load(Ordering::Relaxed)
     }
 
     /// Whether the crash plan has come true.

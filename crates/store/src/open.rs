@@ -101,6 +101,7 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
 
     let shared = Arc::new(Shared {
         head: AtomicU64::new(head),
+        transactions: AtomicU64::new(0),
         is_crashed: AtomicBool::new(false),
         is_closed: AtomicBool::new(false),
         room: Semaphore::new(QUEUE),

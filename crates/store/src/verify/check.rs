@@ -58,23 +58,24 @@ type Tell<'a> = &'a mut dyn FnMut(Progress);
 pub(super) fn everything(path: &Path, tell: Tell<'_>) -> Result<Report, ReadError> {
     let connection = dialect::open_reader(path)?;
     let mut report = Report::default();
+    // A damaged page stops the stage that meets it; the others may still have something to say.
+    for stage in [file, entries, rows, blobs] {
+        match stage(&connection, tell, &mut report) {
+            Err(ReadError::Broken { what, place }) => report.found(place, what),
+            Err(error) => return Err(error),
+            Ok(()) => {}
+        }
+    }
+    Ok(report)
+}
 
+fn file(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<(), ReadError> {
     tell(Progress { stage: Stage::File, done: 0, total: 1 });
-    for line in dialect::integrity(&connection)? {
+    for line in dialect::integrity(connection)? {
         report.found("the database", line);
     }
     tell(Progress { stage: Stage::File, done: 1, total: 1 });
-
-    // A file that is damaged yields damage when it is read; what was found so far is still worth telling.
-    let read = entries(&connection, tell, &mut report)
-        .and_then(|()| rows(&connection, tell, &mut report))
-        .and_then(|()| blobs(&connection, tell, &mut report));
-    match read {
-        Err(ReadError::Broken { what, place }) => report.found(place, what),
-        Err(error) => return Err(error),
-        Ok(()) => {}
-    }
-    Ok(report)
+    Ok(())
 }
 
 fn entries(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<(), ReadError> {

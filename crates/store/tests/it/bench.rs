@@ -119,7 +119,14 @@ pub(crate) fn session_row(id: &str, title: &str) -> SessionRow {
     }
 }
 
-pub(crate) fn part_row(session: &str, message: &str, id: &str, ord: u64, text: &str, is_open: bool) -> PartRow {
+pub(crate) fn part_row(
+    session: &str,
+    message: &str,
+    id: &str,
+    ord: u64,
+    text: &str,
+    is_open: bool,
+) -> PartRow {
     PartRow {
         id: prt(id),
         message_id: msg(message),

@@ -33,3 +33,127 @@ stores! {
         assert!(store.session(&ses("a")).await.unwrap().unwrap().contains("first"));
     }
 }
+
+stores! {
+    async fn commits_of_one_session_chain_within_a_group(store: Store) {
+        let (one, two, three) = tokio::join!(
+            store.commit(Draft::new("a", 0).idled().commit),
+            store.commit(Draft::new("a", 1).idled().idled().commit),
+            store.commit(Draft::new("a", 3).idled().commit),
+        );
+
+        assert_eq!(one.unwrap(), Committed { first_position: 1, seq: 1 });
+        assert_eq!(two.unwrap(), Committed { first_position: 2, seq: 3 });
+        assert_eq!(three.unwrap(), Committed { first_position: 4, seq: 4 });
+    }
+
+    async fn a_commit_on_the_wrong_seq_fails_alone(store: Store) {
+        let (before, wrong, after, same) = tokio::join!(
+            store.commit(Draft::new("a", 0).idled().commit),
+            store.commit(Draft::new("b", 7).session("never").commit),
+            store.commit(Draft::new("c", 0).idled().commit),
+            store.commit(Draft::new("b", 0).session("there").commit),
+        );
+
+        assert_eq!(before.unwrap().first_position, 1);
+        assert!(matches!(wrong, Err(CommitError::Conflict { expected: 7, found: 0, .. })), "{wrong:?}");
+        assert_eq!(after.unwrap().first_position, 2);
+        assert_eq!(same.unwrap(), Committed { first_position: 3, seq: 1 });
+        assert!(store.session(&ses("b")).await.unwrap().unwrap().contains("there"));
+    }
+
+    async fn what_waits_is_written_in_one_transaction(store: Store) {
+        let mut tasks = tokio::task::JoinSet::new();
+        // The committer is busy with this while the others queue up.
+        let busy = store.clone();
+        tasks.spawn(async move { busy.put_blob(vec![7; 8 << 20]).await.map(|_| 0) });
+        for n in 0..200 {
+            let store = store.clone();
+            tasks.spawn(async move {
+                let committed = store.commit(Draft::new(&n.to_string(), 0).idled().commit).await?;
+                Ok(committed.first_position)
+            });
+        }
+
+        let mut positions = Vec::new();
+        while let Some(position) = tasks.join_next().await {
+            positions.push(position.unwrap().unwrap());
+        }
+
+        positions.sort_unstable();
+        assert_eq!(positions, (0..=200).collect::<Vec<_>>());
+        assert!(store.transactions() < 100, "{} transactions for 200 commits", store.transactions());
+    }
+
+    async fn more_callers_than_the_queue_has_room_for_all_get_their_turn(store: Store) {
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..3_000 {
+            let store = store.clone();
+            tasks.spawn(async move { store.commit(Draft::new(&n.to_string(), 0).idled().commit).await });
+        }
+
+        while let Some(committed) = tasks.join_next().await {
+            committed.unwrap().unwrap();
+        }
+
+        assert_eq!(store.head(), 3_000);
+    }
+
+    async fn a_caller_that_stops_waiting_has_still_committed(store: Store) {
+        {
+            let commit = store.commit(Draft::new("a", 0).idled().commit);
+            tokio::select! {
+                biased;
+                _ = commit => panic!("answered before it was written"),
+                () = std::future::ready(()) => {}
+            }
+        }
+
+        let next = store.commit(Draft::new("b", 0).idled().commit).await.unwrap();
+
+        assert_eq!(next.first_position, 2);
+        assert_eq!(store.seq(&ses("a")).await.unwrap(), 1);
+    }
+
+    async fn a_session_log_has_only_its_own_entries(store: Store) {
+        store.commit(Draft::new("a", 0).idled().idled().commit).await.unwrap();
+        store.commit(Draft::new("b", 0).idled().commit).await.unwrap();
+        store.commit(Draft::new("a", 2).idled().commit).await.unwrap();
+
+        let entries = store.session_log(&ses("a"), 1, 10).await.unwrap();
+
+        let places: Vec<_> = entries.iter().map(|entry| (entry.position, entry.seq)).collect();
+        assert_eq!(places, [(2, 2), (4, 3)]);
+        assert_eq!(store.session_log(&ses("a"), 0, 1).await.unwrap().len(), 1);
+        assert_eq!(store.entries_of(&ses("a")).await.unwrap().len(), 3);
+    }
+
+    async fn time_goes_on_from_the_latest_entry_ever(store: Store) {
+        store.commit(Draft::new("a", 0).at(9_000).idled().commit).await.unwrap();
+        store.commit(Draft::new("b", 0).at(50).idled().commit).await.unwrap();
+
+        assert_eq!(store.last_time().await.unwrap(), 9_000);
+    }
+}
+
+/// The net under the lock: somebody writes past it.
+#[tokio::test]
+async fn a_writer_that_ignores_the_lock_causes_a_conflict_and_nothing_mixed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = crate::bench::open(&directory).await;
+    store.commit(Draft::new("a", 0).idled().commit).await.unwrap();
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    raw.execute_batch(
+        "BEGIN IMMEDIATE;
+         INSERT INTO log (position, session_id, seq, kind, at, data) VALUES (2, 'ses_a', 2, 'session.idled.1', 1, '{}');
+         UPDATE head SET position = 2;
+         COMMIT;",
+    )
+    .unwrap();
+
+    let stale = store.commit(Draft::new("a", 1).idled().commit).await;
+    let fresh = store.commit(Draft::new("a", 2).idled().commit).await;
+
+    assert!(matches!(stale, Err(CommitError::Conflict { expected: 1, found: 2, .. })), "{stale:?}");
+    assert_eq!(fresh.unwrap(), Committed { first_position: 3, seq: 3 });
+}

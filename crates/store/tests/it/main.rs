@@ -4,4 +4,18 @@
 
 #[macro_use]
 mod bench;
+
 mod commit;
+mod crash;
+mod damage;
+mod fold;
+mod growth;
+mod large;
+mod lists;
+mod lock;
+mod migrate;
+mod open;
+mod pages;
+mod property;
+mod removal;
+mod verify;

@@ -1,0 +1,73 @@
+//! Folding removes closed growth and nothing else.
+
+use crate::bench::{Draft, msg, part_json, ses};
+use sturdy_store::Folded;
+
+fn kinds(entries: &[sturdy_store::LogEntry]) -> usize {
+    entries.iter().filter(|entry| entry.kind == "text.grew.1").count()
+}
+
+stores! {
+    async fn growth_of_closed_parts_is_folded_and_the_horizon_moves(store: Store) {
+        let draft = Draft::new("a", 0).session("s").message("1", 2, 1).open_part("1", "x", 3);
+        let draft = draft.grew("1", "x", "Hel").grew("1", "x", "lo").part("1", "x", 3, "Hello");
+        store.commit(draft.commit).await.unwrap();
+
+        let folded = store.fold(u64::MAX).await.unwrap();
+
+        assert_eq!(folded, Folded { removed: 2, horizon: 7, is_done: true });
+        assert_eq!(store.horizon().await.unwrap(), 7);
+        assert_eq!(kinds(&store.log_after(0, 10).await.unwrap()), 0);
+        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), [part_json("x", "Hello")]);
+        assert_eq!(store.commit(Draft::new("a", 6).idled().commit).await.unwrap().seq, 7);
+        assert_eq!(store.fold(4).await.unwrap(), Folded { removed: 0, horizon: 7, is_done: true });
+    }
+
+    async fn growth_of_open_parts_stays_and_holds_the_horizon(store: Store) {
+        let closed = Draft::new("a", 0).session("s").message("1", 2, 1).open_part("1", "x", 3).grew("1", "x", "old");
+        store.commit(closed.part("1", "x", 3, "old").commit).await.unwrap();
+        let open = Draft::new("b", 0).session("s").message("2", 2, 1).open_part("2", "y", 3).grew("2", "y", "new");
+        store.commit(open.commit).await.unwrap();
+
+        let folded = store.fold(u64::MAX).await.unwrap();
+
+        assert_eq!(folded, Folded { removed: 1, horizon: 8, is_done: true });
+        assert_eq!(store.parts_of(&msg("2")).await.unwrap(), [part_json("y", "new")]);
+    }
+
+    async fn growth_after_the_given_position_stays(store: Store) {
+        let draft = Draft::new("a", 0).session("s").message("1", 2, 1).open_part("1", "x", 3);
+        let draft = draft.grew("1", "x", "a").grew("1", "x", "b").part("1", "x", 3, "ab");
+        store.commit(draft.commit).await.unwrap();
+
+        assert_eq!(store.fold(5).await.unwrap(), Folded { removed: 1, horizon: 5, is_done: true });
+        assert_eq!(kinds(&store.entries_of(&ses("a")).await.unwrap()), 1);
+    }
+
+    async fn folding_goes_in_slices_and_gives_space_back(store: Store) {
+        let mut draft = Draft::new("a", 0).session("s").message("1", 2, 1).open_part("1", "x", 3);
+        for _ in 0..5_000 {
+            draft = draft.grew("1", "x", &"x".repeat(200));
+        }
+        store.commit(draft.part("1", "x", 3, "whole").commit).await.unwrap();
+        let before = store.sizes().await.unwrap();
+
+        let slice = store.fold_slice(u64::MAX).await.unwrap();
+        assert!(!slice.is_done && slice.removed < 5_000, "{slice:?}");
+        let folded = store.fold(u64::MAX).await.unwrap();
+
+        assert_eq!(slice.removed + folded.removed, 5_000);
+        let after = store.sizes().await.unwrap();
+        assert_eq!(after.entries, 4);
+        assert!(after.database_bytes < before.database_bytes / 2, "{before:?} {after:?}");
+    }
+
+    async fn the_last_entry_of_a_session_is_never_folded(store: Store) {
+        store.commit(Draft::new("a", 0).session("s").grew("1", "x", "late").commit).await.unwrap();
+
+        store.fold(u64::MAX).await.unwrap();
+
+        assert_eq!(store.seq(&ses("a")).await.unwrap(), 2);
+        assert_eq!(store.commit(Draft::new("a", 2).idled().commit).await.unwrap().seq, 3);
+    }
+}

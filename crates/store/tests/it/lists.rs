@@ -1,0 +1,155 @@
+//! Lists: sessions by every filter, asks, todos, projects, busy sessions.
+
+use crate::bench::{Draft, ses, session_row};
+use sturdy_session::row::{AskKind, AskRow, RowChange, SessionRow};
+use sturdy_store::{AskQuery, SessionQuery, Store};
+
+async fn put(store: &Store, name: &str, change: impl FnOnce(&mut SessionRow)) {
+    let mut row = session_row(ses(name).as_str(), name);
+    row.data = name.to_owned().into_json();
+    change(&mut row);
+    store.commit(Draft::new(name, 0).idled().row(RowChange::Session(row)).commit).await.unwrap();
+}
+
+trait IntoJson {
+    fn into_json(self) -> String;
+}
+
+impl IntoJson for String {
+    fn into_json(self) -> String {
+        format!("\"{self}\"")
+    }
+}
+
+async fn found(store: &Store, query: SessionQuery) -> String {
+    let names = store.sessions(query).await.unwrap();
+    names.iter().map(|name| name.trim_matches('"').to_owned()).collect::<Vec<_>>().join(" ")
+}
+
+fn all() -> SessionQuery {
+    SessionQuery::default()
+}
+
+stores! {
+    async fn the_newest_change_comes_first(store: Store) {
+        put(&store, "a", |row| row.updated = 5).await;
+        put(&store, "b", |row| row.updated = 9).await;
+        put(&store, "c", |row| row.updated = 5).await;
+
+        assert_eq!(found(&store, all()).await, "b c a");
+        assert_eq!(found(&store, SessionQuery { limit: Some(2), ..all() }).await, "b c");
+        assert_eq!(found(&store, SessionQuery { limit: Some(0), ..all() }).await, "");
+        assert_eq!(found(&store, SessionQuery { start: Some(6), ..all() }).await, "b");
+        assert_eq!(found(&store, SessionQuery { before: Some(9), ..all() }).await, "c a");
+        assert_eq!(found(&store, SessionQuery { before: Some(u64::MAX), ..all() }).await, "b c a");
+    }
+
+    async fn every_filter_filters(store: Store) {
+        put(&store, "a", |row| row.project_id = "p".to_owned()).await;
+        put(&store, "b", |row| row.directory = "/other".to_owned()).await;
+        put(&store, "c", |row| row.parent_id = Some(ses("a"))).await;
+        put(&store, "d", |row| row.is_archived = true).await;
+
+        assert_eq!(found(&store, SessionQuery { project: Some("p".to_owned()), ..all() }).await, "a");
+        assert_eq!(found(&store, SessionQuery { directory: Some("/other".to_owned()), ..all() }).await, "b");
+        assert_eq!(found(&store, SessionQuery { parent: Some(ses("a")), ..all() }).await, "c");
+        assert_eq!(found(&store, SessionQuery { roots: Some(true), ..all() }).await, "d b a");
+        assert_eq!(found(&store, SessionQuery { roots: Some(false), ..all() }).await, "c");
+        assert_eq!(found(&store, SessionQuery { archived: Some(false), ..all() }).await, "c b a");
+        assert_eq!(found(&store, SessionQuery { archived: Some(true), ..all() }).await, "d");
+        let both = SessionQuery { archived: Some(false), roots: Some(true), limit: Some(1), ..all() };
+        assert_eq!(found(&store, both).await, "b");
+    }
+
+    async fn a_path_is_itself_and_what_is_below(store: Store) {
+        for (name, path) in [("a", "src"), ("b", "src/x"), ("c", "srcs"), ("d", ""), ("e", "s%c/y")] {
+            put(&store, name, |row| row.path = Some(path.to_owned())).await;
+        }
+        put(&store, "f", |row| row.path = None).await;
+
+        let path = |path: &str| SessionQuery { path: Some(path.to_owned()), ..all() };
+        assert_eq!(found(&store, path("src")).await, "b a");
+        assert_eq!(found(&store, path("s%c")).await, "e");
+        assert_eq!(found(&store, path("")).await, "f e d c b a");
+        let in_directory = SessionQuery { directory: Some("/work".to_owned()), ..path("src") };
+        assert_eq!(found(&store, in_directory).await, "f b a");
+        let elsewhere = SessionQuery { directory: Some("/else".to_owned()), project: Some("global".to_owned()), ..path("src") };
+        assert_eq!(found(&store, elsewhere).await, "b a");
+    }
+
+    async fn a_search_is_literal_and_ignores_ascii_case(store: Store) {
+        for (name, title) in
+            [("a", "100% Done_now"), ("b", "100 done now"), ("c", r"back\slash"), ("d", "ÄPFEL"), ("e", "nul\0nul")]
+        {
+            put(&store, name, |row| row.title = title.to_owned()).await;
+        }
+
+        let search = |text: &str| SessionQuery { search: Some(text.to_owned()), ..all() };
+        assert_eq!(found(&store, search("0%")).await, "a");
+        assert_eq!(found(&store, search("done_NOW")).await, "a");
+        assert_eq!(found(&store, search("DONE")).await, "b a");
+        assert_eq!(found(&store, search(r"K\S")).await, "c");
+        assert_eq!(found(&store, search("Äpfel")).await, "d");
+        assert_eq!(found(&store, search("äpfel")).await, "");
+        assert_eq!(found(&store, search("l\0n")).await, "e");
+        assert_eq!(found(&store, search("")).await, "e d c b a");
+        assert_eq!(found(&store, search("' OR 1=1 --")).await, "");
+    }
+
+    async fn a_busy_session_is_one_whose_machine_has_something_open(store: Store) {
+        put(&store, "a", |row| row.machine = "{}".to_owned()).await;
+        put(&store, "b", |_| {}).await;
+        assert_eq!(store.busy_sessions().await.unwrap(), [ses("a")]);
+
+        let idle = RowChange::Machine { session: ses("a"), machine: String::new() };
+        store.commit(Draft::new("a", 1).idled().row(idle).commit).await.unwrap();
+        let busy = RowChange::Machine { session: ses("b"), machine: "[1]".to_owned() };
+        store.commit(Draft::new("b", 1).idled().row(busy).commit).await.unwrap();
+
+        assert_eq!(store.busy_sessions().await.unwrap(), [ses("b")]);
+        let loaded = store.load(&ses("b")).await.unwrap().unwrap();
+        assert_eq!((loaded.machine.as_str(), loaded.seq, loaded.last_at), ("[1]", 2, 1_000));
+        assert_eq!(store.load(&ses("never")).await.unwrap(), None);
+    }
+
+    async fn asks_are_listed_until_they_are_removed(store: Store) {
+        put(&store, "a", |_| {}).await;
+        put(&store, "b", |row| row.directory = "/other".to_owned()).await;
+        let ask = |id: &str, session: &str, kind| {
+            RowChange::Ask(AskRow { id: id.to_owned(), session_id: ses(session), kind, data: "{}".to_owned() })
+        };
+        store.commit(Draft::new("a", 1).idled().row(ask("per_2", "a", AskKind::Permission)).commit).await.unwrap();
+        store.commit(Draft::new("a", 2).idled().row(ask("que_1", "a", AskKind::Question)).commit).await.unwrap();
+        store.commit(Draft::new("b", 1).idled().row(ask("per_1", "b", AskKind::Permission)).commit).await.unwrap();
+
+        let ids = async |query| -> Vec<String> {
+            store.asks(query).await.unwrap().into_iter().map(|ask| ask.id).collect()
+        };
+        assert_eq!(ids(AskQuery::default()).await, ["per_2", "que_1", "per_1"]);
+        assert_eq!(ids(AskQuery { kind: Some(AskKind::Question), ..AskQuery::default() }).await, ["que_1"]);
+        assert_eq!(ids(AskQuery { session: Some(ses("b")), ..AskQuery::default() }).await, ["per_1"]);
+        assert_eq!(ids(AskQuery { directory: Some("/work".to_owned()), ..AskQuery::default() }).await, ["per_2", "que_1"]);
+        assert_eq!(store.load(&ses("a")).await.unwrap().unwrap().asks.len(), 2);
+
+        let answered = RowChange::RemoveAsk { id: "per_2".to_owned() };
+        store.commit(Draft::new("a", 3).idled().row(answered).commit).await.unwrap();
+        assert_eq!(ids(AskQuery::default()).await, ["que_1", "per_1"]);
+    }
+
+    async fn todos_and_projects_are_replaced_whole(store: Store) {
+        put(&store, "a", |_| {}).await;
+        assert_eq!(store.todos(&ses("a")).await.unwrap(), None);
+        for (seq, data) in [(1, "[1]"), (2, "[]")] {
+            let todos = RowChange::Todos { session: ses("a"), data: data.to_owned() };
+            store.commit(Draft::new("a", seq).idled().row(todos).commit).await.unwrap();
+        }
+        store.put_project("p", "1".to_owned(), 1).await.unwrap();
+        store.put_project("global", "2".to_owned(), 1).await.unwrap();
+        store.put_project("p", "3".to_owned(), 2).await.unwrap();
+
+        assert_eq!(store.todos(&ses("a")).await.unwrap().as_deref(), Some("[]"));
+        assert_eq!(store.project("p").await.unwrap().as_deref(), Some("3"));
+        assert_eq!(store.project("none").await.unwrap(), None);
+        assert_eq!(store.projects().await.unwrap(), ["2", "3"]);
+    }
+}

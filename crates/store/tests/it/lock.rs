@@ -1,0 +1,83 @@
+//! One process serves a store; the next one is told which.
+
+use crate::bench::{Draft, open};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use sturdy_store::{OpenError, Options, Store};
+
+const DIRECTORY: &str = "STURDY_STORE_TEST_DIRECTORY";
+
+/// The other process: opens the store, says so, and holds it until it is killed.
+#[tokio::test]
+#[ignore = "started by the tests below"]
+async fn other_process() {
+    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    match Store::open(Options::new(directory)).await {
+        Ok(store) => {
+            store.announce("http://127.0.0.1:4096").unwrap();
+            store.commit(Draft::new("a", 0).idled().commit).await.unwrap();
+            println!("\nopened");
+            // Ends with its parent at the latest.
+            let _ = std::io::stdin().lock().read_line(&mut String::new());
+        }
+        Err(OpenError::Locked { owner, .. }) => println!("\nlocked by {}", owner.pid),
+        Err(other) => println!("\n{other:?}"),
+    }
+}
+
+fn start(directory: &Path) -> (Child, String) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "lock::other_process", "--ignored", "--nocapture"])
+        .env(DIRECTORY, directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let said =
+        lines.map_while(Result::ok).find(|line| line.starts_with("opened") || line.starts_with("locked"));
+    (child, said.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_second_process_is_told_who_serves() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+
+    let (mut child, said) = start(directory.path());
+    child.wait().unwrap();
+
+    assert_eq!(said, format!("locked by {}", std::process::id()));
+    store.commit(Draft::new("a", 0).idled().commit).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_killed_process_leaves_neither_the_lock_nor_a_loss() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut child, said) = start(directory.path());
+    assert_eq!(said, "opened");
+
+    let refused = Store::open(Options::new(directory.path())).await;
+    let Err(OpenError::Locked { owner, .. }) = refused else { panic!("not locked: {refused:?}") };
+    assert_eq!(owner.pid, child.id());
+    assert_eq!(owner.address.as_deref(), Some("http://127.0.0.1:4096"));
+    assert!(!owner.host.is_empty() && owner.since > 0);
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let store = open(&directory).await;
+    assert_eq!(store.head(), 1);
+}
+
+#[tokio::test]
+async fn the_same_process_cannot_open_it_twice_either() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+
+    let second = Store::open(Options::new(directory.path())).await;
+
+    assert!(matches!(second, Err(OpenError::Locked { .. })), "{second:?}");
+    drop(store);
+    open(&directory).await.close().await;
+}

@@ -1,0 +1,109 @@
+//! Opening: what is made, what is refused, what is found again.
+
+use crate::bench::{Draft, open, ses};
+use std::fs;
+use sturdy_store::{CommitError, DriverErrorKind, Durability, OpenError, Options, ReadError, Store};
+
+#[tokio::test]
+async fn missing_directories_are_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a/b/c");
+
+    let store = Store::open(Options::new(&path)).await.unwrap();
+
+    assert!(path.join("sturdy.db").exists());
+    assert_eq!((store.head(), store.horizon().await.unwrap(), store.last_time().await.unwrap()), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_file_in_place_of_the_directory_is_said_to_be_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    fs::write(&path, "x").unwrap();
+
+    let opened = Store::open(Options::new(&path)).await;
+    let below = Store::open(Options::new(path.join("below"))).await;
+
+    assert!(matches!(opened, Err(OpenError::NotADirectory { .. })), "{opened:?}");
+    assert!(matches!(below, Err(OpenError::NotADirectory { .. })), "{below:?}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_directory_that_cannot_be_written_is_said_to_be_one() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("closed");
+    fs::create_dir(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(path.join("probe"), "x").is_ok() {
+        // The superuser may write everywhere but where the kernel has files of its own.
+        let opened = Store::open(Options::new("/proc/sys/kernel")).await;
+        assert!(matches!(opened, Err(OpenError::NotWritable { .. })), "{opened:?}");
+        let opened = Store::open(Options::new("/proc/sturdy")).await;
+        assert!(matches!(opened, Err(OpenError::NotCreatable { .. })), "{opened:?}");
+        return;
+    }
+
+    let opened = Store::open(Options::new(&path)).await;
+    let below = Store::open(Options::new(path.join("below"))).await;
+
+    assert!(matches!(opened, Err(OpenError::NotWritable { .. })), "{opened:?}");
+    assert!(matches!(below, Err(OpenError::NotCreatable { .. })), "{below:?}");
+}
+
+#[tokio::test]
+async fn a_store_that_was_dropped_opens_with_everything_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let store = open(&directory).await;
+        assert_eq!(store.head(), round);
+        store.commit(Draft::new("a", round).idled().commit).await.unwrap();
+        drop(store);
+    }
+}
+
+#[tokio::test]
+async fn a_closed_store_says_so_to_its_other_handles() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    let other = store.clone();
+    store.commit(Draft::new("a", 0).idled().commit).await.unwrap();
+
+    store.close().await;
+
+    let Err(CommitError::Unavailable(driver)) = other.commit(Draft::new("a", 1).idled().commit).await else {
+        panic!()
+    };
+    assert_eq!(driver.kind, DriverErrorKind::Closed);
+    let Err(ReadError::Unavailable(driver)) = other.session(&ses("a")).await else { panic!() };
+    assert_eq!(driver.kind, DriverErrorKind::Closed);
+    // Everything is in the one file.
+    let wal = fs::metadata(directory.path().join("sturdy.db-wal")).map_or(0, |file| file.len());
+    assert_eq!(wal, 0);
+    assert_eq!(open(&directory).await.head(), 1);
+    other.close().await;
+}
+
+#[tokio::test]
+async fn what_was_sent_before_closing_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    let closing = store.clone();
+
+    let (commit, ()) = tokio::join!(store.commit(Draft::new("a", 0).idled().commit), closing.close());
+
+    commit.unwrap();
+    assert_eq!(open(&directory).await.head(), 1);
+}
+
+#[tokio::test]
+async fn normal_durability_keeps_the_same_promises_to_a_living_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::Normal, ..Options::new(directory.path()) };
+    let store = Store::open(options).await.unwrap();
+    store.commit(Draft::new("a", 0).session("s").commit).await.unwrap();
+    drop(store);
+
+    assert_eq!(open(&directory).await.head(), 1);
+}

@@ -1,0 +1,83 @@
+//! Pages of messages: newest first to find, oldest first to read.
+
+use crate::bench::{Draft, msg, ses};
+use sturdy_session::row::RowChange;
+use sturdy_store::{Before, MessagePage, MessageQuery, Store};
+
+/// Five messages whose ids sort the other way round, as after the wrap of the id's time.
+async fn five(store: &Store) {
+    let mut draft = Draft::new("a", 0).session("s");
+    for (ord, id) in (2..).zip(["e", "d", "c", "b", "a"]) {
+        draft = draft.message(id, ord, ord * 100);
+    }
+    store.commit(draft.commit).await.unwrap();
+}
+
+async fn page(store: &Store, limit: u32, before: Option<Before>) -> (Vec<String>, bool) {
+    let query = MessageQuery { limit: Some(limit), before };
+    let MessagePage { items, more } = store.messages(&ses("a"), query).await.unwrap();
+    (items.iter().map(|message| message.id.as_str().trim_start_matches("msg_").to_owned()).collect(), more)
+}
+
+fn before(id: &str, time: u64) -> Option<Before> {
+    Some(Before { id: msg(id), time })
+}
+
+stores! {
+    async fn a_page_is_the_newest_in_the_order_they_came(store: Store) {
+        five(&store).await;
+
+        assert_eq!(page(&store, 2, None).await, (vec!["b".to_owned(), "a".to_owned()], true));
+        assert_eq!(page(&store, 5, None).await.1, false);
+        assert_eq!(page(&store, 0, None).await, (["e", "d", "c", "b", "a"].map(str::to_owned).to_vec(), false));
+    }
+
+    async fn a_cursor_leads_through_all_pages(store: Store) {
+        five(&store).await;
+
+        assert_eq!(page(&store, 2, before("b", 500)).await, (vec!["d".to_owned(), "c".to_owned()], true));
+        assert_eq!(page(&store, 2, before("d", 300)).await, (vec!["e".to_owned()], false));
+        assert_eq!(page(&store, 2, before("e", 200)).await, (vec![], false));
+    }
+
+    async fn a_cursor_at_a_message_that_is_gone_counts_by_its_time(store: Store) {
+        five(&store).await;
+        let gone = Draft::new("a", 6).idled().row(RowChange::RemoveMessage(msg("c")));
+        store.commit(gone.commit).await.unwrap();
+
+        assert_eq!(page(&store, 9, before("c", 400)).await, (vec!["e".to_owned(), "d".to_owned()], false));
+        assert_eq!(page(&store, 9, before("never", u64::MAX)).await.0.len(), 4);
+    }
+
+    async fn messages_of_one_place_are_each_on_one_page(store: Store) {
+        let draft = Draft::new("a", 0).session("s").message("a", 2, 1).message("b", 2, 1).message("c", 2, 1);
+        store.commit(draft.commit).await.unwrap();
+
+        assert_eq!(page(&store, 2, None).await, (vec!["b".to_owned(), "c".to_owned()], true));
+        assert_eq!(page(&store, 2, before("b", 1)).await, (vec!["a".to_owned()], false));
+    }
+
+    async fn a_row_keeps_its_place_when_it_is_written_again(store: Store) {
+        five(&store).await;
+        store.commit(Draft::new("a", 6).message("e", 999, 200).commit).await.unwrap();
+
+        assert_eq!(page(&store, 0, None).await.0[0], "e");
+    }
+
+    async fn a_message_is_found_in_its_own_session_only(store: Store) {
+        five(&store).await;
+
+        assert!(store.message(&ses("a"), &msg("c")).await.unwrap().is_some());
+        assert!(store.message(&ses("b"), &msg("c")).await.unwrap().is_none());
+        assert!(store.message(&ses("a"), &msg("z")).await.unwrap().is_none());
+    }
+
+    async fn parts_come_in_order_of_place(store: Store) {
+        let draft = Draft::new("a", 0).session("s").message("1", 2, 1);
+        let draft = draft.part("1", "z", 3, "first").part("1", "a", 4, "second").part("1", "z", 9, "first again");
+        store.commit(draft.commit).await.unwrap();
+
+        let parts = store.parts_of(&msg("1")).await.unwrap();
+        assert!(parts[0].contains("first again") && parts[1].contains("second"), "{parts:?}");
+    }
+}
