@@ -1,0 +1,147 @@
+//! Taking secrets out of what leaves the server.
+//!
+//! Left out, not starred: a client that sends back what it got would store the stars. Three nets, one
+//! behind the other: values under a key that sounds like a secret, values that came from the
+//! environment or another file and stand where keys usually stand, and whole maps of headers and
+//! variables. Addresses lose their user, password and query.
+
+use super::merge::{Keys, Merged};
+use serde_json::{Map, Value};
+use url::Url;
+
+const STARS: &str = "***";
+
+/// Sections whose values are handed to other programs: what was put into them from outside is a key
+/// until shown otherwise.
+const FOREIGN: [&str; 7] = ["provider", "mcp", "lsp", "formatter", "plugin", "server", "enterprise"];
+
+/// Maps of names a person chose; the names say nothing about the values.
+const NAMED: [&str; 10] =
+    ["agent", "mode", "command", "provider", "models", "mcp", "formatter", "lsp", "references", "reference"];
+
+/// Maps of headers and variables.
+const CARRIERS: [&str; 4] = ["headers", "environment", "env", "oauth"];
+
+/// The document without anything secret.
+pub(super) fn without_secrets(merged: &Merged) -> Map<String, Value> {
+    clean(&merged.value, merged, &mut Vec::new(), false)
+}
+
+fn clean(map: &Map<String, Value>, merged: &Merged, path: &mut Keys, is_named: bool) -> Map<String, Value> {
+    let mut out = Map::new();
+    for (key, value) in map {
+        path.push(key.clone());
+        if let Some(value) = shown(key, value, merged, path, is_named) {
+            out.insert(key.clone(), value);
+        }
+        path.pop();
+    }
+    out
+}
+
+fn shown(key: &str, value: &Value, merged: &Merged, path: &mut Keys, is_named: bool) -> Option<Value> {
+    let is_foreign = path.first().is_some_and(|section| FOREIGN.contains(&section.as_str()));
+    if !is_named {
+        // The `env` of a provider is a list of names of variables, and stays.
+        if is_foreign && CARRIERS.contains(&key) && !(key == "env" && value.is_array()) {
+            return None;
+        }
+        // Patterns of commands and paths, and switches of tools: no secrets, and odd names.
+        if key == "permission" || key == "tools" || key == "keybinds" {
+            return Some(value.clone());
+        }
+        if sounds_secret(key) && !matches!(value, Value::Number(_) | Value::Bool(_) | Value::Null) {
+            return None;
+        }
+    }
+    if is_foreign && merged.is_replaced(path) && !is_address(key) {
+        return None;
+    }
+    match value {
+        Value::Object(map) => {
+            Some(Value::Object(clean(map, merged, path, !is_named && NAMED.contains(&key))))
+        }
+        Value::String(text) if is_address(key) || text.contains("://") => {
+            Some(Value::String(bare_address(text)))
+        }
+        Value::Array(items) if key == "command" => Some(Value::Array(without_arguments(items))),
+        Value::Array(items) => Some(Value::Array(items.iter().map(item).collect())),
+        other => Some(other.clone()),
+    }
+}
+
+/// Inside a list there are no places to look up; names of keys still speak.
+fn item(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let is_open = |(key, value): &(&String, &Value)| {
+                !sounds_secret(key) || matches!(value, Value::Number(_) | Value::Bool(_) | Value::Null)
+            };
+            let entry = |(key, value): (&String, &Value)| (key.clone(), item(value));
+            Value::Object(map.iter().filter(is_open).map(entry).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(item).collect()),
+        Value::String(text) if text.contains("://") => Value::String(bare_address(text)),
+        other => other.clone(),
+    }
+}
+
+fn sounds_secret(key: &str) -> bool {
+    const PARTS: [&str; 12] = [
+        "apikey",
+        "secret",
+        "password",
+        "passwd",
+        "passphrase",
+        "credential",
+        "authorization",
+        "bearer",
+        "privatekey",
+        "accesskey",
+        "cookie",
+        "auth",
+    ];
+    const ENDS: [&str; 4] = ["key", "keyid", "token", "tokens"];
+    let letters: String =
+        key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    PARTS.iter().any(|part| letters.contains(part)) || ENDS.iter().any(|end| letters.ends_with(end))
+}
+
+fn is_address(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    key.ends_with("url") || key == "api"
+}
+
+/// An address without user, password and query. A text with an address in it stays as it is, unless
+/// the address has a user.
+fn bare_address(text: &str) -> String {
+    let Ok(mut url) = Url::parse(text) else {
+        return if text.contains('@') && text.contains("://") { STARS.to_owned() } else { text.to_owned() };
+    };
+    let has_secret = !url.username().is_empty() || url.password().is_some() || url.query().is_some();
+    if !has_secret || url.cannot_be_a_base() {
+        return text.to_owned();
+    }
+    // Refused only by addresses that have no place for them.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.into()
+}
+
+/// A command line without what follows `--api-key` and the like.
+fn without_arguments(items: &[Value]) -> Vec<Value> {
+    let mut out = Vec::with_capacity(items.len());
+    let mut hide_next = false;
+    for value in items {
+        let text = value.as_str().unwrap_or_default();
+        let flag = text.split_once('=').map(|(name, _)| name);
+        out.push(match flag {
+            _ if hide_next => Value::String(STARS.to_owned()),
+            Some(name) if sounds_secret(name) => Value::String(format!("{name}={STARS}")),
+            _ => item(value),
+        });
+        hide_next = text.starts_with('-') && flag.is_none() && sounds_secret(text);
+    }
+    out
+}

@@ -1,0 +1,403 @@
+//! What each key may hold.
+//!
+//! A table, not code: a shape per key. A value of the wrong type is an error that names its place;
+//! a key nobody knows is kept and warned about, because other programs share the file.
+
+use serde_json::{Map, Value};
+
+/// What a value looks like.
+pub(super) enum Shape {
+    Any,
+    Text,
+    Flag,
+    Number,
+    /// A whole number, at least this.
+    Whole(u64),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Just this truth value.
+    Only(bool),
+    List(&'static Shape),
+    Map(&'static Shape),
+    Fields(&'static Fields),
+    Either(&'static [Shape]),
+    /// A server of tools: its `type` says which fields it has.
+    Mcp,
+}
+
+pub(super) struct Fields {
+    pub(super) known: &'static [(&'static str, Shape)],
+    pub(super) required: &'static [&'static str],
+    /// Other keys are passed on to somebody else, so they are no surprise.
+    pub(super) open: bool,
+}
+
+const fn closed(known: &'static [(&'static str, Shape)], required: &'static [&'static str]) -> Fields {
+    Fields { known, required, open: false }
+}
+
+const fn open(known: &'static [(&'static str, Shape)]) -> Fields {
+    Fields { known, required: &[], open: true }
+}
+
+use Shape::{Any, Either, Flag, List, Number, Only, Text, Whole, Word};
+
+const TEXTS: Shape = List(&Text);
+const TEXT_MAP: Shape = Shape::Map(&Text);
+const OBJECT: Shape = Shape::Map(&Any);
+const FLAG_MAP: Shape = Shape::Map(&Flag);
+
+const ACTION: Shape = Word(&["allow", "ask", "deny"]);
+const PERMISSION: Shape = Either(&[ACTION, Shape::Map(&Either(&[ACTION, Shape::Map(&ACTION)]))]);
+
+static AGENT: Fields = open(&[
+    ("model", Text),
+    ("variant", Text),
+    ("temperature", Number),
+    ("top_p", Number),
+    ("prompt", Text),
+    ("description", Text),
+    ("tools", FLAG_MAP),
+    ("disable", Flag),
+    ("mode", Word(&["primary", "subagent", "all"])),
+    ("hidden", Flag),
+    ("options", OBJECT),
+    ("color", Text),
+    ("steps", Whole(1)),
+    ("maxSteps", Whole(1)),
+    ("permission", PERMISSION),
+]);
+const AGENTS: Shape = Shape::Map(&Shape::Fields(&AGENT));
+
+static COMMAND: Fields = closed(
+    &[
+        ("template", Text),
+        ("description", Text),
+        ("agent", Text),
+        ("model", Text),
+        ("variant", Text),
+        ("subtask", Flag),
+    ],
+    &["template"],
+);
+
+const TIMEOUT: Shape = Either(&[Whole(1), Only(false)]);
+static PROVIDER_OPTIONS: Fields = open(&[
+    ("apiKey", Text),
+    ("baseURL", Text),
+    ("enterpriseUrl", Text),
+    ("setCacheKey", Flag),
+    ("timeout", TIMEOUT),
+    ("headerTimeout", TIMEOUT),
+    ("chunkTimeout", TIMEOUT),
+    ("headers", TEXT_MAP),
+]);
+static COST: Fields =
+    open(&[("input", Number), ("output", Number), ("cache_read", Number), ("cache_write", Number)]);
+static LIMIT: Fields = open(&[("context", Number), ("input", Number), ("output", Number)]);
+static MODALITIES: Fields = closed(&[("input", TEXTS), ("output", TEXTS)], &[]);
+static MODEL: Fields = closed(
+    &[
+        ("id", Text),
+        ("name", Text),
+        ("family", Text),
+        ("release_date", Text),
+        ("attachment", Flag),
+        ("reasoning", Flag),
+        ("temperature", Flag),
+        ("tool_call", Flag),
+        ("interleaved", Either(&[Flag, Text, OBJECT])),
+        ("cost", Shape::Fields(&COST)),
+        ("limit", Shape::Fields(&LIMIT)),
+        ("modalities", Shape::Fields(&MODALITIES)),
+        ("experimental", Flag),
+        ("status", Word(&["alpha", "beta", "deprecated", "active"])),
+        ("provider", OBJECT),
+        ("options", OBJECT),
+        ("headers", TEXT_MAP),
+        ("variants", Shape::Map(&OBJECT)),
+    ],
+    &[],
+);
+static PROVIDER: Fields = closed(
+    &[
+        ("api", Text),
+        ("name", Text),
+        ("env", TEXTS),
+        ("id", Text),
+        ("npm", Text),
+        ("whitelist", TEXTS),
+        ("blacklist", TEXTS),
+        ("options", Shape::Fields(&PROVIDER_OPTIONS)),
+        ("models", Shape::Map(&Shape::Fields(&MODEL))),
+    ],
+    &[],
+);
+
+static MCP_LOCAL: Fields = closed(
+    &[
+        ("type", Text),
+        ("command", TEXTS),
+        ("cwd", Text),
+        ("environment", TEXT_MAP),
+        ("enabled", Flag),
+        ("timeout", Whole(1)),
+    ],
+    &["command"],
+);
+static MCP_REMOTE: Fields = closed(
+    &[
+        ("type", Text),
+        ("url", Text),
+        ("enabled", Flag),
+        ("headers", TEXT_MAP),
+        ("oauth", Either(&[OBJECT, Only(false)])),
+        ("timeout", Whole(1)),
+    ],
+    &["url"],
+);
+/// An entry without a type only switches a server of an earlier layer on or off.
+static MCP_SWITCH: Fields = closed(&[("type", Word(&["local", "remote"])), ("enabled", Flag)], &["enabled"]);
+
+static FORMATTER: Fields =
+    closed(&[("disabled", Flag), ("command", TEXTS), ("environment", TEXT_MAP), ("extensions", TEXTS)], &[]);
+static LSP: Fields = closed(
+    &[
+        ("disabled", Flag),
+        ("command", TEXTS),
+        ("extensions", TEXTS),
+        ("env", TEXT_MAP),
+        ("initialization", OBJECT),
+    ],
+    &[],
+);
+
+static SKILLS: Fields = closed(&[("paths", TEXTS), ("urls", TEXTS)], &[]);
+static WATCHER: Fields = closed(&[("ignore", TEXTS)], &[]);
+static TOOL_OUTPUT: Fields = closed(&[("max_lines", Whole(1)), ("max_bytes", Whole(1))], &[]);
+static COMPACTION: Fields = closed(
+    &[
+        ("auto", Flag),
+        ("prune", Flag),
+        ("tail_turns", Whole(0)),
+        ("preserve_recent_tokens", Whole(0)),
+        ("reserved", Whole(0)),
+    ],
+    &[],
+);
+static EXPERIMENTAL: Fields = open(&[
+    ("disable_paste_summary", Flag),
+    ("batch_tool", Flag),
+    ("openTelemetry", Flag),
+    ("primary_tools", TEXTS),
+    ("continue_loop_on_deny", Flag),
+    ("mcp_timeout", Whole(1)),
+]);
+
+/// The whole document.
+pub(super) static ROOT: Fields = closed(
+    &[
+        ("$schema", Text),
+        ("shell", Text),
+        ("logLevel", Text),
+        ("server", OBJECT),
+        ("command", Shape::Map(&Shape::Fields(&COMMAND))),
+        ("skills", Shape::Fields(&SKILLS)),
+        ("references", OBJECT),
+        ("reference", OBJECT),
+        ("watcher", Shape::Fields(&WATCHER)),
+        ("snapshot", Flag),
+        ("plugin", List(&Any)),
+        ("share", Word(&["manual", "auto", "disabled"])),
+        ("autoshare", Flag),
+        ("autoupdate", Either(&[Flag, Word(&["notify"])])),
+        ("disabled_providers", TEXTS),
+        ("enabled_providers", TEXTS),
+        ("model", Text),
+        ("small_model", Text),
+        ("default_agent", Text),
+        ("subagent_depth", Whole(0)),
+        ("username", Text),
+        ("mode", AGENTS),
+        ("agent", AGENTS),
+        ("provider", Shape::Map(&Shape::Fields(&PROVIDER))),
+        ("mcp", Shape::Map(&Shape::Mcp)),
+        ("formatter", Either(&[Flag, Shape::Map(&Shape::Fields(&FORMATTER))])),
+        ("lsp", Either(&[Flag, Shape::Map(&Shape::Fields(&LSP))])),
+        ("instructions", TEXTS),
+        ("layout", Text),
+        ("permission", PERMISSION),
+        ("tools", FLAG_MAP),
+        ("attachment", OBJECT),
+        ("enterprise", OBJECT),
+        ("tool_output", Shape::Fields(&TOOL_OUTPUT)),
+        ("compaction", Shape::Fields(&COMPACTION)),
+        ("experimental", Shape::Fields(&EXPERIMENTAL)),
+        // Of the terminal program; it reads them from the same file.
+        ("theme", Any),
+        ("keybinds", Any),
+        ("tui", Any),
+    ],
+    &[],
+);
+
+/// What a look at a document found.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// Path and what is wrong.
+    pub(super) wrong: Vec<(Vec<String>, String)>,
+    /// Path and, if one is near, the key that was probably meant.
+    pub(super) unknown: Vec<(Vec<String>, Option<&'static str>)>,
+}
+
+/// Looks at a whole document.
+pub(super) fn check(document: &Map<String, Value>) -> Findings {
+    let mut findings = Findings::default();
+    fields(document, &ROOT, &mut Vec::new(), &mut findings);
+    findings
+}
+
+fn fields(map: &Map<String, Value>, shape: &Fields, path: &mut Vec<String>, out: &mut Findings) {
+    for name in shape.required.iter().filter(|name| !map.contains_key(**name)) {
+        out.wrong.push((path.clone(), format!("The key \"{name}\" is missing")));
+    }
+    for (key, value) in map {
+        path.push(key.clone());
+        match shape.known.iter().find(|(name, _)| name == key) {
+            Some((_, shape)) => look(value, shape, path, out),
+            None if shape.open => {}
+            None => out.unknown.push((path.clone(), nearest(key, shape.known))),
+        }
+        path.pop();
+    }
+}
+
+fn look(value: &Value, shape: &Shape, path: &mut Vec<String>, out: &mut Findings) {
+    // A null says "as if it were not there".
+    if value.is_null() {
+        return;
+    }
+    match (shape, value) {
+        (Shape::Any, _) => {}
+        (Shape::List(item), Value::Array(items)) => {
+            for (index, value) in items.iter().enumerate() {
+                path.push(index.to_string());
+                look(value, item, path, out);
+                path.pop();
+            }
+        }
+        (Shape::Map(item), Value::Object(map)) => {
+            for (key, value) in map {
+                path.push(key.clone());
+                look(value, item, path, out);
+                path.pop();
+            }
+        }
+        (Shape::Fields(shape), Value::Object(map)) => fields(map, shape, path, out),
+        (Shape::Mcp, Value::Object(map)) => {
+            let shape = match map.get("type").and_then(Value::as_str) {
+                Some("local") => &MCP_LOCAL,
+                Some("remote") => &MCP_REMOTE,
+                _ => &MCP_SWITCH,
+            };
+            fields(map, shape, path, out);
+        }
+        (Shape::Either(shapes), _) => either(value, shapes, path, out),
+        _ if is_scalar_fit(value, shape) => {}
+        _ => out
+            .wrong
+            .push((path.clone(), format!("Expected {}, found {}", expected(shape), found(value, shape)))),
+    }
+}
+
+/// The alternative that fits; if none does, the one that fits the kind of value says what is wrong with it.
+fn either(value: &Value, shapes: &[Shape], path: &mut Vec<String>, out: &mut Findings) {
+    let mut closest = None;
+    for shape in shapes {
+        let mut tried = Findings::default();
+        look(value, shape, path, &mut tried);
+        if tried.wrong.is_empty() {
+            out.unknown.append(&mut tried.unknown);
+            return;
+        }
+        if matches!((shape, value), (Shape::Map(_) | Shape::Fields(_), Value::Object(_))) {
+            closest = Some(tried);
+        }
+    }
+    match closest {
+        Some(mut tried) => out.wrong.append(&mut tried.wrong),
+        None => {
+            let all: Vec<String> = shapes.iter().map(expected).collect();
+            let found = found(value, &Shape::Any);
+            out.wrong.push((path.clone(), format!("Expected {}, found {found}", all.join(" or "))));
+        }
+    }
+}
+
+fn is_scalar_fit(value: &Value, shape: &Shape) -> bool {
+    match (shape, value) {
+        (Shape::Text, Value::String(_))
+        | (Shape::Flag, Value::Bool(_))
+        | (Shape::Number, Value::Number(_)) => true,
+        (Shape::Whole(least), Value::Number(number)) => {
+            let whole = number
+                .as_u64()
+                .or_else(|| number.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0).map(|n| n as u64));
+            whole.is_some_and(|number| number >= *least)
+        }
+        (Shape::Word(words), Value::String(word)) => words.contains(&word.as_str()),
+        (Shape::Only(only), Value::Bool(flag)) => only == flag,
+        _ => false,
+    }
+}
+
+fn expected(shape: &Shape) -> String {
+    match shape {
+        Shape::Any => "anything".to_owned(),
+        Shape::Text => "a string".to_owned(),
+        Shape::Flag => "true or false".to_owned(),
+        Shape::Number => "a number".to_owned(),
+        Shape::Whole(least) => format!("a whole number of at least {least}"),
+        Shape::Word(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
+        Shape::Only(only) => only.to_string(),
+        Shape::List(_) => "a list".to_owned(),
+        Shape::Map(_) | Shape::Fields(_) | Shape::Mcp => "an object".to_owned(),
+        Shape::Either(shapes) => shapes.iter().map(expected).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+/// The kind of what was found. The value itself only where a word of ours was expected: elsewhere it
+/// might be a key that slipped into the wrong place.
+fn found(value: &Value, shape: &Shape) -> String {
+    match (shape, value) {
+        (Shape::Word(_), Value::String(word)) if word.len() <= 20 => format!("\"{word}\""),
+        (_, Value::String(_)) => "a string".to_owned(),
+        (_, Value::Number(_)) => "a number".to_owned(),
+        (_, Value::Bool(flag)) => flag.to_string(),
+        (_, Value::Array(_)) => "a list".to_owned(),
+        (_, Value::Object(_)) => "an object".to_owned(),
+        (_, Value::Null) => "null".to_owned(),
+    }
+}
+
+/// The known key that is one or two letters away.
+fn nearest(key: &str, known: &'static [(&'static str, Shape)]) -> Option<&'static str> {
+    let distance = |name: &str| edits(key, name);
+    let (best, name) = known.iter().map(|(name, _)| (distance(name), *name)).min()?;
+    (best <= 2 && best < name.len() / 2).then_some(name)
+}
+
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
