@@ -26,7 +26,7 @@ mod variants;
 pub use info::{
     Api, Capabilities, Headers, Interleaved, Limit, Modalities, ModelInfo, Options, Provider, Source, Status,
 };
-pub use options::{Ask, ResultMedia, Sampling};
+pub use options::{Ask, Sampling};
 
 /// What a catalog is made from.
 pub struct Sources<'a> {
@@ -59,7 +59,6 @@ pub struct Catalog {
     /// Usable or not, for a list to choose from.
     pub known: Vec<Arc<Provider>>,
     pub(crate) http: Http,
-    /// Names in addresses, looked up when the catalog was made.
     pub(crate) demo_pace_ms: Option<u64>,
 }
 

@@ -83,7 +83,7 @@ fn follow(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action 
 impl Call {
     /// When the whole request must be over.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.timeouts.request_ms.map(|limit| after(limit))
+        self.timeouts.request_ms.map(after)
     }
 
     /// Sends, and waits for headers that say success.

@@ -47,7 +47,7 @@ impl Link {
             redactor.add(key.reveal());
             match key_in {
                 KeyIn::Bearer => {
-                    add_header(&mut headers, "authorization", &format!("Bearer {}", key.reveal()))?
+                    add_header(&mut headers, "authorization", &format!("Bearer {}", key.reveal()))?;
                 }
                 KeyIn::Header(name) => add_header(&mut headers, name, key.reveal())?,
             }

@@ -19,6 +19,8 @@ pub(crate) struct Dialect {
     /// The field reasoning is replayed in; always written when set.
     pub(crate) reasoning_field: Option<String>,
     pub(crate) include_usage: bool,
+    /// Whether the first system texts and the last messages carry a cache mark.
+    pub(crate) marks_cache: bool,
 }
 
 pub(crate) fn stream(

@@ -1,11 +1,24 @@
-//! (being written)
+//! OpenAI Responses.
+//!
+//! `request.rs` writes the body, `stream.rs` reads the answer. Nothing is stored at the provider
+//! unless the user asks for it; reasoning travels with us, encrypted.
+
 use crate::ModelError;
 use crate::catalog::ModelInfo;
-use crate::link::Link;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use crate::link::{KeyIn, Link};
+use crate::listen;
+use futures_util::stream::BoxStream;
 use sturdy_session::talk::{Request, Said};
-use sturdy_session::types::failure::Failure;
 
-pub(crate) fn stream(_: &Link, _: &ModelInfo, _: &Request) -> BoxStream<'static, Result<Said, ModelError>> {
-    stream::iter([Err(ModelError::new(Failure::unknown("this protocol is not spoken yet")))]).boxed()
+mod request;
+mod stream;
+
+pub(crate) fn stream(
+    link: &Link,
+    model: &ModelInfo,
+    request: &Request,
+) -> BoxStream<'static, Result<Said, ModelError>> {
+    let body = request::body(request, model);
+    let call = link.call("/responses", KeyIn::Bearer, &[], &request.headers, &body);
+    listen::answer(call, stream::Decoder::default())
 }

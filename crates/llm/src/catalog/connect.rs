@@ -128,16 +128,35 @@ impl Model for Connected {
         adjust::apply(&self.info, &mut request);
         match self.protocol {
             Protocol::Chat => {
-                let reasoning_field = match &self.info.capabilities.interleaved {
-                    Interleaved::Field { field } => Some(field.clone()),
-                    Interleaved::Plain(_) => None,
+                let dialect = Dialect {
+                    reasoning_field: self.reasoning_field(),
+                    include_usage: self.include_usage,
+                    marks_cache: self.marks_cache(),
                 };
-                let dialect = Dialect { reasoning_field, include_usage: self.include_usage };
                 openai_chat::stream(&self.link, &dialect, &request)
             }
             Protocol::Responses => openai_responses::stream(&self.link, &self.info, &request),
             Protocol::Anthropic => anthropic::stream(&self.link, &self.info, &request),
-            Protocol::Gemini => gemini::stream(&self.link, &self.info, &request),
+            Protocol::Gemini => gemini::stream(&self.link, &request),
         }
+    }
+}
+
+impl Connected {
+    /// Where replayed reasoning stands, if it must stand there even when empty.
+    fn reasoning_field(&self) -> Option<String> {
+        let is_openrouter = self.info.api.npm == "@openrouter/ai-sdk-provider";
+        match &self.info.capabilities.interleaved {
+            Interleaved::Field { field } if !is_openrouter => Some(field.clone()),
+            _ if self.info.api.id.contains("deepseek") => Some("reasoning_content".to_owned()),
+            Interleaved::Field { .. } | Interleaved::Plain(_) => None,
+        }
+    }
+
+    /// Claude behind a compatible server caches only what is marked.
+    fn marks_cache(&self) -> bool {
+        let npm = self.info.api.npm.as_str();
+        let is_claude = ["claude", "anthropic"].iter().any(|name| self.info.api.id.contains(name));
+        (is_claude && npm != "@ai-sdk/gateway") || npm == "@ai-sdk/alibaba"
     }
 }

@@ -1,6 +1,6 @@
-//! What to send along with every request to a model (spec: engine §2.2, §5.3, §10.7).
+//! What to send along with every request to a model (spec: engine §2.2, §10.7).
 
-use super::{ModelEntry, ModelInfo, Provider, merge};
+use super::{ModelEntry, Provider, merge};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use sturdy_session::json::Map;
@@ -11,13 +11,6 @@ pub struct Sampling {
     pub temperature: Option<f64>,
     pub top_p: Option<f64>,
     pub top_k: Option<u64>,
-}
-
-/// Media that may stay in a tool's result; the others follow in a message of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResultMedia {
-    pub image: bool,
-    pub pdf: bool,
 }
 
 /// Who asks, for choosing options.
@@ -105,11 +98,6 @@ impl ModelEntry {
         }
         sampling
     }
-
-    #[must_use]
-    pub fn result_media(&self) -> ResultMedia {
-        result_media(&self.info)
-    }
 }
 
 fn sampling(id: &str) -> Sampling {
@@ -134,23 +122,6 @@ fn sampling(id: &str) -> Sampling {
         () => None,
     };
     Sampling { temperature, top_p, top_k }
-}
-
-fn result_media(model: &ModelInfo) -> ResultMedia {
-    let id = model.api.id.as_str();
-    let (image, pdf) = match model.api.npm.as_str() {
-        "@ai-sdk/anthropic"
-        | "@ai-sdk/google-vertex/anthropic"
-        | "@ai-sdk/openai"
-        | "@ai-sdk/amazon-bedrock/mantle" => (true, true),
-        "@ai-sdk/amazon-bedrock" => {
-            (["anthropic.", "nova", "llama4", "llama-4"].iter().any(|part| id.contains(part)), false)
-        }
-        "@ai-sdk/xai" => (true, false),
-        "@ai-sdk/google" => (id.contains("gemini-3"), id.contains("gemini-3")),
-        _ => (false, false),
-    };
-    ResultMedia { image, pdf }
 }
 
 /// Replaces `${NAME}` in addresses by the environment; an unknown name stays as it is written.

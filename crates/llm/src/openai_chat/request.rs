@@ -65,7 +65,34 @@ fn messages(request: &Request, dialect: &Dialect) -> Vec<Value> {
             Turn::Tool(results) => tool_results(results, &mut messages),
         }
     }
+    if dialect.marks_cache {
+        mark_cache(request.system.len(), &mut messages);
+    }
     messages
+}
+
+/// The first two system messages and the last two others.
+fn mark_cache(system: usize, messages: &mut [Value]) {
+    let last = messages.len().saturating_sub(2).max(system);
+    for (at, message) in messages.iter_mut().enumerate() {
+        if at < system.min(2) || at >= last {
+            mark(message);
+        }
+    }
+}
+
+/// A mark stands on a content item, so text has to become one.
+fn mark(message: &mut Value) {
+    if let Value::String(text) = &message["content"] {
+        // An empty text may not be marked.
+        if text.is_empty() {
+            return;
+        }
+        message["content"] = json!([{ "type": "text", "text": text }]);
+    }
+    if let Some(item) = message["content"].as_array_mut().and_then(|items| items.last_mut()) {
+        item["cache_control"] = json!({ "type": "ephemeral" });
+    }
 }
 
 fn user(items: &[UserItem]) -> Value {
@@ -124,7 +151,7 @@ fn assistant(items: &[AssistantItem], dialect: &Dialect, messages: &mut Vec<Valu
     match &dialect.reasoning_field {
         Some(field) => drop(message.insert(field.clone(), json!(reasoning))),
         None if !reasoning.is_empty() => {
-            drop(message.insert("reasoning_content".to_owned(), json!(reasoning)))
+            drop(message.insert("reasoning_content".to_owned(), json!(reasoning)));
         }
         None => {}
     }

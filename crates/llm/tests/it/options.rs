@@ -1,0 +1,183 @@
+//! Variants, base options and sampling, by package and family (spec: engine §10.7).
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use sturdy_llm::auth::Credentials;
+use sturdy_llm::catalog::{Ask, Sampling, Sources};
+use sturdy_llm::{Catalog, Http, ModelEntry};
+
+fn model(npm: &str, id: &str, extra: Value) -> Arc<ModelEntry> {
+    let mut entry = json!({ "id": id, "reasoning": true, "temperature": true, "limit": { "context": 0, "output": 64000 } });
+    for (name, value) in extra.as_object().unwrap() {
+        entry[name] = value.clone();
+    }
+    let config = json!({ "p": { "npm": npm, "models": { "m": entry } } });
+    let catalog = Catalog::build(&Sources {
+        config: &config,
+        enabled: None,
+        disabled: &[],
+        env: &|_| None,
+        credentials: &Credentials::default(),
+        http: Http::new(),
+    });
+    catalog.model("p", "m").unwrap()
+}
+
+fn names(npm: &str, id: &str) -> Vec<String> {
+    model(npm, id, json!({})).info.variants.keys().cloned().collect()
+}
+
+#[test]
+fn variants_follow_package_and_generation() {
+    let rows: &[(&str, &str, &[&str])] = &[
+        ("@ai-sdk/openai-compatible", "some-model", &["low", "medium", "high"]),
+        ("@ai-sdk/openai-compatible", "deepseek-r1", &[]),
+        ("@ai-sdk/openai-compatible", "qwen3", &[]),
+        ("@ai-sdk/openai", "gpt-5", &["minimal", "low", "medium", "high"]),
+        ("@ai-sdk/openai", "gpt-5.1", &["none", "low", "medium", "high"]),
+        ("@ai-sdk/openai", "gpt-5.2", &["none", "low", "medium", "high", "xhigh"]),
+        ("@ai-sdk/openai", "gpt-5-codex", &["low", "medium", "high"]),
+        ("@ai-sdk/openai", "gpt-5.1-codex-max", &["low", "medium", "high", "xhigh"]),
+        ("@ai-sdk/openai", "gpt-5-pro", &[]),
+        ("@ai-sdk/openai", "o3", &["low", "medium", "high"]),
+        ("@ai-sdk/anthropic", "claude-sonnet-4-5", &["high", "max"]),
+        ("@ai-sdk/anthropic", "claude-opus-4-6", &["low", "medium", "high", "max"]),
+        ("@ai-sdk/google", "gemini-3-pro-preview", &["low", "high"]),
+        ("@ai-sdk/google", "gemini-2.5-pro", &["high", "max"]),
+        ("@openrouter/ai-sdk-provider", "x", &["low", "medium", "high"]),
+        ("@ai-sdk/groq", "x", &["none", "low", "medium", "high"]),
+        ("@ai-sdk/cohere", "x", &[]),
+    ];
+    for (npm, id, expected) in rows {
+        assert_eq!(names(npm, id), *expected, "{npm} {id}");
+    }
+    assert!(model("@ai-sdk/openai", "gpt-5", json!({ "reasoning": false })).info.variants.is_empty());
+}
+
+#[test]
+fn variants_stand_for_options() {
+    let of = |npm: &str, id: &str, name: &str| model(npm, id, json!({})).info.variants[name].clone();
+
+    assert_eq!(
+        of("@ai-sdk/openai", "gpt-5.1", "high"),
+        json!({ "reasoningEffort": "high", "reasoningSummary": "auto", "include": ["reasoning.encrypted_content"] })
+    );
+    assert_eq!(
+        of("@ai-sdk/anthropic", "claude-sonnet-4-5", "high"),
+        json!({ "thinking": { "type": "enabled", "budgetTokens": 16000 } })
+    );
+    assert_eq!(
+        of("@ai-sdk/anthropic", "claude-sonnet-4-5", "max"),
+        json!({ "thinking": { "type": "enabled", "budgetTokens": 31999 } })
+    );
+    assert_eq!(
+        of("@ai-sdk/anthropic", "claude-opus-4-6", "low"),
+        json!({ "thinking": { "type": "adaptive" }, "effort": "low" })
+    );
+    assert_eq!(
+        of("@ai-sdk/google", "gemini-2.5-pro", "max"),
+        json!({ "thinkingConfig": { "includeThoughts": true, "thinkingBudget": 32768 } })
+    );
+    assert_eq!(
+        of("@ai-sdk/google", "gemini-2.5-flash", "max"),
+        json!({ "thinkingConfig": { "includeThoughts": true, "thinkingBudget": 24576 } })
+    );
+    let small = model("@ai-sdk/anthropic", "claude-x", json!({ "limit": { "context": 0, "output": 8000 } }));
+    assert_eq!(small.info.variants["high"]["thinking"]["budgetTokens"], 4000);
+    assert_eq!(small.info.variants["max"]["thinking"]["budgetTokens"], 7999);
+}
+
+#[test]
+fn configured_variants_lie_over_them_and_disabled_takes_one_away() {
+    let variants =
+        json!({ "variants": { "low": { "disabled": true }, "high": { "extra": 1 }, "own": { "x": 2 } } });
+
+    let entry = model("@ai-sdk/openai-compatible", "m", variants);
+
+    assert_eq!(
+        Value::Object(entry.info.variants.clone()),
+        json!({ "medium": { "reasoningEffort": "medium" }, "high": { "reasoningEffort": "high", "extra": 1 }, "own": { "x": 2 } })
+    );
+}
+
+#[test]
+fn options_are_laid_over_each_other_base_model_agent_variant() {
+    let entry = model(
+        "@ai-sdk/openai",
+        "gpt-5.1",
+        json!({ "options": { "a": { "x": 1, "y": 1 }, "textVerbosity": "high" } }),
+    );
+    let agent = json!({ "a": { "y": 2 } });
+
+    let options = entry.options(Ask {
+        session: "ses_1",
+        agent_options: agent.as_object(),
+        variant: Some("low"),
+        is_small: false,
+    });
+
+    assert_eq!(
+        Value::Object(options),
+        json!({
+            "store": false, "promptCacheKey": "ses_1", "reasoningEffort": "low", "reasoningSummary": "auto",
+            "textVerbosity": "high", "a": { "x": 1, "y": 2 }, "include": ["reasoning.encrypted_content"],
+        })
+    );
+}
+
+#[test]
+fn a_small_request_thinks_as_little_as_possible() {
+    let entry = model("@ai-sdk/openai", "gpt-5.1", json!({}));
+
+    let options =
+        entry.options(Ask { session: "s", variant: Some("high"), is_small: true, ..Ask::default() });
+
+    assert_eq!(
+        (options["reasoningEffort"].as_str(), options["store"].as_bool()),
+        (Some("none"), Some(false))
+    );
+}
+
+#[test]
+fn base_options_are_the_packages_own() {
+    let base = |npm: &str, id: &str| {
+        Value::Object(model(npm, id, json!({})).options(Ask { session: "s", ..Ask::default() }))
+    };
+
+    assert_eq!(base("@ai-sdk/openai-compatible", "m"), json!({}));
+    assert_eq!(
+        base("@ai-sdk/google", "gemini-2.5-pro"),
+        json!({ "thinkingConfig": { "includeThoughts": true } })
+    );
+    assert_eq!(base("@openrouter/ai-sdk-provider", "m"), json!({ "usage": { "include": true } }));
+    assert_eq!(base("@ai-sdk/xai", "grok"), json!({ "promptCacheKey": "s" }));
+    assert_eq!(base("@ai-sdk/openai", "gpt-5-pro"), json!({ "store": false, "promptCacheKey": "s" }));
+    assert_eq!(
+        base("@ai-sdk/openai", "gpt-5"),
+        json!({ "store": false, "promptCacheKey": "s", "reasoningEffort": "medium", "reasoningSummary": "auto" })
+    );
+    assert_eq!(base("@ai-sdk/openai-compatible", "gpt-5"), json!({ "reasoningEffort": "medium" }));
+}
+
+#[test]
+fn families_have_their_sampling() {
+    let of = |id: &str| model("x", id, json!({})).sampling();
+    let sampling = |temperature, top_p, top_k| Sampling { temperature, top_p, top_k };
+
+    assert_eq!(of("gemini-2.5-pro"), sampling(Some(1.0), Some(0.95), Some(64)));
+    assert_eq!(of("glm-4.6"), sampling(Some(1.0), None, None));
+    assert_eq!(of("minimax-m2"), sampling(Some(1.0), Some(0.95), Some(20)));
+    assert_eq!(of("minimax-m2.1"), sampling(Some(1.0), Some(0.95), Some(40)));
+    assert_eq!(of("kimi-k2-thinking"), sampling(Some(1.0), None, None));
+    assert_eq!(of("kimi-k2.5"), sampling(Some(1.0), Some(0.95), None));
+    assert_eq!(of("kimi-k2"), sampling(Some(0.6), None, None));
+    assert_eq!(of("claude-sonnet-4-5"), Sampling::default());
+    assert_eq!(model("x", "kimi-k2", json!({ "temperature": false })).sampling().temperature, None);
+}
+
+#[test]
+fn the_output_limit_is_the_smaller_one() {
+    assert_eq!(model("x", "m", json!({})).output_tokens_max(32_000), 32_000);
+    assert_eq!(model("x", "m", json!({ "limit": { "output": 8192 } })).output_tokens_max(32_000), 8192);
+    assert_eq!(model("x", "m", json!({ "limit": { "output": 0 } })).output_tokens_max(32_000), 32_000);
+}
