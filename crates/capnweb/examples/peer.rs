@@ -1,2 +1,2 @@
-//! Placeholder until the interop peer is written.
+//! x
 fn main() {}

@@ -16,7 +16,7 @@ use crate::{
     BigInt, ErrorValue, Limits, Object, Thrown, Value, json::Json, map::Frame, names::is_dropped,
     session::Shared, turn::Origin,
 };
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 /// Where references lead.
 pub(crate) enum Scope<'s> {
@@ -37,37 +37,35 @@ type Evaluated = Result<Value, Thrown>;
 
 impl Evaluator<'_> {
     /// The value of an expression. `depth` is how many arrays, objects and calls are around it.
+    ///
+    /// Recursive, to a depth that is counted; so its frames are kept small: what is not needed
+    /// around a nested value lives in functions of its own, and loops are plain loops.
     pub(crate) fn value(&self, json: &Json<'_>, depth: usize) -> Evaluated {
+        if depth >= self.limits.depth_max {
+            return Err(self.too_deep());
+        }
         match json {
-            Json::Null => Ok(Value::Null),
-            Json::Bool(flag) => Ok(Value::Bool(*flag)),
-            Json::Number(number) => Ok(Value::Number(*number)),
-            Json::String(text) => Ok(Value::String(text.clone().into_owned())),
-            Json::Array(items) => {
-                self.check(depth)?;
-                self.special(json, items, depth)
-            }
-            Json::Object(members) => {
-                self.check(depth)?;
-                self.object(members, depth).map(Value::Object)
-            }
+            Json::Array(items) => match items.as_slice() {
+                [Json::Array(escaped)] => self.array(escaped, depth),
+                [Json::String(tag), ..] if tag == "pipeline" || tag == "import" => self.called(json, items, depth),
+                _ => self.special(json, items, depth),
+            },
+            Json::Object(members) => self.object(members, depth),
+            _ => Ok(scalar(json)),
         }
     }
 
-    fn check(&self, depth: usize) -> Result<(), Thrown> {
+    fn array(&self, items: &[Json<'_>], depth: usize) -> Evaluated {
+        Ok(Value::Array(self.items(items, depth)?))
+    }
+
+    #[cold]
+    fn too_deep(&self) -> Thrown {
         let most = self.limits.depth_max;
-        if depth < most {
-            return Ok(());
-        }
-        let text = format!("Deserialization exceeded maximum allowed message depth of {most}.");
-        Err(ErrorValue::type_error(text).into())
+        ErrorValue::type_error(format!("Deserialization exceeded maximum allowed message depth of {most}.")).into()
     }
 
-    fn object(
-        &self,
-        members: &[(std::borrow::Cow<'_, str>, Json<'_>)],
-        depth: usize,
-    ) -> Result<Object, Thrown> {
+    fn object(&self, members: &[(Cow<'_, str>, Json<'_>)], depth: usize) -> Evaluated {
         let mut object = Object::with_capacity(members.len());
         for (name, member) in members {
             // Evaluated even if dropped: stubs inside have to be released.
@@ -76,21 +74,23 @@ impl Evaluator<'_> {
                 object.insert(name.as_ref(), value);
             }
         }
-        Ok(object)
+        Ok(Value::Object(object))
     }
 
     pub(crate) fn items(&self, items: &[Json<'_>], depth: usize) -> Result<Vec<Value>, Thrown> {
-        items.iter().map(|item| self.value(item, depth + 1)).collect()
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            values.push(self.value(item, depth + 1)?);
+        }
+        Ok(values)
     }
 
     fn special(&self, json: &Json<'_>, items: &[Json<'_>], depth: usize) -> Evaluated {
         let tag = match items {
-            [Json::Array(escaped)] => return self.items(escaped, depth).map(Value::Array),
             [Json::String(tag), ..] => tag.as_ref(),
             _ => return Err(unknown(json)),
         };
         let found = match tag {
-            "import" | "pipeline" => self.reference(tag, items, depth)?,
             "export" | "promise" | "writable" | "readable" => self.introduction(tag, items)?,
             "remap" => self.remap(items)?,
             "undefined" if items.len() == 1 => Some(Value::Undefined),
@@ -122,6 +122,15 @@ impl Evaluator<'_> {
             Some(number) => Ok(Some(Value::BigInt(number))),
             None => Err(ErrorValue::named("SyntaxError", "a bigint is written in decimal digits").into()),
         }
+    }
+}
+
+fn scalar(json: &Json<'_>) -> Value {
+    match json {
+        Json::Bool(flag) => Value::Bool(*flag),
+        Json::Number(number) => Value::Number(*number),
+        Json::String(text) => Value::String(text.clone().into_owned()),
+        Json::Null | Json::Array(_) | Json::Object(_) => Value::Null,
     }
 }
 

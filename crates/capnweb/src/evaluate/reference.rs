@@ -13,29 +13,62 @@ use crate::{
 
 type Found = Result<Option<Value>, Thrown>;
 
+/// What a call in an expression is made on.
+struct Callee {
+    target: Ref,
+    path: Path,
+    is_promise: bool,
+}
+
 impl Evaluator<'_> {
     /// `["import", id, path?, args?]` and `["pipeline", id, path?, args?]`: something of ours.
-    pub(super) fn reference(&self, tag: &str, items: &[Json<'_>], depth: usize) -> Found {
+    pub(super) fn called(&self, json: &Json<'_>, items: &[Json<'_>], depth: usize) -> Result<Value, Thrown> {
+        match items {
+            [_, Json::Number(_), Json::Array(_), Json::Array(args), ..] => {
+                let target = self.callee(json, items)?;
+                let args = self.items(args, depth)?;
+                Ok(self.call(target, args))
+            }
+            _ => self.reference(items)?.ok_or_else(|| unknown(json)),
+        }
+    }
+
+    /// Looked up before the arguments are evaluated, so that errors come in the order of the text.
+    #[inline(never)]
+    fn callee(&self, json: &Json<'_>, items: &[Json<'_>]) -> Result<Callee, Thrown> {
+        let id = items[1].as_integer().ok_or_else(|| unknown(json))?;
+        let path = self.path(&items[2])?.ok_or_else(|| unknown(json))?;
+        let is_promise = items[0].as_str() == Some("pipeline");
+        Ok(Callee { target: self.lookup(id)?, path, is_promise })
+    }
+
+    #[inline(never)]
+    fn call(&self, callee: Callee, args: Vec<Value>) -> Value {
+        let found = Ref::from(callee.target.call(callee.path, args, &self.origin));
+        if callee.is_promise { Value::Promise(Promise(found)) } else { Value::Stub(Stub(found)) }
+    }
+
+    fn reference(&self, items: &[Json<'_>]) -> Found {
         let Some(id) = items.get(1).and_then(Json::as_integer) else { return Ok(None) };
         let path = match items.get(2) {
-            None => None,
+            None => Path::new(),
             Some(json) => match self.path(json)? {
-                Some(path) => Some(path),
+                Some(path) => path,
                 None => return Ok(None),
             },
         };
+        if items.len() > 3 {
+            // With arguments, and they are not a list.
+            return Ok(None);
+        }
+        let is_promise = items[0].as_str() == Some("pipeline");
         let wanted = self.lookup(id)?;
-        let found = match (path, items.get(3)) {
-            (path, Some(args)) => {
-                let Some(args) = args.as_array() else { return Ok(None) };
-                let args = self.items(args, depth)?;
-                Ref::from(wanted.call(path.unwrap_or_default(), args, &self.origin))
-            }
-            (Some(path), None) if !path.is_empty() => Ref::from(wanted.read(path, &self.origin)),
-            _ if tag == "pipeline" => self.as_promise(wanted, id),
-            _ => wanted,
+        let found = match path.is_empty() {
+            false => Ref::from(wanted.read(path, &self.origin)),
+            true if is_promise => self.as_promise(wanted, id),
+            true => wanted,
         };
-        Ok(Some(if tag == "pipeline" { Value::Promise(Promise(found)) } else { Value::Stub(Stub(found)) }))
+        Ok(Some(if is_promise { Value::Promise(Promise(found)) } else { Value::Stub(Stub(found)) }))
     }
 
     /// An object that was sent as a stub is no promise. Main is both.

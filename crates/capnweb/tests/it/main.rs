@@ -1,1 +1,6 @@
-//! Integration tests of `sturdy-capnweb`.
+//! Everything this crate promises, tested through its public face.
+
+#![allow(clippy::disallowed_methods, reason = "tests start their own tasks")]
+
+mod service;
+mod vectors;

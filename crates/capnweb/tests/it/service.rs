@@ -1,0 +1,81 @@
+//! The service the recorded vectors were made with, in Rust.
+//!
+//! Shared by the tests and by the `peer` example that the npm package talks to. Children:
+//! `calls` (values, objects, callbacks), `failures` (what is thrown), `streams`, `share`.
+
+mod calls;
+mod failures;
+mod share;
+mod streams;
+
+use std::sync::{
+    Arc, LazyLock, Mutex, PoisonError,
+    atomic::{AtomicI64, AtomicUsize, Ordering},
+};
+
+use sturdy_capnweb::{Call, Interface, Reply, Stub, Thrown, Value};
+
+/// What one connection remembers.
+#[derive(Default)]
+pub struct Service {
+    pub kept: Mutex<Option<Stub>>,
+    /// Counters disposed so far.
+    pub disposed: Arc<AtomicUsize>,
+    /// What happened to streams and callbacks, for tests to look at.
+    pub seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Service {
+    pub fn note(&self, what: impl Into<String>) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(what.into());
+    }
+
+    /// A new root for a connection.
+    pub fn root() -> Stub {
+        ROOT.stub(Service::default())
+    }
+
+    /// A root whose memory the caller sees as well.
+    pub fn root_of(service: Arc<Service>) -> Stub {
+        ROOT.stub_of(service)
+    }
+}
+
+static ROOT: LazyLock<Arc<Interface<Service>>> = LazyLock::new(|| {
+    let interface = Interface::named("Service").private("instanceField");
+    let interface = calls::add(interface);
+    let interface = failures::add(interface);
+    let interface = streams::add(interface);
+    share::add(interface).build()
+});
+
+/// A counter that counts its own end.
+pub struct Counter {
+    value: AtomicI64,
+    disposed: Option<Arc<AtomicUsize>>,
+}
+
+static COUNTER: LazyLock<Arc<Interface<Counter>>> = LazyLock::new(|| {
+    Interface::named("Counter")
+        .quick("increment", |this: Arc<Counter>, mut call: Call| match call.take_or(1i64) {
+            Ok(by) => Reply::value(this.value.fetch_add(by, Ordering::Relaxed) + by),
+            Err(reason) => Reply::error(reason),
+        })
+        .getter("value", |this, _| async move { Ok(this.value.load(Ordering::Relaxed).into()) })
+        .disposed(|this| {
+            if let Some(disposed) = &this.disposed {
+                disposed.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+        .build()
+});
+
+pub fn counter(start: i64) -> Stub {
+    COUNTER.stub(Counter { value: AtomicI64::new(start), disposed: None })
+}
+
+pub fn counted(start: i64, disposed: &Arc<AtomicUsize>) -> Stub {
+    COUNTER.stub(Counter { value: AtomicI64::new(start), disposed: Some(Arc::clone(disposed)) })
+}
+
+type Answer = Result<Value, Thrown>;
