@@ -4,6 +4,8 @@
 //! `cargo bench -p sturdy-store` prints the table; `-- 5` measures five seconds for each line.
 //! CPU is that of the whole process, callers included, in microseconds for each commit.
 
+#![allow(clippy::unwrap_used, reason = "a measurement that cannot go on says so and ends")]
+
 use rusqlite::{Connection, TransactionBehavior};
 use serde_json::json;
 use std::fs;

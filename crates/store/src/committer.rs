@@ -68,7 +68,6 @@ pub(crate) struct Shared {
     /// Transactions made, for whoever wonders how large the groups are.
     pub(crate) transactions: AtomicU64,
     pub(crate) is_crashed: AtomicBool,
-    pub(crate) is_closed: AtomicBool,
     /// Room in the queue: whoever sends takes a permit, the committer gives it back.
     pub(crate) room: Semaphore,
     pub(crate) lock: Lock,
@@ -84,6 +83,8 @@ pub(crate) struct Committer {
     /// Written since the last checkpoint.
     is_dirty: bool,
     group: Vec<Pending>,
+    /// Commits that met the crash; they are told when the files are let go of.
+    doomed: Vec<Pending>,
     /// What sessions are at, as far as it was asked for. Right as long as nobody else writes; if
     /// somebody does, `UNIQUE (session_id, seq)` refuses the transaction and this is read anew.
     seqs: HashMap<SessionId, u64>,
@@ -100,7 +101,17 @@ impl Committer {
         plan: CrashPlan,
     ) -> Self {
         let seqs = HashMap::new();
-        Self { connection, work, shared, plan, commits: 0, is_dirty: true, group: Vec::new(), seqs }
+        Self {
+            connection,
+            work,
+            shared,
+            plan,
+            commits: 0,
+            is_dirty: true,
+            group: Vec::new(),
+            doomed: Vec::new(),
+            seqs,
+        }
     }
 
     /// Runs until every handle is gone, the store is closed, or the crash plan comes true.
@@ -138,7 +149,7 @@ impl Committer {
             Ok(work) => Some(work),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                self.checkpoint();
+                self.carry_over(dialect::checkpoint);
                 self.work.recv().ok()
             }
         }
@@ -187,9 +198,7 @@ impl Committer {
             let _ = self.write(std::slice::from_ref(last));
         }
         self.shared.is_crashed.store(true, Ordering::Release);
-        for pending in rest {
-            let _ = pending.answer.send(Err(CommitError::Crashed));
-        }
+        self.doomed = rest;
         Vec::new()
     }
 
@@ -284,8 +293,8 @@ impl Committer {
         Ok(verdicts)
     }
 
-    fn checkpoint(&mut self) {
-        if let Err(error) = dialect::checkpoint(&self.connection) {
+    fn carry_over(&mut self, checkpoint: fn(&Connection) -> rusqlite::Result<()>) {
+        if let Err(error) = checkpoint(&self.connection) {
             // The next one carries over what this one left.
             tracing::warn!(%error, "the write-ahead log was not carried over");
         }
@@ -295,15 +304,17 @@ impl Committer {
     fn end(mut self) {
         if self.shared.is_crashed.load(Ordering::Acquire) {
             dialect::leave_files_alone(&self.connection);
-        } else if self.is_dirty {
-            self.checkpoint();
+        } else {
+            self.carry_over(dialect::checkpoint_and_empty);
         }
-        self.shared.is_closed.store(true, Ordering::Release);
-        // Callers that wait for room are told instead.
-        self.shared.room.close();
         drop(self.connection);
-        // Last: whoever takes the lock finds the files at rest.
+        // Whoever takes the lock finds the files at rest, and whoever hears that this store has
+        // ended can take it.
         self.shared.lock.release();
+        self.shared.room.close();
+        for pending in self.doomed {
+            let _ = pending.answer.send(Err(CommitError::Crashed));
+        }
     }
 }
 

@@ -45,11 +45,15 @@ pub(crate) fn open_writer(path: &Path, durability: Durability) -> rusqlite::Resu
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
     };
+    // On a Mac an ordinary fsync does not reach the disk; elsewhere `fullfsync` means nothing.
+    let fullfsync = durability == Durability::Full;
     // Space is given back in slices by `fold`; this must be said before the first table.
     connection.execute_batch(&format!(
         "PRAGMA auto_vacuum = INCREMENTAL;
          PRAGMA journal_mode = WAL;
          PRAGMA synchronous = {synchronous};
+         PRAGMA fullfsync = {fullfsync};
+         PRAGMA checkpoint_fullfsync = {fullfsync};
          PRAGMA foreign_keys = OFF;
          PRAGMA mmap_size = 0;
          PRAGMA cache_size = -{WRITER_CACHE_KIB};
@@ -78,8 +82,14 @@ pub(crate) fn limit_bytes(connection: &Connection, bytes_max: u64) -> rusqlite::
     connection.query_row(&format!("PRAGMA max_page_count = {}", (bytes_max / page).max(1)), (), |_| Ok(()))
 }
 
-/// Carries the write-ahead log over into the database. A reader in the way makes it incomplete, not wrong.
+/// Carries the write-ahead log over into the database, as far as readers are through with it.
+/// Waits for nobody: commits must not wait for a reader.
 pub(crate) fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()))
+}
+
+/// The same at the end, when nobody commits any more: everything is in one file afterwards.
+pub(crate) fn checkpoint_and_empty(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))
 }
 

@@ -103,7 +103,6 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
         head: AtomicU64::new(head),
         transactions: AtomicU64::new(0),
         is_crashed: AtomicBool::new(false),
-        is_closed: AtomicBool::new(false),
         room: Semaphore::new(QUEUE),
         lock,
     });

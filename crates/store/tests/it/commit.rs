@@ -151,9 +151,16 @@ async fn a_writer_that_ignores_the_lock_causes_a_conflict_and_nothing_mixed() {
     )
     .unwrap();
 
-    let stale = store.commit(Draft::new("a", 1).idled().commit).await;
+    let (before, stale, after) = tokio::join!(
+        store.commit(Draft::new("b", 0).idled().commit),
+        store.commit(Draft::new("a", 1).session("never").commit),
+        store.commit(Draft::new("c", 0).idled().commit),
+    );
     let fresh = store.commit(Draft::new("a", 2).idled().commit).await;
 
     assert!(matches!(stale, Err(CommitError::Conflict { expected: 1, found: 2, .. })), "{stale:?}");
-    assert_eq!(fresh.unwrap(), Committed { first_position: 3, seq: 3 });
+    assert_eq!((before.unwrap().seq, after.unwrap().seq), (1, 1));
+    assert_eq!(fresh.unwrap(), Committed { first_position: 5, seq: 3 });
+    assert_eq!(store.session(&ses("a")).await.unwrap(), None);
+    assert_eq!(store.verify(|_| {}).await.unwrap().findings, []);
 }

@@ -1,6 +1,7 @@
 //! An open part is its row plus its growth.
 
 use crate::bench::{Draft, msg, part_json, part_row, prt, ses};
+use std::slice;
 use sturdy_session::row::RowChange;
 use sturdy_store::MessageQuery;
 
@@ -12,11 +13,11 @@ stores! {
 
         let grown = part_json("x", "Hello");
         let page = store.messages(&ses("a"), MessageQuery::default()).await.unwrap();
-        assert_eq!(page.items[0].parts, [grown.clone()]);
+        assert_eq!(page.items[0].parts, slice::from_ref(&grown));
         let message = store.message(&ses("a"), &msg("1")).await.unwrap().unwrap();
         assert_eq!(message, page.items[0]);
-        assert_eq!(store.load(&ses("a")).await.unwrap().unwrap().open_parts, [grown.clone()]);
-        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), [grown.clone()]);
+        assert_eq!(store.load(&ses("a")).await.unwrap().unwrap().open_parts, slice::from_ref(&grown));
+        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), slice::from_ref(&grown));
         let rows = store.rows_of(&[msg("1"), msg("gone")], &[prt("gone"), prt("x")]).await.unwrap();
         assert_eq!(rows.parts, [(prt("x"), grown)]);
         assert_eq!(rows.messages.len(), 1);

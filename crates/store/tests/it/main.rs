@@ -2,6 +2,8 @@
 //!
 //! Tests of behaviour are written against `stores!`, so that a second database runs the same ones.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so and ends")]
+
 #[macro_use]
 mod bench;
 
