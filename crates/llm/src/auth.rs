@@ -99,13 +99,13 @@ impl Credentials {
         self.known.get(provider)
     }
 
-    /// The key to send, if the stored credential is one.
+    /// The key to send, if the stored credential is one. Tokens of the other kinds need a
+    /// conversation with whoever issued them before they are of use.
     #[must_use]
     pub fn key(&self, provider: &str) -> Option<&Secret> {
         match self.known.get(provider)? {
             Credential::Api { key, .. } => Some(key),
-            Credential::WellKnown { token, .. } => Some(token),
-            Credential::OAuth { access, .. } => Some(access),
+            Credential::WellKnown { .. } | Credential::OAuth { .. } => None,
         }
     }
 

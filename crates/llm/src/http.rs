@@ -239,7 +239,7 @@ pub(crate) fn after(limit_ms: u64) -> Instant {
     Instant::now() + Duration::from_millis(limit_ms).min(NEVER)
 }
 
-pub(crate) fn never() -> Instant {
+fn never() -> Instant {
     Instant::now() + NEVER
 }
 

@@ -76,7 +76,9 @@ impl Catalog {
 pub(super) fn best(models: &[Arc<ModelInfo>]) -> Option<&Arc<ModelInfo>> {
     models.iter().max_by_key(|model| {
         let preference = PREFERRED.iter().rposition(|name| model.id.contains(name));
-        (preference, model.id.contains("latest"), model.id.as_str())
+        // A stranger's first prompt should come back, not begin a story.
+        let is_echo = model.provider_id == demo::PROVIDER && model.id == "echo";
+        (preference, is_echo, model.id.contains("latest"), model.id.as_str())
     })
 }
 

@@ -36,7 +36,9 @@ struct Answer<'a> {
 pub(super) fn write(request: &Request, manner: Manner) -> Vec<Beat> {
     let mut answer = Answer { request, manner, beats: Vec::new(), text_chars: 0, reasoning_chars: 0 };
     let prompt = last_user_text(request);
-    match (request.messages.last(), prompt.trim().strip_prefix("/demo ")) {
+    // Reminders may follow the prompt; an order is its first line.
+    let order = prompt.trim_start().lines().next().and_then(|line| line.strip_prefix("/demo "));
+    match (request.messages.last(), order) {
         (Some(Turn::Tool(results)), _) => {
             answer.say(Said::Started);
             let returned = results
@@ -45,7 +47,7 @@ pub(super) fn write(request: &Request, manner: Manner) -> Vec<Beat> {
             answer.text(&returned.collect::<Vec<_>>().join("\n"));
             answer.finish(FinishReason::Stop);
         }
-        (_, Some(order)) => answer.obey(order),
+        (_, Some(order)) => answer.obey(order.trim()),
         (_, None) => answer.talk(&prompt),
     }
     answer.beats

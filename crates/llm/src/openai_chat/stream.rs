@@ -8,6 +8,7 @@ use super::wire::{CallDelta, Chunk, Delta};
 use crate::arguments::Arguments;
 use crate::failure;
 use crate::listen::{self, Decode, Flow, Out};
+use serde_json::{Value, json};
 use sse_stream::Sse;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
 use sturdy_session::types::failure::Failure;
@@ -52,9 +53,12 @@ impl Decode for Decoder {
             self.closed(out)?;
             return Ok(Flow::Done);
         }
+        if event.event.as_deref() == Some("error") {
+            return Err(error_event(data));
+        }
         let Some(chunk) = listen::parse::<Chunk>(data)? else { return Ok(Flow::More) };
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(listen::error_object(&serde_json::json!({ "error": error })));
+            return Err(listen::error_object(&json!({ "error": error })));
         }
 
         if let Some(usage) = &chunk.usage {
@@ -232,6 +236,13 @@ impl Decoder {
         };
         Ok(())
     }
+}
+
+/// Some gateways name the event instead of wrapping the error.
+fn error_event(data: &str) -> Failure {
+    let value = serde_json::from_str::<Value>(data).unwrap_or_else(|_| json!({ "message": data }));
+    let error = if value["error"].is_null() { &value } else { &value["error"] };
+    listen::error_object(&json!({ "error": error }))
 }
 
 impl Reasoning {

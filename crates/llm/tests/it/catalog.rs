@@ -47,7 +47,7 @@ fn without_anything_only_the_demo_is_available_and_the_rest_is_known() {
     let known: Vec<_> = catalog.known.iter().map(|provider| provider.id.as_str()).collect();
     assert_eq!(known, ["anthropic", "openai", "google", "deepseek", "xai", "demo"]);
     let default = catalog.default_model(None, &[]).unwrap();
-    assert_eq!((default.provider.id.as_str(), default.info.id.as_str()), ("demo", "story"));
+    assert_eq!((default.provider.id.as_str(), default.info.id.as_str()), ("demo", "echo"));
 }
 
 #[test]

@@ -260,6 +260,15 @@ async fn an_error_object_in_the_stream_or_in_place_of_it_is_a_failure() {
 }
 
 #[tokio::test]
+async fn an_event_named_error_is_one() {
+    for text in ["event: error\ndata: {\"message\":\"boom\"}\n\n", "event: error\ndata: boom\n\n"] {
+        let server = Server::start(vec![sse(text)]).await;
+        let model = connect(&server.url, NPM, json!({}), json!({}));
+        assert_eq!(api(fail(model.as_ref(), prompt("hi")).await).message, "boom");
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_carries_status_headers_body_and_address_but_not_the_key() {
     let body = json!({ "error": { "message": "Slow down, sk-secret-123456" } }).to_string();
     let headers = "Retry-After-Ms: 1500\r\nSet-Cookie: a=b\r\nX-Echo: Bearer sk-secret-123456\r\n";

@@ -11,3 +11,4 @@ mod gemini;
 mod options;
 mod responses;
 mod server;
+mod transport;

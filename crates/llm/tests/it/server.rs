@@ -17,6 +17,7 @@ pub(crate) enum Act {
     Send(Vec<u8>),
     /// Ends with a TCP reset instead of a close.
     Reset,
+    Pause(std::time::Duration),
     /// Neither speaks nor closes.
     Hang,
 }
@@ -69,6 +70,7 @@ async fn serve(mut socket: TcpStream, script: Vec<Act>, log: &Mutex<Vec<Received
                 // Gives the client a chance to read this piece alone; correctness does not need it.
                 tokio::task::yield_now().await;
             }
+            Act::Pause(time) => tokio::time::sleep(time).await,
             Act::Reset => {
                 socket.set_zero_linger().unwrap();
                 return;
