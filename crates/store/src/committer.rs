@@ -118,20 +118,21 @@ impl Committer {
     pub(crate) fn run(mut self) {
         let mut closing = None;
         while let Some(work) = self.next() {
-            match self.take(work) {
-                None => {}
+            let other = self.take(work);
+            // A crash takes along what was asked for after it.
+            let is_crashed = self.shared.is_crashed.load(Ordering::Acquire);
+            match other {
                 Some(Work::Close(answer)) => {
                     closing = Some(answer);
                     break;
                 }
+                _ if is_crashed => break,
                 Some(Work::Write(write)) => {
                     write(&mut self.connection);
                     self.is_dirty = true;
                 }
                 Some(Work::Commit(_)) => unreachable!("BUG: a commit ends no group"),
-            }
-            if self.shared.is_crashed.load(Ordering::Acquire) {
-                break;
+                None => {}
             }
         }
         self.end();

@@ -79,19 +79,20 @@ fn file(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<
 }
 
 fn entries(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<(), ReadError> {
-    let (head, horizon): (i64, i64) = connection.query_row(HEAD, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let total = head.cast_unsigned();
     let mut last: HashMap<String, (u64, u64)> = HashMap::new();
     let mut after = 0_i64;
     loop {
-        let mut statement = connection.prepare_cached(ENTRIES)?;
+        // One moment for the head and the page: folding may go on between two pages.
+        let moment = connection.unchecked_transaction()?;
+        let (head, horizon): (i64, i64) = moment.query_row(HEAD, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut statement = moment.prepare_cached(ENTRIES)?;
         let mut rows = statement.query((after, PAGE))?;
         let mut read = 0;
         while let Some(row) = rows.next()? {
             read += 1;
             after = row.get(0)?;
             report.entries += 1;
-            match log::entry(connection, row) {
+            match log::entry(&moment, row) {
                 Ok(entry) => check_entry(&entry, horizon.cast_unsigned(), &mut last, report),
                 Err(failure) => match ReadError::from(failure) {
                     ReadError::Broken { what, place } => report.found(place, what),
@@ -102,17 +103,15 @@ fn entries(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Resu
         tell(Progress {
             stage: Stage::Entries,
             done: after.cast_unsigned(),
-            total: total.max(after.cast_unsigned()),
+            total: head.max(after).cast_unsigned(),
         });
         if read < PAGE {
-            break;
+            if after > head {
+                report.found("head", format!("it is at {head}, the log at {after}"));
+            }
+            return Ok(());
         }
     }
-    let (head, _): (i64, i64) = connection.query_row(HEAD, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if after > head {
-        report.found("head", format!("it is at {head}, the log at {after}"));
-    }
-    Ok(())
 }
 
 fn check_entry(

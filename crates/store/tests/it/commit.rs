@@ -1,6 +1,7 @@
 //! Commits: order, conflicts, groups.
 
 use crate::bench::{Draft, ses};
+use std::sync::{Arc, Mutex};
 use sturdy_store::{CommitError, Committed};
 
 stores! {
@@ -126,6 +127,27 @@ stores! {
         assert_eq!(places, [(2, 2), (4, 3)]);
         assert_eq!(store.session_log(&ses("a"), 0, 1).await.unwrap().len(), 1);
         assert_eq!(store.entries_of(&ses("a")).await.unwrap().len(), 3);
+    }
+
+    async fn commits_are_told_of_in_the_order_of_positions_before_they_are_answered(store: Store) {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..100 {
+            let (store, told) = (store.clone(), Arc::clone(&told));
+            tasks.spawn(async move {
+                let tell = Arc::clone(&told);
+                let on_durable = Box::new(move |committed: Committed| tell.lock().unwrap().push(committed));
+                let commit = Draft::new(&n.to_string(), 0).idled().commit;
+                let committed = store.commit_then(commit, on_durable).await.unwrap();
+                assert!(told.lock().unwrap().contains(&committed));
+            });
+        }
+        while let Some(task) = tasks.join_next().await {
+            task.unwrap();
+        }
+
+        let told: Vec<_> = told.lock().unwrap().iter().map(|committed| committed.first_position).collect();
+        assert_eq!(told, (1..=100).collect::<Vec<_>>());
     }
 
     async fn time_goes_on_from_the_latest_entry_ever(store: Store) {

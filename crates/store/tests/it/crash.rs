@@ -12,20 +12,23 @@ async fn doomed(directory: &TempDir, crash: CrashPlan) -> Store {
 async fn a_crash_before_a_commit_loses_it_and_keeps_all_before() {
     let directory = tempfile::tempdir().unwrap();
     let store = doomed(&directory, CrashPlan::before_commit(2)).await;
-    let (first, second, third) = tokio::join!(
+    let (first, second, third, blob) = tokio::join!(
         store.commit(Draft::new("a", 0).idled().commit),
         store.commit(Draft::new("a", 1).idled().commit),
         store.commit(Draft::new("b", 0).idled().commit),
+        store.put_blob(vec![1]),
     );
 
     assert_eq!(first.unwrap().seq, 1);
     assert!(matches!(second, Err(CommitError::Crashed)), "{second:?}");
     assert!(matches!(third, Err(CommitError::Crashed)), "{third:?}");
+    assert!(matches!(blob, Err(CommitError::Crashed)), "{blob:?}");
     assert!(store.was_crashed());
 
     // The lock is free although handles are still about.
     let reopened = open(&directory).await;
     assert_eq!(reopened.head(), 1);
+    assert_eq!(reopened.sizes().await.unwrap().blobs, 0);
     assert_eq!(reopened.seq(&ses("a")).await.unwrap(), 1);
 }
 
