@@ -1,1 +1,37 @@
-//! (being written)
+//! Runs sessions: actors, effects, settings, feed.
+//!
+//! A session is an actor (`actor.rs`): it takes what happened, lets the pure machine decide, makes the
+//! facts durable, shows them, and only then does what they ask for (`effects.rs`). Everybody who looks
+//! reads the feed (`feed.rs`). A directory is an instance (`instance.rs`): its project, settings,
+//! agents and models.
+//!
+//! This is the only crate that knows store, providers and worktree; each of them knows nothing of the
+//! others.
+
+mod actor;
+pub mod agents;
+mod boot;
+pub mod clock;
+mod coalesce;
+pub mod config;
+mod effects;
+mod engine;
+pub mod environment;
+mod error;
+pub mod feed;
+mod handle;
+mod instance;
+mod prompt;
+mod registry;
+mod request;
+mod sessions;
+pub mod skills;
+pub mod task;
+
+pub use engine::{Engine, EngineOptions};
+pub use environment::Environment;
+pub use error::{BootError, EngineError};
+pub use handle::{Handle, View};
+pub use instance::Instance;
+pub use prompt::PromptRequest;
+pub use sessions::NewSession;

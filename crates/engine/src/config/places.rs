@@ -19,6 +19,8 @@ const DOT_DIR: &str = ".opencode";
 const DEPTH_MAX: usize = 8;
 /// More files than this in one place are somebody's notes, not agents.
 const FILES_MAX: usize = 2000;
+/// Looked at in one walk; a pattern over a whole disk ends here.
+const ENTRIES_MAX: usize = 50_000;
 
 /// One directory as the configuration sees it, and the person who works in it.
 #[derive(Clone, Debug)]
@@ -133,24 +135,35 @@ impl Places {
 /// Files below a directory whose name passes, in order of their paths. A directory that is not there
 /// has none; what cannot be read is left out.
 pub(crate) fn files_below(dir: &Path, recursive: bool, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    collect(dir, if recursive { DEPTH_MAX } else { 0 }, wanted, &mut found);
-    found.sort();
-    found
+    let mut walk = Walk { wanted, found: Vec::new(), entries: 0 };
+    walk.enter(dir, if recursive { DEPTH_MAX } else { 0 });
+    walk.found.sort();
+    walk.found
 }
 
-fn collect(dir: &Path, depth: usize, wanted: &dyn Fn(&Path) -> bool, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
-    for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
-        if found.len() >= FILES_MAX {
-            return;
-        }
-        // Following links: people link a shared directory of agents into their projects.
-        let Ok(kind) = std::fs::metadata(&path) else { continue };
-        if kind.is_dir() && depth > 0 {
-            collect(&path, depth - 1, wanted, found);
-        } else if kind.is_file() && wanted(&path) {
-            found.push(path);
+struct Walk<'a> {
+    wanted: &'a dyn Fn(&Path) -> bool,
+    found: Vec<PathBuf>,
+    entries: usize,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, dir: &Path, depth: usize) {
+        let Ok(entries) = std::fs::read_dir(dir) else { return };
+        for entry in entries.filter_map(Result::ok) {
+            self.entries += 1;
+            if self.found.len() >= FILES_MAX || self.entries >= ENTRIES_MAX {
+                return;
+            }
+            let path = entry.path();
+            // Following links: people link a shared directory of agents into their projects.
+            let Ok(kind) = std::fs::metadata(&path) else { continue };
+            let is_foreign = matches!(entry.file_name().to_str(), Some(".git" | "node_modules"));
+            if kind.is_dir() && depth > 0 && !is_foreign {
+                self.enter(&path, depth - 1);
+            } else if kind.is_file() && (self.wanted)(&path) {
+                self.found.push(path);
+            }
         }
     }
 }

@@ -1,0 +1,53 @@
+//! Opening: the store, what was running, the feed.
+
+use crate::clock::Clock;
+use crate::engine::{Engine, EngineOptions, Inner};
+use crate::error::{BootError, EngineError};
+use crate::feed::Feed;
+use crate::instance::Instances;
+use crate::registry::Registry;
+use crate::task::Tasks;
+use std::sync::Arc;
+use sturdy_llm::Http;
+use sturdy_store::{Options, Store};
+use tracing::{error, info};
+
+/// Settles before anything is served: nobody sees a step that will never end.
+pub(crate) async fn open(options: EngineOptions) -> Result<Engine, BootError> {
+    let mut store_options = Options::new(&options.data_dir);
+    store_options.durability = options.durability;
+    store_options.crash = options.crash;
+    let store = Store::open(store_options).await?;
+    let clock = Clock::new(store.last_time().await?);
+    let engine = Engine {
+        inner: Arc::new(Inner {
+            feed: Feed::new(store.clone()),
+            store,
+            clock,
+            tasks: Tasks::default(),
+            http: Http::new(),
+            registry: Registry::default(),
+            instances: Instances::default(),
+            options,
+        }),
+    };
+    settle(&engine).await?;
+    Ok(engine)
+}
+
+async fn settle(engine: &Engine) -> Result<(), BootError> {
+    let open = engine.store().busy_sessions().await?;
+    if open.is_empty() {
+        return Ok(());
+    }
+    info!(sessions = open.len(), "settling what the last process left open");
+    for id in open {
+        match engine.session(&id).await {
+            Ok(_) => {}
+            Err(EngineError::Read(cause)) => return Err(cause.into()),
+            // One damaged session is set aside; the others are served.
+            Err(cause) => error!(session = %id, %cause, "a session could not be settled"),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! Collecting what the system text is made of: from the instance, the disk and the clock.
+
+use super::{Inputs, Place, Speaker, system};
+use crate::agents::Agent;
+use crate::instance::Instance;
+use crate::instructions;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use sturdy_llm::ModelEntry;
+use sturdy_session::rules;
+
+/// The system text of a step: one message.
+pub(crate) fn system_text(
+    instance: &Instance,
+    agent: &Agent,
+    entry: &ModelEntry,
+    extra: Option<&str>,
+) -> Vec<String> {
+    let instructions = instructions::read(&instance.settings);
+    let can_load = !rules::is_hidden("skill", &agent.permission);
+    let date = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%A, %Y-%m-%d").to_string();
+    let inputs = Inputs {
+        agent_prompt: agent.prompt.as_deref(),
+        model: Speaker {
+            name: &entry.info.name,
+            provider_id: &entry.info.provider_id,
+            model_id: &entry.info.id,
+            api_id: &entry.info.api.id,
+        },
+        place: Place {
+            directory: &instance.directory,
+            worktree: &instance.worktree,
+            is_git: instance.project.vcs.is_some(),
+            platform: std::env::consts::OS,
+            date: &date,
+        },
+        instructions: &instructions,
+        skills: can_load.then(|| instance.settings.skills()),
+        user_system: extra,
+        ..Inputs::default()
+    };
+    vec![system(&inputs)]
+}

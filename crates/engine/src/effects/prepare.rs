@@ -1,0 +1,43 @@
+//! Finds out what a step needs: the agent, the model with its prices and limits, the place.
+
+use super::Back;
+use crate::engine::Inner;
+use crate::error::EngineError;
+use crate::request;
+use std::sync::Arc;
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::turn::{Input, Limits, Ready};
+use sturdy_session::types::failure::Failure;
+
+pub(crate) async fn run(inner: Arc<Inner>, session: SessionId, user: MessageId, back: Back) {
+    let input = match ready(&inner, &session, &user).await {
+        Ok(ready) => Input::Prepared { user, ready: Box::new(ready) },
+        Err(failure) => Input::NotPrepared { user, failure },
+    };
+    back.say(input).await;
+}
+
+async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Result<Ready, Failure> {
+    let failed = |cause: EngineError| Failure::unknown(cause.to_string());
+    let prompt = request::user_message(inner, session, user).await.map_err(failed)?;
+    let instance = inner.instance_of(session).await.map_err(failed)?;
+    let agent = instance.agent(&prompt.agent).map_err(failed)?;
+    let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;
+    let limit = &entry.info.limit;
+    Ok(Ready {
+        agent: prompt.agent.clone(),
+        provider_id: prompt.model.provider_id.clone(),
+        model_id: prompt.model.model_id.clone(),
+        variant: prompt.model.variant.clone(),
+        path: instance.paths(),
+        prices: entry.info.cost.clone(),
+        limits: Limits {
+            context: limit.context.count(),
+            input: limit.input.map(sturdy_session::json::Num::count),
+            output: limit.output.count(),
+        },
+        tree: None,
+        steps_max: agent.steps,
+        continue_on_deny: instance.settings.continue_loop_on_deny(),
+    })
+}

@@ -1,0 +1,117 @@
+//! The engine: everything that runs, and the way to it.
+
+use crate::clock::Clock;
+use crate::environment::Environment;
+use crate::error::{BootError, EngineError};
+use crate::feed::Feed;
+use crate::handle::Handle;
+use crate::instance::{Instance, Instances};
+use crate::registry::Registry;
+use crate::task::Tasks;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use sturdy_llm::Http;
+use sturdy_session::id::SessionId;
+use sturdy_session::types::status::Status;
+use sturdy_store::{CrashPlan, Durability, Store};
+
+/// Running work is given this long to end when the engine closes.
+const CLOSING_GRACE: Duration = Duration::from_secs(5);
+
+/// How to open an engine.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Where the store lives.
+    pub data_dir: PathBuf,
+    pub durability: Durability,
+    /// Where the server works when a request names no directory.
+    pub directory: PathBuf,
+    pub environment: Environment,
+    /// The wire version clients are told.
+    pub wire_version: String,
+    /// Tests let the process die at a chosen commit.
+    pub crash: CrashPlan,
+}
+
+/// Cheap to clone; all clones are one engine.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) options: EngineOptions,
+    pub(crate) store: Store,
+    pub(crate) feed: Feed,
+    pub(crate) clock: Clock,
+    pub(crate) tasks: Tasks,
+    pub(crate) http: Http,
+    pub(crate) registry: Registry,
+    pub(crate) instances: Instances,
+}
+
+impl Engine {
+    /// Opens the store and settles what a dead process left open. Nothing is served before that is durable.
+    pub async fn open(options: EngineOptions) -> Result<Self, BootError> {
+        crate::boot::open(options).await
+    }
+
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    #[must_use]
+    pub fn feed(&self) -> &Feed {
+        &self.inner.feed
+    }
+
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.inner.clock
+    }
+
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.inner.tasks
+    }
+
+    #[must_use]
+    pub fn options(&self) -> &EngineOptions {
+        &self.inner.options
+    }
+
+    /// The live state of one directory, made on first use.
+    pub async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
+        self.inner.instance(directory).await
+    }
+
+    /// Forgets what is known of a directory: its configuration is read again on the next use.
+    pub fn dispose(&self, directory: &str) {
+        self.inner.instances.forget(directory);
+    }
+
+    /// Forgets every directory.
+    pub fn dispose_all(&self) {
+        self.inner.instances.forget_all();
+    }
+
+    /// The running session with this id, started if need be.
+    pub async fn session(&self, id: &SessionId) -> Result<Handle, EngineError> {
+        self.inner.session(id).await
+    }
+
+    /// What the sessions that do something are doing.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<(SessionId, Status)> {
+        self.inner.registry.statuses()
+    }
+
+    /// Ends what runs and lets go of the store. A step that is open is settled by the next start.
+    pub async fn close(&self) {
+        self.inner.tasks.finish(CLOSING_GRACE).await;
+        self.inner.store.clone().close().await;
+    }
+}

@@ -1,0 +1,81 @@
+//! What the surroundings of the process say: variables and well-known directories.
+//!
+//! Read once and passed around, so that a test can say something else.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The name under which the shared configuration of this wire lives.
+const SHARED_NAME: &str = "opencode";
+
+#[derive(Clone)]
+pub struct Environment {
+    variables: Arc<HashMap<String, String>>,
+    pub home: PathBuf,
+}
+
+impl Environment {
+    /// The environment of this process. Variables that are not Unicode are left out.
+    #[must_use]
+    pub fn of_process() -> Self {
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Self::new(variables.collect())
+    }
+
+    #[must_use]
+    pub fn new(variables: HashMap<String, String>) -> Self {
+        let home = variables.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        Self { variables: Arc::new(variables), home }
+    }
+
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    /// Set and not empty.
+    #[must_use]
+    pub fn filled(&self, name: &str) -> Option<&str> {
+        self.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// Where configuration shared with other programs of this wire stands.
+    #[must_use]
+    pub fn config_dir(&self) -> PathBuf {
+        self.xdg("XDG_CONFIG_HOME", ".config").join(SHARED_NAME)
+    }
+
+    /// Where credentials shared with other programs of this wire stand.
+    #[must_use]
+    pub fn shared_data_dir(&self) -> PathBuf {
+        self.xdg("XDG_DATA_HOME", ".local/share").join(SHARED_NAME)
+    }
+
+    #[must_use]
+    pub fn state_dir(&self) -> PathBuf {
+        self.xdg("XDG_STATE_HOME", ".local/state").join(SHARED_NAME)
+    }
+
+    /// Our own data, unless another place is named.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        self.xdg("XDG_DATA_HOME", ".local/share").join("sturdy")
+    }
+
+    fn xdg(&self, variable: &str, fallback: &str) -> PathBuf {
+        match self.filled(variable) {
+            Some(path) if path.starts_with('/') => PathBuf::from(path),
+            _ => self.home.join(fallback),
+        }
+    }
+}
+
+/// Values may be secrets; only the names are shown.
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment").field("variables", &self.variables.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,58 @@
+//! Why the engine said no.
+
+use sturdy_session::id::SessionId;
+use sturdy_session::turn::{Refusal, RestoreError};
+use sturdy_store::{CommitError, OpenError, ReadError};
+
+/// Why a session did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("Session not found: {0}")]
+    NoSession(SessionId),
+
+    /// The machine refused the input; nothing changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+
+    /// What was asked for names something that does not exist.
+    #[error("{0}")]
+    Unknown(String),
+
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Bad(String),
+
+    /// The session has more to do than it can take; try again soon.
+    #[error("session {0} is overloaded")]
+    Overloaded(SessionId),
+
+    /// A configuration file of this directory cannot be used.
+    #[error(transparent)]
+    Config(crate::config::ConfigError),
+
+    #[error("the session could not be written")]
+    Commit(#[from] CommitError),
+
+    #[error("the store could not be read")]
+    Read(#[from] ReadError),
+
+    /// What is stored for this session does not fit together. It is set aside; the others go on.
+    #[error("session {session} is damaged")]
+    Damaged {
+        session: SessionId,
+        #[source]
+        source: RestoreError,
+    },
+
+    #[error("the server is shutting down")]
+    Closing,
+}
+
+/// Why the engine did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("the store could not be read")]
+    Read(#[from] ReadError),
+}

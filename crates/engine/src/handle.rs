@@ -1,0 +1,91 @@
+//! What the outside may say to a session.
+
+use crate::error::EngineError;
+use std::time::Duration;
+use sturdy_session::id::SessionId;
+use sturdy_session::turn::{Input, State};
+use sturdy_session::types::status::Status;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
+
+/// Inputs waiting for one session. A model or tool that floods us waits here, and so does its socket
+/// or pipe: back-pressure reaches the sender.
+pub(crate) const INBOX: usize = 256;
+/// A person waits this long for a place in the inbox, then is told to come back.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Inputs that are decided in one go, and perhaps somebody who waits for the outcome.
+#[derive(Debug)]
+pub(crate) struct Mail {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) answer: Option<oneshot::Sender<Result<(), EngineError>>>,
+}
+
+/// What a session is doing, as of its last commit.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    pub status: Status,
+    pub is_idle: bool,
+    /// Prompts nobody has begun to answer.
+    pub waiting: usize,
+    pub(crate) exists: bool,
+}
+
+impl View {
+    pub(crate) fn of(state: &State) -> Self {
+        Self {
+            status: state.machine.status.clone(),
+            is_idle: state.is_idle(),
+            waiting: state.machine.waiting.len(),
+            exists: state.info.is_some(),
+        }
+    }
+}
+
+/// A way to one running session. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    pub(crate) id: SessionId,
+    pub(crate) inbox: mpsc::Sender<Mail>,
+    pub(crate) view: watch::Receiver<View>,
+}
+
+/// The session's task has ended; the registry starts it again.
+#[derive(Debug)]
+pub(crate) struct Asleep(pub(crate) Vec<Input>);
+
+impl Handle {
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    #[must_use]
+    pub fn view(&self) -> View {
+        self.view.borrow().clone()
+    }
+
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.inbox.is_closed()
+    }
+
+    /// Says something and waits until what it led to is durable, or refused.
+    pub(crate) async fn say(&self, inputs: Vec<Input>) -> Result<Result<(), EngineError>, Asleep> {
+        let (answer, answered) = oneshot::channel();
+        let permit = match timeout(PATIENCE, self.inbox.reserve()).await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_closed)) => return Err(Asleep(inputs)),
+            Err(_elapsed) => return Ok(Err(EngineError::Overloaded(self.id.clone()))),
+        };
+        permit.send(Mail { inputs, answer: Some(answer) });
+        // Without an answer the task ended with our mail in its hands: nobody knows what became of it.
+        Ok(answered.await.unwrap_or_else(|_| Err(EngineError::Closing)))
+    }
+
+    /// Waits until the session has nothing to do, or is gone.
+    pub async fn idle(&self) {
+        let mut view = self.view.clone();
+        // An error means that the task ended, and a session without a task is idle.
+        let _ = view.wait_for(|view| view.is_idle || !view.exists).await;
+    }
+}

@@ -1,0 +1,179 @@
+//! One directory: its project, its settings, its agents and models.
+//!
+//! Made on first use and kept until somebody says that the configuration changed. Sessions do not
+//! belong to it: they live in the store and survive it.
+
+use crate::agents::{Agent, Agents};
+use crate::config::{self, ConfigError, Settings};
+use crate::engine::Inner;
+use crate::error::EngineError;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sturdy_llm::auth::Credentials;
+use sturdy_llm::catalog::Sources;
+use sturdy_llm::{Catalog, ModelEntry};
+use sturdy_session::id::SessionId;
+use sturdy_session::turn::PathPair;
+use sturdy_session::types::event::Event;
+use sturdy_session::types::project::{Project, ProjectTime, Vcs};
+use sturdy_session::types::session::Session;
+use tokio::sync::OnceCell;
+use tracing::warn;
+
+#[derive(Debug)]
+pub struct Instance {
+    pub directory: String,
+    /// The repository's top, or `/` outside one.
+    pub worktree: String,
+    /// The session's `path`: where the directory lies below the worktree.
+    pub path: String,
+    pub project: Project,
+    pub settings: Arc<Settings>,
+    pub agents: Agents,
+    pub catalog: Catalog,
+}
+
+/// All directories in use.
+#[derive(Debug, Default)]
+pub(crate) struct Instances {
+    by_directory: Mutex<HashMap<String, Arc<OnceCell<Arc<Instance>>>>>,
+}
+
+/// Directories kept at once. More are forgotten and made again when they are needed.
+const INSTANCES_MAX: usize = 256;
+
+impl Instances {
+    pub(crate) fn forget(&self, directory: &str) {
+        self.lock().remove(directory);
+    }
+
+    pub(crate) fn forget_all(&self) {
+        self.lock().clear();
+    }
+
+    fn cell(&self, directory: &str) -> Arc<OnceCell<Arc<Instance>>> {
+        let mut known = self.lock();
+        if known.len() >= INSTANCES_MAX && !known.contains_key(directory) {
+            known.clear();
+        }
+        known.entry(directory.to_owned()).or_default().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<OnceCell<Arc<Instance>>>>> {
+        self.by_directory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    pub(crate) async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
+        let directory = absolute(&self.options.directory, directory);
+        let cell = self.instances.cell(&directory);
+        cell.get_or_try_init(|| self.make(directory)).await.cloned()
+    }
+
+    /// The instance a session belongs to.
+    pub(crate) async fn instance_of(&self, session: &SessionId) -> Result<Arc<Instance>, EngineError> {
+        let gone = || EngineError::NoSession(session.clone());
+        let info = self.store.session(session).await?.ok_or_else(gone)?;
+        let info: Session = serde_json::from_str(&info).map_err(|_| gone())?;
+        self.instance(&info.directory).await
+    }
+
+    async fn make(&self, directory: String) -> Result<Arc<Instance>, EngineError> {
+        let place = Path::new(&directory);
+        let found = sturdy_worktree::project::resolve(place).await;
+        let worktree = found.worktree.to_string_lossy().into_owned();
+        let environment = &self.options.environment;
+        let settings = Arc::new(config::load(place, &found.worktree, environment)?);
+        let agents = Agents::build(&settings)?;
+        let credentials = Credentials::load(&environment.shared_data_dir().join("auth.json"));
+        let credentials = credentials.unwrap_or_else(|cause| {
+            warn!(%cause, "stored credentials cannot be read");
+            Credentials::default()
+        });
+        let catalog = Catalog::build(&Sources {
+            config: settings.provider(),
+            enabled: settings.enabled_providers(),
+            disabled: settings.disabled_providers(),
+            env: &|name| environment.get(name).map(str::to_owned),
+            credentials: &credentials,
+            http: self.http.clone(),
+        });
+        let project = self.note_project(&found).await?;
+        let path = found.path_of(place);
+        Ok(Arc::new(Instance { path, directory, worktree, project, settings, agents, catalog }))
+    }
+
+    /// Keeps the record of a project: its first worktree, the others beside it.
+    async fn note_project(&self, found: &sturdy_worktree::project::Project) -> Result<Project, EngineError> {
+        let now = self.clock.now();
+        let worktree = found.worktree.to_string_lossy().into_owned();
+        let known = self.store.project(&found.id).await?;
+        let known: Option<Project> = known.and_then(|text| serde_json::from_str(&text).ok());
+        let mut project = known.unwrap_or_else(|| Project {
+            id: found.id.clone(),
+            worktree: worktree.clone(),
+            vcs: found.vcs.map(|_| Vcs::Git),
+            name: None,
+            icon: None,
+            commands: None,
+            time: ProjectTime { created: now, updated: now, initialized: None },
+            sandboxes: Vec::new(),
+        });
+        project.time.updated = now;
+        project.sandboxes.retain(|other| Path::new(other).is_dir());
+        if project.worktree != worktree && !project.sandboxes.contains(&worktree) {
+            project.sandboxes.push(worktree);
+        }
+        let text = serde_json::to_string(&project).expect("BUG: a project is always JSON");
+        self.store.put_project(&project.id, text, now).await?;
+        self.feed.tell(now, None, None, Event::ProjectUpdated(Box::new(project.clone())));
+        Ok(project)
+    }
+}
+
+impl Instance {
+    pub fn agent(&self, name: &str) -> Result<&Agent, EngineError> {
+        self.agents.get(name).ok_or_else(|| {
+            let known: Vec<_> = self.agents.visible().map(|agent| agent.name.as_str()).collect();
+            EngineError::Unknown(format!("Agent not found: {name:?}. Available agents: {}", known.join(", ")))
+        })
+    }
+
+    pub fn model(&self, provider: &str, model: &str) -> Result<Arc<ModelEntry>, EngineError> {
+        self.catalog.model(provider, model).map_err(|cause| EngineError::Unknown(cause.to_string()))
+    }
+
+    #[must_use]
+    pub fn paths(&self) -> PathPair {
+        PathPair { cwd: self.directory.clone(), root: self.worktree.clone() }
+    }
+
+    pub(crate) fn system_text(&self, agent: &Agent, entry: &ModelEntry, extra: Option<&str>) -> Vec<String> {
+        let _ = entry;
+        agent.prompt.iter().cloned().chain(extra.map(str::to_owned)).collect()
+    }
+}
+
+/// The directory a request names, relative to the server's own.
+fn absolute(base: &Path, directory: &str) -> String {
+    let path: PathBuf = base.join(directory);
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    clean.to_string_lossy().into_owned()
+}
+
+impl From<ConfigError> for EngineError {
+    fn from(cause: ConfigError) -> Self {
+        Self::Config(cause)
+    }
+}

@@ -1,0 +1,136 @@
+//! A prompt on its way in: agent and model are found, then it is made durable.
+
+use crate::engine::{Engine, Inner};
+use crate::error::EngineError;
+use crate::instance::Instance;
+use std::sync::Arc;
+use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::turn::{Input, NewPrompt};
+use sturdy_session::types::format::OutputFormat;
+use sturdy_session::types::message::{Message, ModelRef, Switches};
+use sturdy_session::types::part::PartBody;
+use sturdy_session::types::session::Session;
+use sturdy_store::{Before, MessageQuery, RawMessage};
+
+/// What a client asked, not yet resolved.
+#[derive(Clone, Debug, Default)]
+pub struct PromptRequest {
+    pub message: Option<MessageId>,
+    pub agent: Option<String>,
+    /// Provider and model.
+    pub model: Option<(String, String)>,
+    pub variant: Option<String>,
+    pub no_reply: bool,
+    pub system: Option<String>,
+    pub tools: Option<Switches>,
+    pub format: Option<OutputFormat>,
+    pub parts: Vec<(Option<PartId>, PartBody)>,
+}
+
+impl Engine {
+    /// Makes a prompt durable. The turn goes on by itself.
+    pub async fn prompt(&self, session: &SessionId, request: PromptRequest) -> Result<MessageId, EngineError> {
+        let mut prompt = self.inner.resolve(session, request).await?;
+        let message = match prompt.message.take() {
+            Some(chosen) => {
+                if self.inner.store.message(session, &chosen).await?.is_some() {
+                    return Err(EngineError::Refused(sturdy_session::turn::Refusal::MessageExists(chosen)));
+                }
+                chosen
+            }
+            None => self.inner.clock.stamp().message_id(),
+        };
+        prompt.message = Some(message.clone());
+        self.inner.say(session, vec![Input::Prompt(Box::new(prompt))]).await?;
+        Ok(message)
+    }
+
+    /// Waits until the session is idle and gives the newest answer: that of the turn which just ended.
+    pub async fn answer(&self, session: &SessionId, prompt: &MessageId) -> Result<RawMessage, EngineError> {
+        self.inner.session(session).await?.idle().await;
+        self.inner.newest_answer(session, prompt).await
+    }
+
+    /// Goes on with prompts that an abort or a restart left waiting.
+    pub async fn resume(&self, session: &SessionId) -> Result<(), EngineError> {
+        self.inner.say(session, vec![Input::Resume]).await
+    }
+
+    /// Stops what runs. A session that does not exist has nothing to stop.
+    pub async fn abort(&self, session: &SessionId) -> Result<(), EngineError> {
+        match self.inner.say(session, vec![Input::Abort]).await {
+            Err(EngineError::NoSession(_)) => Ok(()),
+            outcome => outcome,
+        }
+    }
+}
+
+impl Inner {
+    /// Invariant: an unknown agent or model is refused here, and nothing has changed.
+    async fn resolve(
+        self: &Arc<Self>,
+        session: &SessionId,
+        request: PromptRequest,
+    ) -> Result<NewPrompt, EngineError> {
+        let info = self.store.session(session).await?.ok_or_else(|| EngineError::NoSession(session.clone()))?;
+        let info: Session = serde_json::from_str(&info).map_err(|cause| {
+            sturdy_store::ReadError::Broken { what: cause.to_string(), place: format!("session {session}") }
+        })?;
+        let instance = self.instance(&info.directory).await?;
+        let name = match &request.agent {
+            Some(name) => name.clone(),
+            None => instance.agents.default_agent()?.name.clone(),
+        };
+        let agent = instance.agent(&name)?;
+        let own = agent.model.as_ref().map(|model| (model.provider_id.clone(), model.model_id.clone()));
+        let chosen = match request.model.or_else(|| own.clone()) {
+            Some(model) => model,
+            None => self.current_model(&instance, &info).await?,
+        };
+        let entry = instance.model(&chosen.0, &chosen.1)?;
+        let variant = request.variant.or_else(|| {
+            let of_agent = agent.variant.clone().filter(|_| own.as_ref() == Some(&chosen));
+            of_agent.filter(|name| entry.info.variants.contains_key(name))
+        });
+        let (provider_id, model_id) = chosen;
+        Ok(NewPrompt {
+            message: request.message,
+            agent: name,
+            model: ModelRef { provider_id, model_id, variant },
+            parts: request.parts,
+            system: request.system,
+            tools: request.tools,
+            format: request.format,
+            wants_reply: !request.no_reply,
+        })
+    }
+
+    /// The model of the session, else that of its newest prompt, else the default.
+    async fn current_model(&self, instance: &Instance, info: &Session) -> Result<(String, String), EngineError> {
+        if let Some(model) = &info.model {
+            return Ok((model.provider_id.clone(), model.id.clone()));
+        }
+        let entry = instance.catalog.default_model(instance.settings.model(), &[]);
+        let entry = entry.map_err(|cause| EngineError::Unknown(cause.to_string()))?;
+        Ok((entry.info.provider_id.clone(), entry.info.id.clone()))
+    }
+
+    async fn newest_answer(&self, session: &SessionId, prompt: &MessageId) -> Result<RawMessage, EngineError> {
+        let mut before: Option<Before> = None;
+        loop {
+            let query = MessageQuery { limit: Some(8), before: before.take() };
+            let page = self.store.messages(session, query).await?;
+            for raw in page.items.iter().rev() {
+                let is_answer = matches!(serde_json::from_str(&raw.info), Ok(Message::Assistant(_)));
+                if is_answer || raw.id == *prompt {
+                    return Ok(raw.clone());
+                }
+            }
+            before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
+            if !page.more {
+                let gone = EngineError::NoSession(session.clone());
+                return Err(gone);
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Builds what a model is asked, from the store as it stands.
+
+use crate::effects::model::Call;
+use crate::engine::Inner;
+use crate::error::EngineError;
+use crate::instance::Instance;
+use crate::registry::parse_message;
+use std::sync::Arc;
+use sturdy_llm::catalog::Ask;
+use sturdy_llm::{Model, ModelEntry};
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::prompt::history::Gather;
+use sturdy_session::prompt::lower::{Target, lower};
+use sturdy_session::talk::{Request, Turn, UserItem};
+use sturdy_session::types::failure::Failure;
+use sturdy_session::types::message::{Message, MessageWithParts, UserMessage};
+use sturdy_session::types::part::PartBody;
+use sturdy_store::{Before, MessageQuery, RawMessage};
+
+/// Most tokens an answer is allowed when the model would allow more.
+const OUTPUT_TOKENS_MAX: u64 = 32_000;
+/// Messages read at a time, newest first, until no older one is wanted.
+const PAGE: u32 = 50;
+
+/// Something that answers, and the question.
+pub(crate) type Asked = (Arc<dyn Model>, Request);
+
+/// The request of one step: the conversation up to it.
+pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, Failure> {
+    let user = user_message(inner, &call.session, &call.user).await.map_err(unknown)?;
+    let instance = inner.instance_of(&call.session).await.map_err(unknown)?;
+    let agent = instance.agent(&user.agent).map_err(unknown)?;
+    let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
+    let model = entry.connect()?;
+    let history = history(inner, &call.session, &call.step).await.map_err(unknown)?;
+
+    let ask = Ask {
+        session: call.session.as_str(),
+        agent_options: Some(&agent.options),
+        variant: user.model.variant.as_deref(),
+        is_small: false,
+    };
+    let sampling = entry.sampling();
+    let can_set_temperature = entry.info.capabilities.temperature;
+    let request = Request {
+        model: entry.info.api.id.clone(),
+        system: instance.system_text(agent, &entry, user.system.as_deref()),
+        messages: lower(&history, &target(&entry)),
+        output_tokens_max: Some(entry.output_tokens_max(OUTPUT_TOKENS_MAX)),
+        temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
+        top_p: agent.top_p.or(sampling.top_p),
+        top_k: sampling.top_k,
+        options: entry.options(ask),
+        headers: headers(&call.session),
+        session: call.session.to_string(),
+        ..Request::default()
+    };
+    Ok((model, request))
+}
+
+/// The request for a title; none when the conversation has no words of a person.
+pub(crate) async fn for_title(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    user: &MessageId,
+) -> Result<Option<Asked>, Failure> {
+    let instance = inner.instance_of(session).await.map_err(unknown)?;
+    let Some(raw) = inner.store.message(session, user).await.map_err(|cause| unknown(cause.into()))? else {
+        return Ok(None);
+    };
+    let message = parse_message(&raw).map_err(|cause| Failure::unknown(cause.to_string()))?;
+    let Some((prompt, text)) = words_of_a_person(message) else { return Ok(None) };
+    let Some(agent) = instance.agents.get("title") else { return Ok(None) };
+    let entry = title_model(&instance, agent.model.as_ref(), &prompt)?;
+    let model = entry.connect()?;
+    let ask = Ask { session: session.as_str(), is_small: true, ..Ask::default() };
+    let request = Request {
+        model: entry.info.api.id.clone(),
+        system: agent.prompt.iter().cloned().collect(),
+        messages: vec![
+            Turn::User(vec![UserItem::Text("Find a title for the conversation that begins like this:".to_owned())]),
+            Turn::User(vec![UserItem::Text(text)]),
+        ],
+        output_tokens_max: Some(entry.output_tokens_max(OUTPUT_TOKENS_MAX)),
+        temperature: agent.temperature.filter(|_| entry.info.capabilities.temperature),
+        options: entry.options(ask),
+        headers: headers(session),
+        session: session.to_string(),
+        ..Request::default()
+    };
+    Ok(Some((model, request)))
+}
+
+/// The prompt a step answers.
+pub(crate) async fn user_message(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    user: &MessageId,
+) -> Result<UserMessage, EngineError> {
+    let gone = || EngineError::Unknown(format!("Message not found: {user}"));
+    let raw = inner.store.message(session, user).await?.ok_or_else(gone)?;
+    match serde_json::from_str(&raw.info) {
+        Ok(Message::User(info)) => Ok(*info),
+        Ok(Message::Assistant(_)) | Err(_) => Err(gone()),
+    }
+}
+
+/// What the model sees: everything before the step, back to the last compaction. A prompt that came
+/// in since is not part of it; it has its own step.
+async fn history(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    step: &MessageId,
+) -> Result<Vec<MessageWithParts>, EngineError> {
+    let mut gather = Gather::default();
+    let mut before: Option<Before> = None;
+    let mut reached_step = false;
+    loop {
+        let query = MessageQuery { limit: Some(PAGE), before: before.take() };
+        let page = inner.store.messages(session, query).await?;
+        before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
+        for raw in page.items.iter().rev() {
+            if !reached_step {
+                reached_step = raw.id == *step;
+                continue;
+            }
+            if gather.push(parsed(raw)?).is_break() {
+                return Ok(gather.finish());
+            }
+        }
+        if !page.more {
+            return Ok(gather.finish());
+        }
+    }
+}
+
+fn parsed(raw: &RawMessage) -> Result<MessageWithParts, EngineError> {
+    parse_message(raw).map_err(|cause| {
+        let (what, place) = (cause.to_string(), format!("message {}", raw.id));
+        sturdy_store::ReadError::Broken { what, place }.into()
+    })
+}
+
+fn words_of_a_person(message: MessageWithParts) -> Option<(UserMessage, String)> {
+    let Message::User(info) = message.info else { return None };
+    let texts = message.parts.into_iter().filter_map(|part| match part.body {
+        PartBody::Text(text) if text.synthetic != Some(true) => Some(text.text),
+        PartBody::Subtask(subtask) => Some(subtask.prompt),
+        _ => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    (!text.trim().is_empty()).then_some((*info, text))
+}
+
+fn title_model(
+    instance: &Instance,
+    own: Option<&crate::agents::AgentModel>,
+    prompt: &UserMessage,
+) -> Result<Arc<ModelEntry>, Failure> {
+    if let Some(own) = own {
+        return instance.model(&own.provider_id, &own.model_id).map_err(unknown);
+    }
+    let provider = &prompt.model.provider_id;
+    match instance.catalog.small_model(provider, instance.settings.small_model()) {
+        Some(small) => Ok(small),
+        None => instance.model(provider, &prompt.model.model_id).map_err(unknown),
+    }
+}
+
+fn target(entry: &ModelEntry) -> Target {
+    Target {
+        provider_id: entry.info.provider_id.clone(),
+        model_id: entry.info.id.clone(),
+        api_id: entry.info.api.id.clone(),
+        npm: entry.info.api.npm.clone(),
+    }
+}
+
+/// Lets a provider keep the requests of one session on one machine.
+fn headers(session: &SessionId) -> Vec<(String, String)> {
+    vec![
+        ("x-session-affinity".to_owned(), session.to_string()),
+        ("x-session-id".to_owned(), session.to_string()),
+    ]
+}
+
+fn unknown(cause: EngineError) -> Failure {
+    Failure::unknown(cause.to_string())
+}

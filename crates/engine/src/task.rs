@@ -1,0 +1,44 @@
+//! The one place that spawns.
+//!
+//! Every task has a name, is waited for at shutdown, and ends when the engine says so.
+
+use std::future::Future;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{Instrument as _, debug_span, warn};
+
+/// The tasks of one engine.
+#[derive(Clone, Debug, Default)]
+pub struct Tasks {
+    tracker: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Tasks {
+    /// Starts a task under a name that stands in every log line it writes.
+    #[allow(clippy::disallowed_methods, reason = "the one place that spawns")]
+    pub fn spawn<F>(&self, name: &'static str, task: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        tokio::spawn(self.tracker.track_future(task.instrument(debug_span!("task", name))))
+    }
+
+    /// Cancelled when everything should end.
+    #[must_use]
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Says stop, waits, and reports what did not end in time.
+    pub async fn finish(&self, grace: Duration) {
+        self.stop.cancel();
+        self.tracker.close();
+        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
+            warn!(left = self.tracker.len(), "tasks did not end in time");
+        }
+    }
+}

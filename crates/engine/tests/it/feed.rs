@@ -1,0 +1,116 @@
+//! Readers: a cursor and a hint. Nothing is missed, nothing comes twice.
+
+use crate::turns::texts;
+use sturdy_engine::feed::{Body, Reader, Shown};
+use sturdy_session::types::part::PartBody;
+use sturdy_testkit::{Seen, World, answer};
+use std::sync::Arc;
+
+/// Reads until the reader has reached a position.
+async fn read_to(reader: &mut Reader, position: u64) -> Vec<Arc<Shown>> {
+    let mut all = Vec::new();
+    while reader.position() < position {
+        all.extend(reader.next().await.unwrap());
+    }
+    all
+}
+
+/// What makes two shown entries the same to a client.
+fn essence(shown: &[Arc<Shown>]) -> Vec<(u64, String, Option<String>, Option<String>)> {
+    let essence = |shown: &Arc<Shown>| match &shown.body {
+        Body::Fact(fact) => {
+            let directory = shown.directory.as_deref().map(str::to_owned);
+            Some((fact.position, format!("{:?}", fact.fact), fact.row.clone(), directory))
+        }
+        Body::Event(_) => None,
+    };
+    shown.iter().filter_map(essence).collect()
+}
+
+#[tokio::test]
+async fn a_reader_that_was_away_is_shown_exactly_what_a_live_one_saw() {
+    let world = World::new().await;
+    let mut live = world.engine.feed().reader();
+    let start = live.position();
+    let session = world.session().await;
+    for turn in 0..3 {
+        world.provider.will(answer().reasoning("hm").text_in_chunks(&format!("answer {turn} ").repeat(9), 7).finish("stop"));
+        world.ask(&session.id, "go").await.unwrap();
+    }
+    let end = world.engine.store().head();
+    let seen = read_to(&mut live, end).await;
+
+    let world = world.reopen().await;
+    let mut returning = world.engine.feed().reader_after(start);
+    let replayed = read_to(&mut returning, end).await;
+
+    assert_eq!(essence(&replayed), essence(&seen));
+}
+
+#[tokio::test]
+async fn a_cursor_in_the_middle_gets_only_what_comes_after_it() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.ask(&session.id, "one").await.unwrap();
+    let middle = world.engine.store().head();
+    world.ask(&session.id, "two").await.unwrap();
+    let end = world.engine.store().head();
+
+    for after in [middle, middle + 3, end - 1] {
+        let mut reader = world.engine.feed().reader_after(after);
+        let positions: Vec<_> =
+            read_to(&mut reader, end).await.iter().filter_map(|shown| shown.position()).collect();
+        assert_eq!(positions, ((after + 1)..=end).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn a_reader_far_behind_the_window_reads_the_log_and_joins_the_others() {
+    let world = World::new().await;
+    let mut slow = world.engine.feed().reader();
+    let session = world.session().await;
+    for _ in 0..12 {
+        let long = "a long answer that fills the window soon ".repeat(3000);
+        world.provider.will(answer().text_in_chunks(&long, 900).finish("stop"));
+        world.ask(&session.id, "go on").await.unwrap();
+    }
+    let end = world.engine.store().head();
+
+    let positions: Vec<_> = read_to(&mut slow, end).await.iter().filter_map(|shown| shown.position()).collect();
+
+    let first = positions[0];
+    assert_eq!(positions, (first..=end).collect::<Vec<_>>());
+    let mut live = Seen::from_now(world.engine.feed());
+    world.ask(&session.id, "and now").await.unwrap();
+    let head = world.engine.store().head();
+    live.until(|record| record.positions.last() == Some(&head)).await;
+    let rest: Vec<_> = read_to(&mut slow, head).await.iter().filter_map(|shown| shown.position()).collect();
+    assert_eq!(rest, ((end + 1)..=head).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_cursor_from_another_store_begins_with_what_is_new() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let mut reader = world.engine.feed().reader_after(1_000_000);
+
+    world.ask(&session.id, "hello").await.unwrap();
+
+    assert!(!reader.next().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_message_read_while_it_streams_has_the_text_so_far() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let mut seen = Seen::from_now(world.engine.feed());
+    world.provider.will(answer().text("So far").hang());
+    world.prompt(&session.id, "go").await.unwrap();
+    seen.until(|record| record.texts.values().any(|text| text == "So far")).await;
+
+    let messages = world.messages(&session.id).await;
+
+    assert_eq!(texts(&messages[1]), ["So far"]);
+    let PartBody::Text(text) = &messages[1].parts[1].body else { panic!("no text") };
+    assert!(text.time.unwrap().end.is_none());
+}
