@@ -16,7 +16,7 @@ const MISTRAL_ID_CHARS: usize = 9;
 const FILLER: &str = "Done.";
 
 /// Applies every rule that concerns this model.
-pub fn apply(model: &ModelInfo, request: &mut Request) {
+pub(crate) fn apply(model: &ModelInfo, request: &mut Request) {
     let id = model.api.id.to_lowercase();
     let npm = model.api.npm.as_str();
     replace_unreadable(&model.capabilities.input, &mut request.messages);

@@ -9,7 +9,7 @@ use sturdy_session::talk::CallInput;
 
 /// JSON text that grows.
 #[derive(Clone, Debug, Default)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     text: String,
     depth: usize,
     in_string: bool,
@@ -18,7 +18,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// Adds a piece. Answers the whole once the brackets close and the text is JSON.
-    pub fn push(&mut self, piece: &str) -> Option<Value> {
+    pub(crate) fn push(&mut self, piece: &str) -> Option<Value> {
         let mut closed = false;
         for byte in piece.bytes() {
             match byte {
@@ -42,14 +42,12 @@ impl Arguments {
         }
     }
 
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
     }
 
     /// What there is when no more comes. No arguments at all are an empty object.
-    #[must_use]
-    pub fn finish(self) -> CallInput {
+    pub(crate) fn finish(self) -> CallInput {
         if self.is_empty() {
             return CallInput::Json(Value::Object(Map::new()));
         }

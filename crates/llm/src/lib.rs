@@ -13,9 +13,9 @@ use std::fmt;
 use sturdy_session::talk::{Request, Said};
 use sturdy_session::types::failure::Failure;
 
-pub mod adjust;
+mod adjust;
 mod anthropic;
-pub mod arguments;
+mod arguments;
 pub mod auth;
 pub mod catalog;
 pub mod demo;

@@ -150,7 +150,8 @@ fn throttling_and_other_errors_are_no_overflow() {
 #[test]
 fn every_break_may_be_tried_again_and_says_what_it_was() {
     let text = |text: &str| text.to_owned();
-    let rows: Vec<(Broken, &str, Vec<(&str, &str)>)> = vec![
+    type Metadata = Vec<(&'static str, &'static str)>;
+    let rows: [(Broken, &str, Metadata); 7] = [
         (
             Broken::Reset { message: text("gone") },
             "Connection reset by server",

@@ -379,6 +379,6 @@ async fn the_key_in_an_answer_is_not_shown() {
     let failure = api(fail(model.as_ref(), prompt("hi")).await);
 
     assert_eq!(failure.message, "invalid x-api-key ***");
-    assert_eq!(failure.is_retryable, false);
+    assert!(!failure.is_retryable);
     assert!(!format!("{failure:?}").contains("sk-secret"));
 }

@@ -6,6 +6,7 @@ mod anthropic;
 mod auth;
 mod catalog;
 mod chat;
+mod chat_request;
 mod demo;
 mod gemini;
 mod options;
