@@ -26,5 +26,5 @@ pub use places::Places;
 pub use settings::{Compaction, Settings, ShareMode, ToolOutput};
 pub use update::update_file;
 
-pub(crate) use markdown::{Document, read_document};
+pub(crate) use markdown::read_document;
 pub(crate) use places::files_below;

@@ -5,6 +5,7 @@
 
 use crate::agents::{Agent, Agents};
 use crate::config::{self, ConfigError, Settings};
+use crate::context;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use std::collections::HashMap;
@@ -151,8 +152,7 @@ impl Instance {
     }
 
     pub(crate) fn system_text(&self, agent: &Agent, entry: &ModelEntry, extra: Option<&str>) -> Vec<String> {
-        let _ = entry;
-        agent.prompt.iter().cloned().chain(extra.map(str::to_owned)).collect()
+        context::system_text(self, agent, entry, extra)
     }
 }
 
