@@ -199,8 +199,7 @@ impl Decoder {
             }
             (None, None) => None,
         };
-        // A name after the end of a call begins the next one.
-        match found.filter(|at| !(is_named && self.calls[*at].arguments.is_none())) {
+        match found.filter(|at| !begins_next(&self.calls[*at], delta)) {
             Some(at) => at,
             None => self.open_call(delta.index, id),
         }
@@ -236,6 +235,14 @@ impl Decoder {
         };
         Ok(())
     }
+}
+
+/// A name after the end of a call begins the next one, unless it only repeats who it was.
+fn begins_next(call: &Call, delta: &CallDelta) -> bool {
+    let (id, name) = (delta.id.0.as_str(), delta.function.name.0.as_str());
+    let repeats =
+        !id.is_empty() && id == call.wire_id && !delta.function.arguments.0.trim_start().starts_with('{');
+    call.arguments.is_none() && !name.is_empty() && !repeats
 }
 
 /// Some gateways name the event instead of wrapping the error.

@@ -132,6 +132,32 @@ async fn a_repeated_id_is_one_call_and_two_calls_never_share_one() {
 }
 
 #[tokio::test]
+async fn a_name_repeated_after_the_end_is_no_new_call() {
+    // Was: servers that repeat id and name in every delta got a second, empty call.
+    let said = answer(done(&[
+        call(0, "a", "t", "{\"n\""),
+        call(0, "a", "t", ":1}"),
+        call(0, "a", "t", ""),
+        call(0, "a", "t", "\n"),
+        finish("tool_calls"),
+    ]))
+    .await;
+
+    let whole: Vec<_> = said.iter().filter(|line| line.starts_with("call!")).collect();
+    assert_eq!(whole, ["call! a t {\"n\":1}"]);
+}
+
+#[tokio::test]
+async fn a_thousand_calls_at_once_stay_apart() {
+    let events: Vec<Value> =
+        (0..1000).map(|at| call(at, &format!("c{at}"), "t", &format!("{{\"n\":{at}}}"))).collect();
+    let said = answer(done(&[events, vec![finish("tool_calls")]].concat())).await;
+
+    assert_eq!(said.iter().filter(|line| line.starts_with("call!")).count(), 1000);
+    assert!(said.contains(&"call! c999 t {\"n\":999}".to_owned()));
+}
+
+#[tokio::test]
 async fn arguments_that_are_not_json_are_told_and_none_are_an_empty_object() {
     let said =
         answer(done(&[call(0, "a", "t", "{not json"), call(1, "b", "t", ""), finish("tool_calls")])).await;
