@@ -147,6 +147,9 @@ pub enum Fact {
     StatusChanged { status: Status },
     #[serde(rename = "session.idled.1")]
     SessionIdled,
+    /// Somebody pressed stop; running calls get a moment to end by themselves.
+    #[serde(rename = "turn.stopping.1")]
+    TurnStopping,
     #[serde(rename = "command.executed.1")]
     CommandExecuted { name: String, arguments: String, message: MessageId },
 }
@@ -246,6 +249,7 @@ impl Fact {
             Self::SessionDiffed { .. } => "session.diffed.1",
             Self::StatusChanged { .. } => "status.changed.1",
             Self::SessionIdled => "session.idled.1",
+            Self::TurnStopping => "turn.stopping.1",
             Self::CommandExecuted { .. } => "command.executed.1",
         }
     }

@@ -157,6 +157,7 @@ impl Oracle {
             | Fact::SessionFailed { .. }
             | Fact::SessionDiffed { .. }
             | Fact::SessionIdled
+            | Fact::TurnStopping
             | Fact::CommandExecuted { .. } => {}
         }
         Ok(())

@@ -102,10 +102,9 @@ impl Folder {
     /// Chunks of one text that follow each other are one chunk.
     fn joins(&self, fact: &Fact) -> bool {
         match (self.folded.facts.last(), fact) {
-            (
-                Some(Fact::TextGrew { part: open, delta: whole, .. }),
-                Fact::TextGrew { part, delta, .. },
-            ) => open == part && whole.len() + delta.len() <= GROWTH_BYTES_MAX,
+            (Some(Fact::TextGrew { part: open, delta: whole, .. }), Fact::TextGrew { part, delta, .. }) => {
+                open == part && whole.len() + delta.len() <= GROWTH_BYTES_MAX
+            }
             _ => false,
         }
     }
@@ -192,6 +191,7 @@ fn show(state: &State, fact: &Fact) -> Option<String> {
         | Fact::SessionDiffed { .. }
         | Fact::StatusChanged { .. }
         | Fact::SessionIdled
+        | Fact::TurnStopping
         | Fact::CommandExecuted { .. } => None,
     }
 }

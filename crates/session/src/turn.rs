@@ -22,9 +22,11 @@ mod stop;
 mod tools;
 
 pub use edit::SessionPatch;
-pub use effect::Effect;
+pub use effect::{Effect, RunTool, Tools};
 pub use input::{Answer, Ask, Input, Limits, NewPrompt, PathPair, Ready};
-pub use state::{Machine, OpenCall, OpenStep, OpenText, OpenTurn, RestoreError, State, Waiting};
+pub use state::{
+    CallPhase, Machine, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, RestoreError, State, Waiting,
+};
 
 use crate::fact::Fact;
 use crate::stamp::Stamp;
@@ -97,8 +99,9 @@ pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
             tools::progressed(state, part, title, metadata, &mut out);
         }
         Input::Returned { part, outcome } => tools::returned(state, part, outcome, stamp, &mut out),
-        Input::Asked { part, ask } => asks::asked(state, part, ask, stamp, &mut out),
-        Input::Answered { ask, answer } => asks::answered(state, &ask, answer, stamp, &mut out),
+        Input::Settle { step } => stop::settle_now(state, &step, stamp, &mut out),
+        Input::Asked { part, ask } => asks::asked(state, part, ask, &mut out),
+        Input::Answered { ask, answer } => asks::answered(state, &ask, answer, &mut out),
         Input::TodoSet { todos } => out.fact(Fact::TodoSet { todos }),
         Input::Abort => stop::abort(state, stamp, &mut out),
         Input::Restarted => stop::restarted(state, stamp, &mut out),

@@ -1,27 +1,29 @@
 //! What a running call asks a person: it is durable, any client may answer, it is closed with its turn.
 
+use super::effect::RunTool;
 use super::input::{Answer, Ask};
-use super::state::OpenStep;
+use super::state::{CallPhase, OpenAsk, OpenCall, OpenStep};
 use super::{Decision, Effect, Refusal, State};
 use crate::fact::Fact;
 use crate::id::{PartId, PermissionId, QuestionId};
-use crate::stamp::Stamp;
+use crate::rules::{Verdict, approvals_of, judge};
 use crate::types::ask::{AskedBy, PermissionReply, PermissionRequest, QuestionRequest};
+use crate::types::part::PartBody;
 
 /// A call wants to know something before it acts.
-pub(super) fn asked(state: &State, part: PartId, ask: Ask, stamp: &mut Stamp, out: &mut Decision) {
+pub(super) fn asked(state: &State, part: PartId, ask: Ask, out: &mut Decision) {
     let (Some(info), Some(step)) = (state.info.as_deref(), state.open_step()) else { return };
-    let Some(call) = state.open_call(&part) else { return };
+    let running = |call: &&OpenCall| call.phase == CallPhase::Running && !step.stopping;
+    let Some(call) = state.open_call(&part).filter(running) else { return };
     let session_id = info.id.clone();
     let tool = Some(AskedBy { message_id: step.message.clone(), call_id: call.call.clone() });
     match ask {
-        Ask::Permission { permission, patterns, always, metadata } => {
-            let id = stamp.permission_id();
+        Ask::Permission { id, permission, patterns, always, metadata } => {
             let request = PermissionRequest { id, session_id, permission, patterns, metadata, always, tool };
             out.fact(Fact::PermissionAsked { request: Box::new(request) });
         }
-        Ask::Question { questions } => {
-            let request = QuestionRequest { id: stamp.question_id(), session_id, questions, tool };
+        Ask::Question { id, questions } => {
+            let request = QuestionRequest { id, session_id, questions, tool };
             out.fact(Fact::QuestionAsked { request: Box::new(request) });
         }
     }
@@ -29,43 +31,91 @@ pub(super) fn asked(state: &State, part: PartId, ask: Ask, stamp: &mut Stamp, ou
 
 /// A person answered. An answer to an ask that is not open is refused, not ignored:
 /// somebody is looking at an old screen and should know.
-pub(super) fn answered(state: &State, ask: &str, answer: Answer, _stamp: &mut Stamp, out: &mut Decision) {
-    let open = state
-        .open_step()
-        .and_then(|step| step.calls.iter().find(|call| call.asks.iter().any(|open| open == ask)));
-    let Some(call) = open else { return out.refuse(Refusal::UnknownAsk(ask.to_owned())) };
-    let part = call.part.clone();
-    match &answer {
-        Answer::Permission { reply, message } => {
-            let Ok(request) = PermissionId::parse(ask) else {
-                return out.refuse(Refusal::UnknownAsk(ask.to_owned()));
-            };
-            out.fact(Fact::PermissionReplied { request, reply: *reply, message: message.clone() });
-        }
-        Answer::Question { answers } => {
-            let Ok(request) = QuestionId::parse(ask) else {
-                return out.refuse(Refusal::UnknownAsk(ask.to_owned()));
-            };
-            out.fact(Fact::QuestionReplied { request, answers: answers.clone() });
-        }
-        Answer::Dismissed => {
-            let Ok(request) = QuestionId::parse(ask) else {
-                return out.refuse(Refusal::UnknownAsk(ask.to_owned()));
-            };
-            out.fact(Fact::QuestionRejected { request });
+pub(super) fn answered(state: &State, ask: &str, answer: Answer, out: &mut Decision) {
+    let open = state.open_step().and_then(|step| Some((step, find(step, ask)?)));
+    let Some((step, (call, open))) = open else { return out.refuse(Refusal::UnknownAsk(ask.to_owned())) };
+    let Some(fact) = reply(open, &answer) else { return out.refuse(Refusal::UnknownAsk(ask.to_owned())) };
+    out.fact(fact);
+    deliver(step, call, open, answer.clone(), out);
+
+    let Answer::Permission { reply: said, .. } = answer else { return };
+    for (call, other) in asks_of(step).filter(|(_, other)| other.id != ask && !other.permission.is_empty()) {
+        let follows = match said {
+            PermissionReply::Once => false,
+            // What was allowed for good answers the others that ask for no more than that.
+            PermissionReply::Always => {
+                let approvals = approvals_of(&open.permission, &open.always);
+                judge(&other.permission, &other.patterns, &[], &approvals) == Verdict::Allow
+            }
+            PermissionReply::Reject => true,
+        };
+        if follows {
+            let answer = Answer::Permission { reply: said, message: None };
+            out.facts.extend(reply(other, &answer));
+            deliver(step, call, other, answer, out);
         }
     }
-    out.effect(Effect::Deliver { part, ask: ask.to_owned(), answer });
 }
 
 /// The turn ends: what nobody answered is taken back, so that a late answer runs nothing.
 pub(super) fn withdraw_all(step: &OpenStep, out: &mut Decision) {
-    for ask in step.calls.iter().flat_map(|call| &call.asks) {
-        if let Ok(request) = PermissionId::parse(ask) {
-            let reply = PermissionReply::Reject;
-            out.fact(Fact::PermissionReplied { request, reply, message: None });
-        } else if let Ok(request) = QuestionId::parse(ask) {
-            out.fact(Fact::QuestionRejected { request });
+    step.calls.iter().for_each(|call| withdraw(call, out));
+}
+
+/// Takes back what one call asked.
+pub(super) fn withdraw(call: &OpenCall, out: &mut Decision) {
+    for ask in &call.asks {
+        let answer = match ask.permission.as_str() {
+            "" => Answer::Dismissed,
+            _ => Answer::Permission { reply: PermissionReply::Reject, message: None },
+        };
+        out.facts.extend(reply(ask, &answer));
+    }
+}
+
+/// Whether nothing of the step runs: it only waits for a person.
+pub(super) fn only_waits(step: &OpenStep) -> bool {
+    let mut open = step.calls.iter().filter(|call| call.body.is_some()).peekable();
+    step.finished.is_some()
+        && !step.stopping
+        && open.peek().is_some()
+        && open.all(|call| !call.asks.is_empty())
+}
+
+fn asks_of(step: &OpenStep) -> impl Iterator<Item = (&OpenCall, &OpenAsk)> {
+    step.calls.iter().flat_map(|call| call.asks.iter().map(move |ask| (call, ask)))
+}
+
+fn find<'a>(step: &'a OpenStep, ask: &str) -> Option<(&'a OpenCall, &'a OpenAsk)> {
+    asks_of(step).find(|(_, open)| open.id == ask)
+}
+
+/// The fact an answer makes; none when the answer is not of the ask's kind.
+fn reply(ask: &OpenAsk, answer: &Answer) -> Option<Fact> {
+    match answer {
+        Answer::Permission { reply, message } => {
+            let request = PermissionId::parse(&ask.id).ok()?;
+            Some(Fact::PermissionReplied { request, reply: *reply, message: message.clone() })
+        }
+        Answer::Question { answers } => {
+            let request = QuestionId::parse(&ask.id).ok()?;
+            Some(Fact::QuestionReplied { request, answers: answers.clone() })
+        }
+        Answer::Dismissed => {
+            QuestionId::parse(&ask.id).ok().map(|request| Fact::QuestionRejected { request })
         }
     }
+}
+
+fn deliver(step: &OpenStep, call: &OpenCall, ask: &OpenAsk, answer: Answer, out: &mut Decision) {
+    let Some(PartBody::Tool(tool)) = call.body.as_deref().map(|part| &part.body) else { return };
+    let call = RunTool {
+        step: step.message.clone(),
+        part: call.part.clone(),
+        call: call.call.clone(),
+        tool: tool.tool.clone(),
+        input: tool.state.input().clone(),
+        repeated: false,
+    };
+    out.effect(Effect::Deliver { ask: ask.clone(), answer, call });
 }

@@ -4,6 +4,26 @@ use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::stamp::Millis;
 use crate::turn::input::Answer;
+use crate::turn::state::OpenAsk;
+/// A call to be run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunTool {
+    pub step: MessageId,
+    pub part: PartId,
+    pub call: String,
+    pub tool: String,
+    pub input: Map,
+    /// The same call for the third time in a row: a person is asked first.
+    pub repeated: bool,
+}
+
+/// Whether the model may call tools in this step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tools {
+    Offered,
+    /// The agent has used up its steps: this is the last one, in words.
+    Withheld,
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -16,6 +36,7 @@ pub enum Effect {
         step: MessageId,
         user: MessageId,
         attempt: u32,
+        tools: Tools,
     },
     StopModel {
         step: MessageId,
@@ -26,21 +47,17 @@ pub enum Effect {
         attempt: u32,
         at: Millis,
     },
-    RunTool {
+    RunTool(RunTool),
+    /// Tell running calls to end, and come back with `Settle` after a moment.
+    StopTools {
         step: MessageId,
-        part: PartId,
-        call: String,
-        tool: String,
-        input: Map,
     },
-    StopTool {
-        part: PartId,
-    },
-    /// Tell the waiting call what the person said.
+    /// Tell the waiting call what the person said. After a restart nobody waits: then the call, which
+    /// had only asked and not acted, is run with the answer in hand.
     Deliver {
-        part: PartId,
-        ask: String,
+        ask: OpenAsk,
         answer: Answer,
+        call: RunTool,
     },
     /// Find a title for the conversation; answer with `Titled`.
     MakeTitle {

@@ -1,7 +1,7 @@
 //! Everything that can happen to a session.
 
 use crate::fact::Outcome;
-use crate::id::{MessageId, PartId};
+use crate::id::{MessageId, PartId, PermissionId, QuestionId};
 use crate::json::{Map, Num};
 use crate::talk::Said;
 use crate::turn::edit::SessionPatch;
@@ -63,6 +63,11 @@ pub enum Input {
         part: PartId,
         outcome: Outcome,
     },
+    /// The moment that running calls were given to end by themselves is over.
+    Settle {
+        step: MessageId,
+    },
+
     /// A running call wants to know something from a person.
     Asked {
         part: PartId,
@@ -122,6 +127,7 @@ impl Input {
             | Self::Timer { .. }
             | Self::Progressed { .. }
             | Self::Returned { .. }
+            | Self::Settle { .. }
             | Self::Asked { .. }
             | Self::TodoSet { .. }
             | Self::Abort
@@ -193,8 +199,17 @@ pub struct Limits {
 /// What a running call asks a person.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ask {
-    Permission { permission: String, patterns: Vec<String>, always: Vec<String>, metadata: Map },
-    Question { questions: Vec<Question> },
+    Permission {
+        id: PermissionId,
+        permission: String,
+        patterns: Vec<String>,
+        always: Vec<String>,
+        metadata: Map,
+    },
+    Question {
+        id: QuestionId,
+        questions: Vec<Question>,
+    },
 }
 
 /// What the person said.

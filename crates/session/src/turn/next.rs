@@ -3,7 +3,7 @@
 //! Invariant I8: idle means done. No call is unanswered, and behind a normal end nobody waits.
 
 use super::state::OpenStep;
-use super::{Decision, Effect, State};
+use super::{Decision, Effect, State, Tools};
 use crate::fact::Fact;
 use crate::id::MessageId;
 use crate::stamp::Stamp;
@@ -28,7 +28,7 @@ pub(super) fn after_finish(
     }
     let failed = error.is_some();
     out.fact(ended(step, error, stamp));
-    let goes_on = !failed && !step.blocked && wants_another_step(step, reason);
+    let goes_on = !failed && !step.blocked && wants_another_step(state, step, reason);
     go_on_or_idle(state, step, goes_on, step.blocked, out);
 }
 
@@ -99,7 +99,16 @@ fn go_on_or_idle(state: &State, step: &OpenStep, goes_on: bool, blocked: bool, o
     }
 }
 
-fn wants_another_step(step: &OpenStep, reason: &str) -> bool {
+/// After the agent's last step no tool is offered, and nothing follows.
+pub(super) fn tools_of(steps: u32, steps_max: Option<u32>) -> Tools {
+    if steps_max.is_some_and(|most| steps >= most) { Tools::Withheld } else { Tools::Offered }
+}
+
+fn wants_another_step(state: &State, step: &OpenStep, reason: &str) -> bool {
+    let steps = state.machine.turn.as_ref().map_or(0, |turn| turn.steps);
+    if tools_of(steps, step.ready.steps_max) == Tools::Withheld {
+        return false;
+    }
     let answered_calls = step.calls.iter().any(|call| !call.by_provider);
     answered_calls || reason == FinishReason::Unknown.as_str() || reason == FinishReason::ToolCalls.as_str()
 }

@@ -20,7 +20,7 @@ pub(super) fn failed(
     out: &mut Decision,
 ) {
     let Some(step) = state.step_at(message, attempt) else { return };
-    if step.finished.is_some() {
+    if step.finished.is_some() || step.stopping {
         return;
     }
     close_texts(step, Which::All, None, stamp, out);
@@ -47,5 +47,7 @@ pub(super) fn again(state: &State, message: &MessageId, attempt: u32, out: &mut 
     let Some(step) = state.step_at(message, attempt) else { return };
     let Status::Retry { .. } = state.machine.status else { return };
     out.fact(Fact::StatusChanged { status: Status::Busy });
-    out.effect(Effect::CallModel { step: step.message.clone(), user: step.user.clone(), attempt });
+    let steps = state.machine.turn.as_ref().map_or(0, |turn| turn.steps);
+    let tools = next::tools_of(steps, step.ready.steps_max);
+    out.effect(Effect::CallModel { step: step.message.clone(), user: step.user.clone(), attempt, tools });
 }

@@ -6,6 +6,7 @@
 
 use crate::fact::{Fact, Outcome};
 use crate::id::{MessageId, PartId};
+use crate::json::Map;
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
 use crate::turn::input::Ready;
@@ -16,7 +17,10 @@ use crate::types::session::Session;
 use crate::types::status::Status;
 use crate::types::usage::Usage;
 use serde::{Deserialize, Serialize};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+/// So many times in a row is a loop.
+const REPEATED_CALLS: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// The session record; none before it is created and after it is removed.
@@ -69,8 +73,10 @@ pub struct OpenTurn {
     pub silent_steps: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<OpenStep>,
+    /// Fingerprints of the last calls, oldest first, to notice one that is repeated without end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recent_calls: Vec<u64>,
 }
-
 /// The answer the model is giving.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenStep {
@@ -94,6 +100,9 @@ pub struct OpenStep {
     /// A person said no: the turn ends with this step.
     #[serde(default)]
     pub blocked: bool,
+    /// Somebody pressed stop; only the end of calls is still heard.
+    #[serde(default)]
+    pub stopping: bool,
     /// The message row; read back when the state is restored.
     #[serde(skip)]
     pub info: Option<Box<AssistantMessage>>,
@@ -120,10 +129,22 @@ pub struct OpenCall {
     pub by_provider: bool,
     /// Requests of this call that wait for a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub asks: Vec<String>,
+    pub asks: Vec<OpenAsk>,
     /// The part while the call is open; read back when the state is restored.
     #[serde(skip)]
     pub body: Option<Box<Part>>,
+}
+
+/// Something a person is asked. A question has no patterns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenAsk {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub permission: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub always: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -261,6 +282,7 @@ impl State {
             | Fact::PermissionReplied { .. }
             | Fact::QuestionAsked { .. }
             | Fact::QuestionReplied { .. }
+            | Fact::TurnStopping
             | Fact::QuestionRejected { .. } => self.apply_to_step(fact),
             Fact::ToolCompacted { .. }
             | Fact::TodoSet { .. }
@@ -309,6 +331,7 @@ impl State {
             calls: Vec::new(),
             finished: None,
             blocked: false,
+            stopping: false,
             info: Some(Box::new(info.clone())),
         });
     }
@@ -360,8 +383,13 @@ impl State {
     }
 
     fn apply_to_step(&mut self, fact: &Fact) {
-        let Some(step) = self.machine.turn.as_mut().and_then(|turn| turn.step.as_mut()) else { return };
+        let Some(turn) = self.machine.turn.as_mut() else { return };
+        if let Fact::ToolStarted { tool, input, .. } = fact {
+            turn.remember_call(fingerprint(tool, input));
+        }
+        let Some(step) = turn.step.as_mut() else { return };
         match fact {
+            Fact::TurnStopping => step.stopping = true,
             Fact::PartWritten { part } if matches!(part.body, PartBody::StepStart(_)) => step.began = true,
             Fact::ModelFinished { reason, usage, .. } => step.finished = Some((*reason, *usage)),
             Fact::TextStarted { part, block } => step.texts.push(OpenText {
@@ -381,10 +409,17 @@ impl State {
                 step.moved_call(fact);
             }
             Fact::PermissionAsked { request } => {
-                step.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), request.id.as_str());
+                let ask = OpenAsk {
+                    id: request.id.to_string(),
+                    permission: request.permission.clone(),
+                    patterns: request.patterns.clone(),
+                    always: request.always.clone(),
+                };
+                step.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), ask);
             }
             Fact::QuestionAsked { request } => {
-                step.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), request.id.as_str());
+                let ask = OpenAsk { id: request.id.to_string(), ..OpenAsk::default() };
+                step.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), ask);
             }
             Fact::PermissionReplied { request, .. } => step.closed_ask(request.as_str()),
             Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
@@ -437,15 +472,15 @@ impl OpenStep {
         }
     }
 
-    fn opened_ask(&mut self, call: Option<&str>, ask: &str) {
+    fn opened_ask(&mut self, call: Option<&str>, ask: OpenAsk) {
         if let Some(call) = self.calls.iter_mut().find(|open| Some(open.call.as_str()) == call) {
-            call.asks.push(ask.to_owned());
+            call.asks.push(ask);
         }
     }
 
     fn closed_ask(&mut self, ask: &str) {
         for call in &mut self.calls {
-            call.asks.retain(|open| open != ask);
+            call.asks.retain(|open| open.id != ask);
         }
     }
 
@@ -456,6 +491,31 @@ impl OpenStep {
     pub(super) fn has_running_calls(&self) -> bool {
         self.calls.iter().any(|call| call.phase != CallPhase::Ended)
     }
+}
+
+impl OpenTurn {
+    fn remember_call(&mut self, fingerprint: u64) {
+        self.recent_calls.push(fingerprint);
+        if self.recent_calls.len() >= REPEATED_CALLS {
+            self.recent_calls.remove(0);
+        }
+    }
+
+    /// Whether this call would be the third of its kind in a row.
+    pub(super) fn repeats(&self, tool: &str, input: &Map) -> bool {
+        let this = fingerprint(tool, input);
+        self.recent_calls.len() + 1 >= REPEATED_CALLS && self.recent_calls.iter().all(|call| *call == this)
+    }
+}
+
+/// The same tool with the same arguments has the same fingerprint.
+fn fingerprint(tool: &str, input: &Map) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    tool.hash(&mut hasher);
+    for (key, value) in input {
+        (key, value.to_string()).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn provider_ran(part: Option<&Part>) -> bool {

@@ -23,6 +23,7 @@ pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut St
         return;
     }
     let first_of_turn = turn.user.as_ref() != Some(&user);
+    let steps_before = if first_of_turn { 0 } else { turn.steps };
     let waiting: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
     if !waiting.is_empty() {
         out.fact(Fact::PromptPromoted { messages: waiting });
@@ -46,12 +47,13 @@ pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut St
         variant: ready.variant.clone(),
         finish: None,
     };
-    let step = message.id.clone();
+    let (step, steps_max) = (message.id.clone(), ready.steps_max);
     out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
     if first_of_turn && state.machine.waiting.last().is_some_and(|waiting| waiting.info.is_some()) {
         summarise(info.clone(), &user, stamp, out);
     }
-    out.effect(Effect::CallModel { step, user: user.clone(), attempt: 0 });
+    let tools = next::tools_of(steps_before + 1, steps_max);
+    out.effect(Effect::CallModel { step, user: user.clone(), attempt: 0, tools });
     if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
         out.effect(Effect::MakeTitle { user });
     }
@@ -68,7 +70,7 @@ pub(super) fn said(
 ) {
     // Late news is no news: the step was aborted, or this attempt was given up.
     let Some(step) = state.step_at(message, attempt) else { return };
-    if step.finished.is_some() {
+    if step.finished.is_some() || step.stopping {
         return;
     }
     if !step.began {
@@ -98,7 +100,8 @@ pub(super) fn said(
         Said::ToolInputStarted { call, name } => tools::announced(step, call, name, stamp, out),
         Said::ToolInputGrew { .. } => {}
         Said::ToolCalled { call, name, input, metadata, by_provider } => {
-            tools::called(step, tools::Called { call, name, input, metadata, by_provider }, stamp, out);
+            let called = tools::Called { call, name, input, metadata, by_provider };
+            tools::called(state, step, called, stamp, out);
         }
         Said::ToolReturned { call, output, is_error } => {
             tools::provider_returned(step, &call, output, is_error, stamp, out);

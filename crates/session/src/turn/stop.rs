@@ -1,26 +1,63 @@
-//! Abort and restart: one function ends whatever is open.
+//! Abort and restart: what is open is ended, what was said and reported is kept.
 //!
-//! A restart settles and starts nothing. Waiting prompts keep their place and go on with the next
-//! prompt or an explicit `Resume`: spending money unasked is worse than waiting.
+//! An abort gives running calls a moment to end by themselves: a command that dies at once still shows
+//! its output. A restart settles and starts nothing. Waiting prompts keep their place and go on with
+//! the next prompt or an explicit `Resume`: spending money unasked is worse than waiting.
 
+use super::state::OpenStep;
 use super::step::{Which, close_texts};
 use super::{Decision, Effect, State, asks, next, tools};
 use crate::fact::Fact;
+use crate::id::MessageId;
 use crate::stamp::Stamp;
 use crate::types::failure::Failure;
 use crate::types::status::Status;
 
+const INTERRUPTED: &str = "Tool execution aborted";
+
 /// The person pressed stop. Also answered when nothing runs, so that a screen that thinks
 /// otherwise is put right.
 pub(super) fn abort(state: &State, stamp: &mut Stamp, out: &mut Decision) {
-    settle(state, Failure::aborted(), stamp, out);
+    let Some(step) = state.open_step() else {
+        out.effect(Effect::StopAll);
+        return next::idle(out);
+    };
+    if step.stopping {
+        return;
+    }
+    let acts = step.calls.iter().any(|call| call.body.is_some() && call.asks.is_empty() && !call.by_provider);
+    if !acts {
+        settle(state, Failure::aborted(), stamp, out);
+        out.effect(Effect::StopAll);
+        return next::idle(out);
+    }
+    close_texts(step, Which::All, None, stamp, out);
+    asks::withdraw_all(step, out);
+    out.fact(Fact::TurnStopping);
+    out.effect(Effect::StopTools { step: step.message.clone() });
+}
+
+/// The moment is over: whatever still runs is interrupted.
+pub(super) fn settle_now(state: &State, message: &MessageId, stamp: &mut Stamp, out: &mut Decision) {
+    let Some(step) = state.open_step().filter(|step| step.message == *message && step.stopping) else {
+        return;
+    };
+    end_aborted(step, stamp, out);
     out.effect(Effect::StopAll);
+}
+
+/// Ends a step that was stopped.
+pub(super) fn end_aborted(step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
+    end(step, Failure::aborted(), stamp, out);
     next::idle(out);
 }
 
-/// The process died and is back.
+/// The process died and is back. A step that only waits for a person goes on waiting.
 pub(super) fn restarted(state: &State, stamp: &mut Stamp, out: &mut Decision) {
     if state.is_idle() && state.machine.status == Status::Idle {
+        return;
+    }
+    if state.open_step().is_some_and(asks::only_waits) {
         return;
     }
     let message = "The server stopped while this was being written".to_owned();
@@ -28,12 +65,17 @@ pub(super) fn restarted(state: &State, stamp: &mut Stamp, out: &mut Decision) {
     next::idle(out);
 }
 
-/// Ends everything that is open; what was said and reported is kept.
+/// Ends everything that is open.
 pub(super) fn settle(state: &State, error: Failure, stamp: &mut Stamp, out: &mut Decision) {
-    let Some(step) = state.open_step() else { return };
+    if let Some(step) = state.open_step() {
+        end(step, error, stamp, out);
+    }
+}
+
+fn end(step: &OpenStep, error: Failure, stamp: &mut Stamp, out: &mut Decision) {
     close_texts(step, Which::All, None, stamp, out);
     asks::withdraw_all(step, out);
-    tools::interrupt_all(step, "Tool execution aborted", stamp, out);
+    tools::interrupt_all(step, INTERRUPTED, stamp, out);
     out.fact(Fact::SessionFailed { error: error.clone() });
     out.fact(next::ended(step, Some(error), stamp));
 }

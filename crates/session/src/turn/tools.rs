@@ -2,7 +2,7 @@
 
 use super::state::{CallPhase, OpenCall, OpenStep};
 use super::step::new_part;
-use super::{Decision, Effect, State, step as steps};
+use super::{Decision, Effect, RunTool, State, asks, step as steps, stop};
 use crate::fact::{Fact, Outcome};
 use crate::id::PartId;
 use crate::json::Map;
@@ -37,7 +37,7 @@ pub(super) fn announced(step: &OpenStep, call: String, name: String, stamp: &mut
 ///
 /// Invariant I5: the start is a fact before it is an effect. A call without this fact has
 /// certainly not acted; a call with it may have, and is not repeated.
-pub(super) fn called(step: &OpenStep, called: Called, stamp: &mut Stamp, out: &mut Decision) {
+pub(super) fn called(state: &State, step: &OpenStep, called: Called, stamp: &mut Stamp, out: &mut Decision) {
     let Called { call, name, input, mut metadata, by_provider } = called;
     if by_provider {
         metadata.get_or_insert_default().insert("providerExecuted".to_owned(), Value::Bool(true));
@@ -70,7 +70,9 @@ pub(super) fn called(step: &OpenStep, called: Called, stamp: &mut Stamp, out: &m
         });
     }
     if !by_provider {
-        out.effect(Effect::RunTool { step: step.message.clone(), part, call, tool, input });
+        let repeated = state.machine.turn.as_ref().is_some_and(|turn| turn.repeats(&tool, &input));
+        let step = step.message.clone();
+        out.effect(Effect::RunTool(RunTool { step, part, call, tool, input, repeated }));
     }
 }
 
@@ -90,17 +92,24 @@ pub(super) fn progressed(
 /// A tool came back. Its second end, and the end of one nobody waits for, are dropped.
 pub(super) fn returned(state: &State, part: PartId, outcome: Outcome, stamp: &mut Stamp, out: &mut Decision) {
     let Some(step) = state.open_step() else { return };
-    if state.open_call(&part).is_none() {
-        return;
-    }
+    let Some(call) = state.open_call(&part) else { return };
+    // A call that ends by itself does not wait for an answer any more.
+    asks::withdraw(call, out);
     let blocked = matches!(outcome, Outcome::Blocked { .. });
     out.fact(Fact::ToolEnded { part: part.clone(), outcome, end: stamp.now() });
-    let Some((reason, usage)) = step.finished else { return };
-    let all_ended = step.calls.iter().all(|call| call.part == part || call.phase == CallPhase::Ended);
-    if all_ended {
-        let mut step = step.clone();
-        step.blocked |= blocked;
-        steps::finish(state, &step, reason, usage, stamp, out);
+    if step.calls.iter().any(|call| call.part != part && call.phase != CallPhase::Ended) {
+        return;
+    }
+    let mut rest = step.clone();
+    for call in &mut rest.calls {
+        (call.phase, call.body) = (CallPhase::Ended, None);
+        call.asks.clear();
+    }
+    if step.stopping {
+        stop::end_aborted(&rest, stamp, out);
+    } else if let Some((reason, usage)) = step.finished {
+        rest.blocked |= blocked;
+        steps::finish(state, &rest, reason, usage, stamp, out);
     }
 }
 

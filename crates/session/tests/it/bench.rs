@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 use sturdy_session::fact::{Fact, Outcome};
-use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::id::{MessageId, PartId, PermissionId, SessionId};
 use sturdy_session::json::Num;
 use sturdy_session::rows::fold;
 use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
-use sturdy_session::turn::{Decision, Effect, Input, NewPrompt, PathPair, Ready, State, decide};
+use sturdy_session::turn::{Ask, Decision, Effect, Input, NewPrompt, PathPair, Ready, State, Tools, decide};
 use sturdy_session::types::failure::{ApiFailure, Failure};
 use sturdy_session::types::message::{Message, MessageWithParts, ModelRef};
 use sturdy_session::types::part::{Part, PartBody, TextPart};
@@ -217,6 +217,17 @@ pub(crate) fn refused() -> Failure {
     })
 }
 
+/// A call wants permission to run `ls`.
+pub(crate) fn permission(id: &str, pattern: &str) -> Ask {
+    Ask::Permission {
+        id: PermissionId::parse(id).expect("an id"),
+        permission: "bash".to_owned(),
+        patterns: vec![pattern.to_owned()],
+        always: vec!["ls *".to_owned()],
+        metadata: serde_json::Map::new(),
+    }
+}
+
 /// A decision in one line per fact and effect, without ids and times.
 pub(crate) fn show(decision: &Decision) -> String {
     let mut out = String::new();
@@ -237,7 +248,9 @@ fn detail(fact: &Fact) -> String {
     match fact {
         Fact::SessionEdited { edit, info } => format!("{edit:?} {:?} cost {}", info.title, info.cost.0),
         Fact::PromptPromoted { messages } => format!("{}", messages.len()),
-        Fact::PartWritten { part } | Fact::TextEnded { part } | Fact::ToolCalled { part } => part_detail(part),
+        Fact::PartWritten { part } | Fact::TextEnded { part } | Fact::ToolCalled { part } => {
+            part_detail(part)
+        }
         Fact::TextStarted { block, .. } => block.clone(),
         Fact::TextGrew { delta, .. } => format!("{delta:?}"),
         Fact::StepFinished { finish, cost, .. } => format!("{finish} cost {}", cost.0),
@@ -284,9 +297,13 @@ fn failure_name(failure: &Failure) -> String {
 
 fn name_of(effect: &Effect) -> String {
     match effect {
+        Effect::CallModel { attempt, tools: Tools::Withheld, .. } => {
+            format!("CallModel attempt {attempt}, no tools")
+        }
         Effect::CallModel { attempt, .. } => format!("CallModel attempt {attempt}"),
         Effect::StartTimer { attempt, .. } => format!("StartTimer attempt {attempt}"),
-        Effect::RunTool { tool, .. } => format!("RunTool {tool}"),
+        Effect::RunTool(run) if run.repeated => format!("RunTool {} repeated", run.tool),
+        Effect::RunTool(run) => format!("RunTool {}", run.tool),
         other => {
             let text = format!("{other:?}");
             text.split([' ', '{']).next().unwrap_or_default().to_owned()
@@ -295,5 +312,8 @@ fn name_of(effect: &Effect) -> String {
 }
 
 fn without_ids(text: &str) -> String {
-    text.split(' ').map(|word| if word.starts_with("msg_") { "MSG" } else { word }).collect::<Vec<_>>().join(" ")
+    text.split(' ')
+        .map(|word| if word.starts_with("msg_") { "MSG" } else { word })
+        .collect::<Vec<_>>()
+        .join(" ")
 }

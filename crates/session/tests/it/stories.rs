@@ -2,9 +2,10 @@
 
 use crate::bench::*;
 use insta::assert_snapshot;
-use sturdy_session::fact::Fact;
+use sturdy_session::fact::{Fact, Outcome};
 use sturdy_session::talk::{CallInput, FinishReason, Said};
-use sturdy_session::turn::{Input, SessionPatch};
+use sturdy_session::turn::{Answer, Input, SessionPatch};
+use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::message::Message;
 
 #[test]
@@ -378,12 +379,34 @@ fn a_call_that_is_not_json_is_told_to_the_model() {
 }
 
 #[test]
-fn an_abort_interrupts_a_running_call_and_its_late_result_is_dropped() {
+fn an_abort_gives_a_running_call_a_moment_and_keeps_what_it_says() {
     let mut bench = Bench::talking();
+    bench.said(Said::Started);
     bench.said(tool_call("c1", "bash"));
     let part = bench.call();
 
     assert_snapshot!(bench.feed(Input::Abort), @r"
+    fact   turn.stopping
+    effect StopTools
+    ");
+    assert_snapshot!(bench.said(text_started("t0")), @"");
+    assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("partial") }), @r"
+    fact   tool.ended done
+    fact   session.failed MessageAbortedError
+    fact   step.ended MessageAbortedError
+    fact   status.changed idle
+    fact   session.idled
+    ");
+}
+
+#[test]
+fn a_call_that_does_not_end_after_an_abort_is_interrupted_and_its_late_result_dropped() {
+    let mut bench = Bench::talking();
+    bench.said(tool_call("c1", "bash"));
+    let (part, step) = (bench.call(), bench.step());
+    bench.feed(Input::Abort);
+
+    assert_snapshot!(bench.feed(Input::Settle { step }), @r"
     fact   tool.ended interrupted
     fact   session.failed MessageAbortedError
     fact   step.ended MessageAbortedError
@@ -392,6 +415,151 @@ fn an_abort_interrupts_a_running_call_and_its_late_result_is_dropped() {
     effect StopAll
     ");
     assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("late") }), @"");
+}
+
+#[test]
+fn the_same_call_for_the_third_time_is_marked_also_across_steps() {
+    let mut bench = Bench::talking();
+    for _ in 0..2 {
+        bench.said(tool_call("c1", "bash"));
+        bench.said(finished(FinishReason::ToolCalls));
+        let part = bench.call();
+        bench.feed(Input::Returned { part, outcome: done("same") });
+        bench.prepare();
+    }
+    bench.said(Said::Started);
+
+    // Was: the reference looks at one message only.
+    assert_snapshot!(bench.said(tool_call("c1", "bash")), @r"
+    fact   tool.called c1 bash
+    fact   tool.started bash
+    effect RunTool bash repeated
+    ");
+}
+
+#[test]
+fn the_last_step_of_an_agent_is_offered_no_tools_and_nothing_follows() {
+    let mut bench = Bench::new();
+    bench.feed(prompt("go"));
+    let user = bench.state.machine.waiting[0].message.clone();
+    let mut last = ready();
+    last.steps_max = Some(1);
+
+    assert_snapshot!(bench.feed(Input::Prepared { user, ready: Box::new(last) }), @r#"
+    fact   prompt.promoted 1
+    fact   step.started
+    fact   session.edited Summarised "A test" cost 0
+    fact   session.diffed
+    fact   turn.summarised
+    effect CallModel attempt 0, no tools
+    "#);
+    bench.said(Said::Started);
+    assert_snapshot!(bench.said(finished(FinishReason::ToolCalls)), @r#"
+    fact   part.written step-finish tool-calls
+    fact   step.finished tool-calls cost 0.000114
+    fact   session.edited Summarised "A test" cost 0.000114
+    fact   session.diffed
+    fact   turn.summarised
+    fact   step.ended
+    fact   status.changed busy
+    fact   status.changed idle
+    fact   session.idled
+    "#);
+}
+
+/// A step whose only call waits for a person.
+fn asking() -> Bench {
+    let mut bench = Bench::talking();
+    bench.said(tool_call("c1", "bash"));
+    let part = bench.call();
+    bench.feed(Input::Asked { part, ask: permission("per_1", "ls -l") });
+    bench.said(finished(FinishReason::ToolCalls));
+    bench
+}
+
+fn allow(reply: PermissionReply) -> Answer {
+    Answer::Permission { reply, message: None }
+}
+
+#[test]
+fn an_answer_is_stored_and_delivered_once() {
+    let mut bench = asking();
+    let answered = |answer| Input::Answered { ask: "per_1".to_owned(), answer };
+
+    assert_snapshot!(bench.feed(answered(allow(PermissionReply::Once))), @r"
+    fact   permission.replied Once
+    effect Deliver
+    ");
+    assert_snapshot!(bench.feed(answered(allow(PermissionReply::Once))), @"refuse no open request per_1");
+}
+
+#[test]
+fn always_answers_the_other_requests_it_covers_and_reject_refuses_them_all() {
+    for (reply, expected) in
+        [(PermissionReply::Always, 2), (PermissionReply::Reject, 3), (PermissionReply::Once, 1)]
+    {
+        let mut bench = asking();
+        let part = bench.call();
+        for (id, pattern) in [("per_2", "ls -a"), ("per_3", "rm -rf .")] {
+            bench.feed(Input::Asked { part: part.clone(), ask: permission(id, pattern) });
+        }
+
+        let decision = bench.decide(Input::Answered { ask: "per_1".to_owned(), answer: allow(reply) });
+
+        assert_eq!(decision.facts.len(), expected, "{reply:?}");
+    }
+}
+
+#[test]
+fn an_abort_takes_a_request_back_so_that_a_late_answer_runs_nothing() {
+    let mut bench = asking();
+
+    // Was: the reference keeps it listed, and a late approval runs the tool.
+    assert_snapshot!(bench.feed(Input::Abort), @r"
+    fact   permission.replied Reject
+    fact   tool.ended interrupted
+    fact   session.failed MessageAbortedError
+    fact   step.ended MessageAbortedError
+    fact   status.changed idle
+    fact   session.idled
+    effect StopAll
+    ");
+    let late = Input::Answered { ask: "per_1".to_owned(), answer: allow(PermissionReply::Once) };
+    assert_snapshot!(bench.feed(late), @"refuse no open request per_1");
+}
+
+#[test]
+fn a_step_that_only_waits_for_a_person_goes_on_waiting_after_a_restart() {
+    let mut bench = asking();
+    bench.crash();
+
+    assert_snapshot!(bench.feed(Input::Restarted), @"");
+    let answer = Input::Answered { ask: "per_1".to_owned(), answer: allow(PermissionReply::Once) };
+    assert_snapshot!(bench.feed(answer), @r"
+    fact   permission.replied Once
+    effect Deliver
+    ");
+}
+
+#[test]
+fn a_refusal_by_a_person_ends_the_turn_without_an_error() {
+    let mut bench = asking();
+    bench.feed(Input::Answered { ask: "per_1".to_owned(), answer: allow(PermissionReply::Reject) });
+    let part = bench.call();
+    let outcome = Outcome::Blocked { error: "rejected permission".to_owned() };
+
+    assert_snapshot!(bench.feed(Input::Returned { part, outcome }), @r#"
+    fact   tool.ended blocked
+    fact   part.written step-finish tool-calls
+    fact   step.finished tool-calls cost 0.000114
+    fact   session.edited Summarised "A test" cost 0.000114
+    fact   session.diffed
+    fact   turn.summarised
+    fact   step.ended
+    fact   status.changed busy
+    fact   status.changed idle
+    fact   session.idled
+    "#);
 }
 
 #[test]
