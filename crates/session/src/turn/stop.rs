@@ -74,7 +74,6 @@ pub(super) fn settle(state: &State, error: Failure, stamp: &mut Stamp, out: &mut
 
 fn end(step: &OpenStep, error: Failure, stamp: &mut Stamp, out: &mut Decision) {
     close_texts(step, Which::All, None, stamp, out);
-    asks::withdraw_all(step, out);
     tools::interrupt_all(step, INTERRUPTED, stamp, out);
     out.fact(Fact::SessionFailed { error: error.clone() });
     out.fact(next::ended(step, Some(error), stamp));

@@ -146,6 +146,7 @@ pub(super) fn provider_returned(
 /// Ends every call that is still open; what it reported is kept.
 pub(super) fn interrupt_all(step: &OpenStep, error: &str, stamp: &Stamp, out: &mut Decision) {
     for call in step.calls.iter().filter(|call| call.phase != CallPhase::Ended) {
+        asks::withdraw(call, out);
         let outcome = Outcome::Interrupted { error: error.to_owned() };
         out.fact(Fact::ToolEnded { part: call.part.clone(), outcome, end: stamp.now() });
     }
