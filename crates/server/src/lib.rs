@@ -1,1 +1,35 @@
-//! (being written)
+//! HTTP and server-sent events over the engine.
+//!
+//! A request passes `edge.rs` (cross-origin rules, password, panics), finds its handler in `routes/`,
+//! which reads it with the extractors of `ask.rs` and `instance.rs`, talks to the engine, and answers
+//! with `reply.rs` or an `error.rs`. Shapes that differ from ours are translated in `wire/`. Rows leave
+//! the store as text and are never parsed on their way out.
+//!
+//! Not here: what a session does (`sturdy-engine`), what it is (`sturdy-session`).
+
+mod app;
+mod ask;
+mod auth;
+mod cors;
+mod edge;
+mod error;
+mod instance;
+mod openapi;
+mod reply;
+mod routes;
+mod serve;
+mod sse;
+mod wire;
+
+pub use app::{App, ServerOptions};
+pub use auth::Password;
+pub use serve::serve;
+
+use axum::Router;
+
+/// The whole API.
+#[must_use]
+pub fn router(app: &App) -> Router {
+    let (routes, _) = routes::all().split_for_parts();
+    edge::around(routes.with_state(app.clone()), app)
+}

@@ -1,0 +1,141 @@
+//! What can be asked of the program.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use sturdy_engine::Environment;
+use sturdy_store::Durability;
+
+/// A coding agent's server that loses nothing
+#[derive(Debug, Parser)]
+#[command(
+    name = "sturdy",
+    version,
+    about,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  sturdy serve                       answer OpenCode clients on http://127.0.0.1:4096
+  sturdy serve --port 0              the same, on another port if that one is taken
+  sturdy verify                      check that the store keeps its promises"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Serve(Serve),
+    Verify(Verify),
+}
+
+/// Serve sessions over HTTP
+///
+/// Works in the current directory unless a request names another. Prints where the data lives and,
+/// once it answers, the address.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Environment:
+  STURDY_SERVER_PASSWORD             ask for this password (also OPENCODE_SERVER_PASSWORD)
+  STURDY_SERVER_USERNAME             and this user, \"opencode\" if unset (also OPENCODE_SERVER_USERNAME)
+
+Examples:
+  sturdy serve                       then: opencode attach http://127.0.0.1:4096
+  sturdy serve --hostname 0.0.0.0 --port 8080 --cors https://tools.example
+  STURDY_SERVER_PASSWORD=… sturdy serve --log-format json 2> sturdy.log")]
+pub(crate) struct Serve {
+    /// Listen on this address
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", env = "STURDY_HOSTNAME")]
+    pub(crate) hostname: String,
+
+    /// Listen on this port; 0 tries 4096, else takes any free one
+    #[arg(long, value_name = "PORT", default_value_t = 4096, env = "STURDY_PORT")]
+    pub(crate) port: u16,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+
+    /// Sync every commit to the disk, or let the system choose when
+    #[arg(long, value_enum, default_value_t = Sync::Full, env = "STURDY_DURABILITY")]
+    pub(crate) durability: Sync,
+
+    /// Log what is at least this important
+    #[arg(long, value_enum, default_value_t = LogLevel::Info, env = "STURDY_LOG_LEVEL")]
+    pub(crate) log_level: LogLevel,
+
+    /// Log lines for eyes or for programs
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "STURDY_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+
+    /// Let web pages from this origin use the server; may be given more than once
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) cors: Vec<String>,
+}
+
+/// Check that the store keeps its promises
+///
+/// Reads every log entry, checks it against the rules of a session, recomputes every row from the log,
+/// hashes every blob. Changes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy verify                      the whole store
+  sturdy verify ses_7f3c9a… --json   one session, for a script")]
+pub(crate) struct Verify {
+    /// Only these sessions; the whole store if none is named
+    #[arg(value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DataDir {
+    /// Keep sessions in this directory; by default "sturdy" in the user's data directory
+    #[arg(long, value_name = "DIR", env = "STURDY_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl DataDir {
+    pub(crate) fn or_default(&self, environment: &Environment) -> PathBuf {
+        self.data_dir.clone().unwrap_or_else(|| environment.data_dir())
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Sync {
+    /// What was acknowledged survives a power failure
+    Full,
+    /// What was acknowledged survives a crash of the program
+    Normal,
+}
+
+impl From<Sync> for Durability {
+    fn from(sync: Sync) -> Self {
+        match sync {
+            Sync::Full => Self::Full,
+            Sync::Normal => Self::Normal,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}

@@ -1,0 +1,152 @@
+//! Opens the engine, then the door.
+
+use crate::args::Serve;
+use crate::failure::{self, Failure, INTERRUPTED, UNMET, USAGE};
+use crate::{cmd, out};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use sturdy_engine::{Engine, EngineOptions, Environment};
+use sturdy_server::{App, Password, ServerOptions};
+use sturdy_store::CrashPlan;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+/// The version of the wire that clients are told.
+const WIRE_VERSION: &str = "1.18.33";
+/// Where clients look first.
+const USUAL_PORT: u16 = 4096;
+const USUAL_USER: &str = "opencode";
+
+/// Both names of a setting; ours wins.
+const PASSWORD: [&str; 2] = ["STURDY_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"];
+const USERNAME: [&str; 2] = ["STURDY_SERVER_USERNAME", "OPENCODE_SERVER_USERNAME"];
+
+pub(crate) fn run(arguments: Serve) -> Result<ExitCode, Failure> {
+    out::start_log(arguments.log_level, arguments.log_format);
+    let environment = Environment::of_process();
+    let directory = working_directory()?;
+    cmd::runtime()?.block_on(serve(arguments, environment, directory))
+}
+
+fn working_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|cause| {
+        Failure::new(UNMET, "the current directory is gone")
+            .with("cause", cause)
+            .with("try", "cd to one that exists")
+    })
+}
+
+async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -> Result<ExitCode, Failure> {
+    let data_dir = arguments.data.or_default(&environment);
+    let password = password(&environment);
+    let options = EngineOptions {
+        data_dir: data_dir.clone(),
+        durability: arguments.durability.into(),
+        directory,
+        environment,
+        wire_version: WIRE_VERSION.to_owned(),
+        crash: CrashPlan::default(),
+    };
+    let engine = Engine::open(options).await.map_err(|cause| failure::booting(&data_dir, cause))?;
+    let listener = match bind(&arguments.hostname, arguments.port).await {
+        Ok(listener) => listener,
+        Err(failure) => {
+            engine.close().await;
+            return Err(failure);
+        }
+    };
+    let address = address(&listener, &arguments.hostname);
+    if let Err(cause) = engine.store().announce(&address) {
+        warn!(%cause, "other processes cannot be told where this one listens");
+    }
+    if password.is_none() {
+        out::talk(&format!(
+            "warning: {} is not set; everybody who can reach the server can use it",
+            PASSWORD[0]
+        ));
+    }
+    out::data(&format!("sturdy data is in {}", data_dir.display()));
+    out::data(&format!("sturdy server listening on {address}"));
+
+    let app = App::new(engine.clone(), ServerOptions { password, cors: arguments.cors });
+    let mut serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
+    let code = tokio::select! {
+        code = stopped() => code?,
+        // Only ends when it is told to; a panic in it ends the program.
+        _ = &mut serving => ExitCode::from(UNMET),
+    };
+    app.closing().cancel();
+    tokio::select! {
+        // The second word is not a request.
+        code = stopped() => return code,
+        _ = serving => {}
+    }
+    engine.close().await;
+    info!("closed");
+    Ok(code)
+}
+
+/// Waits for a signal to stop, and says which exit code it means.
+async fn stopped() -> Result<ExitCode, Failure> {
+    let refused = |cause: io::Error| Failure::new(UNMET, "signals cannot be watched").with("cause", cause);
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(refused)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
+    Ok(tokio::select! {
+        _ = interrupt.recv() => ExitCode::from(INTERRUPTED),
+        _ = terminate.recv() => ExitCode::SUCCESS,
+    })
+}
+
+fn password(environment: &Environment) -> Option<Password> {
+    let first = |names: [&str; 2]| names.into_iter().find_map(|name| environment.filled(name));
+    let secret = first(PASSWORD)?.to_owned();
+    Some(Password::new(first(USERNAME).unwrap_or(USUAL_USER), secret))
+}
+
+async fn bind(host: &str, port: u16) -> Result<TcpListener, Failure> {
+    let wanted = if port == 0 { USUAL_PORT } else { port };
+    match listen(host, wanted).await {
+        Ok(listener) => Ok(listener),
+        Err(cause) if port == 0 && cause.kind() == io::ErrorKind::AddrInUse => {
+            listen(host, 0).await.map_err(|cause| refused(host, 0, &cause))
+        }
+        Err(cause) => Err(refused(host, wanted, &cause)),
+    }
+}
+
+async fn listen(host: &str, port: u16) -> io::Result<TcpListener> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    TcpListener::bind((host, port)).await
+}
+
+fn refused(host: &str, port: u16, cause: &io::Error) -> Failure {
+    let place = format!("{host}:{port}");
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => Failure::new(UNMET, "the port is in use")
+            .with("address", place)
+            .with("try", "sturdy serve --port 0   takes a free one"),
+        io::ErrorKind::PermissionDenied => Failure::new(UNMET, "this port needs more rights than you have")
+            .with("address", place)
+            .with("try", "a port above 1023, as in: sturdy serve --port 4096"),
+        io::ErrorKind::AddrNotAvailable => Failure::new(USAGE, "this machine does not have that address")
+            .with("address", place)
+            .with("try", "sturdy serve --hostname 127.0.0.1"),
+        _ => Failure::new(UNMET, "the server cannot listen")
+            .with("address", place)
+            .with("cause", cause)
+            .with("try", "sturdy serve --hostname 127.0.0.1 --port 0"),
+    }
+}
+
+/// The address in the form a client can use.
+fn address(listener: &TcpListener, host: &str) -> String {
+    let port = listener.local_addr().as_ref().map_or(0, SocketAddr::port);
+    if host.contains(':') && !host.starts_with('[') {
+        format!("http://[{host}]:{port}")
+    } else {
+        format!("http://{host}:{port}")
+    }
+}

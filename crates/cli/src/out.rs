@@ -1,0 +1,40 @@
+//! Printing. A reader that went away ends nothing: `sturdy … | head` is done when `head` is.
+
+use std::io::Write as _;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::args::{LogFormat, LogLevel};
+
+/// A line of data.
+pub(crate) fn data(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// Something said to whoever looks.
+pub(crate) fn talk(line: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = writeln!(out, "{}", line.trim_end());
+}
+
+/// Logs go to stderr. Of other people's crates only warnings: their details may hold what a user wrote.
+pub(crate) fn start_log(level: LogLevel, format: LogFormat) {
+    let level = match level {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let filter = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("sturdy", level);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+}

@@ -1,0 +1,3 @@
+//! The built program.
+
+mod tidy;

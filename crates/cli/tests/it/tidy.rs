@@ -1,0 +1,16 @@
+//! The tree keeps its own rules: sizes, module docs, dependency arrows, invariant tags, test lists.
+//!
+//! Reads files and runs nothing. Each rule collects everything it dislikes and says it at once, so that
+//! one run shows all there is to do. The rules are explained in CONTRIBUTING.md.
+//!
+//! `tree.rs` finds and reads the files, the other children hold the rules.
+
+mod arrows;
+mod docs;
+mod files;
+mod tree;
+
+/// Fails with every finding, one per line.
+fn nothing_is_wrong(rule: &str, findings: Vec<String>) {
+    assert!(findings.is_empty(), "{rule}:\n  {}", findings.join("\n  "));
+}

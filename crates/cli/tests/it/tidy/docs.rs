@@ -1,0 +1,129 @@
+//! What the documents say of the code is true of the code.
+
+use super::nothing_is_wrong;
+use super::tree::{File, file, files, root};
+use std::collections::BTreeSet;
+
+/// Documents whose tables name tests.
+const PROOFS: [&str; 3] = ["README.md", "ARCHITECTURE.md", "docs/guarantees.md"];
+/// A name with this many underscores is a sentence, so it is a test.
+const UNDERSCORES_OF_A_SENTENCE: usize = 3;
+
+/// The table of ARCHITECTURE §12 and the comments `Invariant I5:` belong together, both ways.
+#[test]
+fn every_built_invariant_is_named_where_it_is_kept() {
+    let table = file("ARCHITECTURE.md").text;
+    let rows: Vec<(String, bool)> = table.lines().filter_map(invariant).collect();
+    assert_eq!(rows.len(), 18, "ARCHITECTURE §12 has one row for each of the 18 invariants");
+    let all = files();
+    let is_code = |file: &&File| file.is_in_crates() || file.path == "clippy.toml";
+    let code: String = all.iter().filter(is_code).map(|file| file.text.to_lowercase()).collect();
+
+    let mut found = Vec::new();
+    for (tag, is_built) in rows {
+        let is_named = has_tag(&code, &tag);
+        match (is_built, is_named) {
+            (true, false) => found.push(format!("{tag} is built, but no comment says `Invariant {tag}`")),
+            (false, true) => found.push(format!("{tag} is named in the code, but said to be planned")),
+            _ => {}
+        }
+    }
+    nothing_is_wrong("invariants", found);
+}
+
+#[test]
+fn every_test_that_a_document_names_exists() {
+    let all = files();
+    let tests: String = all
+        .iter()
+        .filter(|file| file.is_in_crates() && file.is_rust())
+        .map(|file| file.text.as_str())
+        .collect();
+    let mut found = Vec::new();
+    for path in PROOFS {
+        for name in quoted(&file(path).text) {
+            let name = name.rsplit("::").next().unwrap_or_default();
+            let is_sentence = name.matches('_').count() >= UNDERSCORES_OF_A_SENTENCE
+                && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+            if is_sentence && !tests.contains(&format!("fn {name}(")) {
+                found.push(format!("{path}: {name}"));
+            }
+        }
+    }
+    nothing_is_wrong("tests that do not exist", found);
+}
+
+#[test]
+fn every_link_between_documents_leads_somewhere() {
+    let mut found = Vec::new();
+    for document in files().into_iter().filter(|file| is_document(&file.path)) {
+        let dir = root().join(&document.path).parent().unwrap().to_owned();
+        for target in links(&document.text) {
+            let path = target.split('#').next().unwrap_or_default();
+            let is_elsewhere = path.is_empty() || path.contains("://") || path.starts_with("mailto:");
+            if !is_elsewhere && !dir.join(path).exists() {
+                found.push(format!("{}: {target}", document.path));
+            }
+        }
+    }
+    nothing_is_wrong("links that lead nowhere", found);
+}
+
+fn is_document(path: &str) -> bool {
+    path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/"))
+}
+
+/// A row `| I5 | … | built |` as its tag and whether it is built.
+fn invariant(line: &str) -> Option<(String, bool)> {
+    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+    let (tag, state) = (cells.first()?, cells.last()?);
+    let number = tag.strip_prefix('I')?;
+    number.parse::<u32>().ok()?;
+    Some(((*tag).to_owned(), *state == "built"))
+}
+
+fn has_tag(code: &str, tag: &str) -> bool {
+    let wanted = format!("invariant {}", tag.to_lowercase());
+    code.match_indices(&wanted).any(|(at, _)| {
+        let after = code[at + wanted.len()..].chars().next();
+        !after.is_some_and(|c| c.is_ascii_digit())
+    })
+}
+
+/// What stands between backticks, outside of code blocks.
+fn quoted(text: &str) -> BTreeSet<&str> {
+    let mut is_code = false;
+    let mut names = BTreeSet::new();
+    for line in text.lines() {
+        if line.starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code {
+            names.extend(line.split('`').skip(1).step_by(2));
+        }
+    }
+    names
+}
+
+fn links(text: &str) -> Vec<&str> {
+    let starts = text.match_indices("](").map(|(at, found)| at + found.len());
+    starts
+        .filter_map(|start| text[start..].split(')').next())
+        .filter(|target| !target.contains(' '))
+        .collect()
+}
+
+#[test]
+fn a_tag_is_not_found_inside_a_longer_one() {
+    assert!(has_tag("// invariant i1: first", "I1"));
+    assert!(!has_tag("// invariant i12: twelfth", "I1"));
+}
+
+#[test]
+fn a_row_of_the_table_is_read() {
+    assert_eq!(
+        invariant("| I5 | a call ends once | `x.rs` | oracle | built |"),
+        Some(("I5".to_owned(), true))
+    );
+    assert_eq!(invariant("| I14 | revert | – | – | planned |"), Some(("I14".to_owned(), false)));
+    assert_eq!(invariant("| Input | something |"), None);
+}

@@ -1,0 +1,62 @@
+//! What every handler can reach.
+
+use crate::auth::Password;
+use crate::cors::Origins;
+use std::sync::Arc;
+use sturdy_engine::Engine;
+use tokio_util::sync::CancellationToken;
+
+/// How the server meets the outside.
+#[derive(Debug, Default)]
+pub struct ServerOptions {
+    /// None: everybody who reaches the port may use it.
+    pub password: Option<Password>,
+    /// Web pages from these origins may use the API, besides those of this machine.
+    pub cors: Vec<String>,
+}
+
+/// Cheap to clone; all clones are one server.
+#[derive(Clone, Debug)]
+pub struct App {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    engine: Engine,
+    password: Option<Password>,
+    origins: Origins,
+    closing: CancellationToken,
+}
+
+impl App {
+    #[must_use]
+    pub fn new(engine: Engine, options: ServerOptions) -> Self {
+        let inner = Inner {
+            engine,
+            password: options.password,
+            origins: Origins::new(options.cors),
+            closing: CancellationToken::new(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.inner.engine
+    }
+
+    pub(crate) fn password(&self) -> Option<&Password> {
+        self.inner.password.as_ref()
+    }
+
+    pub(crate) fn origins(&self) -> &Origins {
+        &self.inner.origins
+    }
+
+    /// Cancelled when the server should stop: no new connections, streams end.
+    #[must_use]
+    pub fn closing(&self) -> &CancellationToken {
+        &self.inner.closing
+    }
+}

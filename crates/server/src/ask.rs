@@ -1,0 +1,200 @@
+//! Reading a request: ids in the path, the query, the body. What does not fit is refused in the
+//! wire's words, with its place (spec: http-api §4).
+
+use crate::error::{ApiError, Kind};
+use crate::wire::schema;
+use axum::body::{Body, to_bytes};
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::request::Parts;
+use serde::de::DeserializeOwned;
+use std::str::FromStr;
+use sturdy_session::id::{IdError, MessageId, PartId, SessionId};
+
+/// Enough for everything but prompts, which carry files.
+pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const PROMPT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// A JSON body.
+#[derive(Debug)]
+pub(crate) struct Payload<T, const BYTES_MAX: usize = BODY_BYTES_MAX>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S> for Payload<T, BYTES_MAX> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        expect_json(&parts)?;
+        let bytes = read(&parts, body, BYTES_MAX).await?;
+        schema::parse(&bytes).map(Self)
+    }
+}
+
+/// A JSON body that may be left out, of whatever type an empty one claims to be.
+#[derive(Debug)]
+pub(crate) struct Optional<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for Optional<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let bytes = read(&parts, body, BODY_BYTES_MAX).await?;
+        if bytes.trim_ascii().is_empty() {
+            return Ok(Self(T::default()));
+        }
+        // Clients know a body without words for these routes.
+        schema::parse(&bytes).map(Self).map_err(|_| ApiError::Handler)
+    }
+}
+
+fn expect_json(parts: &Parts) -> Result<(), ApiError> {
+    let Some(kind) = parts.headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let text = String::from_utf8_lossy(kind.as_bytes());
+    let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+        return Ok(());
+    }
+    Err(ApiError::ContentType(text.chars().take(100).collect()))
+}
+
+async fn read(parts: &Parts, body: Body, bytes_max: usize) -> Result<Bytes, ApiError> {
+    let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    // Refused before it is sent, where the sender says how much it is.
+    if announced.is_some_and(|length: usize| length > bytes_max) {
+        return Err(ApiError::TooLarge { bytes_max });
+    }
+    // What else can go wrong is the sender going away; it will not read the answer.
+    to_bytes(body, bytes_max).await.map_err(|_| ApiError::TooLarge { bytes_max })
+}
+
+/// The query as pairs. Raw brackets and a trailing `&`, as clients send them, are fine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl<S: Sync> FromRequestParts<S> for Query {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Ok(Self::of(parts))
+    }
+}
+
+impl Query {
+    pub(crate) fn of(parts: &Parts) -> Self {
+        let query = parts.uri.query().unwrap_or_default();
+        Self(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+    }
+
+    /// The first value of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// `true` or `false`, and nothing else.
+    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, ApiError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(other) => Err(wrong(name, "\"true\" | \"false\"", other)),
+        }
+    }
+
+    /// A whole number, not negative; `5.0` is one too.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let number = f64::from_str(text.trim()).ok().filter(|number| *number >= 0.0 && number.fract() == 0.0);
+        match number {
+            Some(number) => Ok(Some(number as u64)),
+            None => Err(wrong(name, "a non-negative integer", text)),
+        }
+    }
+
+    /// As `number`; what is larger than anybody can want is cut.
+    pub(crate) fn limit(&self) -> Result<Option<u32>, ApiError> {
+        let limit = self.number("limit")?;
+        Ok(limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
+    }
+}
+
+fn wrong(name: &str, expected: &str, got: &str) -> ApiError {
+    let message = format!("Expected {expected}, got {}\n  at [\"{name}\"]", serde_json::Value::from(got));
+    ApiError::schema(Kind::Query, message)
+}
+
+/// `/session/{sessionID}`
+#[derive(Clone, Debug)]
+pub(crate) struct OfSession(pub(crate) SessionId);
+
+/// `/session/{sessionID}/message/{messageID}`
+#[derive(Clone, Debug)]
+pub(crate) struct OfMessage(pub(crate) SessionId, pub(crate) MessageId);
+
+/// `/session/{sessionID}/message/{messageID}/part/{partID}`
+#[derive(Clone, Debug)]
+#[allow(dead_code, reason = "checked before the route says what it cannot do yet")]
+pub(crate) struct OfPart(pub(crate) SessionId, pub(crate) MessageId, pub(crate) PartId);
+
+impl<S: Sync + Send> FromRequestParts<S> for OfSession {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let params = Params::of(parts, state).await?;
+        Ok(Self(params.id("sessionID", SessionId::parse)?))
+    }
+}
+
+impl<S: Sync + Send> FromRequestParts<S> for OfMessage {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let params = Params::of(parts, state).await?;
+        Ok(Self(params.id("sessionID", SessionId::parse)?, params.id("messageID", MessageId::parse)?))
+    }
+}
+
+impl<S: Sync + Send> FromRequestParts<S> for OfPart {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let params = Params::of(parts, state).await?;
+        let (session, message) =
+            (params.id("sessionID", SessionId::parse)?, params.id("messageID", MessageId::parse)?);
+        Ok(Self(session, message, params.id("partID", PartId::parse)?))
+    }
+}
+
+/// What the pattern of a route captured.
+#[derive(Clone, Debug)]
+pub(crate) struct Params(Vec<(String, String)>);
+
+impl<S: Sync + Send> FromRequestParts<S> for Params {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        Self::of(parts, state).await
+    }
+}
+
+impl Params {
+    async fn of<S: Sync + Send>(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let raw = RawPathParams::from_request_parts(parts, state).await;
+        let raw = raw.map_err(|_| ApiError::schema(Kind::Params, "The path is not valid UTF-8"))?;
+        Ok(Self(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
+    }
+
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    pub(crate) fn id<T>(&self, name: &str, parse: fn(&str) -> Result<T, IdError>) -> Result<T, ApiError> {
+        parse(self.get(name))
+            .map_err(|cause| ApiError::schema(Kind::Params, format!("{cause}\n  at [\"{name}\"]")))
+    }
+}

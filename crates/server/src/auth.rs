@@ -1,0 +1,60 @@
+//! One user and one password, as HTTP basic authentication or in the query.
+//!
+//! The query wins over the header: a browser cannot set a header on an event stream.
+
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use secrecy::{ExposeSecret as _, SecretString};
+use subtle::ConstantTimeEq as _;
+
+/// Prints as stars; compared in constant time.
+#[derive(Clone, Debug)]
+pub struct Password {
+    user: String,
+    secret: SecretString,
+}
+
+/// Pages of a web app that a browser fetches without credentials.
+const OPEN_TO_ALL: [&str; 3] =
+    ["/site.webmanifest", "/web-app-manifest-192x192.png", "/web-app-manifest-512x512.png"];
+
+impl Password {
+    #[must_use]
+    pub fn new(user: impl Into<String>, secret: impl Into<SecretString>) -> Self {
+        Self { user: user.into(), secret: secret.into() }
+    }
+
+    /// Whether this request knows it.
+    pub(crate) fn admits(&self, request: &Parts) -> bool {
+        if OPEN_TO_ALL.contains(&request.uri.path()) {
+            return true;
+        }
+        let query = request.uri.query().unwrap_or_default();
+        let token = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "auth_token");
+        match token {
+            Some((_, token)) => self.is(&token),
+            None => basic(request).is_some_and(|token| self.is(token)),
+        }
+    }
+
+    /// Whether the token is base64 of `user:password`.
+    fn is(&self, token: &str) -> bool {
+        let decoded = BASE64_STANDARD.decode(token).or_else(|_| BASE64_STANDARD_NO_PAD.decode(token));
+        let Ok(decoded) = decoded else { return false };
+        let Some(colon) = decoded.iter().position(|byte| *byte == b':') else { return false };
+        let (user, secret) = (&decoded[..colon], &decoded[colon + 1..]);
+        // Both are compared, always: how long it takes tells nothing about which one was wrong.
+        let user_is_right = user.ct_eq(self.user.as_bytes());
+        let secret_is_right = secret.ct_eq(self.secret.expose_secret().as_bytes());
+        (user_is_right & secret_is_right).into()
+    }
+}
+
+/// The token of `Authorization: Basic …`.
+fn basic(request: &Parts) -> Option<&str> {
+    let header = request.headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = header.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("basic").then(|| token.trim())
+}

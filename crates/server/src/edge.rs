@@ -1,0 +1,96 @@
+//! What every request passes on its way in and out: cross-origin rules, password, compression, panics.
+
+use crate::app::App;
+use crate::error::{ApiError, Dialect};
+use crate::{cors, reply};
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use http::header::{self, HeaderMap};
+use http::{Extensions, HeaderValue, Method, StatusCode, Version};
+use std::any::Any;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate as _, SizeAbove};
+use tracing::error;
+
+/// Smaller bodies go out as they are: packing them costs more than sending them.
+const COMPRESS_BYTES_MIN: u16 = 1024;
+
+/// Put on an answer that goes out as it is, whatever its size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NeverPacked;
+
+/// Wraps the routes.
+pub(crate) fn around(routes: Router, app: &App) -> Router {
+    routes
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_route)
+        .layer(CompressionLayer::new().compress_when(SizeAbove::new(COMPRESS_BYTES_MIN).and(is_packable)))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(app.clone(), gate))
+}
+
+async fn no_route(request: Request) -> ApiError {
+    ApiError::NoRoute { method: request.method().clone(), path: request.uri().path().to_owned() }
+}
+
+async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let origin = app.origins().judge(&parts.headers);
+    if parts.method == Method::OPTIONS {
+        return cors::preflight(&origin, &parts.headers);
+    }
+    let mut response = match app.password() {
+        Some(password) if !password.admits(&parts) => unauthorised(parts.uri.path()),
+        _ => next.run(Request::from_parts(parts, body)).await,
+    };
+    cors::stamp(origin, response.headers_mut());
+    response
+}
+
+fn unauthorised(path: &str) -> Response {
+    let mut response = match Dialect::of(path) {
+        Dialect::First => StatusCode::UNAUTHORIZED.into_response(),
+        Dialect::Second => {
+            let body =
+                serde_json::json!({ "_tag": "UnauthorizedError", "message": "Authentication required" });
+            reply::json_with(StatusCode::UNAUTHORIZED, &body)
+        }
+    };
+    let challenge = HeaderValue::from_static("Basic realm=\"Secure Area\"");
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    response
+}
+
+/// A bug of ours costs one answer, and its text stays in our log.
+fn panicked(cause: Box<dyn Any + Send + 'static>) -> Response {
+    let text = cause.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("(no text)");
+    let reference = crate::error::reference();
+    error!(%reference, text, "a handler panicked");
+    ApiError::Unforeseen { reference }.into_response()
+}
+
+/// Text worth packing that nobody forbade to change.
+fn is_packable(_: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions) -> bool {
+    extensions.get::<NeverPacked>().is_none() && is_text(headers) && !forbids_change(headers)
+}
+
+fn is_text(headers: &HeaderMap) -> bool {
+    const APPLICATIONS: [&str; 4] =
+        ["application/json", "application/javascript", "application/xml", "application/wasm"];
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    (kind.starts_with("text/") && kind != "text/event-stream")
+        || APPLICATIONS.contains(&kind)
+        || kind.starts_with("font/")
+        || kind.ends_with("+json")
+        || kind.ends_with("+xml")
+}
+
+fn forbids_change(headers: &HeaderMap) -> bool {
+    let control = headers.get(header::CACHE_CONTROL).and_then(|control| control.to_str().ok());
+    control.is_some_and(|control| control.split(',').any(|word| word.trim() == "no-transform"))
+}

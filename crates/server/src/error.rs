@@ -1,0 +1,318 @@
+//! From an error to status and body: the one translation table of the server (spec: http-api §4).
+//!
+//! Two families of bodies exist side by side on the wire: `{name, data}` and `{_tag, …}`. Which one a
+//! client gets depends on the error and, for those both know, on the path.
+//!
+//! A body says what a person can act on. Causes that only we can act on go to the log under a
+//! reference, and the reference goes to the client.
+
+use crate::reply;
+use axum::response::{IntoResponse, Response};
+use http::header::{HeaderValue, RETRY_AFTER};
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use sturdy_engine::EngineError;
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::turn::Refusal;
+use sturdy_store::{CommitError, DriverError, DriverErrorKind, ReadError};
+use tracing::{error, warn};
+
+/// What a client is told of a value it sent is cut here: it could be a whole document.
+const MESSAGE_CHARS_MAX: usize = 1024;
+
+/// Which half of the API speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    First,
+    /// Everything below `/api`.
+    Second,
+}
+
+impl Dialect {
+    pub(crate) fn of(path: &str) -> Self {
+        if path == "/api" || path.starts_with("/api/") { Self::Second } else { Self::First }
+    }
+}
+
+/// Where in a request the wrong value stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Params,
+    Query,
+    Payload,
+    Body,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Params => "Params",
+            Self::Query => "Query",
+            Self::Payload => "Payload",
+            Self::Body => "Body",
+        }
+    }
+}
+
+/// Why a request was not met.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The engine's word about one session.
+    #[error("session {session}")]
+    Session { session: SessionId, source: EngineError },
+    #[error("{message}")]
+    Schema { kind: Kind, message: String },
+    /// Refused by the handler itself, without words: clients know this body.
+    #[error("bad request")]
+    Handler,
+    #[error("Message not found: {0}")]
+    NoMessage(MessageId),
+    #[error("Permission request not found: {0}")]
+    NoPermission(String),
+    #[error("Question request not found: {0}")]
+    NoQuestion(String),
+    #[error("Project not found: {0}")]
+    NoProject(String),
+    #[error("no route {method} {path}")]
+    NoRoute { method: Method, path: String },
+    /// The wire has it, this version has not.
+    #[error("{0}")]
+    NotBuilt(String),
+    #[error("Unsupported content-type: {0}")]
+    ContentType(String),
+    #[error("the body is larger than {bytes_max} bytes")]
+    TooLarge { bytes_max: usize },
+    #[error("unforeseen ({reference})")]
+    Unforeseen { reference: String },
+    /// An error of the second half of the API.
+    #[error(transparent)]
+    Second(#[from] SecondError),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SecondError {
+    #[error("Invalid session ID")]
+    SessionId,
+    #[error("{message}")]
+    Request { kind: Kind, message: String },
+    #[error("{0}")]
+    Cursor(&'static str),
+    #[error("Session not found: {0}")]
+    NoSession(SessionId),
+    #[error("Provider not found: {0}")]
+    NoProvider(String),
+}
+
+impl ApiError {
+    pub(crate) fn schema(kind: Kind, message: impl Into<String>) -> Self {
+        Self::Schema { kind, message: message.into() }
+    }
+
+    /// Names the session an engine's error is about.
+    pub(crate) fn of(session: &SessionId) -> impl Fn(EngineError) -> Self + use<> {
+        let session = session.clone();
+        move |source| Self::Session { session: session.clone(), source }
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(cause: ReadError) -> Self {
+        Self::Engine(EngineError::Read(cause))
+    }
+}
+
+impl From<CommitError> for ApiError {
+    fn from(cause: CommitError) -> Self {
+        Self::Engine(EngineError::Commit(cause))
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Engine(cause) => engine(None, &cause),
+            Self::Session { session, source } => engine(Some(&session), &source),
+            Self::Schema { kind, message } => bad_request(&message, kind),
+            Self::Handler => tagged(StatusCode::BAD_REQUEST, json!({ "_tag": "BadRequest" })),
+            Self::NoMessage(id) => not_found(&format!("Message not found: {id}")),
+            Self::NoPermission(id) => ask_not_found("Permission", &id),
+            Self::NoQuestion(id) => ask_not_found("Question", &id),
+            Self::NoProject(id) => {
+                let message = format!("Project not found: {id}");
+                let body = json!({ "_tag": "ProjectNotFoundError", "projectID": id, "message": message });
+                tagged(StatusCode::NOT_FOUND, body)
+            }
+            Self::NoRoute { method, path } => not_found(&format!("There is no {method} {path}")),
+            Self::NotBuilt(message) => named(StatusCode::NOT_IMPLEMENTED, "NotImplementedError", &message),
+            Self::ContentType(kind) => {
+                let text = format!("Unsupported content-type: {kind}");
+                reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text)
+            }
+            Self::TooLarge { bytes_max } => {
+                let message = format!("The body is larger than the {bytes_max} bytes this route accepts.");
+                named(StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeError", &message)
+            }
+            Self::Unforeseen { reference } => unforeseen(&reference),
+            Self::Second(cause) => second(&cause),
+        }
+    }
+}
+
+fn engine(session: Option<&SessionId>, cause: &EngineError) -> Response {
+    match cause {
+        EngineError::NoSession(id) => not_found(&format!("Session not found: {id}")),
+        EngineError::Refused(why) => refused(session, why),
+        EngineError::Unknown(message) | EngineError::Bad(message) => bad_request(message, Kind::Payload),
+        EngineError::Overloaded(id) => {
+            let message = format!("Session {id} has more to do than it can take. Try again in a moment.");
+            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message))
+        }
+        EngineError::Config(cause) => tagged(StatusCode::BAD_REQUEST, cause.body()),
+        EngineError::Commit(CommitError::Unavailable(driver))
+        | EngineError::Read(ReadError::Unavailable(driver)) => store(driver),
+        EngineError::Commit(CommitError::Broken { place, .. })
+        | EngineError::Read(ReadError::Broken { place, .. }) => {
+            error!(%cause, place, "the store is damaged");
+            let message =
+                format!("The store is damaged at {place}. Run `sturdy verify` to see what is affected.");
+            named(StatusCode::INTERNAL_SERVER_ERROR, "StoreDamagedError", &message)
+        }
+        EngineError::Damaged { session, source } => {
+            error!(%session, %source, "a session is damaged");
+            let message =
+                format!("Session {session} is damaged and was set aside. Run `sturdy verify {session}`.");
+            named(StatusCode::INTERNAL_SERVER_ERROR, "StoreDamagedError", &message)
+        }
+        EngineError::Closing | EngineError::Commit(CommitError::Crashed) => {
+            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "ClosingError", "The server is shutting down."))
+        }
+        EngineError::Commit(CommitError::Conflict { .. }) => {
+            let reference = reference();
+            error!(%reference, %cause, "another writer owns this session");
+            unforeseen(&reference)
+        }
+    }
+}
+
+fn refused(session: Option<&SessionId>, why: &Refusal) -> Response {
+    let session = session.map(ToString::to_string).unwrap_or_default();
+    match why {
+        Refusal::Gone => not_found(&format!("Session not found: {session}")),
+        Refusal::Busy => {
+            let message = format!("Session is busy: {session}");
+            let body = json!({ "_tag": "SessionBusyError", "sessionID": session, "message": message });
+            tagged(StatusCode::CONFLICT, body)
+        }
+        Refusal::Exists => conflict(&format!("Session exists already: {session}"), &session),
+        Refusal::MessageExists(id) => {
+            let message = format!("Prompt message ID conflicts with an existing durable record: {id}");
+            conflict(&message, id.as_str())
+        }
+        Refusal::UnknownAsk(id) if id.starts_with("que") => ask_not_found("Question", id),
+        Refusal::UnknownAsk(id) => ask_not_found("Permission", id),
+        Refusal::UnknownPrompt(id) => not_found(&format!("Message not found: {id}")),
+    }
+}
+
+/// The disk or the database said no. What was asked is not done and may be asked again.
+fn store(driver: &DriverError) -> Response {
+    warn!(cause = %driver, "the store is unavailable");
+    let (status, message) = match driver.kind {
+        DriverErrorKind::DiskFull => (
+            StatusCode::INSUFFICIENT_STORAGE,
+            "No space is left for the store. Nothing was changed. Free some space and send it again.",
+        ),
+        DriverErrorKind::ReadOnly => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The store cannot be written. Nothing was changed. Check the permissions of the data directory.",
+        ),
+        DriverErrorKind::Busy => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Another program holds the store. Nothing was changed. Close it and send it again.",
+        ),
+        DriverErrorKind::Disk => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The disk under the store reports errors. Nothing was changed. Check the disk.",
+        ),
+        DriverErrorKind::Closed => (StatusCode::SERVICE_UNAVAILABLE, "The server is shutting down."),
+        DriverErrorKind::Other => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The store refused. Nothing was changed. The server's log says why.",
+        ),
+    };
+    come_back(named(status, "StoreUnavailableError", message))
+}
+
+fn second(cause: &SecondError) -> Response {
+    let message = cut(&cause.to_string());
+    match cause {
+        SecondError::SessionId => {
+            let body = json!({ "_tag": "InvalidRequestError", "message": message, "field": "sessionID" });
+            tagged(StatusCode::BAD_REQUEST, body)
+        }
+        SecondError::Request { kind, .. } => {
+            let body = json!({ "_tag": "InvalidRequestError", "message": message, "kind": kind.name() });
+            tagged(StatusCode::BAD_REQUEST, body)
+        }
+        SecondError::Cursor(_) => {
+            tagged(StatusCode::BAD_REQUEST, json!({ "_tag": "InvalidCursorError", "message": message }))
+        }
+        SecondError::NoSession(id) => {
+            let body = json!({ "_tag": "SessionNotFoundError", "sessionID": id, "message": message });
+            tagged(StatusCode::NOT_FOUND, body)
+        }
+        SecondError::NoProvider(id) => {
+            let body = json!({ "_tag": "ProviderNotFoundError", "providerID": id, "message": message });
+            tagged(StatusCode::NOT_FOUND, body)
+        }
+    }
+}
+
+fn bad_request(message: &str, kind: Kind) -> Response {
+    let data = json!({ "message": cut(message), "kind": kind.name() });
+    tagged(StatusCode::BAD_REQUEST, json!({ "name": "BadRequest", "data": data }))
+}
+
+fn not_found(message: &str) -> Response {
+    named(StatusCode::NOT_FOUND, "NotFoundError", message)
+}
+
+fn ask_not_found(what: &str, id: &str) -> Response {
+    let (tag, message) = (format!("{what}NotFoundError"), format!("{what} request not found: {id}"));
+    tagged(StatusCode::NOT_FOUND, json!({ "_tag": tag, "requestID": id, "message": message }))
+}
+
+fn conflict(message: &str, resource: &str) -> Response {
+    let body = json!({ "_tag": "ConflictError", "message": message, "resource": resource });
+    tagged(StatusCode::CONFLICT, body)
+}
+
+fn unforeseen(reference: &str) -> Response {
+    let message = "Unexpected server error. Check server logs for details.";
+    let data = json!({ "message": message, "ref": reference });
+    tagged(StatusCode::INTERNAL_SERVER_ERROR, json!({ "name": "UnknownError", "data": data }))
+}
+
+fn named(status: StatusCode, name: &str, message: &str) -> Response {
+    tagged(status, json!({ "name": name, "data": { "message": cut(message) } }))
+}
+
+fn tagged(status: StatusCode, body: Value) -> Response {
+    reply::json_with(status, &body)
+}
+
+fn come_back(mut response: Response) -> Response {
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn cut(message: &str) -> String {
+    message.chars().take(MESSAGE_CHARS_MAX).collect()
+}
+
+/// What a client can tell us so that we find the line in the log.
+pub(crate) fn reference() -> String {
+    format!("err_{:08x}", rand::random::<u32>())
+}

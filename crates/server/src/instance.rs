@@ -1,0 +1,73 @@
+//! Which directory a request is about (spec: http-api §2).
+//!
+//! Query, then header, then the server's own. Routes of one session do not ask: the session knows.
+
+use crate::app::App;
+use crate::ask::Query;
+use crate::error::ApiError;
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use percent_encoding::percent_decode_str;
+use std::sync::Arc;
+use sturdy_engine::Instance;
+
+const HEADER: &str = "x-opencode-directory";
+
+/// The instance a request of the first half of the API chose.
+#[derive(Clone, Debug)]
+pub(crate) struct Here(pub(crate) Arc<Instance>);
+
+/// The same for location routes below `/api`, which read another name from the query.
+#[derive(Clone, Debug)]
+pub(crate) struct Location(pub(crate) Arc<Instance>);
+
+impl FromRequestParts<App> for Here {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        Ok(Self(instance(parts, app, "directory").await?))
+    }
+}
+
+impl FromRequestParts<App> for Location {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        Ok(Self(instance(parts, app, "location[directory]").await?))
+    }
+}
+
+async fn instance(parts: &Parts, app: &App, name: &str) -> Result<Arc<Instance>, ApiError> {
+    let directory = chosen(&Query::of(parts), name).or_else(|| header(parts)).unwrap_or_default();
+    Ok(app.engine().instance(&directory).await?)
+}
+
+/// A directory named in the query.
+pub(crate) fn chosen(query: &Query, name: &str) -> Option<String> {
+    query.get(name).filter(|value| !value.is_empty()).map(once_more)
+}
+
+fn header(parts: &Parts) -> Option<String> {
+    let value = parts.headers.get(HEADER)?;
+    let text = std::str::from_utf8(value.as_bytes()).ok()?;
+    (!text.is_empty()).then(|| once_more(text))
+}
+
+/// Clients send paths plain or percent-encoded; what does not decode is meant as it is.
+pub(crate) fn once_more(text: &str) -> String {
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::once_more;
+
+    #[test]
+    fn a_path_arrives_plain_or_encoded() {
+        assert_eq!(once_more("/srv/a b"), "/srv/a b");
+        assert_eq!(once_more("%2Fsrv%2Fa%20b"), "/srv/a b");
+        assert_eq!(once_more("/srv/100%"), "/srv/100%");
+        assert_eq!(once_more("/srv/%ff"), "/srv/%ff");
+    }
+}

@@ -1,0 +1,17 @@
+//! The OpenAPI document: written by the handlers, put together when somebody asks for it.
+
+use utoipa::openapi::{Info, OpenApi, Paths};
+
+/// The document without its paths.
+pub(crate) fn frame() -> OpenApi {
+    let mut info = Info::new("sturdy", env!("CARGO_PKG_VERSION"));
+    info.description =
+        Some("Sessions with a coding agent that survive whatever happens to the server.".to_owned());
+    OpenApi::new(info, Paths::new())
+}
+
+/// The whole document. Nobody keeps it: it is asked for once in a while and is large.
+pub(crate) fn document() -> OpenApi {
+    let (_, document) = crate::routes::all().split_for_parts();
+    document
+}

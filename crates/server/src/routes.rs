@@ -1,0 +1,44 @@
+//! The handlers, one file per resource. Each reads a request, talks to the engine, answers.
+//!
+//! `absent` names what the wire has and this version has not, so that a client is told so.
+
+mod absent;
+mod asks;
+mod config;
+mod event;
+mod experimental;
+mod global;
+mod lists;
+mod message;
+mod project;
+mod prompt;
+mod provider;
+mod second;
+mod second_sessions;
+mod session;
+mod tui;
+mod vcs;
+
+use crate::app::App;
+use utoipa_axum::router::OpenApiRouter;
+
+/// Every route, with its description.
+pub(crate) fn all() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(crate::openapi::frame())
+        .merge(global::routes())
+        .merge(event::routes())
+        .merge(session::routes())
+        .merge(message::routes())
+        .merge(prompt::routes())
+        .merge(asks::routes())
+        .merge(project::routes())
+        .merge(config::routes())
+        .merge(provider::routes())
+        .merge(lists::routes())
+        .merge(vcs::routes())
+        .merge(tui::routes())
+        .merge(experimental::routes())
+        .merge(second::routes())
+        .merge(second_sessions::routes())
+        .merge(absent::routes())
+}

@@ -1,0 +1,106 @@
+//! What waits for a person, and their answers.
+
+use crate::app::App;
+use crate::ask::{OfSession, Params, Payload};
+use crate::error::ApiError;
+use crate::instance::Here;
+use crate::reply;
+use crate::wire::body::{ReplyPermission, ReplyQuestion, RespondPermission};
+use axum::extract::State;
+use axum::response::Response;
+use sturdy_session::id::{PermissionId, QuestionId};
+use sturdy_session::row::AskKind;
+use sturdy_store::AskQuery;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(permissions))
+        .routes(routes!(reply_permission))
+        .routes(routes!(respond_permission))
+        .routes(routes!(questions))
+        .routes(routes!(reply_question))
+        .routes(routes!(reject_question))
+}
+
+/// Permissions the directory's sessions wait for.
+#[utoipa::path(get, path = "/permission", operation_id = "permission.list",
+    responses((status = 200, description = "Requests", body = [Object])))]
+async fn permissions(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
+    open(&app, AskKind::Permission, &here.directory).await
+}
+
+/// Questions the directory's sessions wait for.
+#[utoipa::path(get, path = "/question", operation_id = "question.list",
+    responses((status = 200, description = "Requests", body = [Object])))]
+async fn questions(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
+    open(&app, AskKind::Question, &here.directory).await
+}
+
+/// Allows or refuses a call.
+#[utoipa::path(post, path = "/permission/{requestID}/reply", operation_id = "permission.reply",
+    params(("requestID" = String, Path)), request_body = ReplyPermission,
+    responses((status = 200, description = "Answered", body = bool), (status = 404, description = "No such request")))]
+async fn reply_permission(
+    State(app): State<App>,
+    params: Params,
+    Payload(_): Payload<ReplyPermission>,
+) -> Result<Response, ApiError> {
+    let id = params.id("requestID", PermissionId::parse)?;
+    answer(&app, AskKind::Permission, id.as_str()).await
+}
+
+/// The same in an older form.
+#[utoipa::path(post, path = "/session/{sessionID}/permissions/{permissionID}", operation_id = "permission.respond",
+    params(("sessionID" = String, Path), ("permissionID" = String, Path)), request_body = RespondPermission,
+    responses((status = 200, description = "Answered", body = bool), (status = 404, description = "No such request")))]
+async fn respond_permission(
+    State(app): State<App>,
+    OfSession(session): OfSession,
+    params: Params,
+    Payload(_): Payload<RespondPermission>,
+) -> Result<Response, ApiError> {
+    let id = params.id("permissionID", PermissionId::parse)?;
+    app.engine().session_record(&session).await?;
+    answer(&app, AskKind::Permission, id.as_str()).await
+}
+
+/// Answers a question.
+#[utoipa::path(post, path = "/question/{requestID}/reply", operation_id = "question.reply",
+    params(("requestID" = String, Path)), request_body = ReplyQuestion,
+    responses((status = 200, description = "Answered", body = bool), (status = 404, description = "No such request")))]
+async fn reply_question(
+    State(app): State<App>,
+    params: Params,
+    Payload(_): Payload<ReplyQuestion>,
+) -> Result<Response, ApiError> {
+    let id = params.id("requestID", QuestionId::parse)?;
+    answer(&app, AskKind::Question, id.as_str()).await
+}
+
+/// Refuses to answer.
+#[utoipa::path(post, path = "/question/{requestID}/reject", operation_id = "question.reject",
+    params(("requestID" = String, Path)),
+    responses((status = 200, description = "Rejected", body = bool), (status = 404, description = "No such request")))]
+async fn reject_question(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
+    let id = params.id("requestID", QuestionId::parse)?;
+    answer(&app, AskKind::Question, id.as_str()).await
+}
+
+async fn open(app: &App, kind: AskKind, directory: &str) -> Result<Response, ApiError> {
+    let wanted = AskQuery { kind: Some(kind), directory: Some(directory.to_owned()), session: None };
+    let asks = app.engine().store().asks(wanted).await?;
+    Ok(reply::text(reply::array(asks.iter().map(|ask| &ask.data))))
+}
+
+/// Nothing asks yet in this version, so an open request can only come from a newer one's store.
+async fn answer(app: &App, kind: AskKind, id: &str) -> Result<Response, ApiError> {
+    let wanted = AskQuery { kind: Some(kind), ..AskQuery::default() };
+    let is_open = app.engine().store().asks(wanted).await?.iter().any(|ask| ask.id == id);
+    match (is_open, kind) {
+        (true, _) => Err(ApiError::NotBuilt("This version of Sturdy cannot take answers yet.".to_owned())),
+        (false, AskKind::Permission) => Err(ApiError::NoPermission(id.to_owned())),
+        (false, AskKind::Question) => Err(ApiError::NoQuestion(id.to_owned())),
+    }
+}

@@ -1,0 +1,73 @@
+//! The settings of a directory, as clients see them: without secrets.
+
+use super::global::disposed;
+use crate::app::App;
+use crate::ask::Payload;
+use crate::error::ApiError;
+use crate::instance::Here;
+use crate::reply;
+use axum::extract::State;
+use axum::response::Response;
+use sturdy_engine::EngineError;
+use sturdy_engine::config::{self, Places, UpdateError};
+use sturdy_session::json::{Map, Nothing};
+use sturdy_session::types::event::Event;
+use tracing::warn;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(get, edit)).routes(routes!(global, edit_global))
+}
+
+/// The merged configuration of the directory.
+#[utoipa::path(get, path = "/config", operation_id = "config.get",
+    responses((status = 200, description = "Configuration", body = Object), (status = 400, description = "A file is wrong")))]
+async fn get(Here(here): Here) -> Response {
+    reply::json(&here.settings.wire())
+}
+
+/// Changes the project's configuration file. The directory is read again.
+#[utoipa::path(patch, path = "/config", operation_id = "config.update", request_body = Object,
+    responses((status = 200, description = "What was sent", body = Object), (status = 400, description = "Not valid")))]
+async fn edit(
+    State(app): State<App>,
+    Here(here): Here,
+    Payload(patch): Payload<Map>,
+) -> Result<Response, ApiError> {
+    config::update_file(&here.settings.places().project_file(), &patch).map_err(refused)?;
+    disposed(&app, &here.directory, &here.project.id);
+    Ok(reply::json(&patch))
+}
+
+/// The configuration of the user, without that of any project.
+#[utoipa::path(get, path = "/global/config", operation_id = "global.config.get",
+    responses((status = 200, description = "Configuration", body = Object), (status = 400, description = "A file is wrong")))]
+async fn global(State(app): State<App>) -> Result<Response, ApiError> {
+    let settings = config::load_global(&app.engine().options().environment).map_err(EngineError::Config)?;
+    Ok(reply::json(&settings.global_wire()))
+}
+
+/// Changes the user's configuration file. Every directory is read again.
+#[utoipa::path(patch, path = "/global/config", operation_id = "global.config.update", request_body = Object,
+    responses((status = 200, description = "Configuration", body = Object), (status = 400, description = "Not valid")))]
+async fn edit_global(State(app): State<App>, Payload(patch): Payload<Map>) -> Result<Response, ApiError> {
+    let engine = app.engine();
+    let options = engine.options();
+    let places = Places::new(&options.directory, &options.directory, &options.environment);
+    config::update_file(&places.global_file(), &patch).map_err(refused)?;
+    engine.dispose_all();
+    engine.feed().tell(engine.clock().now(), None, None, Event::GlobalDisposed(Nothing {}));
+    let settings = config::load_global(&options.environment).map_err(EngineError::Config)?;
+    Ok(reply::json(&settings.global_wire()))
+}
+
+fn refused(cause: UpdateError) -> ApiError {
+    match cause {
+        UpdateError::Config(cause) => ApiError::Engine(EngineError::Config(cause)),
+        UpdateError::Unwritable { path, source } => {
+            warn!(path = %path.display(), %source, "a configuration file cannot be written");
+            ApiError::Engine(EngineError::Bad(format!("{} cannot be written: {source}", path.display())))
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The two event streams.
+
+use crate::app::App;
+use crate::ask::Query;
+use crate::instance::Here;
+use crate::sse::{cursor, follow};
+use crate::wire::event::Stream;
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderMap;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(of_instance)).routes(routes!(of_server))
+}
+
+/// Events of one directory. `Last-Event-ID` goes on where a stream broke off.
+#[utoipa::path(get, path = "/event", operation_id = "event.subscribe", params(
+    ("directory" = Option<String>, Query), ("lastEventId" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)),
+    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String)))]
+async fn of_instance(State(app): State<App>, Here(here): Here, query: Query, headers: HeaderMap) -> Response {
+    follow(&app, Stream::Instance, Some(here.directory.clone()), cursor(&headers, &query))
+}
+
+/// Events of all directories, each with its own.
+#[utoipa::path(get, path = "/global/event", operation_id = "global.event", params(
+    ("lastEventId" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)),
+    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String)))]
+async fn of_server(State(app): State<App>, query: Query, headers: HeaderMap) -> Response {
+    follow(&app, Stream::Global, None, cursor(&headers, &query))
+}

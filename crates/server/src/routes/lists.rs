@@ -1,0 +1,78 @@
+//! What a directory offers: agents, commands, skills; and the lists of what this version does not
+//! have, which are truly empty.
+
+use crate::app::App;
+use crate::instance::Here;
+use crate::reply;
+use axum::response::Response;
+use sturdy_engine::commands::commands;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(agent))
+        .routes(routes!(command))
+        .routes(routes!(skill))
+        .routes(routes!(mcp))
+        .routes(routes!(lsp))
+        .routes(routes!(formatter))
+        .routes(routes!(pty))
+        .routes(routes!(shells))
+}
+
+/// Agents, the default one first.
+#[utoipa::path(get, path = "/agent", operation_id = "app.agents",
+    responses((status = 200, description = "Agents", body = [Object]), (status = 400, description = "A file is wrong")))]
+async fn agent(Here(here): Here) -> Response {
+    reply::json(here.agents.all())
+}
+
+/// Commands.
+#[utoipa::path(get, path = "/command", operation_id = "command.list",
+    responses((status = 200, description = "Commands", body = [Object])))]
+async fn command(Here(here): Here) -> Response {
+    reply::json(&commands(&here.settings, Vec::new()))
+}
+
+/// Skills.
+#[utoipa::path(get, path = "/skill", operation_id = "app.skills",
+    responses((status = 200, description = "Skills", body = [Object])))]
+async fn skill(Here(here): Here) -> Response {
+    reply::json(here.settings.skills())
+}
+
+/// Tool servers: none are started by this version.
+#[utoipa::path(get, path = "/mcp", operation_id = "mcp.status",
+    responses((status = 200, description = "Status by server", body = Object)))]
+async fn mcp(_: Here) -> Response {
+    reply::text("{}")
+}
+
+/// Language servers: none are started by this version.
+#[utoipa::path(get, path = "/lsp", operation_id = "lsp.status",
+    responses((status = 200, description = "Language servers", body = [Object])))]
+async fn lsp(_: Here) -> Response {
+    reply::text("[]")
+}
+
+/// Formatters: none are run by this version.
+#[utoipa::path(get, path = "/formatter", operation_id = "formatter.status",
+    responses((status = 200, description = "Formatters", body = [Object])))]
+async fn formatter(_: Here) -> Response {
+    reply::text("[]")
+}
+
+/// Terminals: none are started by this version.
+#[utoipa::path(get, path = "/pty", operation_id = "pty.list",
+    responses((status = 200, description = "Terminals", body = [Object])))]
+async fn pty(_: Here) -> Response {
+    reply::text("[]")
+}
+
+/// Shells a terminal could run.
+#[utoipa::path(get, path = "/pty/shells", operation_id = "pty.shells",
+    responses((status = 200, description = "Shells", body = [Object])))]
+async fn shells(_: Here) -> Response {
+    reply::text("[]")
+}

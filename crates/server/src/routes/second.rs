@@ -1,0 +1,155 @@
+//! Location reads of the second half of the API: what pickers show.
+
+use crate::app::App;
+use crate::ask::Params;
+use crate::error::{ApiError, SecondError};
+use crate::instance::Location;
+use crate::reply;
+use crate::wire::second::{self, Located};
+use axum::extract::State;
+use axum::response::Response;
+use sturdy_engine::commands::commands;
+use sturdy_session::row::AskKind;
+use sturdy_store::AskQuery;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(health))
+        .routes(routes!(location))
+        .routes(routes!(agent))
+        .routes(routes!(model))
+        .routes(routes!(provider))
+        .routes(routes!(one_provider))
+        .routes(routes!(command))
+        .routes(routes!(skill))
+        .routes(routes!(reference))
+        .routes(routes!(integration))
+        .routes(routes!(permissions))
+        .routes(routes!(questions))
+        .routes(routes!(saved))
+}
+
+/// Says that the server answers.
+#[utoipa::path(get, path = "/api/health", operation_id = "v2.health.get",
+    responses((status = 200, description = "Health", body = Object)))]
+async fn health() -> Response {
+    reply::text(r#"{"healthy":true}"#)
+}
+
+/// The directory and its project.
+#[utoipa::path(get, path = "/api/location", operation_id = "v2.location.get",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "Location", body = Object)))]
+async fn location(Location(here): Location) -> Response {
+    reply::json(&second::location(&here))
+}
+
+/// Agents.
+#[utoipa::path(get, path = "/api/agent", operation_id = "v2.agent.list",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "Agents", body = Object)))]
+async fn agent(Location(here): Location) -> Response {
+    let agents: Vec<_> = here.agents.all().iter().map(second::agent).collect();
+    reply::json(&Located::at(&here, agents))
+}
+
+/// Models that can be used now.
+#[utoipa::path(get, path = "/api/model", operation_id = "v2.model.list",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "Models", body = Object)))]
+async fn model(Location(here): Location) -> Response {
+    let models = here.catalog.providers.iter().flat_map(|provider| &provider.models);
+    let models: Vec<_> = models.map(|info| second::model(info)).collect();
+    reply::json(&Located::at(&here, models))
+}
+
+/// Providers that can be used now.
+#[utoipa::path(get, path = "/api/provider", operation_id = "v2.provider.list",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "Providers", body = Object)))]
+async fn provider(Location(here): Location) -> Response {
+    let providers: Vec<_> =
+        here.catalog.providers.iter().map(|provider| second::provider(provider)).collect();
+    reply::json(&Located::at(&here, providers))
+}
+
+/// One provider.
+#[utoipa::path(get, path = "/api/provider/{providerID}", operation_id = "v2.provider.get",
+    params(("providerID" = String, Path), ("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "The provider", body = Object), (status = 404, description = "No such provider")))]
+async fn one_provider(Location(here): Location, params: Params) -> Result<Response, ApiError> {
+    let id = params.get("providerID");
+    let found = here.catalog.provider(id).ok_or_else(|| SecondError::NoProvider(id.to_owned()))?;
+    Ok(reply::json(&Located::at(&here, second::provider(found))))
+}
+
+/// Commands.
+#[utoipa::path(get, path = "/api/command", operation_id = "v2.command.list",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "Commands", body = Object)))]
+async fn command(Location(here): Location) -> Response {
+    let all: Vec<_> = commands(&here.settings, Vec::new()).iter().map(second::command).collect();
+    reply::json(&Located::at(&here, all))
+}
+
+/// Skills.
+#[utoipa::path(get, path = "/api/skill", operation_id = "v2.skill.list",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "Skills", body = Object)))]
+async fn skill(Location(here): Location) -> Response {
+    reply::json(&Located::at(&here, here.settings.skills()))
+}
+
+/// References: there are none.
+#[utoipa::path(get, path = "/api/reference", operation_id = "v2.reference.list",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "References", body = Object)))]
+async fn reference(Location(here): Location) -> Response {
+    reply::json(&Located::at(&here, [(); 0]))
+}
+
+/// Providers one could log in to.
+#[utoipa::path(get, path = "/api/integration", operation_id = "v2.integration.list",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "Integrations", body = Object)))]
+async fn integration(Location(here): Location) -> Response {
+    let needs_key = here.catalog.known.iter().filter(|provider| !provider.env.is_empty());
+    let all: Vec<_> = needs_key.map(|provider| second::integration(provider)).collect();
+    reply::json(&Located::at(&here, all))
+}
+
+/// Permissions the sessions of the location wait for.
+#[utoipa::path(get, path = "/api/permission/request", operation_id = "v2.permission.request.list",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "Requests", body = Object)))]
+async fn permissions(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
+    // Their shape differs on this half of the API; none can be open in this version.
+    let wanted =
+        AskQuery { kind: Some(AskKind::Permission), directory: Some(here.directory.clone()), session: None };
+    match app.engine().store().asks(wanted).await?.is_empty() {
+        true => Ok(reply::json(&Located::at(&here, [(); 0]))),
+        false => Err(ApiError::NotBuilt("Use GET /permission in this version of Sturdy.".to_owned())),
+    }
+}
+
+/// Questions the sessions of the location wait for.
+#[utoipa::path(get, path = "/api/question/request", operation_id = "v2.question.request.list",
+    params(("location[directory]" = Option<String>, Query)),
+    responses((status = 200, description = "Requests", body = Object)))]
+async fn questions(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
+    let wanted =
+        AskQuery { kind: Some(AskKind::Question), directory: Some(here.directory.clone()), session: None };
+    let asks = app.engine().store().asks(wanted).await?;
+    let asks: Vec<Box<serde_json::value::RawValue>> =
+        asks.into_iter().filter_map(|ask| serde_json::value::RawValue::from_string(ask.data).ok()).collect();
+    Ok(reply::json(&Located::at(&here, asks)))
+}
+
+/// Permissions that were given for good: none are kept.
+#[utoipa::path(get, path = "/api/permission/saved", operation_id = "v2.permission.saved.list",
+    responses((status = 200, description = "Saved permissions", body = Object)))]
+async fn saved() -> Response {
+    reply::text(r#"{"data":[]}"#)
+}

@@ -1,0 +1,233 @@
+//! What clients may send. Unknown keys are ignored; a key that is null is as good as absent.
+
+use serde::{Deserialize, Deserializer};
+use sturdy_engine::{NewSession, PromptRequest};
+use sturdy_session::id::{MessageId, PartId, SessionId, WorkspaceId};
+use sturdy_session::json::{Map, Num};
+use sturdy_session::turn::SessionPatch;
+use sturdy_session::types::ask::PermissionReply;
+use sturdy_session::types::format::OutputFormat;
+use sturdy_session::types::message::Switches;
+use sturdy_session::types::part::{AgentPart, FilePart, PartBody, SubtaskPart, TextPart};
+use sturdy_session::types::session::{Rule, SessionModel};
+use utoipa::ToSchema;
+
+/// A new session; everything may be left out.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct CreateSession {
+    #[serde(rename = "parentID")]
+    #[schema(value_type = Option<String>)]
+    parent_id: Option<SessionId>,
+    title: Option<String>,
+    agent: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    model: Option<SessionModel>,
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Map>,
+    #[schema(value_type = Option<Vec<Object>>)]
+    permission: Option<Vec<Rule>>,
+    #[serde(rename = "workspaceID")]
+    #[schema(value_type = Option<String>)]
+    workspace_id: Option<WorkspaceId>,
+}
+
+impl From<CreateSession> for NewSession {
+    fn from(body: CreateSession) -> Self {
+        Self {
+            parent: body.parent_id,
+            title: body.title,
+            agent: body.agent,
+            model: body.model,
+            metadata: body.metadata,
+            permission: body.permission,
+            workspace: body.workspace_id,
+        }
+    }
+}
+
+/// What should change; `metadata` replaces, `permission` adds.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default)]
+pub(crate) struct EditSession {
+    title: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Map>,
+    #[schema(value_type = Option<Vec<Object>>)]
+    permission: Option<Vec<Rule>>,
+    #[schema(value_type = Option<Object>)]
+    time: Option<EditTime>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EditTime {
+    /// A number archives, null takes out of the archive again.
+    #[serde(deserialize_with = "said")]
+    archived: Option<Option<Num>>,
+}
+
+/// Tells `null` from absent.
+fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Some)
+}
+
+impl From<EditSession> for SessionPatch {
+    fn from(body: EditSession) -> Self {
+        Self {
+            title: body.title,
+            metadata: body.metadata,
+            permission: body.permission,
+            archived: body.time.and_then(|time| time.archived),
+        }
+    }
+}
+
+/// What a person asks.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Prompt {
+    #[serde(rename = "messageID")]
+    #[schema(value_type = Option<String>)]
+    message_id: Option<MessageId>,
+    model: Option<PromptModel>,
+    agent: Option<String>,
+    variant: Option<String>,
+    /// Keep the message, call no model.
+    no_reply: Option<bool>,
+    system: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    tools: Option<Switches>,
+    #[schema(value_type = Option<Object>)]
+    format: Option<OutputFormat>,
+    parts: Vec<PromptPart>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct PromptModel {
+    #[serde(rename = "providerID")]
+    provider_id: String,
+    #[serde(rename = "modelID")]
+    model_id: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct PromptPart {
+    #[schema(value_type = Option<String>)]
+    id: Option<PartId>,
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    body: PromptPartBody,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum PromptPartBody {
+    Text(TextPart),
+    File(FilePart),
+    Agent(AgentPart),
+    Subtask(SubtaskPart),
+}
+
+impl From<PromptPartBody> for PartBody {
+    fn from(body: PromptPartBody) -> Self {
+        match body {
+            PromptPartBody::Text(text) => Self::Text(text),
+            PromptPartBody::File(file) => Self::File(file),
+            PromptPartBody::Agent(agent) => Self::Agent(agent),
+            PromptPartBody::Subtask(subtask) => Self::Subtask(subtask),
+        }
+    }
+}
+
+impl Prompt {
+    pub(crate) fn wants_reply(&self) -> bool {
+        !self.no_reply.unwrap_or(false)
+    }
+}
+
+impl From<Prompt> for PromptRequest {
+    fn from(body: Prompt) -> Self {
+        Self {
+            message: body.message_id,
+            agent: body.agent,
+            model: body.model.map(|model| (model.provider_id, model.model_id)),
+            variant: body.variant,
+            no_reply: body.no_reply.unwrap_or(false),
+            system: body.system,
+            tools: body.tools,
+            format: body.format,
+            parts: body.parts.into_iter().map(|part| (part.id, part.body.into())).collect(),
+        }
+    }
+}
+
+/// An answer to a permission request.
+#[derive(Debug, Deserialize, ToSchema)]
+#[allow(dead_code, reason = "read to be checked; nothing asks yet")]
+pub(crate) struct ReplyPermission {
+    #[schema(value_type = String)]
+    reply: PermissionReply,
+    message: Option<String>,
+}
+
+/// The older form of the same.
+#[derive(Debug, Deserialize, ToSchema)]
+#[allow(dead_code, reason = "read to be checked; nothing asks yet")]
+pub(crate) struct RespondPermission {
+    #[schema(value_type = String)]
+    response: PermissionReply,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[allow(dead_code, reason = "read to be checked; nothing asks yet")]
+pub(crate) struct ReplyQuestion {
+    /// One list of labels per question.
+    answers: Vec<Vec<String>>,
+}
+
+/// A client's line for the server's log.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct LogLine {
+    pub(crate) service: String,
+    pub(crate) level: LogLevel,
+    pub(crate) message: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogLevel {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct AppendPrompt {
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct ExecuteCommand {
+    pub(crate) command: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct SelectSession {
+    #[serde(rename = "sessionID")]
+    #[schema(value_type = String)]
+    pub(crate) session_id: SessionId,
+}
+
+/// What a client may change about a project.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct EditProject {
+    pub(crate) name: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub(crate) icon: Option<sturdy_session::types::project::Icon>,
+    #[schema(value_type = Option<Object>)]
+    pub(crate) commands: Option<sturdy_session::types::project::ProjectCommands>,
+}

@@ -1,0 +1,62 @@
+//! Where a page of messages goes on (spec: http-api §8.1).
+
+use crate::ask::Query;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::request::Parts;
+use serde::{Deserialize, Serialize};
+use sturdy_session::id::MessageId;
+use sturdy_session::json::Num;
+use sturdy_store::{Before, RawMessage};
+
+pub(crate) const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
+const EXPOSED: HeaderValue = HeaderValue::from_static("Link, X-Next-Cursor");
+
+/// What is inside the opaque text.
+#[derive(Serialize, Deserialize)]
+struct Cursor {
+    id: MessageId,
+    time: Num,
+}
+
+pub(crate) fn cursor_of(oldest: &RawMessage) -> String {
+    let cursor = Cursor { id: oldest.id.clone(), time: oldest.created.into() };
+    let json = serde_json::to_vec(&cursor).expect("BUG: a cursor is always JSON");
+    BASE64_URL_SAFE_NO_PAD.encode(json)
+}
+
+/// None when it is not one of ours.
+pub(crate) fn read_cursor(text: &str) -> Option<Before> {
+    let json = BASE64_URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok()?;
+    let cursor: Cursor = serde_json::from_slice(&json).ok()?;
+    (cursor.time.0.is_finite() && cursor.time.0 >= 0.0)
+        .then(|| Before { id: cursor.id, time: cursor.time.count() })
+}
+
+/// The headers of a page that is not the last one.
+pub(crate) fn headers(request: &Parts, query: &Query, limit: u32, cursor: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    // A host that cannot stand in a header cannot have come in one; then the cursor alone must do.
+    if let Ok(link) = HeaderValue::from_str(&link(request, query, limit, cursor)) {
+        headers.insert(header::LINK, link);
+    }
+    if let Ok(cursor) = HeaderValue::from_str(cursor) {
+        headers.insert(NEXT_CURSOR, cursor);
+    }
+    headers
+}
+
+/// The request's own address with `limit` and `before` set.
+fn link(request: &Parts, query: &Query, limit: u32, cursor: &str) -> String {
+    let said = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
+    let scheme = said("x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");
+    let host = said("x-forwarded-host").or_else(|| said("host")).unwrap_or("localhost");
+    let mut pairs = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in query.pairs().filter(|(name, _)| *name != "limit" && *name != "before") {
+        pairs.append_pair(name, value);
+    }
+    pairs.append_pair("limit", &limit.to_string()).append_pair("before", cursor);
+    format!("<{scheme}://{host}{}?{}>; rel=\"next\"", request.uri.path(), pairs.finish())
+}
