@@ -10,5 +10,8 @@ pub mod git;
 pub mod path;
 pub mod process;
 pub mod project;
+pub mod search;
 pub mod shell;
 pub mod tool;
+pub mod tools;
+mod walk;

@@ -221,6 +221,16 @@ impl WorkPath {
         &self.relative
     }
 
+    /// The directory it stands in.
+    pub(crate) fn parent(&self) -> Option<Self> {
+        let relative = Path::new(&self.relative).parent().unwrap_or(Path::new(""));
+        Some(Self {
+            shown: self.shown.parent()?.to_owned(),
+            real: self.real.parent()?.to_owned(),
+            relative: relative.to_string_lossy().into_owned(),
+        })
+    }
+
     /// Something below this directory, found by walking it: plain names, no links followed.
     pub(crate) fn below(&self, names: &Path) -> Option<Self> {
         let is_plain = names.components().all(|one| matches!(one, Component::Normal(_)));

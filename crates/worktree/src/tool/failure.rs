@@ -11,7 +11,7 @@ pub struct ToolFailure {
     /// For the model.
     pub text: String,
     /// For clients.
-    pub metadata: Map,
+    pub metadata: Box<Map>,
     pub kind: FailureKind,
 }
 
@@ -33,7 +33,7 @@ pub enum FailureKind {
 impl ToolFailure {
     #[must_use]
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { text: text.into(), metadata: Map::new(), kind: FailureKind::Failed }
+        Self { text: text.into(), metadata: Box::default(), kind: FailureKind::Failed }
     }
 
     /// Clients look for the words "specified a rule".
@@ -42,7 +42,7 @@ impl ToolFailure {
         let listed = serde_json::to_string(&rules).unwrap_or_default();
         let text =
             format!("The user has specified a rule that forbids this call. The rules about it: {listed}");
-        Self { text, metadata: Map::new(), kind: FailureKind::Denied { rules } }
+        Self { text, metadata: Box::default(), kind: FailureKind::Denied { rules } }
     }
 
     /// Clients look for the words "rejected permission".
@@ -52,19 +52,23 @@ impl ToolFailure {
             None => "The user rejected permission for this call.".to_owned(),
             Some(words) => format!("The user rejected permission for this call and said: {words}"),
         };
-        Self { text, metadata: Map::new(), kind: FailureKind::Rejected { feedback } }
+        Self { text, metadata: Box::default(), kind: FailureKind::Rejected { feedback } }
     }
 
     /// Clients look for the words "user dismissed".
     #[must_use]
     pub fn dismissed() -> Self {
         let text = "The user dismissed the question without an answer.".to_owned();
-        Self { text, metadata: Map::new(), kind: FailureKind::Dismissed }
+        Self { text, metadata: Box::default(), kind: FailureKind::Dismissed }
     }
 
     #[must_use]
     pub fn aborted() -> Self {
-        Self { text: "Tool execution aborted".to_owned(), metadata: Map::new(), kind: FailureKind::Aborted }
+        Self {
+            text: "Tool execution aborted".to_owned(),
+            metadata: Box::default(),
+            kind: FailureKind::Aborted,
+        }
     }
 }
 

@@ -159,12 +159,17 @@ pub enum Severity {
 
 type Answer<T> = BoxFuture<'static, Result<T, ToolFailure>>;
 
+/// The chosen answers, question by question.
+type Answers = Vec<Vec<String>>;
+
+type Diagnose = dyn Fn(Vec<PathBuf>) -> BoxFuture<'static, Vec<Diagnostic>> + Send + Sync;
+
 /// Whom a tool may ask. All wait; an ask that nobody answers waits until the turn is stopped,
 /// and the asked side says so with a failure.
 #[derive(Clone)]
 pub struct Handles {
     pub ask: Arc<dyn Fn(PermissionAsk) -> Answer<()> + Send + Sync>,
-    pub question: Arc<dyn Fn(Vec<Question>) -> Answer<Vec<Vec<String>>> + Send + Sync>,
+    pub question: Arc<dyn Fn(Vec<Question>) -> Answer<Answers> + Send + Sync>,
     /// Holds one value: a reader that is late sees the latest.
     pub progress: watch::Sender<Progress>,
     pub todos: Arc<dyn Fn() -> Answer<Vec<Todo>> + Send + Sync>,
@@ -173,7 +178,7 @@ pub struct Handles {
     /// Told after each change of a file.
     pub edited: Arc<dyn Fn(Edited) + Send + Sync>,
     /// What a language server has to say about these files, when there is one.
-    pub diagnose: Option<Arc<dyn Fn(Vec<PathBuf>) -> BoxFuture<'static, Vec<Diagnostic>> + Send + Sync>>,
+    pub diagnose: Option<Arc<Diagnose>>,
 }
 
 impl fmt::Debug for Handles {

@@ -1,0 +1,231 @@
+//! `apply_patch`: changes several files at once.
+//!
+//! Everything is read and worked out before anything is written, so that a patch that does not
+//! fit changes nothing.
+
+use super::patch::{Section, apply, parse};
+use super::{change, diff};
+use crate::format::Change;
+use crate::path::{Stamp, WorkPath};
+use crate::tool::{Call, Done, Guarded, PermissionAsk, Tool, ToolFailure, World, map, spec, text};
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use sturdy_session::talk::ToolSpec;
+
+#[derive(Debug)]
+pub struct ApplyPatch(ToolSpec);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Input {
+    patch_text: String,
+}
+
+impl ApplyPatch {
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "a tool is made once, by name")]
+    pub fn new() -> Self {
+        let properties = json!({ "patchText": text("The whole patch") });
+        Self(spec("apply_patch", include_str!("apply_patch.md"), properties, &["patchText"]))
+    }
+}
+
+impl Tool for ApplyPatch {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run<'a>(&'a self, call: Call, world: &'a World) -> BoxFuture<'a, Result<Done, ToolFailure>> {
+        Box::pin(async move {
+            let input: Input = call.decode()?;
+            let sections = parse(&input.patch_text)
+                .map_err(|error| ToolFailure::failed(format!("The patch cannot be read: {error}.")))?;
+            let mut plans = Vec::new();
+            for section in sections {
+                plans.push(plan(world, section).await?);
+            }
+            ask(world, &plans).await?;
+            carry_out(world, &plans).await
+        })
+    }
+}
+
+/// One file, worked out.
+struct Plan {
+    path: WorkPath,
+    moved_to: Option<WorkPath>,
+    kind: Kind,
+    /// `None`: there was no file.
+    before: Option<Stamp>,
+    /// What stands at the new place, for a move.
+    before_there: Option<Stamp>,
+    bytes: Vec<u8>,
+    diff: diff::Difference,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Add,
+    Update,
+    Delete,
+    Move,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Move => "move",
+        }
+    }
+
+    fn letter(self) -> char {
+        match self {
+            Self::Add => 'A',
+            Self::Update | Self::Move => 'M',
+            Self::Delete => 'D',
+        }
+    }
+}
+
+async fn plan(world: &World, section: Section) -> Result<Plan, ToolFailure> {
+    match section {
+        Section::Add { path, content } => {
+            let path = world.reach(&path).await?;
+            super::write::refuse_directory(world, &path).await?;
+            let found = change::load(world, &path).await?;
+            let before = found.as_ref().map_or("", |found| found.text.as_str());
+            let diff = diff::difference(path.relative(), before, &content);
+            let bytes = change::encode(&content, false);
+            let before = found.map(|found| found.stamp);
+            Ok(Plan { path, moved_to: None, kind: Kind::Add, before, before_there: None, bytes, diff })
+        }
+        Section::Delete { path } => {
+            let (path, found) = existing(world, &path).await?;
+            let diff = diff::difference(path.relative(), &found.text, "");
+            let before = Some(found.stamp);
+            let bytes = Vec::new();
+            Ok(Plan { path, moved_to: None, kind: Kind::Delete, before, before_there: None, bytes, diff })
+        }
+        Section::Update { path, moved_to, chunks } => {
+            let (path, found) = existing(world, &path).await?;
+            let after = apply(&found.text, &chunks).map_err(|error| {
+                let shown = path.shown().display();
+                ToolFailure::failed(format!("The patch does not fit {shown}: {error}\nNothing was changed."))
+            })?;
+            let moved_to = match moved_to {
+                Some(to) => Some(world.reach(&to).await?),
+                None => None,
+            };
+            let before_there = match &moved_to {
+                Some(to) => change::load(world, to).await?.map(|found| found.stamp),
+                None => None,
+            };
+            let diff = diff::difference(path.relative(), &found.text, &after);
+            let kind = if moved_to.is_some() { Kind::Move } else { Kind::Update };
+            let (before, bytes) = (Some(found.stamp), found.encode(&after));
+            Ok(Plan { path, moved_to, kind, before, before_there, bytes, diff })
+        }
+    }
+}
+
+async fn existing(world: &World, path: &str) -> Result<(WorkPath, change::Found), ToolFailure> {
+    let path = world.reach(path).await?;
+    let found = change::load(world, &path).await?;
+    let missing = || crate::path::PathError::Missing(path.shown().to_owned());
+    let found = found.ok_or_else(missing)?;
+    Ok((path, found))
+}
+
+fn files_json(plans: &[Plan]) -> Value {
+    let one = |plan: &Plan| {
+        let target = plan.moved_to.as_ref().unwrap_or(&plan.path);
+        let mut file = json!({
+            "filePath": plan.path.shown(),
+            "relativePath": target.relative(),
+            "type": plan.kind.name(),
+            "patch": plan.diff.patch,
+            "additions": plan.diff.additions,
+            "deletions": plan.diff.deletions,
+        });
+        if let Some(to) = &plan.moved_to {
+            file["movePath"] = json!(to.shown());
+        }
+        file
+    };
+    plans.iter().map(one).collect()
+}
+
+fn whole_diff(plans: &[Plan]) -> String {
+    plans.iter().map(|plan| plan.diff.patch.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+async fn ask(world: &World, plans: &[Plan]) -> Result<(), ToolFailure> {
+    let paths = plans.iter().flat_map(|plan| std::iter::once(&plan.path).chain(&plan.moved_to));
+    let patterns: Vec<String> = paths.map(|path| path.relative().to_owned()).collect();
+    let metadata =
+        json!({ "filepath": patterns.join(", "), "diff": whole_diff(plans), "files": files_json(plans) });
+    world.ask(PermissionAsk::new("edit", patterns, vec!["*".to_owned()], map(metadata))).await
+}
+
+async fn carry_out(world: &World, plans: &[Plan]) -> Result<Done, ToolFailure> {
+    let mut lines = Vec::new();
+    let mut diagnostics = Vec::new();
+    let mut changed: Vec<PathBuf> = Vec::new();
+    for plan in plans {
+        if !write(world, plan).await? {
+            let done = if lines.is_empty() {
+                "Nothing was changed.".to_owned()
+            } else {
+                format!("Changed before it:\n{}", lines.join("\n"))
+            };
+            let shown = plan.path.shown().display();
+            return Err(ToolFailure::failed(format!(
+                "{shown} was changed by somebody else meanwhile. {done}"
+            )));
+        }
+        let target = plan.moved_to.as_ref().unwrap_or(&plan.path);
+        lines.push(format!("{} {}", plan.kind.letter(), target.relative()));
+        if plan.kind == Kind::Move {
+            change::after(world, &plan.path, Change::Removed).await;
+        }
+        let change = match plan.kind {
+            Kind::Add | Kind::Move => Change::Added,
+            Kind::Update => Change::Changed,
+            Kind::Delete => Change::Removed,
+        };
+        diagnostics.extend(change::after(world, target, change).await);
+        changed.push(target.real().to_owned());
+    }
+    let errors = change::diagnostics_text(&diagnostics, &changed);
+    let summary = format!("The patch was applied:\n{}", lines.join("\n"));
+    let metadata = json!({
+        "diff": whole_diff(plans),
+        "files": files_json(plans),
+        "diagnostics": change::diagnostics_json(&diagnostics),
+    });
+    Ok(Done::new(summary.clone(), format!("{summary}{errors}"), metadata))
+}
+
+/// False when the file is no longer as it was read.
+async fn write(world: &World, plan: &Plan) -> Result<bool, ToolFailure> {
+    let (memory, path, moved_to) = (world.memory.clone(), plan.path.clone(), plan.moved_to.clone());
+    let (kind, before, before_there, bytes) = (plan.kind, plan.before, plan.before_there, plan.bytes.clone());
+    world
+        .blocking(move || {
+            let done = match (kind, &moved_to) {
+                (Kind::Delete, _) => memory.remove(&path, before)?,
+                (_, Some(to)) if to.real() != path.real() => match memory.write(to, before_there, &bytes)? {
+                    Guarded::Changed => Guarded::Changed,
+                    Guarded::Done(_) => memory.remove(&path, before)?,
+                },
+                _ => memory.write(&path, before, &bytes)?,
+            };
+            Ok(done != Guarded::Changed)
+        })
+        .await
+}

@@ -1,0 +1,150 @@
+//! What every change of a file goes through: the guards, the write, what follows it.
+//!
+//! A text is read with the state it was in; the write happens only if the file is still in that
+//! state. So nothing is locked while a person is asked, and nobody's change is lost.
+
+use crate::format::{self, Change};
+use crate::path::{Stamp, WorkPath};
+use crate::tool::{Diagnostic, Edited, Severity, ToolFailure, World};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// Larger files are not changed by text tools; a command can.
+const FILE_BYTES_MAX: u64 = 50 * 1024 * 1024;
+
+/// How many other files' errors are shown after a change.
+const OTHER_FILES_MAX: usize = 5;
+
+/// How many errors of one file are shown.
+const ERRORS_MAX: usize = 20;
+
+const BOM: char = '\u{feff}';
+
+/// A text file as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Without the byte order mark.
+    pub text: String,
+    pub has_bom: bool,
+    pub stamp: Stamp,
+}
+
+impl Found {
+    /// The bytes of a new text for this file, with the mark it had.
+    pub(super) fn encode(&self, text: &str) -> Vec<u8> {
+        encode(text, self.has_bom)
+    }
+}
+
+pub(super) fn encode(text: &str, has_bom: bool) -> Vec<u8> {
+    let text = text.strip_prefix(BOM).unwrap_or(text);
+    let mut bytes = Vec::with_capacity(text.len() + 3);
+    if has_bom {
+        bytes.extend_from_slice(BOM.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+    bytes.extend_from_slice(text.as_bytes());
+    bytes
+}
+
+/// Reads a file that is to be changed; `None` when there is none.
+pub(super) async fn load(world: &World, path: &WorkPath) -> Result<Option<Found>, ToolFailure> {
+    let path = path.clone();
+    world.blocking(move || load_now(&path)).await
+}
+
+fn load_now(path: &WorkPath) -> Result<Option<Found>, ToolFailure> {
+    let file = match path.open_file() {
+        Ok(file) => file,
+        Err(error) if error.is_missing() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let shown = path.shown().display();
+    let stamp = rustix::fs::fstat(&file).map(|stat| Stamp::of(&stat));
+    let stamp = stamp.map_err(|error| ToolFailure::failed(format!("{shown} cannot be read: {error}.")))?;
+    let mut bytes = Vec::new();
+    let read = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| ToolFailure::failed(format!("{shown} cannot be read: {error}.")))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(ToolFailure::failed(format!("{shown} is too large to be changed as text.")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| {
+        // Replacing what cannot be decoded would destroy it without a word.
+        ToolFailure::failed(format!(
+            "{shown} is not UTF-8 text, so changing it here would damage it. Use a command that keeps its encoding."
+        ))
+    })?;
+    let has_bom = text.starts_with(BOM);
+    let text = if has_bom { text[BOM.len_utf8()..].to_owned() } else { text };
+    Ok(Some(Found { text, has_bom, stamp }))
+}
+
+/// The file was read in this session and is as it was then.
+pub(super) fn check_read(world: &World, path: &WorkPath, found: &Found) -> Result<(), ToolFailure> {
+    if world.settings.read_before_write { world.memory.check(path, found.stamp) } else { Ok(()) }
+}
+
+/// Formats the file, tells who listens, and asks the language server.
+pub(super) async fn after(world: &World, path: &WorkPath, change: Change) -> Vec<Diagnostic> {
+    if change != Change::Removed {
+        let directory = world.roots.directory();
+        if format::format(&world.settings.formatters, path.real(), directory, &world.stop).await {
+            let (memory, path) = (world.memory.clone(), path.clone());
+            let note = move || {
+                memory.saw(&path, path.stamp()?);
+                Ok(())
+            };
+            let noted = world.blocking(note).await;
+            if let Err(error) = noted {
+                tracing::debug!(%error, "formatted file is gone");
+            }
+        }
+    }
+    (world.handles.edited)(Edited { path: path.shown().to_owned(), change });
+    match (&world.handles.diagnose, change) {
+        (Some(diagnose), Change::Added | Change::Changed) => diagnose(vec![path.real().to_owned()]).await,
+        _ => Vec::new(),
+    }
+}
+
+/// `{path: [{range, severity, message}]}`, as clients read it.
+pub(super) fn diagnostics_json(diagnostics: &[Diagnostic]) -> Value {
+    let mut by_file: BTreeMap<&PathBuf, Vec<Value>> = BTreeMap::new();
+    for one in diagnostics {
+        let place = json!({ "line": one.line.saturating_sub(1), "character": one.column.saturating_sub(1) });
+        let value = json!({
+            "range": { "start": place.clone(), "end": place },
+            "severity": one.severity as u8 + 1,
+            "message": one.message,
+        });
+        by_file.entry(&one.path).or_default().push(value);
+    }
+    by_file.into_iter().map(|(path, list)| (path.to_string_lossy().into_owned(), json!(list))).collect()
+}
+
+/// The errors as text for the model: this file's first, then a few others'.
+pub(super) fn diagnostics_text(diagnostics: &[Diagnostic], changed: &[PathBuf]) -> String {
+    let mut by_file: BTreeMap<(bool, &PathBuf), Vec<&Diagnostic>> = BTreeMap::new();
+    for one in diagnostics.iter().filter(|one| one.severity == Severity::Error) {
+        by_file.entry((!changed.contains(&one.path), &one.path)).or_default().push(one);
+    }
+    let mut text = String::new();
+    let mut others = 0;
+    for ((is_other, path), errors) in by_file {
+        others += usize::from(is_other);
+        if others > OTHER_FILES_MAX {
+            break;
+        }
+        let lead = if is_other { "This other file has errors:" } else { "This file has errors, please fix:" };
+        text.push_str(&format!("\n\n{lead}\n<diagnostics file=\"{}\">\n", path.display()));
+        for error in errors.iter().take(ERRORS_MAX) {
+            text.push_str(&format!("ERROR [{}:{}] {}\n", error.line, error.column, error.message));
+        }
+        if errors.len() > ERRORS_MAX {
+            text.push_str(&format!("… and {} more\n", errors.len() - ERRORS_MAX));
+        }
+        text.push_str("</diagnostics>");
+    }
+    text
+}

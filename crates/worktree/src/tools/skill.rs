@@ -1,0 +1,103 @@
+//! `skill`: loads a text of instructions by name.
+
+use crate::tool::{Call, Done, PermissionAsk, Skill, Tool, ToolFailure, World, spec, text};
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use sturdy_session::json::Map;
+use sturdy_session::talk::ToolSpec;
+
+/// How many of the files beside a skill are named.
+const FILES_MAX: usize = 10;
+
+/// How many entries beside a skill are looked at.
+const ENTRIES_MAX: usize = 1_000;
+
+#[derive(Debug)]
+pub struct SkillTool(ToolSpec);
+
+#[derive(Deserialize)]
+struct Input {
+    name: String,
+}
+
+impl SkillTool {
+    #[must_use]
+    pub fn new(skills: &[Skill]) -> Self {
+        let mut description = include_str!("skill.md").trim_end().to_owned();
+        if skills.is_empty() {
+            description.push_str("\n\nThere are no skills at present.");
+        } else {
+            description.push_str("\n\n<available_skills>\n");
+            for skill in skills {
+                description.push_str(&format!("- {}: {}\n", skill.name, skill.description));
+            }
+            description.push_str("</available_skills>");
+        }
+        Self(spec("skill", &description, json!({ "name": text("The name of the skill") }), &["name"]))
+    }
+}
+
+impl Tool for SkillTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run<'a>(&'a self, call: Call, world: &'a World) -> BoxFuture<'a, Result<Done, ToolFailure>> {
+        Box::pin(async move {
+            let Input { name } = call.decode()?;
+            let skills = &world.settings.skills;
+            let Some(skill) = skills.iter().find(|skill| skill.name == name).cloned() else {
+                let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                return Err(ToolFailure::failed(format!("There is no skill {name}. Known skills: {known}.")));
+            };
+            let ask = PermissionAsk::new("skill", vec![name.clone()], vec![name], Map::new());
+            world.ask(ask).await?;
+
+            let directory = skill.directory.clone();
+            let files = world.blocking(move || Ok(beside(&directory))).await?;
+            Ok(Done::new(
+                skill.name.clone(),
+                told(&skill, &files),
+                json!({
+                    "name": skill.name,
+                    "dir": skill.directory,
+                }),
+            ))
+        })
+    }
+}
+
+fn told(skill: &Skill, files: &[PathBuf]) -> String {
+    let mut text = format!(
+        "<skill_content name=\"{}\">\n{}\n\nBase directory: {}\nPaths in the skill are relative to it.",
+        skill.name,
+        skill.content.trim(),
+        skill.directory.display()
+    );
+    if !files.is_empty() {
+        text.push_str("\n\n<skill_files>\n");
+        for file in files {
+            text.push_str(&format!("<file>{}</file>\n", file.display()));
+        }
+        text.push_str("</skill_files>");
+    }
+    text.push_str("\n</skill_content>");
+    text
+}
+
+/// Files that came with the skill. The directory was configured by the user, and only names are read.
+fn beside(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries
+        .flatten()
+        .take(ENTRIES_MAX)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()) && entry.file_name() != "SKILL.md")
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    files.truncate(FILES_MAX);
+    files
+}

@@ -1,0 +1,172 @@
+//! `webfetch`: a page of the web, as text.
+//!
+//! Every hop is checked: the scheme, and the address the name resolves to, which is the address
+//! that is connected to (`webfetch/guard.rs`). Size and time have limits.
+
+mod convert;
+mod guard;
+
+pub use guard::is_private;
+
+use super::ask;
+use crate::tool::{Attached, Call, Done, Reach, Tool, ToolFailure, World, map, spec, text};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use convert::Format;
+use futures_util::future::BoxFuture;
+use reqwest::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, LOCATION, USER_AGENT};
+use serde::Deserialize;
+use serde_json::json;
+use std::time::Duration;
+use sturdy_session::talk::ToolSpec;
+use url::Url;
+
+const BODY_BYTES_MAX: usize = 5 * 1024 * 1024;
+
+const TIMEOUT_S: f64 = 30.0;
+const TIMEOUT_S_MAX: f64 = 120.0;
+
+const REDIRECTS_MAX: usize = 10;
+
+const AGENT: &str = concat!("Mozilla/5.0 (compatible; Sturdy/", env!("CARGO_PKG_VERSION"), ")");
+
+#[derive(Debug)]
+pub struct WebFetch(ToolSpec);
+
+#[derive(Deserialize)]
+struct Input {
+    url: String,
+    #[serde(default)]
+    format: Format,
+    timeout: Option<f64>,
+}
+
+impl WebFetch {
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "a tool is made once, by name")]
+    pub fn new() -> Self {
+        let properties = json!({
+            "url": text("The address, beginning with http:// or https://"),
+            "format": {
+                "type": "string", "enum": ["text", "markdown", "html"], "default": "markdown",
+                "description": "The form of the result (default markdown)",
+            },
+            "timeout": { "type": "number", "description": "Time limit in seconds (default 30, at most 120)" },
+        });
+        Self(spec("webfetch", include_str!("webfetch.md"), properties, &["url"]))
+    }
+}
+
+impl Tool for WebFetch {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run<'a>(&'a self, call: Call, world: &'a World) -> BoxFuture<'a, Result<Done, ToolFailure>> {
+        Box::pin(async move {
+            let input: Input = call.decode()?;
+            let url = checked_url(&input.url)?;
+            let mut metadata = map(json!({ "url": input.url, "format": input.format.name() }));
+            if let Some(timeout) = input.timeout {
+                metadata.insert("timeout".to_owned(), json!(timeout));
+            }
+            ask::permission(world, "webfetch", &input.url, metadata).await?;
+
+            let wanted = input.timeout.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+            let limit = Duration::from_secs_f64(wanted.unwrap_or(TIMEOUT_S).min(TIMEOUT_S_MAX));
+            let page = tokio::select! {
+                () = world.stop.cancelled() => return Err(ToolFailure::aborted()),
+                fetched = tokio::time::timeout(limit, fetch(url, input.format, world.settings.reach)) => {
+                    fetched.unwrap_or_else(|_| Err(ToolFailure::failed(format!(
+                        "{} did not answer within {} seconds.", input.url, limit.as_secs()
+                    ))))?
+                }
+            };
+            told(world, &input, page).await
+        })
+    }
+}
+
+struct Page {
+    content_type: String,
+    body: Vec<u8>,
+}
+
+fn checked_url(text: &str) -> Result<Url, ToolFailure> {
+    let url = Url::parse(text).ok().filter(Url::has_host);
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| {
+        ToolFailure::failed(format!("{text} is not an address that begins with http:// or https://."))
+    })
+}
+
+async fn fetch(mut url: Url, format: Format, reach: Reach) -> Result<Page, ToolFailure> {
+    let client = guard::client(reach).map_err(|error| failed(&url, &error))?;
+    for _ in 0..=REDIRECTS_MAX {
+        guard::check(&url, reach).await.map_err(|error| ToolFailure::failed(format!("{error}.")))?;
+        let request = client
+            .get(url.clone())
+            .header(USER_AGENT, AGENT)
+            .header(ACCEPT, format.accept())
+            .header(ACCEPT_LANGUAGE, "en-US,en;q=0.9");
+        let response = request.send().await.map_err(|error| failed(&url, &error))?;
+        let status = response.status();
+        if status.is_redirection()
+            && let Some(to) = response.headers().get(LOCATION)
+        {
+            let to = to.to_str().ok().and_then(|to| url.join(to).ok());
+            let to = to.ok_or_else(|| {
+                ToolFailure::failed(format!("{url} leads to an address that cannot be read."))
+            })?;
+            url = checked_url(to.as_str())?;
+            continue;
+        }
+        if !status.is_success() {
+            return Err(ToolFailure::failed(format!("{url} answered with status {}.", status.as_u16())));
+        }
+        return read(&url, response).await;
+    }
+    Err(ToolFailure::failed(format!("{url} leads on to other addresses more than {REDIRECTS_MAX} times.")))
+}
+
+async fn read(url: &Url, mut response: reqwest::Response) -> Result<Page, ToolFailure> {
+    let too_large = || ToolFailure::failed(format!("{url} is larger than 5 MB."));
+    if response.content_length().is_some_and(|length| length > BODY_BYTES_MAX as u64) {
+        return Err(too_large());
+    }
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = content_type.unwrap_or_default().to_owned();
+    let mut body = Vec::new();
+    // Counted as it comes, after decompression: a small answer may unpack to anything.
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(url, &error))? {
+        if body.len() + chunk.len() > BODY_BYTES_MAX {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Page { content_type, body })
+}
+
+async fn told(world: &World, input: &Input, page: Page) -> Result<Done, ToolFailure> {
+    let mime = page.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let title = format!("{} ({})", input.url, page.content_type);
+    if mime.starts_with("image/") && mime != "image/svg+xml" {
+        let mut done = Done::new(title, "The image was fetched.", json!({}));
+        let url = format!("data:{mime};base64,{}", BASE64_STANDARD.encode(&page.body));
+        done.attachments.push(Attached { mime, filename: None, url });
+        return Ok(done);
+    }
+    let (format, content_type) = (input.format, page.content_type);
+    let output =
+        world.blocking(move || Ok(convert::convert(&page.body, &content_type, &mime, format))).await?;
+    Ok(Done::new(title, output, json!({})))
+}
+
+/// The innermost cause says what happened; the ones around it repeat the address.
+fn failed(url: &Url, error: &dyn std::error::Error) -> ToolFailure {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    ToolFailure::failed(format!("{url} cannot be fetched: {cause}."))
+}
