@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stop where a test would")]
 
+mod agents;
+mod commands;
+mod config;
+mod context;
 mod crash;
+mod desk;
 mod feed;
 mod turns;
