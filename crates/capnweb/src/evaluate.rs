@@ -47,7 +47,9 @@ impl Evaluator<'_> {
         match json {
             Json::Array(items) => match items.as_slice() {
                 [Json::Array(escaped)] => self.array(escaped, depth),
-                [Json::String(tag), ..] if tag == "pipeline" || tag == "import" => self.called(json, items, depth),
+                [Json::String(tag), ..] if tag == "pipeline" || tag == "import" => {
+                    self.called(json, items, depth)
+                }
                 _ => self.special(json, items, depth),
             },
             Json::Object(members) => self.object(members, depth),
@@ -62,7 +64,8 @@ impl Evaluator<'_> {
     #[cold]
     fn too_deep(&self) -> Thrown {
         let most = self.limits.depth_max;
-        ErrorValue::type_error(format!("Deserialization exceeded maximum allowed message depth of {most}.")).into()
+        ErrorValue::type_error(format!("Deserialization exceeded maximum allowed message depth of {most}."))
+            .into()
     }
 
     fn object(&self, members: &[(Cow<'_, str>, Json<'_>)], depth: usize) -> Evaluated {

@@ -6,6 +6,7 @@
 
 use std::{
     future::{Future, poll_fn},
+    ops::Deref,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -49,7 +50,7 @@ const READS_PER_TURN: usize = 128;
 /// Carries a session until it ends. Dropping the future ends it too.
 pub async fn drive<T, S, K, E>(connection: Connection, incoming: S, outgoing: K) -> Ended
 where
-    T: AsRef<str>,
+    T: Deref<Target = str>,
     S: Stream<Item = Result<Incoming<T>, E>> + Unpin,
     K: Sink<Outgoing> + Unpin,
 {
@@ -87,7 +88,7 @@ struct Driver<T, S, K> {
 
 impl<T, S, K, E> Driver<T, S, K>
 where
-    T: AsRef<str>,
+    T: Deref<Target = str>,
     S: Stream<Item = Result<Incoming<T>, E>> + Unpin,
     K: Sink<Outgoing> + Unpin,
 {
@@ -115,7 +116,7 @@ where
                     return false;
                 }
                 if let Some(text) = self.held.take() {
-                    self.connection.receive(text.as_ref());
+                    self.connection.receive(&text);
                 }
             }
             if self.connection.handle().ended().is_some() {
@@ -212,13 +213,9 @@ where
         });
         let close = Outgoing::Close { code: ended.close_code, reason: ended.close_reason.clone() };
         let goodbye = async {
-            if self.outgoing.send(close).await.is_ok() {
-                while let Some(Ok(frame)) = self.incoming.next().await {
-                    if matches!(frame, Incoming::Closed { .. }) {
-                        break;
-                    }
-                }
-            }
+            // Refused when the peer closed first; reading on still completes its closing.
+            let _ = self.outgoing.send(close).await;
+            while let Some(Ok(_)) = self.incoming.next().await {}
         };
         let _ = timeout(CLOSE_GRACE, goodbye).await;
         ended

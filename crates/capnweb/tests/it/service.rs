@@ -9,35 +9,30 @@ mod share;
 mod streams;
 
 use std::sync::{
-    Arc, LazyLock, Mutex, PoisonError,
+    Arc, LazyLock, Mutex, OnceLock, PoisonError,
     atomic::{AtomicI64, AtomicUsize, Ordering},
 };
 
-use sturdy_capnweb::{Call, Interface, Reply, Stub, Thrown, Value};
+use sturdy_capnweb::{Call, Handle, Interface, Reply, Stub, Thrown, Value};
 
 /// What one connection remembers.
 #[derive(Default)]
-pub struct Service {
-    pub kept: Mutex<Option<Stub>>,
+pub(crate) struct Service {
+    pub(crate) kept: Mutex<Option<Stub>>,
     /// Counters disposed so far.
-    pub disposed: Arc<AtomicUsize>,
+    pub(crate) disposed: Arc<AtomicUsize>,
     /// What happened to streams and callbacks, for tests to look at.
-    pub seen: Arc<Mutex<Vec<String>>>,
+    pub(crate) seen: Arc<Mutex<Vec<String>>>,
 }
 
 impl Service {
-    pub fn note(&self, what: impl Into<String>) {
+    pub(crate) fn note(&self, what: impl Into<String>) {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(what.into());
     }
 
     /// A new root for a connection.
-    pub fn root() -> Stub {
+    pub(crate) fn root() -> Stub {
         ROOT.stub(Service::default())
-    }
-
-    /// A root whose memory the caller sees as well.
-    pub fn root_of(service: Arc<Service>) -> Stub {
-        ROOT.stub_of(service)
     }
 }
 
@@ -50,7 +45,7 @@ static ROOT: LazyLock<Arc<Interface<Service>>> = LazyLock::new(|| {
 });
 
 /// A counter that counts its own end.
-pub struct Counter {
+pub(crate) struct Counter {
     value: AtomicI64,
     disposed: Option<Arc<AtomicUsize>>,
 }
@@ -70,12 +65,15 @@ static COUNTER: LazyLock<Arc<Interface<Counter>>> = LazyLock::new(|| {
         .build()
 });
 
-pub fn counter(start: i64) -> Stub {
+pub(crate) fn counter(start: i64) -> Stub {
     COUNTER.stub(Counter { value: AtomicI64::new(start), disposed: None })
 }
 
-pub fn counted(start: i64, disposed: &Arc<AtomicUsize>) -> Stub {
+pub(crate) fn counted(start: i64, disposed: &Arc<AtomicUsize>) -> Stub {
     COUNTER.stub(Counter { value: AtomicI64::new(start), disposed: Some(Arc::clone(disposed)) })
 }
+
+/// The session a call came through, for methods that look at its tables.
+pub(crate) struct SessionSlot(pub(crate) OnceLock<Handle>);
 
 type Answer = Result<Value, Thrown>;

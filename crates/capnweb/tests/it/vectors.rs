@@ -50,7 +50,14 @@ fn parse(line: &str) -> Vector {
     let raw: Json = serde_json::from_str(line).expect("a vector is JSON");
     let text = |name: &str| raw[name].as_str().unwrap_or_default().to_owned();
     let frames = raw["frames"].as_array().into_iter().flatten().flat_map(frames).collect();
-    Vector { name: text("name"), group: text("group"), via: text("via"), from: text("from"), frames, raw: raw.clone() }
+    Vector {
+        name: text("name"),
+        group: text("group"),
+        via: text("via"),
+        from: text("from"),
+        frames,
+        raw: raw.clone(),
+    }
 }
 
 /// A frame is a text, a pattern repeated inside a text, or bytes.

@@ -7,7 +7,7 @@ use std::{
 
 use sturdy_capnweb::{Bytes, Call, ErrorValue, Interface, Object, Reply, Stub, Value};
 
-use super::{Answer, Service, counted};
+use super::{Answer, COUNTER, Counter, Service, SessionSlot, counted};
 
 pub(super) fn add(interface: Interface<Service>) -> Interface<Service> {
     callbacks(objects(values(interface)))
@@ -104,8 +104,9 @@ fn objects(interface: Interface<Service>) -> Interface<Service> {
             Err(reason) => Reply::error(reason),
         })
         .quick("pair", |this, _| {
-            let first = counted(1, &this.disposed);
-            Reply::value(Value::array([first.clone(), first]))
+            // One object, two appearances: each is disposed by itself.
+            let counter = Arc::new(Counter { value: 1.into(), disposed: Some(Arc::clone(&this.disposed)) });
+            Reply::value(Value::array([COUNTER.stub_of(Arc::clone(&counter)), COUNTER.stub_of(counter)]))
         })
         .quick("getFunction", |_, _| Reply::value(add_one()))
         .quick("getRecord", |this, _| {
@@ -116,10 +117,36 @@ fn objects(interface: Interface<Service>) -> Interface<Service> {
             ]))
         })
         .quick("manyCounters", |this, mut call| match call.take_or(0u32) {
-            Ok(count) => Reply::value(Value::array((0..count).map(|at| counted(i64::from(at), &this.disposed)))),
+            Ok(count) => {
+                Reply::value(Value::array((0..count).map(|at| counted(i64::from(at), &this.disposed))))
+            }
             Err(reason) => Reply::error(reason),
         })
-        .quick("disposedCount", |this, _| Reply::value(this.disposed.load(std::sync::atomic::Ordering::Relaxed)))
+        .quick("disposedCount", |this, _| {
+            Reply::value(this.disposed.load(std::sync::atomic::Ordering::Relaxed))
+        })
+        .quick("sessionStats", |_, call| {
+            match call.context().get::<Arc<SessionSlot>>().and_then(|slot| slot.0.get()) {
+                Some(session) => {
+                    let stats = session.stats();
+                    Reply::value(Value::object([("imports", stats.imports), ("exports", stats.exports)]))
+                }
+                None => Reply::error(ErrorValue::new("no session")),
+            }
+        })
+        .method("callClientMain", |_, mut call| async move {
+            let session = call.context().get::<Arc<SessionSlot>>().and_then(|slot| slot.0.get()).cloned();
+            let session = session.ok_or_else(|| ErrorValue::new("no session"))?;
+            session.remote().call("square", [call.next()]).await
+        })
+        .quick("abortSession", |_, mut call| {
+            if let Some(session) =
+                call.context().get::<Arc<SessionSlot>>().and_then(|slot| slot.0.get()).cloned()
+            {
+                session.abort(ErrorValue::type_error(call.take_or(String::new()).unwrap_or_default()));
+            }
+            Reply::value(())
+        })
         .quick("seen", |this, _| {
             let seen = this.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
             Reply::value(seen)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::stream;
 use sturdy_capnweb::{
-    Blob, Body, Bytes, Call, ErrorValue, Headers, Interface, Member, Readable, Reply, Request, Response, Stub, Target,
-    Thrown, Value, Writable,
+    Blob, Body, Bytes, Call, ErrorValue, Headers, Interface, Member, Readable, Reply, Request, Response,
+    Stub, Target, Thrown, Value, Writable,
 };
 
 use super::{Service, counter};
@@ -52,7 +52,9 @@ fn writables(interface: Interface<Service>) -> Interface<Service> {
             Ok(Value::Undefined)
         })
         .quick("getWritable", |this, _| Reply::value(Writable::new(Sink { service: this, fails: false })))
-        .quick("getFailingWritable", |this, _| Reply::value(Writable::new(Sink { service: this, fails: true })))
+        .quick("getFailingWritable", |this, _| {
+            Reply::value(Writable::new(Sink { service: this, fails: true }))
+        })
 }
 
 /// Notes what it is asked to do.
@@ -146,7 +148,11 @@ fn bodies(interface: Interface<Service>) -> Interface<Service> {
             Reply::later(async move {
                 let (first, second) = (first?, second?);
                 let chunks = stream?.read_all().await?;
-                Ok(Value::array([first.bytes().len().into(), second.bytes().len().into(), Value::from(chunks)]))
+                Ok(Value::array([
+                    first.bytes().len().into(),
+                    second.bytes().len().into(),
+                    Value::from(chunks),
+                ]))
             })
         })
         .quick("getBlob", |_, _| Reply::value(Blob::new("text/plain", b"hi there".to_vec())))
@@ -165,7 +171,10 @@ fn bodies(interface: Interface<Service>) -> Interface<Service> {
         .method("responseInfo", |_, mut call| async move {
             let response: Response = call.take()?;
             let status = response.status;
-            Ok(Value::object([("status", Value::from(u32::from(status))), ("text", body_text(response.body).await?.into())]))
+            Ok(Value::object([
+                ("status", Value::from(u32::from(status))),
+                ("text", body_text(response.body).await?.into()),
+            ]))
         })
         .quick("getResponse", |_, _| {
             let mut response = Response::new(201);

@@ -37,7 +37,11 @@ fn check_decode(vector: &Vector) {
     if !vector.flag("accepted") {
         let reason = decoded.expect_err(name);
         if !vector.flag("message_is_platform_specific") {
-            assert_eq!(reason.error().map(|error| error.name.as_str()), vector.raw["error"].as_str(), "{name}");
+            assert_eq!(
+                reason.error().map(|error| error.name.as_str()),
+                vector.raw["error"].as_str(),
+                "{name}"
+            );
         }
         return;
     }
@@ -67,7 +71,12 @@ fn check_encode(vector: &Vector) {
     let value = match sample(name) {
         Some(value) => value,
         // No Rust text holds a lone surrogate; no Rust value is a Map or a class instance.
-        None => return assert!(!vector.flag("accepted") || name == "encode/lone surrogate", "{name} has no sample"),
+        None => {
+            return assert!(
+                !vector.flag("accepted") || name == "encode/lone surrogate",
+                "{name} has no sample"
+            );
+        }
     };
     if !vector.flag("accepted") {
         assert!(codec::encode(&value).is_err(), "{name}");

@@ -87,7 +87,11 @@ const OURS: [(&str, &str, &[&str]); 13] = [
             "[\"release\",3,1]",
         ],
     ),
-    ("release-zero", "a release gives something back", &["[\"abort\",[\"error\",\"Error\",\"a release of 0 is none\"]]"]),
+    (
+        "release-zero",
+        "a release gives something back",
+        &["[\"abort\",[\"error\",\"Error\",\"a release of 0 is none\"]]"],
+    ),
     ("release-negative", "defect D2", &["[\"abort\",[\"error\",\"Error\",\"a release of -3 is none\"]]"]),
     (
         "resolve-main-import",
@@ -107,7 +111,9 @@ const OURS: [(&str, &str, &[&str]); 13] = [
     (
         "message-empty",
         "the parser's own words",
-        &["[\"abort\",[\"error\",\"SyntaxError\",\"not JSON: EOF while parsing a value at line 1 column 0\"]]"],
+        &[
+            "[\"abort\",[\"error\",\"SyntaxError\",\"not JSON: EOF while parsing a value at line 1 column 0\"]]",
+        ],
     ),
     ("binary-frame", "our own words", &["[\"abort\",[\"error\",\"SyntaxError\",\"binary\"]]"]),
     (
@@ -155,7 +161,9 @@ pub(super) fn same(wanted: &[String], found: &[String]) -> bool {
 async fn every_recorded_websocket_client_gets_the_recorded_answers() {
     let mut seen = 0;
     let mut wrong = Vec::new();
-    for vector in all().iter().filter(|vector| vector.via == "ws" && vector.from != "npm-client-to-raw-server") {
+    for vector in
+        all().iter().filter(|vector| vector.via == "ws" && vector.from != "npm-client-to-raw-server")
+    {
         seen += 1;
         let (said, connection) = replay(vector).await;
         let ours = OURS.iter().find(|(name, ..)| *name == vector.name);
@@ -166,7 +174,9 @@ async fn every_recorded_websocket_client_gets_the_recorded_answers() {
         if !same(&expected, &said) || (ours.is_some() && expected != said) {
             wrong.push(format!("{}\n  want {expected:#?}\n  got  {said:#?}", vector.name));
         }
-        if let (Some(reason), Some(ended)) = (vector.raw["close"]["reason"].as_str(), connection.handle().ended()) {
+        if let (Some(reason), Some(ended)) =
+            (vector.raw["close"]["reason"].as_str(), connection.handle().ended())
+        {
             assert_eq!(ended.close_code, 3000, "{}", vector.name);
             if ours.is_none() {
                 assert_eq!(ended.close_reason, reason, "{}", vector.name);
