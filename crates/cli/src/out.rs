@@ -1,6 +1,6 @@
 //! Printing. A reader that went away ends nothing: `sturdy … | head` is done when `head` is.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -31,7 +31,8 @@ pub(crate) fn start_log(level: LogLevel, format: LogFormat) {
         LogLevel::Trace => LevelFilter::TRACE,
     };
     let filter = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("sturdy", level);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let is_seen = std::io::stderr().is_terminal();
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(is_seen).with_target(false);
     let lines = match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),

@@ -164,7 +164,8 @@ fn of_fact(at: u64, fact: &ShownFact) -> Option<String> {
             Fact::PromptAdmitted { .. }
             | Fact::PromptPromoted { .. }
             | Fact::PromptWithdrawn { .. }
-            | Fact::ModelFinished { .. } => return None,
+            | Fact::ModelFinished { .. }
+        | Fact::TurnStopping => return None,
         }
         .close(),
     )
