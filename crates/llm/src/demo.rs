@@ -16,7 +16,7 @@
 //! | `/demo story N` | a story of N paragraphs |
 //! | `/demo tool NAME {json}` | a call of that tool; once its result is there, a sentence about it |
 //! | `/demo tools N NAME {json}` | N such calls at once |
-//! | `/demo error STATUS [message]` | the provider refuses with this HTTP status |
+//! | `/demo error STATUS [after=MS] [message]` | the provider refuses with this HTTP status, and may say when to try again |
 //! | `/demo break N` | N chunks, then the connection is lost |
 //! | `/demo cut N` | N chunks, then the end without a finish reason |
 //! | `/demo hang N` | N chunks, then silence |

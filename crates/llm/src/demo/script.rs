@@ -73,9 +73,7 @@ impl Answer<'_> {
     fn obey(&mut self, order: &str) {
         let (verb, rest) = order.split_once(' ').unwrap_or((order, ""));
         if verb == "error" {
-            let (status, message) =
-                rest.split_once(' ').unwrap_or((rest, "The demo provider was asked to fail."));
-            return self.beats.push(Beat::Fail(Box::new(refusal(status.parse().unwrap_or(500), message))));
+            return self.beats.push(Beat::Fail(Box::new(refusal(rest))));
         }
         self.say(Said::Started);
         match verb {
@@ -196,9 +194,24 @@ impl Answer<'_> {
     }
 }
 
-fn refusal(status: u16, message: &str) -> Failure {
+/// `STATUS [after=MS] [message]`.
+fn refusal(order: &str) -> Failure {
+    let (status, rest) = order.split_once(' ').unwrap_or((order, ""));
+    let (after_ms, message) = match rest.strip_prefix("after=") {
+        Some(rest) => {
+            rest.split_once(' ').map_or((Some(rest), ""), |(after, message)| (Some(after), message))
+        }
+        None => (None, rest),
+    };
+    let message = if message.is_empty() { "The demo provider was asked to fail." } else { message };
     let body = serde_json::json!({ "error": { "message": message } }).to_string();
-    failure::refused(Refused { provider: super::PROVIDER, status, body: &body, ..Refused::default() })
+    failure::refused(Refused {
+        provider: super::PROVIDER,
+        url: None,
+        status: status.parse().unwrap_or(500),
+        headers: after_ms.map(|after| ("retry-after-ms".to_owned(), after.to_owned())).into_iter().collect(),
+        body: &body,
+    })
 }
 
 fn count(text: &str) -> usize {

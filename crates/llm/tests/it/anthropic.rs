@@ -236,7 +236,7 @@ fn conversation() -> Request {
             ]),
             Turn::Assistant(vec![
                 thought("hm", json!({ "anthropic": { "signature": "sig" } })),
-                thought("unsigned", json!({})),
+                thought("unsigned", json!({ "anthropic": {} })),
                 thought("", json!({ "anthropic": { "redactedData": "xyz" } })),
                 AssistantItem::Text { text: "I look".to_owned(), metadata: None },
                 AssistantItem::Call {

@@ -100,11 +100,17 @@ async fn a_prompt_can_ask_for_trouble() {
     let model = demo("echo", Some("0"));
 
     let (_, refused) = hear(model.as_ref(), prompt("/demo error 503 Busy")).await;
+    let (_, later) = hear(model.as_ref(), prompt("/demo error 429 after=20 Slow down")).await;
     let (chunks, broken) = hear(model.as_ref(), prompt("/demo break 3")).await;
     let long = said("echo", "/demo long 100").await;
 
     assert!(
         matches!(refused.unwrap().into_failure(), Failure::Api(api) if api.status_code == Some(503) && api.is_retryable && api.message == "Busy")
+    );
+    let later = crate::server::api(later.unwrap().into_failure());
+    assert_eq!(
+        (later.message.as_str(), later.response_headers.unwrap()["retry-after-ms"].as_str()),
+        ("Slow down", "20")
     );
     assert_eq!(chunks.len(), 5);
     assert!(matches!(broken.unwrap().into_failure(), Failure::Api(api) if api.is_retryable));
