@@ -11,9 +11,29 @@ use url::Url;
 
 const STARS: &str = "***";
 
-/// Sections whose values are handed to other programs: what was put into them from outside is a key
-/// until shown otherwise.
-const FOREIGN: [&str; 7] = ["provider", "mcp", "lsp", "formatter", "plugin", "server", "enterprise"];
+/// Sections the engine itself reads. Elsewhere, also in sections nobody knows, values are handed to other
+/// programs: what was put into them from outside is a key until shown otherwise.
+const OWN: [&str; 19] = [
+    "$schema",
+    "shell",
+    "logLevel",
+    "command",
+    "skills",
+    "watcher",
+    "share",
+    "disabled_providers",
+    "enabled_providers",
+    "model",
+    "small_model",
+    "default_agent",
+    "username",
+    "mode",
+    "agent",
+    "instructions",
+    "permission",
+    "theme",
+    "layout",
+];
 
 /// Maps of names a person chose; the names say nothing about the values.
 const NAMED: [&str; 10] =
@@ -40,7 +60,9 @@ fn clean(map: &Map<String, Value>, merged: &Merged, path: &mut Keys, is_named: b
 }
 
 fn shown(key: &str, value: &Value, merged: &Merged, path: &mut Keys, is_named: bool) -> Option<Value> {
-    let is_foreign = path.first().is_some_and(|section| FOREIGN.contains(&section.as_str()));
+    let is_own = path.first().is_some_and(|section| OWN.contains(&section.as_str()));
+    // The options of an agent go to a provider.
+    let is_foreign = !is_own || path.iter().any(|key| key == "options");
     if !is_named {
         // The `env` of a provider is a list of names of variables, and stays.
         if is_foreign && CARRIERS.contains(&key) && !(key == "env" && value.is_array()) {

@@ -17,26 +17,29 @@ fn place(settings: &sturdy_engine::config::Settings, path: &[&str]) -> (String, 
 #[test]
 fn what_stands_nearer_wins() {
     let said = |word: &str| format!("{{\"model\": \"p/{word}\"}}");
-    let mut desk = Desk::new().in_directory("crates/one");
-    let steps: [(&str, Box<dyn Fn(Desk) -> Desk>); 9] = [
-        ("user-old", Box::new(|desk| desk.at_home(".config/opencode/config.json", &said("user-old")))),
-        ("user", Box::new(|desk| desk.at_home(".config/opencode/opencode.json", &said("user")))),
-        ("user-c", Box::new(|desk| desk.at_home(".config/opencode/opencode.jsonc", &said("user-c")))),
-        ("named", Box::new(|desk| desk.at_home("named.json", &said("named")))),
-        ("top", Box::new(|desk| desk.in_project("opencode.json", &said("top")))),
-        ("near", Box::new(|desk| desk.in_project("crates/one/opencode.json", &said("near")))),
-        ("ours", Box::new(|desk| desk.in_project("crates/one/sturdy.jsonc", &said("ours")))),
-        ("dot", Box::new(|desk| desk.in_project(".opencode/opencode.json", &said("dot")))),
-        (
-            "dot-near",
-            Box::new(|desk| desk.in_project("crates/one/.opencode/opencode.json", &said("dot-near"))),
-        ),
+    let at_home = [
+        ("user-old", ".config/opencode/config.json"),
+        ("user", ".config/opencode/opencode.json"),
+        ("user-c", ".config/opencode/opencode.jsonc"),
+        ("named", "named.json"),
     ];
-
+    let in_project = [
+        ("top", "opencode.json"),
+        ("near", "crates/one/opencode.json"),
+        ("ours", "crates/one/sturdy.jsonc"),
+        ("dot", ".opencode/opencode.json"),
+        ("dot-near", "crates/one/.opencode/opencode.json"),
+    ];
+    let mut desk = Desk::new().in_directory("crates/one");
     let named = desk.home().join("named.json").display().to_string();
     desk = desk.with("OPENCODE_CONFIG", &named);
-    for (word, add) in steps {
-        desk = add(desk);
+
+    for (word, path) in at_home {
+        desk = desk.at_home(path, &said(word));
+        assert_eq!(desk.load().model(), Some(format!("p/{word}").as_str()));
+    }
+    for (word, path) in in_project {
+        desk = desk.in_project(path, &said(word));
         assert_eq!(desk.load().model(), Some(format!("p/{word}").as_str()));
     }
     desk = desk.with("OPENCODE_CONFIG_CONTENT", &said("variable"));
@@ -251,10 +254,10 @@ fn no_secret_leaves() {
             "lsp": { "x": { "command": ["x"], "env": { "T": "SECRET-lsp" } } },
             "formatter": { "y": { "environment": { "T": "SECRET-formatter" } } },
             "plugin": [["p", { "apiKey": "SECRET-plugin" }]],
-            "agent": { "token": { "prompt": "kept", "options": { "apiKey": "SECRET-agent" } }, "b": { "password": "SECRET-b" } },
+            "agent": { "token": { "prompt": "kept", "options": { "apiKey": "SECRET-agent", "plain": "{env:KEY}" } }, "b": { "password": "SECRET-b" } },
             "permission": { "bash": { "cat token": "deny" } },
             "compaction": { "preserve_recent_tokens": 7 },
-            "other": { "deep": [{ "secret": "SECRET-unknown" }], "password": "SECRET-other" } }"#,
+            "other": { "deep": [{ "secret": "SECRET-unknown" }], "password": "SECRET-other", "plain": "{file:~/key}" } }"#,
         );
 
     let settings = desk.load();
