@@ -11,7 +11,8 @@ use sturdy_session::types::failure::{ApiFailure, Failure};
 const REDACTED_BYTES_MIN: usize = 6;
 const STARS: &str = "***";
 
-/// A credential: no log line, error or answer carries it by accident.
+/// Invariant I18: no secret leaves. A credential prints as stars and cannot be serialised, so that no log
+/// line, error or answer carries it by accident.
 #[derive(Clone)]
 pub struct Secret(SecretString);
 

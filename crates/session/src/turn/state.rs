@@ -3,6 +3,8 @@
 //! History stays in the store and is read when a request is built, so a state is small however
 //! long the session is. Its `machine` half is stored beside the session row; open texts and calls
 //! are found again in their own rows.
+//!
+//! One file although it is long: what is open, how it is stored and what each fact does to it are one table.
 
 use crate::fact::{Fact, Outcome};
 use crate::id::{MessageId, PartId};

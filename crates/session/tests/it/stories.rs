@@ -1,4 +1,6 @@
 //! One input after another, the decision compared whole.
+//!
+//! One file although it is long: each story stands alone, and they read as one list of what can happen.
 
 use crate::bench::*;
 use insta::assert_snapshot;
