@@ -11,8 +11,8 @@ mod memory;
 mod world;
 
 pub use failure::{FailureKind, ToolFailure};
-pub(crate) use memory::Guarded;
 pub use memory::Memory;
+pub(crate) use memory::{Checked, Guarded};
 pub(crate) use world::map;
 pub use world::{
     Delegated, Diagnostic, Edited, Handles, PermissionAsk, Progress, Reach, Settings, Severity, Skill, Task,

@@ -34,6 +34,13 @@ pub(crate) enum Guarded {
     Changed,
 }
 
+/// Whether a file may be changed as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    AsRead,
+    LookAgain,
+}
+
 impl Memory {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         // A panic elsewhere leaves at worst a stamp too few, which asks for another read.
@@ -45,10 +52,16 @@ impl Memory {
         self.seen().note(path.real(), stamp);
     }
 
-    /// The file was seen, and nobody has written to it since.
-    pub fn check(&self, path: &WorkPath, now: Stamp) -> Result<(), ToolFailure> {
-        match self.seen().files.get(path.real()) {
-            Some(then) if *then == now => Ok(()),
+    /// The file was seen, and nobody but us has written to it since. `loaded` is the state the
+    /// caller has found; when that is no longer the state on the disk, the caller looks again
+    /// (another call of the same answer may be writing).
+    pub(crate) fn check(&self, path: &WorkPath, loaded: Stamp) -> Result<Checked, ToolFailure> {
+        let seen = self.seen();
+        if current(path)? != Some(loaded) {
+            return Ok(Checked::LookAgain);
+        }
+        match seen.files.get(path.real()) {
+            Some(then) if *then == loaded => Ok(Checked::AsRead),
             Some(_) => Err(ToolFailure::failed(format!(
                 "{} has changed since you read it. Read it again before changing it.",
                 path.shown().display()

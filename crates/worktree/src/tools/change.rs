@@ -5,7 +5,7 @@
 
 use crate::format::{self, Change};
 use crate::path::{Stamp, WorkPath};
-use crate::tool::{Diagnostic, Edited, Severity, ToolFailure, World};
+use crate::tool::{Checked, Diagnostic, Edited, Severity, ToolFailure, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,6 +19,9 @@ const OTHER_FILES_MAX: usize = 5;
 
 /// How many errors of one file are shown.
 const ERRORS_MAX: usize = 20;
+
+/// How often a file that is being written is looked at.
+const LOOKS_MAX: usize = 16;
 
 const BOM: char = '\u{feff}';
 
@@ -80,9 +83,21 @@ fn load_now(path: &WorkPath) -> Result<Option<Found>, ToolFailure> {
     Ok(Some(Found { text, has_bom, stamp }))
 }
 
-/// The file was read in this session and is as it was then.
-pub(super) fn check_read(world: &World, path: &WorkPath, found: &Found) -> Result<(), ToolFailure> {
-    if world.settings.read_before_write { world.memory.check(path, found.stamp) } else { Ok(()) }
+/// Reads a file that is to be changed, if it was read in this session and is as it was then.
+pub(super) async fn load_read(world: &World, path: &WorkPath) -> Result<Option<Found>, ToolFailure> {
+    for _ in 0..LOOKS_MAX {
+        let Some(found) = load(world, path).await? else { return Ok(None) };
+        if !world.settings.read_before_write {
+            return Ok(Some(found));
+        }
+        let (memory, path, stamp) = (world.memory.clone(), path.clone(), found.stamp);
+        match world.blocking(move || memory.check(&path, stamp)).await? {
+            Checked::AsRead => return Ok(Some(found)),
+            Checked::LookAgain => {}
+        }
+    }
+    let shown = path.shown().display();
+    Err(ToolFailure::failed(format!("{shown} keeps changing. Read it again before changing it.")))
 }
 
 /// Formats the file, tells who listens, and asks the language server.

@@ -71,8 +71,8 @@ impl Tool for Edit {
 async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolFailure> {
     let shown = path.shown().to_string_lossy().into_owned();
     for attempt in 0..TRIES_MAX {
-        let found = change::load(world, &path).await?;
-        let after = changed(world, &path, &input, found.as_ref())?;
+        let found = change::load_read(world, &path).await?;
+        let after = changed(&path, &input, found.as_ref())?;
         let before = found.as_ref().map_or("", |found| found.text.as_str());
         let diff = diff::difference(&shown, before, &after);
         if attempt == 0 {
@@ -103,12 +103,7 @@ async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolF
 }
 
 /// The new text of the file.
-fn changed(
-    world: &World,
-    path: &WorkPath,
-    input: &Input,
-    found: Option<&Found>,
-) -> Result<String, ToolFailure> {
+fn changed(path: &WorkPath, input: &Input, found: Option<&Found>) -> Result<String, ToolFailure> {
     let shown = path.shown().display();
     let found = match (found, input.old_string.is_empty()) {
         (None, true) => return Ok(input.new_string.clone()),
@@ -122,8 +117,6 @@ fn changed(
         }
         (Some(found), false) => found,
     };
-    change::check_read(world, path, found)?;
-
     let ending = if found.text.contains("\r\n") { "\r\n" } else { "\n" };
     let in_style = |text: &str| text.replace("\r\n", "\n").replace('\n', ending);
     match replace(&found.text, &in_style(&input.old_string), &in_style(&input.new_string), input.replace_all)

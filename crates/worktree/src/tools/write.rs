@@ -47,10 +47,7 @@ impl Tool for Write {
 
 async fn write(world: &World, path: WorkPath, content: String) -> Result<Done, ToolFailure> {
     refuse_directory(world, &path).await?;
-    let found = change::load(world, &path).await?;
-    if let Some(found) = &found {
-        change::check_read(world, &path, found)?;
-    }
+    let found = change::load_read(world, &path).await?;
     let before = found.as_ref().map_or("", |found| found.text.as_str());
     let shown = path.shown().to_string_lossy().into_owned();
     let diff = diff::difference(&shown, before, &content);

@@ -2,8 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that cannot set the scene fails the test")]
 
+mod bash;
+mod bench;
 mod bound;
+mod change;
+mod find;
+mod others;
 mod path;
 mod process;
 mod project;
+mod read;
 mod shell;
+mod webfetch;

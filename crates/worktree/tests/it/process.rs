@@ -146,7 +146,8 @@ async fn a_polite_command_can_say_goodbye() {
         text.extend_from_slice(bytes);
     }
 
-    assert_eq!(String::from_utf8(text).unwrap(), "bye\n");
+    // A shell may say that its sleep was ended, too.
+    assert!(String::from_utf8(text).unwrap().ends_with("bye\n"));
 }
 
 #[tokio::test]

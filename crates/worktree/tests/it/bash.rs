@@ -1,0 +1,178 @@
+//! The `bash` tool.
+
+use crate::bench::{Bench, ask};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+#[tokio::test]
+async fn a_command_gives_its_output_and_its_code() {
+    let bench = Bench::new();
+
+    let done = bench.ok("bash", json!({ "command": "echo out; echo err >&2; pwd; exit 3" })).await;
+
+    assert_eq!(done.output, format!("out\nerr\n{}\n", bench.dir.display()));
+    assert_eq!(done.title, "echo out; echo err >&2; pwd; exit 3");
+    assert_eq!(done.metadata["exit"], 3);
+    assert_eq!(done.metadata["truncated"], false);
+    assert_eq!(done.metadata["output"], done.output);
+}
+
+#[tokio::test]
+async fn silence_is_said() {
+    let bench = Bench::new();
+    assert_eq!(bench.ok("bash", json!({ "command": "true" })).await.output, "(no output)");
+}
+
+#[tokio::test]
+async fn each_part_of_a_command_is_asked_about() {
+    let bench = Bench::new();
+
+    bench.ok("bash", json!({ "command": "cd . && echo a | cat" })).await;
+
+    let expected = (
+        "bash".to_owned(),
+        vec!["echo a".to_owned(), "cat".to_owned()],
+        vec!["echo *".to_owned(), "cat *".to_owned()],
+    );
+    assert_eq!(bench.asked(), [expected]);
+}
+
+#[tokio::test]
+async fn directories_outside_are_asked_about_first_and_at_once() {
+    let bench = Bench::new();
+    std::fs::write(bench.outside.join("x"), "text").unwrap();
+    let command = format!("cat {0}/x > /dev/null; cd {0}; cat < {0}/x", bench.outside.display());
+
+    bench.ok("bash", json!({ "command": command })).await;
+
+    let asks = bench.asks();
+    let pattern = bench.outside.join("*");
+    assert_eq!(asks[0].permission, "external_directory");
+    assert_eq!(asks[0].patterns, [pattern.to_str().unwrap()]);
+    assert_eq!(asks[0].metadata["command"], json!(command));
+    assert_eq!(asks[0].metadata["directories"], json!([bench.outside]));
+    assert_eq!(asks[1].permission, "bash");
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_parsed_is_asked_about_whole() {
+    let bench = Bench::new();
+
+    bench.ok("bash", json!({ "command": "time { echo x; }; :" })).await;
+
+    let asks = bench.asks();
+    assert!(asks[0].unclear);
+    assert_eq!(asks[0].patterns, ["time { echo x; }; :"]);
+}
+
+#[tokio::test]
+async fn a_command_runs_where_it_is_told_to() {
+    let bench = Bench::new();
+    bench.file("sub/x", "");
+
+    let done = bench.ok("bash", json!({ "command": "ls", "workdir": "sub" })).await;
+    assert_eq!(done.output, "x\n");
+    bench.asked();
+    bench.ok("bash", json!({ "command": "ls", "workdir": bench.outside })).await;
+    assert_eq!(
+        bench.asked()[0],
+        ask("external_directory", bench.outside.join("*"), bench.outside.join("*").to_str().unwrap())
+    );
+    assert!(
+        bench.fails("bash", json!({ "command": "ls", "workdir": "none" })).await.contains("No such file")
+    );
+    assert!(
+        bench.fails("bash", json!({ "command": "ls", "workdir": "sub/x" })).await.contains("not a directory")
+    );
+}
+
+#[tokio::test]
+async fn a_command_over_its_time_tells_what_it_had_printed() {
+    let bench = Bench::new();
+
+    let done = bench.ok("bash", json!({ "command": "echo before; sleep 1000", "timeout": 300 })).await;
+
+    assert!(done.output.starts_with("before\n\n\n<shell_metadata>\n"), "{}", done.output);
+    assert!(done.output.contains("time limit of 300 ms"));
+    assert_eq!(done.metadata["exit"], Value::Null);
+    assert!(bench.fails("bash", json!({ "command": "x", "timeout": 0 })).await.contains("more than 0"));
+}
+
+#[tokio::test]
+async fn a_stopped_command_tells_what_it_had_printed() {
+    let bench = Bench::new();
+    let mut progress = bench.progress.clone();
+    let stop = bench.world.stop.clone();
+    let stopping = async move {
+        let printed =
+            progress.wait_for(|seen| seen.metadata.get("output").is_some_and(|text| text == "before\n"));
+        printed.await.unwrap();
+        stop.cancel();
+    };
+
+    let (done, ()) =
+        tokio::join!(bench.ok("bash", json!({ "command": "echo before; sleep 1000" })), stopping);
+
+    assert!(
+        done.output.starts_with("before\n") && done.output.contains("<shell_metadata>"),
+        "{}",
+        done.output
+    );
+    assert_eq!(done.metadata["exit"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_flood_is_cut_to_its_end_and_saved_whole() {
+    let bench = Bench::new();
+
+    let done = bench.ok("bash", json!({ "command": "seq 1 1000000" })).await;
+
+    assert!(done.output.ends_with("\n999999\n1000000\n"), "{}", &done.output[done.output.len() - 50..]);
+    assert!(done.output.starts_with("[99"), "{}", &done.output[..100]);
+    assert!(done.output.len() < 60_000);
+    assert_eq!(done.metadata["truncated"], true);
+    assert_eq!(done.metadata["output"].as_str().unwrap().chars().count(), 30_000);
+    let saved = std::fs::read_to_string(done.metadata["outputPath"].as_str().unwrap()).unwrap();
+    assert_eq!(saved.lines().count(), 1_000_000);
+    assert_eq!(saved.lines().next(), Some("1"));
+}
+
+#[tokio::test]
+async fn many_short_lines_are_cut_by_number() {
+    let bench = Bench::new();
+
+    let done = bench.ok("bash", json!({ "command": "yes '' | head -3000" })).await;
+
+    assert!(done.output.starts_with("[100"), "{}", &done.output[..60]);
+    assert_eq!(std::fs::read(done.metadata["outputPath"].as_str().unwrap()).unwrap().len(), 3000);
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_do_not_harm() {
+    let bench = Bench::new();
+
+    let done = bench.ok("bash", json!({ "command": "printf 'a\\377b\\000c'" })).await;
+
+    assert_eq!(done.output, "a\u{fffd}b\0c");
+}
+
+#[tokio::test]
+async fn keys_do_not_reach_commands() {
+    let bench = Bench::with(|settings| settings.variables.push(("EXTRA".into(), "given".into())));
+
+    let done = bench.ok("bash", json!({ "command": "echo $EXTRA; env" })).await;
+
+    assert!(done.output.starts_with("given\n"));
+    let leaked = |line: &&str| line.contains("_API_KEY=") || line.starts_with("OPENCODE_");
+    assert_eq!(done.output.lines().find(leaked), None);
+}
+
+#[tokio::test]
+async fn a_vanished_directory_is_explained() {
+    let bench = Bench::new();
+    std::fs::remove_dir_all(&bench.dir).unwrap();
+
+    let ran = tokio::time::timeout(Duration::from_secs(60), bench.run("bash", json!({ "command": "ls" })));
+
+    assert!(ran.await.unwrap().unwrap_err().text.contains("No such file"));
+}

@@ -1,0 +1,338 @@
+//! The tools that change files: `write`, `edit`, `apply_patch`.
+
+use crate::bench::{Bench, ask};
+use serde_json::json;
+use sturdy_worktree::format::{Change, Formatter};
+use sturdy_worktree::tool::ToolFailure;
+use sturdy_worktree::tools::{Replacement, replace};
+
+async fn read(bench: &Bench, name: &str) {
+    bench.ok("read", json!({ "filePath": name })).await;
+    bench.asked();
+}
+
+#[tokio::test]
+async fn write_makes_a_file_and_its_directories() {
+    let bench = Bench::new();
+
+    let done = bench.ok("write", json!({ "filePath": "a/b.txt", "content": "hi\n" })).await;
+
+    assert_eq!(bench.text("a/b.txt"), "hi\n");
+    assert_eq!(done.title, "a/b.txt");
+    assert_eq!(done.metadata["filepath"], bench.path("a/b.txt"));
+    assert_eq!(done.metadata["exists"], false);
+    assert_eq!(done.metadata["diagnostics"], json!({}));
+    let asks = bench.asks();
+    assert_eq!((asks[0].permission.as_str(), asks[0].patterns[0].as_str()), ("edit", "a/b.txt"));
+    assert!(asks[0].metadata["diff"].as_str().unwrap().contains("+hi"));
+    assert_eq!(bench.edited()[0].change, Change::Added);
+}
+
+#[tokio::test]
+async fn a_file_that_was_not_read_is_not_overwritten() {
+    let bench = Bench::new();
+    bench.file("x", "old");
+
+    let text = bench.fails("write", json!({ "filePath": "x", "content": "new" })).await;
+
+    assert!(text.contains("have not read"), "{text}");
+    assert_eq!(bench.text("x"), "old");
+    assert_eq!(bench.asked(), [], "nobody is asked for what cannot be done");
+}
+
+#[tokio::test]
+async fn a_file_that_changed_since_it_was_read_is_not_overwritten() {
+    let bench = Bench::new();
+    bench.file("x", "old");
+    read(&bench, "x").await;
+    bench.file("x", "somebody else's");
+
+    for (tool, input) in [
+        ("write", json!({ "filePath": "x", "content": "new" })),
+        ("edit", json!({ "filePath": "x", "oldString": "else", "newString": "new" })),
+    ] {
+        let text = bench.fails(tool, input).await;
+        assert!(text.contains("changed since you read it"), "{tool}: {text}");
+    }
+    assert_eq!(bench.text("x"), "somebody else's");
+}
+
+#[tokio::test]
+async fn a_change_while_a_person_is_asked_is_not_lost() {
+    let mut bench = Bench::new();
+    let path = bench.file("x", "old\nkeep\n");
+    read(&bench, "x").await;
+    let touched = path.clone();
+    bench.world.handles.ask = std::sync::Arc::new(move |_| {
+        std::fs::write(&touched, "theirs").unwrap();
+        Box::pin(async { Ok(()) })
+    });
+
+    let text = bench.fails("write", json!({ "filePath": "x", "content": "mine" })).await;
+
+    assert!(text.contains("meanwhile"), "{text}");
+    assert_eq!(bench.text("x"), "theirs");
+}
+
+#[tokio::test]
+async fn own_changes_need_no_second_read() {
+    let bench = Bench::new();
+    bench.ok("write", json!({ "filePath": "x", "content": "one" })).await;
+    bench.ok("edit", json!({ "filePath": "x", "oldString": "one", "newString": "two" })).await;
+    bench.ok("write", json!({ "filePath": "x", "content": "three" })).await;
+
+    assert_eq!(bench.text("x"), "three");
+}
+
+#[tokio::test]
+async fn a_byte_order_mark_is_kept() {
+    let bench = Bench::new();
+    bench.file("x", "\u{feff}one\r\ntwo\r\n");
+    read(&bench, "x").await;
+
+    bench.ok("edit", json!({ "filePath": "x", "oldString": "one\ntwo", "newString": "1\n2" })).await;
+    assert_eq!(bench.text("x"), "\u{feff}1\r\n2\r\n");
+
+    bench.ok("write", json!({ "filePath": "x", "content": "new" })).await;
+    assert_eq!(bench.text("x"), "\u{feff}new");
+}
+
+#[tokio::test]
+async fn edit_replaces_and_shows_the_difference() {
+    let bench = Bench::new();
+    bench.file("x", "a\nb\nc\n");
+    read(&bench, "x").await;
+
+    let done = bench.ok("edit", json!({ "filePath": "x", "oldString": "b", "newString": "B\nBB" })).await;
+
+    assert_eq!(bench.text("x"), "a\nB\nBB\nc\n");
+    assert_eq!(done.metadata["filediff"]["additions"], 2);
+    assert_eq!(done.metadata["filediff"]["deletions"], 1);
+    assert!(done.metadata["diff"].as_str().unwrap().contains("@@ -1,3 +1,4 @@\n a\n-b\n+B\n+BB\n c\n"));
+    assert_eq!(bench.asked(), [ask("edit", "x", "*")]);
+    assert_eq!(bench.edited()[0].change, Change::Changed);
+}
+
+#[tokio::test]
+async fn edits_of_one_answer_do_not_lose_each_other() {
+    let bench = Bench::new();
+    bench.file("x", "1\n2\n3\n4\n5\n6\n7\n8\n");
+    read(&bench, "x").await;
+
+    let edit = |n: u32| {
+        bench
+            .ok("edit", json!({ "filePath": "x", "oldString": n.to_string(), "newString": format!("<{n}>") }))
+    };
+    tokio::join!(edit(1), edit(2), edit(3), edit(4), edit(5), edit(6), edit(7), edit(8));
+
+    assert_eq!(bench.text("x"), "<1>\n<2>\n<3>\n<4>\n<5>\n<6>\n<7>\n<8>\n");
+}
+
+#[tokio::test]
+async fn edits_that_cannot_be_made_say_why() {
+    let bench = Bench::new();
+    bench.file("x", "a a\n");
+    bench.file("latin", b"caf\xe9 x");
+    read(&bench, "x").await;
+    read(&bench, "latin").await;
+
+    for (input, expected) in [
+        (json!({ "filePath": "x", "oldString": "a", "newString": "a" }), "the same"),
+        (json!({ "filePath": "x", "oldString": "zzz", "newString": "b" }), "does not stand in"),
+        (json!({ "filePath": "x", "oldString": "a", "newString": "b" }), "several places"),
+        (json!({ "filePath": "x", "oldString": "", "newString": "b" }), "exists"),
+        (json!({ "filePath": "none", "oldString": "a", "newString": "b" }), "No such file"),
+        (json!({ "filePath": "latin", "oldString": "x", "newString": "y" }), "not UTF-8"),
+        (json!({ "filePath": ".", "oldString": "x", "newString": "y" }), "is a directory"),
+    ] {
+        let text = bench.fails("edit", input).await;
+        assert!(text.contains(expected), "{text}");
+    }
+    assert_eq!(std::fs::read(bench.dir.join("latin")).unwrap(), b"caf\xe9 x");
+    bench
+        .ok("edit", json!({ "filePath": "x", "oldString": "a", "newString": "b", "replaceAll": true }))
+        .await;
+    assert_eq!(bench.text("x"), "b b\n");
+    bench.ok("edit", json!({ "filePath": "new", "oldString": "", "newString": "made" })).await;
+    assert_eq!(bench.text("new"), "made");
+}
+
+#[tokio::test]
+async fn a_denied_edit_changes_nothing() {
+    let mut bench = Bench::new();
+    bench.file("x", "old");
+    read(&bench, "x").await;
+    bench.answer_all(ToolFailure::denied(Vec::new()));
+
+    let text = bench.fails("edit", json!({ "filePath": "x", "oldString": "old", "newString": "new" })).await;
+
+    assert!(text.contains("specified a rule"), "{text}");
+    assert_eq!(bench.text("x"), "old");
+    assert_eq!(bench.edited(), []);
+}
+
+#[test]
+fn the_ladder_finds_what_is_nearly_quoted() {
+    for (what, text, old, expected) in [
+        ("exact", "a b c", "b", "a N c"),
+        ("line-trimmed", "  if x:\n    y\nz", "if x:\ny", "N\nz"),
+        ("with its line end", "  a\n  b\nc\n", "a\nb\n", "Nc\n"),
+        (
+            "block anchors",
+            "fn a() {\n  let x = 1;\n  go(x);\n}\n",
+            "fn a() {\n  let x = 2;\n  go(x);\n}",
+            "N\n",
+        ),
+        ("spaces joined", "x   =    1;\ny", "x = 1;", "N\ny"),
+        ("spaces joined inside", "say x   =    1; done", "x = 1;", "say N done"),
+        ("indentation", "        a\n            b\n", "  a\n      b", "N\n"),
+        ("escapes", "print(\"a\")\nb", "print(\\\"a\\\")\\nb", "N"),
+        ("boundary", "a b c", "\n b \n", "a N c"),
+        (
+            "context",
+            "begin\n1111111\nsame one\nsame two\nend\n",
+            "begin\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\nsame one\nsame two\nend",
+            "N\n",
+        ),
+    ] {
+        let made = replace(text, old, "N", false);
+        assert_eq!(made, Replacement::Made(expected.to_owned()), "{what}");
+    }
+}
+
+#[test]
+fn a_loose_reading_does_not_swallow_a_file() {
+    let text = format!("start\n{}end\n", "line\n".repeat(50));
+
+    assert_eq!(replace(&text, "start\nx\nend", "N", false), Replacement::NotFound);
+}
+
+#[test]
+fn odd_quotations_do_not_panic() {
+    for old in ["", "\n", "\n\n\n", " ", "\\", "\\n", "ä", "\u{feff}", "a\n\n\nb", "{\n}\n}"] {
+        for text in ["", "\n", "a\nb\nc", "ä\n\nö", "{\n{\n}\n}\n"] {
+            let _ = (replace(text, old, "N", false), replace(text, old, "N", true));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_configured_formatter_runs_after_an_edit() {
+    let formatter = Formatter {
+        name: "upper".to_owned(),
+        command: ["sh", "-c", "tr a-z A-Z < \"$0\" > tmp && cat tmp > \"$0\" && rm tmp", "$FILE"]
+            .map(str::to_owned)
+            .to_vec(),
+        extensions: vec![".up".to_owned()],
+        variables: Vec::new(),
+    };
+    let bench = Bench::with(|settings| settings.formatters = vec![formatter]);
+
+    bench.ok("write", json!({ "filePath": "x.up", "content": "text" })).await;
+    bench.ok("write", json!({ "filePath": "y.txt", "content": "text" })).await;
+
+    assert_eq!((bench.text("x.up").as_str(), bench.text("y.txt").as_str()), ("TEXT", "text"));
+    bench.ok("edit", json!({ "filePath": "x.up", "oldString": "TEXT", "newString": "more" })).await;
+    assert_eq!(bench.text("x.up"), "MORE", "the formatter's change is not somebody else's");
+}
+
+#[tokio::test]
+async fn a_patch_changes_several_files() {
+    let bench = Bench::new();
+    bench.file("a.txt", "one\ntwo\nthree\n");
+    bench.file("b.txt", "gone");
+    bench.file("c.txt", "x\ny\n");
+    let patch = "*** Begin Patch
+*** Update File: a.txt
+@@
+ one
+-two
++TWO
+ three
+*** Delete File: b.txt
+*** Update File: c.txt
+*** Move to: d/c.txt
+@@
+ x
+-y
++z
+*** Add File: new.txt
++hello
++world
+*** End Patch";
+
+    let done = bench.ok("apply_patch", json!({ "patchText": patch })).await;
+
+    assert_eq!(bench.text("a.txt"), "one\nTWO\nthree\n");
+    assert!(!bench.dir.join("b.txt").exists() && !bench.dir.join("c.txt").exists());
+    assert_eq!(bench.text("d/c.txt"), "x\nz\n");
+    assert_eq!(bench.text("new.txt"), "hello\nworld\n");
+    assert!(done.output.ends_with("M a.txt\nD b.txt\nM d/c.txt\nA new.txt"), "{}", done.output);
+    assert_eq!(done.title, done.output);
+    let files = done.metadata["files"].as_array().unwrap();
+    let kinds: Vec<&str> = files.iter().map(|file| file["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["update", "delete", "move", "add"]);
+    assert_eq!(files[2]["movePath"], bench.path("d/c.txt"));
+    let asks = bench.asked();
+    assert_eq!(asks[0].1, ["a.txt", "b.txt", "c.txt", "d/c.txt", "new.txt"]);
+    assert_eq!(asks.len(), 1);
+}
+
+#[tokio::test]
+async fn a_patch_that_does_not_fit_changes_nothing() {
+    let bench = Bench::new();
+    bench.file("a", "one\n");
+    bench.file("b", "two\n");
+    let patch =
+        "*** Begin Patch\n*** Update File: a\n-one\n+ONE\n*** Update File: b\n-nope\n+x\n*** End Patch";
+
+    let text = bench.fails("apply_patch", json!({ "patchText": patch })).await;
+
+    assert!(text.contains("does not fit") && text.contains("nope"), "{text}");
+    assert_eq!((bench.text("a"), bench.text("b")), ("one\n".to_owned(), "two\n".to_owned()));
+    assert_eq!(bench.asked(), []);
+}
+
+#[tokio::test]
+async fn patches_are_read_loosely_and_found_in_order() {
+    let bench = Bench::new();
+    bench
+        .file("a", "fn a() {\r\n    go(\u{201c}x\u{201d})   \r\n}\r\nfn b() {\r\n    go(1)\r\n}\r\nlast\r\n");
+    let patch = "apply_patch <<'EOF'
+*** Begin Patch
+*** Update File: a
+@@
+-  go(\"x\")
++    stop()
+@@ fn b() {
+-    go(1)
++    stop(1)
+@@
++end
+*** End of File
+*** End Patch
+EOF";
+
+    bench.ok("apply_patch", json!({ "patchText": patch })).await;
+
+    assert_eq!(
+        bench.text("a"),
+        "fn a() {\r\n    stop()\r\n}\r\nfn b() {\r\n    stop(1)\r\n}\r\nlast\r\nend\r\n"
+    );
+}
+
+#[tokio::test]
+async fn texts_that_are_no_patches_are_refused() {
+    let bench = Bench::new();
+    for patch in [
+        "",
+        "hello",
+        "*** Begin Patch\n*** End Patch",
+        "*** Begin Patch\nhello\n*** End Patch",
+        "*** Begin Patch\n*** Update File: x\n*** End Patch",
+        "*** End Patch\n*** Begin Patch",
+        "*** Begin Patch\n*** Delete File: ../../etc/passwd\n*** End Patch",
+    ] {
+        bench.fails("apply_patch", json!({ "patchText": patch })).await;
+    }
+}

@@ -1,0 +1,210 @@
+//! `glob`, `grep`, `list`, and the searches clients ask for.
+
+use crate::bench::{Bench, ask};
+use serde_json::json;
+use std::os::unix::ffi::OsStrExt;
+use sturdy_worktree::search::{self, Content, Find, Kind, SearchError};
+
+fn tree() -> Bench {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.dir.join(".git")).unwrap();
+    bench.file(".git/config", "needle");
+    bench.file(".gitignore", "ignored/\n*.log\n");
+    bench.file("ignored/x.rs", "needle");
+    bench.file("a.log", "needle");
+    bench.file(".hidden/h.rs", "needle hidden");
+    bench.file("src/main.rs", "fn main() {\n    needle(1);\n}\n");
+    bench.file("src/deep/lib.rs", "// nothing\n");
+    bench.file("readme.md", "A needle here\nand a Needle there\n");
+    bench
+}
+
+#[tokio::test]
+async fn glob_finds_by_name_and_by_the_ignore_rules() {
+    let bench = tree();
+
+    let done = bench.ok("glob", json!({ "pattern": "*.rs" })).await;
+
+    assert_eq!(done.output, format!("{}\n{}", bench.path("src/deep/lib.rs"), bench.path("src/main.rs")));
+    assert_eq!(done.metadata, *json!({ "count": 2, "truncated": false }).as_object().unwrap());
+    assert_eq!(bench.asked(), [ask("glob", "*.rs", "*")]);
+}
+
+#[tokio::test]
+async fn glob_takes_paths_in_several_forms() {
+    let bench = tree();
+    let main = bench.path("src/main.rs");
+
+    for input in [
+        json!({ "pattern": "*.rs", "path": "src", }),
+        json!({ "pattern": "src/*.rs" }),
+        json!({ "pattern": "**/main.*" }),
+        json!({ "pattern": bench.path("src/ma*") }),
+    ] {
+        assert!(bench.ok("glob", input.clone()).await.output.contains(&main), "{input}");
+    }
+    let done = bench.ok("glob", json!({ "pattern": "*.none" })).await;
+    assert_eq!((done.output.as_str(), &done.metadata["count"]), ("No file matches.", &json!(0)));
+}
+
+#[tokio::test]
+async fn glob_shows_the_first_hundred() {
+    let bench = Bench::new();
+    for n in 0..150 {
+        bench.file(&format!("f{n:03}.txt"), "");
+    }
+
+    let done = bench.ok("glob", json!({ "pattern": "*.txt" })).await;
+
+    assert!(done.output.starts_with(&bench.path("f000.txt")));
+    assert!(done.output.contains("f099.txt") && !done.output.contains("f100.txt"));
+    assert_eq!(done.metadata, *json!({ "count": 100, "truncated": true }).as_object().unwrap());
+}
+
+#[tokio::test]
+async fn searches_that_cannot_be_made_say_why() {
+    let bench = tree();
+    for (tool, input, expected) in [
+        ("glob", json!({ "pattern": "a{b" }), "not a pattern"),
+        ("glob", json!({ "pattern": "*", "path": "none" }), "No such file"),
+        ("glob", json!({ "pattern": "*", "path": "readme.md" }), "not a directory"),
+        ("grep", json!({ "pattern": "(" }), "not a regular expression"),
+        ("grep", json!({ "pattern": "" }), "empty"),
+        ("grep", json!({ "pattern": "x", "path": "none" }), "No such file"),
+        ("list", json!({ "path": "none" }), "No such file"),
+    ] {
+        let text = bench.fails(tool, input).await;
+        assert!(text.contains(expected), "{tool}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn grep_finds_lines_also_in_hidden_files() {
+    let bench = tree();
+
+    let done = bench.ok("grep", json!({ "pattern": "needle" })).await;
+
+    let expected = format!(
+        "3 matching lines\n\n{}:\n  1: needle hidden\n\n{}:\n  1: A needle here\n\n{}:\n  2:     needle(1);\n",
+        bench.path(".hidden/h.rs"),
+        bench.path("readme.md"),
+        bench.path("src/main.rs")
+    );
+    assert_eq!(done.output, expected);
+    assert_eq!((done.title.as_str(), &done.metadata["matches"]), ("needle", &json!(3)));
+    assert_eq!(bench.asked(), [ask("grep", "needle", "*")]);
+}
+
+#[tokio::test]
+async fn grep_is_narrowed_by_path_and_include() {
+    let bench = tree();
+
+    let included = bench.ok("grep", json!({ "pattern": "(?i)needle", "include": "*.{md,txt}" })).await;
+    let file = bench.ok("grep", json!({ "pattern": "fn \\w+", "path": "src/main.rs" })).await;
+    let across = bench.ok("grep", json!({ "pattern": "main\\(\\) \\{\\n", "path": "src" })).await;
+
+    assert_eq!(included.metadata["matches"], 2);
+    assert!(file.output.contains("1: fn main() {"), "{}", file.output);
+    assert_eq!(across.metadata["matches"], 1);
+    assert_eq!(bench.ok("grep", json!({ "pattern": "zzz" })).await.output, "No line matches.");
+}
+
+#[tokio::test]
+async fn grep_shows_the_first_hundred_whoever_is_faster() {
+    let bench = Bench::new();
+    for n in 0..60 {
+        bench.file(&format!("d{}/f{n:02}.txt", n % 7), "match\n".repeat(5));
+    }
+
+    let first = bench.ok("grep", json!({ "pattern": "match" })).await;
+
+    assert_eq!(first.metadata, *json!({ "matches": 100, "truncated": true }).as_object().unwrap());
+    for _ in 0..5 {
+        assert_eq!(bench.ok("grep", json!({ "pattern": "match" })).await.output, first.output);
+    }
+}
+
+#[tokio::test]
+async fn grep_passes_over_binary_and_odd_files() {
+    let bench = Bench::new();
+    bench.file("binary", b"needle\0needle");
+    bench.file("latin", b"needle caf\xe9\n");
+    std::fs::write(bench.dir.join(std::ffi::OsStr::from_bytes(b"n\xff")), "needle").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", bench.dir.join("link")).unwrap();
+
+    let done = bench.ok("grep", json!({ "pattern": "needle|root" })).await;
+
+    assert_eq!(done.metadata["matches"], 2, "{}", done.output);
+    assert!(done.output.contains("needle caf\u{fffd}"));
+}
+
+#[tokio::test]
+async fn list_shows_a_tree() {
+    let bench = tree();
+
+    let done = bench.ok("list", json!({ "ignore": ["*.md"] })).await;
+
+    let expected = format!("{}/\n  src/\n    deep/\n      lib.rs\n    main.rs\n", bench.dir.display());
+    assert_eq!(done.output, expected);
+}
+
+#[test]
+fn a_directory_is_listed_for_clients() {
+    let bench = tree();
+
+    let listed = search::list(&bench.world.roots, "").unwrap();
+
+    let names: Vec<(&str, Kind, bool)> =
+        listed.iter().map(|one| (one.path.as_str(), one.kind, one.ignored)).collect();
+    let expected = [
+        (".hidden/", Kind::Directory, false),
+        ("ignored/", Kind::Directory, true),
+        ("src/", Kind::Directory, false),
+        (".gitignore", Kind::File, false),
+        ("a.log", Kind::File, true),
+        ("readme.md", Kind::File, false),
+    ];
+    assert_eq!(names, expected);
+    assert!(matches!(search::list(&bench.world.roots, "../outside"), Err(SearchError::Outside(_))));
+    assert!(search::list(&bench.world.roots, "none").is_err());
+}
+
+#[test]
+fn contents_are_text_or_base64() {
+    let bench = tree();
+    bench.file("nul", b"a\0b");
+    bench.file("padded", "\n text \n");
+    let content = |name| search::content(&bench.world.roots, name).unwrap();
+
+    assert_eq!(content("padded"), Content::Text { content: "text".to_owned() });
+    assert_eq!(content("none"), Content::Text { content: String::new() });
+    assert!(matches!(content("nul"), Content::Binary { encoding: "base64", .. }));
+    assert!(search::content(&bench.world.roots, "/etc/passwd").is_err());
+}
+
+#[test]
+fn lines_are_found_with_their_places() {
+    let bench = tree();
+
+    let found = search::text(&bench.world.roots, "needle", search::MATCHES).unwrap();
+
+    let last = serde_json::to_value(&found[2]).unwrap();
+    let expected = json!({
+        "path": { "text": "src/main.rs" }, "lines": { "text": "    needle(1);\n" }, "line_number": 2,
+        "absolute_offset": 12, "submatches": [{ "match": { "text": "needle" }, "start": 4, "end": 10 }],
+    });
+    assert_eq!(last, expected);
+    assert_eq!(search::text(&bench.world.roots, "needle", 2).unwrap().len(), 2);
+    assert!(search::text(&bench.world.roots, "(", 2).is_err());
+}
+
+#[test]
+fn names_are_found_by_likeness() {
+    let bench = tree();
+    let found = |query, find| search::files(&bench.world.roots, query, find, 3).unwrap();
+
+    assert_eq!(found("smain", Find::Files)[0], "src/main.rs");
+    assert_eq!(found("deep", Find::Directories), ["src/deep/"]);
+    assert_eq!(found("", Find::Files).len(), 3);
+    assert!(!found("x.rs", Find::Both).contains(&"ignored/x.rs".to_owned()));
+}

@@ -1,0 +1,223 @@
+//! The `webfetch` tool, against servers on this machine.
+
+use crate::bench::{Bench, ask};
+use serde_json::json;
+use std::net::IpAddr;
+use sturdy_worktree::tool::{FailureKind, Reach};
+use sturdy_worktree::tools::is_private;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+/// Answers requests one after another with the given texts, then closes.
+async fn serve(listener: TcpListener, answers: Vec<Vec<u8>>) -> Vec<String> {
+    let mut requests = Vec::new();
+    for answer in answers {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = vec![0; 16 * 1024];
+        let length = stream.read(&mut request).await.unwrap();
+        requests.push(String::from_utf8_lossy(&request[..length]).into_owned());
+        // The client may hang up on an answer that is too long.
+        let _ = stream.write_all(&answer).await;
+        let _ = stream.shutdown().await;
+    }
+    requests
+}
+
+fn answer(head: &str, body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+async fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://127.0.0.1:{}/page", listener.local_addr().unwrap().port());
+    (listener, url)
+}
+
+fn open() -> Bench {
+    Bench::with(|settings| settings.reach = Reach::Anywhere)
+}
+
+#[tokio::test]
+async fn a_page_comes_as_markdown() {
+    let bench = open();
+    let (listener, url) = listen().await;
+    let html = b"<html><head><title>T</title><script>bad()</script></head><body><h1>Hi</h1><p>A <b>word</b> <a href='/x'>link</a></p></body></html>";
+    let page = answer("200 OK\r\nContent-Type: text/html; charset=utf-8", html);
+
+    let (done, requests) =
+        tokio::join!(bench.ok("webfetch", json!({ "url": url })), serve(listener, vec![page]));
+
+    assert!(done.output.contains("# Hi") && done.output.contains("**word**"), "{}", done.output);
+    assert!(!done.output.contains("bad()"));
+    assert_eq!(done.title, format!("{url} (text/html; charset=utf-8)"));
+    assert_eq!(done.metadata, *json!({ "truncated": false }).as_object().unwrap());
+    assert!(requests[0].to_lowercase().contains("accept: text/markdown"), "{}", requests[0]);
+    assert_eq!(bench.asked(), [ask("webfetch", &url, "*")]);
+}
+
+#[tokio::test]
+async fn a_page_comes_as_text_or_as_it_is() {
+    let bench = open();
+    let html = b"<p>A <b>word</b> <a href='/x'>link</a></p>";
+    let page = || answer("200 OK\r\nContent-Type: text/html", html);
+
+    let (listener, url) = listen().await;
+    let (text, _) = tokio::join!(
+        bench.ok("webfetch", json!({ "url": url, "format": "text" })),
+        serve(listener, vec![page()])
+    );
+    let (listener, url) = listen().await;
+    let (source, _) = tokio::join!(
+        bench.ok("webfetch", json!({ "url": url, "format": "html" })),
+        serve(listener, vec![page()])
+    );
+
+    assert_eq!(text.output.trim(), "A word link");
+    assert_eq!(source.output.as_bytes(), html);
+}
+
+#[tokio::test]
+async fn other_encodings_are_read() {
+    let bench = open();
+    let (listener, url) = listen().await;
+    let page = answer("200 OK\r\nContent-Type: text/plain; charset=iso-8859-1", b"caf\xe9");
+
+    let (done, _) = tokio::join!(bench.ok("webfetch", json!({ "url": url })), serve(listener, vec![page]));
+
+    assert_eq!(done.output, "café");
+}
+
+#[tokio::test]
+async fn an_image_is_attached() {
+    let bench = open();
+    let (listener, url) = listen().await;
+    let page = answer("200 OK\r\nContent-Type: image/png", b"\x89PNG");
+
+    let (done, _) = tokio::join!(bench.ok("webfetch", json!({ "url": url })), serve(listener, vec![page]));
+
+    assert_eq!(done.attachments[0].mime, "image/png");
+    assert_eq!(done.attachments[0].url, "data:image/png;base64,iVBORw==");
+}
+
+#[tokio::test]
+async fn redirects_are_followed_and_counted() {
+    let bench = open();
+    let (listener, url) = listen().await;
+    let hop = answer("302 Found\r\nLocation: /page", b"");
+    let answers = vec![hop.clone(), hop.clone(), answer("200 OK\r\nContent-Type: text/plain", b"there")];
+    let (done, _) = tokio::join!(bench.ok("webfetch", json!({ "url": url })), serve(listener, answers));
+    assert_eq!(done.output, "there");
+
+    let (listener, url) = listen().await;
+    let (text, _) =
+        tokio::join!(bench.fails("webfetch", json!({ "url": url })), serve(listener, vec![hop; 11]));
+    assert!(text.contains("more than 10 times"), "{text}");
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_kind_of_address_is_refused() {
+    let bench = open();
+    let (listener, url) = listen().await;
+    let hop = answer("302 Found\r\nLocation: file:///etc/passwd", b"");
+
+    let (text, _) = tokio::join!(bench.fails("webfetch", json!({ "url": url })), serve(listener, vec![hop]));
+
+    assert!(text.contains("not an address"), "{text}");
+}
+
+#[tokio::test]
+async fn large_slow_and_failing_answers_are_explained() {
+    let bench = open();
+    let (listener, url) = listen().await;
+    let large = answer("200 OK\r\nContent-Type: text/plain", &vec![b'x'; 6 * 1024 * 1024]);
+    let (text, _) =
+        tokio::join!(bench.fails("webfetch", json!({ "url": url })), serve(listener, vec![large]));
+    assert!(text.contains("larger than 5 MB"), "{text}");
+
+    let (listener, url) = listen().await;
+    let gone = answer("404 Not Found", b"");
+    let (text, _) = tokio::join!(bench.fails("webfetch", json!({ "url": url })), serve(listener, vec![gone]));
+    assert!(text.contains("status 404"), "{text}");
+
+    let (listener, url) = listen().await;
+    let text = bench.fails("webfetch", json!({ "url": url, "timeout": 0.2 })).await;
+    drop(listener);
+    assert!(text.contains("did not answer"), "{text}");
+    assert!(bench.fails("webfetch", json!({ "url": url })).await.contains("cannot be fetched"));
+}
+
+#[tokio::test]
+async fn a_stopped_fetch_is_aborted() {
+    let bench = open();
+    let (_listener, url) = listen().await;
+    bench.world.stop.cancel();
+
+    let failure = bench.run("webfetch", json!({ "url": url })).await.unwrap_err();
+
+    assert_eq!(failure.kind, FailureKind::Aborted);
+}
+
+#[tokio::test]
+async fn a_page_nested_without_end_neither_hangs_nor_kills() {
+    let bench = open();
+    let (listener, url) = listen().await;
+    let page = answer("200 OK\r\nContent-Type: text/html", &b"<b><div>".repeat(300_000));
+
+    let (done, _) = tokio::join!(bench.ok("webfetch", json!({ "url": url })), serve(listener, vec![page]));
+
+    assert_eq!(done.metadata["truncated"], true);
+}
+
+#[tokio::test]
+async fn this_machine_and_its_networks_are_not_reached() {
+    let bench = Bench::new();
+    for url in [
+        "http://127.0.0.1/",
+        "http://localhost:1/",
+        "http://[::1]/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://10.0.0.1/",
+        "http://192.168.1.1/",
+        "http://0.0.0.0/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://127.1/",
+        "http://[fe80::1]/",
+        "http://[64:ff9b::7f00:1]/",
+    ] {
+        let text = bench.fails("webfetch", json!({ "url": url })).await;
+        assert!(text.contains("private network"), "{url}: {text}");
+    }
+    for url in ["file:///etc/passwd", "ftp://x/", "nonsense", "http://", "javascript:alert(1)"] {
+        assert!(bench.fails("webfetch", json!({ "url": url })).await.contains("not an address"), "{url}");
+    }
+}
+
+#[test]
+fn addresses_are_told_apart() {
+    for private in [
+        "127.9.9.9",
+        "10.1.1.1",
+        "172.16.0.1",
+        "100.64.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::",
+        "fc00::1",
+        "fd12::1",
+        "fe80::1",
+        "ff02::1",
+        "::ffff:10.0.0.1",
+        "2002:7f00:1::",
+        "64:ff9b::a00:1",
+        "::127.0.0.1",
+    ] {
+        assert!(is_private(private.parse::<IpAddr>().unwrap()), "{private}");
+    }
+    for public in ["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:8.8.8.8"] {
+        assert!(!is_private(public.parse::<IpAddr>().unwrap()), "{public}");
+    }
+}
