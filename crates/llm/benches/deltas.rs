@@ -76,11 +76,19 @@ async fn through(catalog: &Catalog) -> Duration {
     begun.elapsed()
 }
 
+/// What the process holds, where the system tells.
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
 fn main() {
     let address = serve();
     let config =
         json!({ "p": { "options": { "baseURL": format!("http://{address}") }, "models": { "m": {} } } });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let http = Http::new();
     let begun = Instant::now();
     let catalog = Catalog::build(&Sources {
         config: &config,
@@ -88,9 +96,12 @@ fn main() {
         disabled: &[],
         env: &|_| None,
         credentials: &Credentials::default(),
-        http: Http::new(),
+        http: http.clone(),
     });
     println!("catalog built in {:?}", begun.elapsed());
+    let (begun, before) = (Instant::now(), resident_kb());
+    http.prepare().expect("the system has certificates");
+    println!("client built in {:?}, {} KB of memory", begun.elapsed(), resident_kb().saturating_sub(before));
     for _ in 0..ROUNDS {
         let (bare, through) = runtime.block_on(async { (bare(&address).await, through(&catalog).await) });
         let each = through.as_secs_f64() * 1e6 / f64::from(DELTAS);

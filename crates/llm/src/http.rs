@@ -59,6 +59,15 @@ impl Http {
         Self::default()
     }
 
+    /// Builds the client ahead of the first request, which then leaves some milliseconds sooner.
+    /// Blocks for as long; the certificates of the system are read.
+    ///
+    /// # Errors
+    /// The same as a request would meet.
+    pub fn prepare(&self) -> Result<(), Failure> {
+        self.client().map(drop)
+    }
+
     fn client(&self) -> Result<&reqwest::Client, Failure> {
         if let Some(client) = self.client.get() {
             return Ok(client);
