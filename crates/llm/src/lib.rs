@@ -17,6 +17,7 @@ mod adjust;
 mod anthropic;
 mod arguments;
 pub mod auth;
+mod call_ids;
 pub mod catalog;
 pub mod demo;
 pub mod failure;

@@ -4,6 +4,7 @@
 //! in pieces and are said with the end of their block.
 
 use crate::arguments::Arguments;
+use crate::call_ids::CallIds;
 use crate::failure;
 use crate::listen::{self, Decode, Flow, Out};
 use serde::Deserialize;
@@ -54,6 +55,7 @@ struct WireUsage {
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     open: BTreeMap<u64, Block>,
+    ids: CallIds,
     usage: WireUsage,
     finish: Option<FinishReason>,
     spoke: bool,
@@ -127,8 +129,10 @@ impl Decoder {
         let text = |field: &str| block[field].as_str().unwrap_or_default().to_owned();
         let kind = block["type"].as_str().unwrap_or_default();
         self.spoke = true;
+        self.stop(index, out);
         let opened = match kind {
             "text" => {
+                self.end_text(out);
                 out.push_back(Said::TextStarted { block: name.clone(), metadata: None });
                 if !text("text").is_empty() {
                     out.push_back(Said::TextGrew { block: name, text: text("text") });
@@ -153,9 +157,10 @@ impl Decoder {
                 Block::Redacted { data }
             }
             "tool_use" | "server_tool_use" => {
-                out.push_back(Said::ToolInputStarted { call: text("id"), name: text("name") });
+                let id = self.ids.take(&text("id"));
+                out.push_back(Said::ToolInputStarted { call: id.clone(), name: text("name") });
                 Block::Call {
-                    id: text("id"),
+                    id,
                     name: text("name"),
                     given: block["input"].clone(),
                     arguments: Some(Arguments::default()),
@@ -171,6 +176,14 @@ impl Decoder {
             _ => Block::Ignored,
         };
         self.open.insert(index, opened);
+    }
+
+    /// At most one text is open at a time.
+    fn end_text(&mut self, out: &mut Out) {
+        let open = self.open.iter().find(|(_, block)| matches!(block, Block::Text));
+        if let Some(index) = open.map(|(index, _)| *index) {
+            self.stop(index, out);
+        }
     }
 
     fn grow(&mut self, index: u64, delta: Delta, out: &mut Out) {

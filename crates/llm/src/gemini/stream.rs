@@ -3,6 +3,7 @@
 //! A chunk is a whole small answer. Text and thoughts follow each other without marks, so a
 //! block ends where the other kind begins. The stream has no end mark; it closes.
 
+use crate::call_ids::CallIds;
 use crate::failure;
 use crate::listen::{self, Decode, Flow, Out};
 use serde::Deserialize;
@@ -72,6 +73,7 @@ struct WireUsage {
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     open: Option<Open>,
+    ids: CallIds,
     blocks: usize,
     called: bool,
     spoke: bool,
@@ -183,8 +185,7 @@ impl Decoder {
     fn call(&mut self, call: FunctionCall, signature: Option<String>, out: &mut Out) {
         self.spoke = true;
         self.called = true;
-        let id = call.id.filter(|id| !id.is_empty());
-        let id = id.unwrap_or_else(|| format!("call_{:016x}", rand::random::<u64>()));
+        let id = self.ids.take(call.id.as_deref().unwrap_or_default());
         let args = call.args.filter(Value::is_object).unwrap_or_else(|| json!({}));
         out.push_back(Said::ToolInputStarted { call: id.clone(), name: call.name.clone() });
         out.push_back(Said::ToolInputGrew { call: id.clone(), json: args.to_string() });

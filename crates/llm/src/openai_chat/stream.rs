@@ -6,6 +6,7 @@
 
 use super::wire::{CallDelta, Chunk, Delta};
 use crate::arguments::Arguments;
+use crate::call_ids::CallIds;
 use crate::failure;
 use crate::listen::{self, Decode, Flow, Out};
 use serde_json::{Value, json};
@@ -21,6 +22,7 @@ pub(super) struct Decoder {
     text_open: bool,
     reasoning: Reasoning,
     calls: Vec<Call>,
+    ids: CallIds,
     finish: Option<FinishReason>,
     usage: Usage,
     /// The provider said anything that counts as an answer.
@@ -206,12 +208,7 @@ impl Decoder {
     }
 
     fn open_call(&mut self, index: Option<u64>, wire_id: &str) -> usize {
-        let is_taken = self.calls.iter().any(|call| call.id == wire_id);
-        let id = match wire_id {
-            "" => format!("call_{:016x}", rand::random::<u64>()),
-            _ if is_taken => format!("{wire_id}_{}", self.calls.len()),
-            _ => wire_id.to_owned(),
-        };
+        let id = self.ids.take(wire_id);
         self.calls.push(Call {
             index,
             wire_id: wire_id.to_owned(),

@@ -5,6 +5,7 @@
 //! encrypted content.
 
 use crate::arguments::Arguments;
+use crate::call_ids::CallIds;
 use crate::failure;
 use crate::listen::{self, Decode, Flow, Out};
 use serde::Deserialize;
@@ -64,6 +65,7 @@ struct OutputDetails {
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     open: BTreeMap<u64, Item>,
+    ids: CallIds,
     called: bool,
     spoke: bool,
     finish: Option<FinishReason>,
@@ -151,6 +153,7 @@ impl Decode for Decoder {
 impl Decoder {
     fn start(&mut self, index: u64, item: &Value, out: &mut Out) {
         self.spoke = true;
+        self.stop(index, &Value::Null, out);
         let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
         let id = text("id");
         let metadata = Some(own(&[("itemId", json!(id))]));
@@ -166,9 +169,9 @@ impl Decoder {
             }
             "function_call" => {
                 self.called = true;
-                out.push_back(Said::ToolInputStarted { call: text("call_id"), name: text("name") });
-                let arguments = Some(Arguments::default());
-                Item::Call { id, call: text("call_id"), name: text("name"), arguments }
+                let call = self.ids.take(&text("call_id"));
+                out.push_back(Said::ToolInputStarted { call: call.clone(), name: text("name") });
+                Item::Call { id, call, name: text("name"), arguments: Some(Arguments::default()) }
             }
             _ => Item::Other,
         };

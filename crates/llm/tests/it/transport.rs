@@ -1,7 +1,7 @@
 //! What is the same for every protocol: cutting, cancelling, compression, redirects, patience.
 
 use crate::server::{
-    Act, Server, api, connect, data, fail, hear_well, lines, prompt, sse, stream_head, whole,
+    Act, Server, api, connect, data, fail, hear, hear_well, lines, prompt, sse, stream_head, whole,
 };
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -216,4 +216,68 @@ async fn headers_that_http_forbids_are_refused_without_their_value() {
     let failure = format!("{:?}", fail(model.as_ref(), prompt("hi")).await);
 
     assert!(failure.contains("x-token") && !failure.contains("break-secret"), "{failure}");
+}
+
+/// What holds of every answer, however confused the provider is.
+fn check(said: &[Said], is_whole: bool) -> Result<(), String> {
+    let (mut text, mut reasoning) = (None, Vec::new());
+    let (mut announced, mut called) = (Vec::new(), Vec::new());
+    for (at, word) in said.iter().enumerate() {
+        let holds = match word {
+            Said::Started => at == 0,
+            Said::TextStarted { block, .. } => text.replace(block.clone()).is_none(),
+            Said::TextGrew { block, .. } => text.as_ref() == Some(block),
+            Said::TextEnded { block, .. } => text.take().as_ref() == Some(block),
+            Said::ReasoningStarted { block, .. } => {
+                let is_new = !reasoning.contains(block);
+                reasoning.push(block.clone());
+                is_new
+            }
+            Said::ReasoningGrew { block, .. } => reasoning.contains(block),
+            Said::ReasoningEnded { block, .. } => {
+                let before = reasoning.len();
+                reasoning.retain(|open| open != block);
+                reasoning.len() + 1 == before
+            }
+            Said::ToolInputStarted { call, .. } => {
+                let is_new = !announced.contains(call);
+                announced.push(call.clone());
+                is_new
+            }
+            Said::ToolInputGrew { call, .. } => announced.contains(call) && !called.contains(call),
+            Said::ToolCalled { call, .. } => {
+                let is_new = !called.contains(call);
+                called.push(call.clone());
+                is_new
+            }
+            Said::ToolReturned { .. } => true,
+            Said::Finished { .. } => at + 1 == said.len() && text.is_none() && reasoning.is_empty(),
+        };
+        if !holds {
+            return Err(format!("{} in {:#?}", lines(&said[at..=at])[0], lines(said)));
+        }
+    }
+    let is_finished = matches!(said.last(), Some(Said::Finished { .. }));
+    if is_finished == is_whole { Ok(()) } else { Err(format!("the end of {:#?}", lines(said))) }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    /// Events left out, repeated and out of order never open a block twice, close what is not
+    /// open, call a tool twice, or end without a word.
+    #[test]
+    fn a_confused_provider_is_still_told_in_order(order in proptest::collection::vec(0usize..16, 0..14)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for (npm, events) in protocols() {
+            let shuffled: Vec<Value> = order.iter().filter_map(|at| events.get(at % (events.len() + 1)).cloned()).collect();
+            let (said, error) = runtime.block_on(async {
+                let server = Server::start(vec![sse(data(&shuffled))]).await;
+                let model = connect(&server.url, npm, json!({}), json!({}));
+                hear(model.as_ref(), prompt("hi")).await
+            });
+            let checked = check(&said, error.is_none());
+            proptest::prop_assert!(checked.is_ok(), "{npm}: {}", checked.unwrap_err());
+        }
+    }
 }
