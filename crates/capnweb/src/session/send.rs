@@ -160,7 +160,9 @@ impl Shared {
 
     pub(super) fn post_pull(&self, id: i64) {
         let mut state = self.lock();
-        if state.ended.is_none() {
+        // Looked up under the lock: an answer that came unasked has released the entry, and a
+        // pull after the release would end the session.
+        if state.imports.contains_key(&id) {
             state.post(format!("[\"pull\",{id}]"));
         }
     }

@@ -4,7 +4,10 @@
 //! `server` (our server fed with what clients sent), `client` (our client fed with what
 //! servers sent), `batch` (whole HTTP bodies).
 
+mod batch;
+mod client;
 mod codec;
+mod scripts;
 mod server;
 
 use serde_json::Value as Json;
@@ -12,7 +15,6 @@ use serde_json::Value as Json;
 /// One recorded exchange.
 pub(crate) struct Vector {
     pub(crate) name: String,
-    pub(crate) group: String,
     pub(crate) via: String,
     pub(crate) from: String,
     pub(crate) frames: Vec<(String, Frame)>,
@@ -50,14 +52,7 @@ fn parse(line: &str) -> Vector {
     let raw: Json = serde_json::from_str(line).expect("a vector is JSON");
     let text = |name: &str| raw[name].as_str().unwrap_or_default().to_owned();
     let frames = raw["frames"].as_array().into_iter().flatten().flat_map(frames).collect();
-    Vector {
-        name: text("name"),
-        group: text("group"),
-        via: text("via"),
-        from: text("from"),
-        frames,
-        raw: raw.clone(),
-    }
+    Vector { name: text("name"), via: text("via"), from: text("from"), frames, raw: raw.clone() }
 }
 
 /// A frame is a text, a pattern repeated inside a text, or bytes.
