@@ -4,7 +4,7 @@
 
 use futures_util::StreamExt;
 use serde_json::Value;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use sturdy_llm::{Catalog, Http, Model, ModelError};
 use sturdy_session::talk::{Request, Said, Turn, UserItem};
 use sturdy_session::types::failure::{ApiFailure, Failure};
@@ -144,6 +144,9 @@ pub(crate) fn data(events: &[Value]) -> String {
     events.iter().map(|event| format!("data: {event}\n\n")).collect()
 }
 
+/// Reading the system's certificates takes longer than most tests.
+static HTTP: LazyLock<Http> = LazyLock::new(Http::new);
+
 /// A catalog that knows one provider `acme` with one model `main`.
 pub(crate) fn catalog(url: &str, npm: &str, options: Value, model: Value) -> Catalog {
     let mut options = options;
@@ -159,7 +162,7 @@ pub(crate) fn catalog(url: &str, npm: &str, options: Value, model: Value) -> Cat
         disabled: &[],
         env: &|_| None,
         credentials: &sturdy_llm::auth::Credentials::default(),
-        http: Http::new(),
+        http: HTTP.clone(),
     })
 }
 
