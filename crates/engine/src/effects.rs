@@ -6,13 +6,16 @@
 pub(crate) mod model;
 mod prepare;
 mod title;
+mod tool;
 
 use crate::engine::Inner;
 use crate::handle::Mail;
 use std::sync::Arc;
 use std::time::Duration;
-use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::turn::{Effect, Input};
+use sturdy_session::id::SessionId;
+use sturdy_session::turn::{Answer, Effect, Input, OpenAsk, RunTool};
+use sturdy_worktree::tool::Memory;
+use tool::Asks;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -21,9 +24,17 @@ pub(crate) struct Effects {
     inner: Arc<Inner>,
     session: SessionId,
     inbox: mpsc::Sender<Mail>,
-    /// Cancelled when the step is stopped; replaced for the next one.
-    step: CancellationToken,
+    /// Please stop: the model is cut off, running calls are told.
+    stop: CancellationToken,
+    /// Nobody waits any more. Cancels `stop` as well.
+    kill: CancellationToken,
+    asks: Asks,
+    /// What the calls of this session have read.
+    memory: Arc<Memory>,
 }
+
+/// Running calls that are told to stop get this long to end by themselves.
+const SETTLE_AFTER: Duration = Duration::from_millis(250);
 
 /// The way back: what an effect found out.
 #[derive(Clone, Debug)]
@@ -50,8 +61,9 @@ impl Back {
 
 impl Effects {
     pub(crate) fn new(inner: Arc<Inner>, session: SessionId, inbox: mpsc::Sender<Mail>) -> Self {
-        let step = inner.tasks.stopping().child_token();
-        Self { inner, session, inbox, step }
+        let kill = inner.tasks.stopping().child_token();
+        let (stop, asks, memory) = (kill.child_token(), Asks::default(), Arc::default());
+        Self { inner, session, inbox, stop, kill, asks, memory }
     }
 
     pub(crate) fn stopping(&self) -> CancellationToken {
@@ -59,46 +71,70 @@ impl Effects {
     }
 
     pub(crate) fn stop_all(&mut self) {
-        self.step.cancel();
-        self.step = self.inner.tasks.stopping().child_token();
+        self.kill.cancel();
+        self.asks.give_up();
+        self.kill = self.inner.tasks.stopping().child_token();
+        self.stop = self.kill.child_token();
     }
 
     pub(crate) fn start(&mut self, effect: Effect) {
-        let (inner, session) = (self.inner.clone(), self.session.clone());
-        let (back, stop) = (Back { inbox: self.inbox.clone() }, self.step.clone());
+        let (inner, session, back) = (self.inner.clone(), self.session.clone(), self.back());
         match effect {
             Effect::Prepare { user } => {
                 self.inner.tasks.spawn("prepare", prepare::run(inner, session, user, back));
             }
-            Effect::CallModel { step, user, attempt } => {
-                let call = model::Call { session, step, user, attempt };
-                self.inner.tasks.spawn("model", model::run(inner, call, back, stop));
+            Effect::CallModel { step, user, attempt, tools } => {
+                let call = model::Call { session, step, user, attempt, tools };
+                self.inner.tasks.spawn("model", model::run(inner, call, back, self.stop.clone()));
             }
             Effect::StartTimer { step, attempt, at } => {
                 let wait = Duration::from_millis(at.saturating_sub(self.inner.clock.now()));
-                self.inner.tasks.spawn("timer", timer(step, attempt, wait, back, stop));
+                let timer = timer(Input::Timer { step, attempt }, wait, back, self.stop.clone());
+                self.inner.tasks.spawn("timer", timer);
             }
             Effect::MakeTitle { user } => {
                 let ended = self.inner.tasks.stopping().clone();
                 self.inner.tasks.spawn("title", title::run(inner, session, user, back, ended));
             }
-            Effect::RunTool { part, tool, .. } => {
-                // No tool is offered to a model yet, so a call names something that does not exist.
-                let outcome = sturdy_session::fact::Outcome::Failed {
-                    error: format!("There is no tool named {tool:?}. Answer in text."),
-                    metadata: None,
-                };
-                self.inner.tasks.spawn("tool", async move { back.say(Input::Returned { part, outcome }).await });
+            Effect::RunTool(call) => self.run_tool(call, None),
+            Effect::StopTools { step } => {
+                self.stop.cancel();
+                self.asks.give_up();
+                let timer = timer(Input::Settle { step }, SETTLE_AFTER, back, self.kill.clone());
+                self.inner.tasks.spawn("settle", timer);
+            }
+            Effect::Deliver { ask, answer, call } => {
+                if let Err(answer) = self.asks.deliver(&ask.id, answer) {
+                    self.run_tool(call, Some((ask, answer)));
+                }
             }
             Effect::StopModel { .. } | Effect::StopAll => self.stop_all(),
-            Effect::StopTool { .. } | Effect::Deliver { .. } => {}
         }
+    }
+
+    fn run_tool(&self, call: RunTool, given: Option<(OpenAsk, Answer)>) {
+        let run = tool::Run {
+            inner: self.inner.clone(),
+            session: self.session.clone(),
+            call,
+            given,
+            asks: self.asks.clone(),
+            memory: self.memory.clone(),
+            back: self.back(),
+            stop: self.stop.clone(),
+            kill: self.kill.clone(),
+        };
+        self.inner.tasks.spawn("tool", tool::run(run));
+    }
+
+    fn back(&self) -> Back {
+        Back { inbox: self.inbox.clone() }
     }
 }
 
-async fn timer(step: MessageId, attempt: u32, wait: Duration, back: Back, stop: CancellationToken) {
+async fn timer(input: Input, wait: Duration, back: Back, stop: CancellationToken) {
     tokio::select! {
-        () = tokio::time::sleep(wait) => back.say(Input::Timer { step, attempt }).await,
+        () = tokio::time::sleep(wait) => back.say(input).await,
         () = stop.cancelled() => {}
     }
 }

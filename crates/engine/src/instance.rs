@@ -9,6 +9,7 @@ use crate::context;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_llm::auth::Credentials;
@@ -18,13 +19,18 @@ use sturdy_session::id::SessionId;
 use sturdy_session::turn::PathPair;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::project::{Project, ProjectTime, Vcs};
-use sturdy_session::types::session::Session;
+use sturdy_session::rules::is_hidden;
+use sturdy_session::talk::ToolSpec;
+use sturdy_session::types::message::UserMessage;
+use sturdy_session::types::session::{Rule, Session};
+use sturdy_worktree::bound::Limits;
+use sturdy_worktree::tool::{Settings as ToolSettings, Skill, Tool};
+use sturdy_worktree::tools::is_offered;
 use tokio::sync::OnceCell;
 use tracing::warn;
 
-#[derive(Debug)]
 pub struct Instance {
-    pub directory: String,
+pub directory: String,
     /// The repository's top, or `/` outside one.
     pub worktree: String,
     /// The session's `path`: where the directory lies below the worktree.
@@ -33,6 +39,16 @@ pub struct Instance {
     pub settings: Arc<Settings>,
     pub agents: Agents,
     pub catalog: Catalog,
+    /// Everything a model may call here, by name.
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub(crate) tool_settings: Arc<ToolSettings>,
+    /// What people allowed "always", for all sessions of this directory.
+    approvals: Mutex<Vec<Rule>>,
+}
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance").field("directory", &self.directory).finish_non_exhaustive()
+    }
 }
 
 /// All directories in use.
@@ -103,8 +119,24 @@ impl Inner {
         });
         let project = self.note_project(&found).await?;
         let path = found.path_of(place);
-        Ok(Arc::new(Instance { path, directory, worktree, project, settings, agents, catalog }))
-    }
+        let skills = skills_of(&settings);
+        let delegates = agents.delegates().map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
+        let tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
+        let tool_settings = Arc::new(tool_settings(&settings, skills, self.options.data_dir.join("tool-output")));
+        let approvals = Mutex::default();
+        Ok(Arc::new(Instance {
+            path,
+            directory,
+            worktree,
+            project,
+            settings,
+            agents,
+            catalog,
+            tools,
+            tool_settings,
+            approvals,
+        }))
+}
 
     /// Keeps the record of a project: its first worktree, the others beside it.
     async fn note_project(&self, found: &sturdy_worktree::project::Project) -> Result<Project, EngineError> {
@@ -147,13 +179,69 @@ impl Instance {
     }
 
     #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| tool.spec().name == name)
+    }
+
+    /// What a model is told it may call: what its kind is offered, less what rules and prompt switch off.
+    pub(crate) fn tools_for(
+        &self,
+        agent: &Agent,
+        session: &Session,
+        user: &UserMessage,
+        entry: &ModelEntry,
+    ) -> Vec<ToolSpec> {
+        if !entry.info.capabilities.toolcall {
+            return Vec::new();
+        }
+        let mut rules = agent.permission.clone();
+        rules.extend(session.permission.iter().flatten().cloned());
+        let switched_off = |name: &str| user.tools.as_ref().and_then(|tools| tools.get(name)) == Some(false);
+        let offered = self.tools.iter().map(|tool| tool.spec()).filter(|spec| {
+            let name = spec.name.as_str();
+            is_offered(name, &entry.info.api.id) && !switched_off(name) && !is_hidden(name, &rules)
+        });
+        offered.cloned().collect()
+    }
+
+    pub(crate) fn approvals(&self) -> Vec<Rule> {
+        self.approvals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn approve(&self, rules: Vec<Rule>) {
+        self.approvals.lock().unwrap_or_else(PoisonError::into_inner).extend(rules);
+    }
+
+    #[must_use]
     pub fn paths(&self) -> PathPair {
-        PathPair { cwd: self.directory.clone(), root: self.worktree.clone() }
+PathPair { cwd: self.directory.clone(), root: self.worktree.clone() }
     }
 
     pub(crate) fn system_text(&self, agent: &Agent, entry: &ModelEntry, extra: Option<&str>) -> Vec<String> {
         context::system_text(self, agent, entry, extra)
     }
+}
+
+/// How tools behave here, from the configuration.
+fn tool_settings(settings: &Settings, skills: Vec<Skill>, output_dir: PathBuf) -> ToolSettings {
+    let mut tools = ToolSettings::new(output_dir);
+    let output = settings.tool_output();
+    let or = |given: Option<u64>, fallback: usize| given.map_or(fallback, |most| most as usize);
+    let Limits { lines_max, bytes_max } = tools.limits;
+    tools.limits = Limits { lines_max: or(output.max_lines, lines_max), bytes_max: or(output.max_bytes, bytes_max) };
+    tools.shell = settings.shell().map(PathBuf::from);
+    tools.skills = skills;
+    tools
+}
+
+fn skills_of(settings: &Settings) -> Vec<Skill> {
+    let skill = |skill: &crate::skills::Skill| Skill {
+        name: skill.name.clone(),
+        description: skill.description.clone().unwrap_or_default(),
+        directory: skill.directory(),
+        content: skill.content.clone(),
+    };
+    settings.skills().iter().map(skill).collect()
 }
 
 /// The directory a request names, relative to the server's own.

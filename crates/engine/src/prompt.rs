@@ -5,12 +5,12 @@ use crate::error::EngineError;
 use crate::instance::Instance;
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, PartId, SessionId};
-use sturdy_session::turn::{Input, NewPrompt};
+use sturdy_session::turn::{Answer, Input, NewPrompt, Refusal};
 use sturdy_session::types::format::OutputFormat;
 use sturdy_session::types::message::{Message, ModelRef, Switches};
 use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
-use sturdy_store::{Before, MessageQuery, RawMessage};
+use sturdy_store::{AskQuery, Before, MessageQuery, RawMessage};
 
 /// What a client asked, not yet resolved.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ impl Engine {
         let message = match prompt.message.take() {
             Some(chosen) => {
                 if self.inner.store.message(session, &chosen).await?.is_some() {
-                    return Err(EngineError::Refused(sturdy_session::turn::Refusal::MessageExists(chosen)));
+                    return Err(EngineError::Refused(Refusal::MessageExists(chosen)));
                 }
                 chosen
             }
@@ -132,5 +132,15 @@ impl Inner {
                 return Err(gone);
             }
         }
+    }
+}
+
+impl Engine {
+    /// Answers a permission or question. Anybody may, also after a restart; once.
+    pub async fn answer_ask(&self, id: &str, answer: Answer) -> Result<(), EngineError> {
+        let open = self.inner.store.asks(AskQuery::default()).await?;
+        let unknown = || EngineError::Refused(Refusal::UnknownAsk(id.to_owned()));
+        let ask = open.into_iter().find(|ask| ask.id == id).ok_or_else(unknown)?;
+        self.inner.say(&ask.session, vec![Input::Answered { ask: id.to_owned(), answer }]).await
     }
 }

@@ -11,9 +11,12 @@ use sturdy_llm::{Model, ModelEntry};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::prompt::history::Gather;
 use sturdy_session::prompt::lower::{Target, lower};
-use sturdy_session::talk::{Request, Turn, UserItem};
+use sturdy_session::prompt::reminders;
+use sturdy_session::talk::{AssistantItem, Request, Turn, UserItem};
+use sturdy_session::turn::Tools;
 use sturdy_session::types::failure::Failure;
-use sturdy_session::types::message::{Message, MessageWithParts, UserMessage};
+use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
+use sturdy_session::types::session::Session;
 use sturdy_session::types::part::PartBody;
 use sturdy_store::{Before, MessageQuery, RawMessage};
 
@@ -28,8 +31,10 @@ pub(crate) type Asked = (Arc<dyn Model>, Request);
 /// The request of one step: the conversation up to it.
 pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, Failure> {
     let user = user_message(inner, &call.session, &call.user).await.map_err(unknown)?;
-    let instance = inner.instance_of(&call.session).await.map_err(unknown)?;
-    let agent = instance.agent(&user.agent).map_err(unknown)?;
+    let info = session_info(inner, &call.session).await.map_err(unknown)?;
+    let instance = inner.instance(&info.directory).await.map_err(unknown)?;
+    let agent = instance.agent(&user.agent)
+.map_err(unknown)?;
     let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
     let model = entry.connect()?;
     let history = history(inner, &call.session, &call.step).await.map_err(unknown)?;
@@ -42,10 +47,17 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
     };
     let sampling = entry.sampling();
     let can_set_temperature = entry.info.capabilities.temperature;
-    let request = Request {
-        model: entry.info.api.id.clone(),
-        system: instance.system_text(agent, &entry, user.system.as_deref()),
-        messages: lower(&history, &target(&entry)),
+    let offered = match call.tools {
+        Tools::Offered => instance.tools_for(agent, &info, &user, &entry),
+        Tools::Withheld => Vec::new(),
+    };
+    let mut messages = lower(&history, &target(&entry));
+    if call.tools == Tools::Withheld {
+        let words = reminders::last_step().to_owned();
+        messages.push(Turn::Assistant(vec![AssistantItem::Text { text: words, metadata: None }]));
+    }
+    let request = Request { model: entry.info.api.id.clone(), tools: offered, system: instance.system_text(agent, &entry, user.system.as_deref()),
+        messages,
         output_tokens_max: Some(entry.output_tokens_max(OUTPUT_TOKENS_MAX)),
         temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
         top_p: agent.top_p.or(sampling.top_p),
@@ -103,6 +115,35 @@ pub(crate) async fn user_message(
         Ok(Message::User(info)) => Ok(*info),
         Ok(Message::Assistant(_)) | Err(_) => Err(gone()),
     }
+}
+
+/// The answer a call belongs to.
+pub(crate) async fn assistant_message(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    step: &MessageId,
+) -> Result<AssistantMessage, EngineError> {
+    let gone = || EngineError::Unknown(format!("Message not found: {step}"));
+    let raw = inner.store.message(session, step).await?.ok_or_else(gone)?;
+    match serde_json::from_str(&raw.info) {
+        Ok(Message::Assistant(info)) => Ok(*info),
+        Ok(Message::User(_)) | Err(_) => Err(gone()),
+    }
+}
+
+/// Who makes a call: its rules are judged by that agent's.
+pub(crate) async fn agent_of_step(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    step: &MessageId,
+) -> Result<String, EngineError> {
+    Ok(assistant_message(inner, session, step).await?.agent)
+}
+
+pub(crate) async fn session_info(inner: &Arc<Inner>, session: &SessionId) -> Result<Session, EngineError> {
+    let gone = || EngineError::NoSession(session.clone());
+    let record = inner.store.session(session).await?.ok_or_else(gone)?;
+    serde_json::from_str(&record).map_err(|_| gone())
 }
 
 /// What the model sees: everything before the step, back to the last compaction. A prompt that came

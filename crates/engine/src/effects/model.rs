@@ -15,7 +15,7 @@ use std::sync::Arc;
 use sturdy_llm::ModelError;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::talk::Said;
-use sturdy_session::turn::Input;
+use sturdy_session::turn::{Input, Tools};
 use sturdy_session::types::failure::{ApiFailure, Failure};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -28,8 +28,8 @@ pub(crate) struct Call {
     pub(crate) step: MessageId,
     pub(crate) user: MessageId,
     pub(crate) attempt: u32,
+    pub(crate) tools: Tools,
 }
-
 pub(crate) async fn run(inner: Arc<Inner>, call: Call, back: Back, stop: CancellationToken) {
     // Dropping the stream ends the request; what was said and not sent is late news anyway.
     tokio::select! {

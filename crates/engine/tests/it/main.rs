@@ -9,4 +9,5 @@ mod context;
 mod crash;
 mod desk;
 mod feed;
+mod tools;
 mod turns;

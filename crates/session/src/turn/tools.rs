@@ -48,12 +48,16 @@ pub(super) fn called(state: &State, step: &OpenStep, called: Called, stamp: &mut
         Some(open) => open.part.clone(),
         None => announce(step, call.clone(), name.clone(), None, stamp, out),
     };
-    let (tool, input) = match input {
-        CallInput::Json(Value::Object(map)) => (name, map),
-        CallInput::Json(other) => (name, Map::from_iter([("value".to_owned(), other)])),
-        CallInput::Malformed { error, .. } => (INVALID.to_owned(), invalid_input(&name, &error)),
+    let (tool, input) = match (known(step, &name), input) {
+        (Some(tool), CallInput::Json(Value::Object(map))) => (tool, map),
+        (Some(tool), CallInput::Json(other)) => (tool, Map::from_iter([("value".to_owned(), other)])),
+        (Some(_), CallInput::Malformed { error, .. }) => (INVALID.to_owned(), invalid_input(&name, &error)),
+        (None, _) => {
+            let error = format!("there is no tool named {name:?}; the tools are {}", step.ready.tools.join(", "));
+            (INVALID.to_owned(), invalid_input(&name, &error))
+        }
     };
-    let start = stamp.now();
+let start = stamp.now();
     out.fact(Fact::ToolStarted {
         part: part.clone(),
         tool: tool.clone(),
@@ -172,7 +176,18 @@ fn announce(
     id
 }
 
-fn invalid_input(tool: &str, error: &str) -> Map {
+/// The tool a model means: by its name, or by its name in other letters.
+fn known(step: &OpenStep, name: &str) -> Option<String> {
+    let tools = &step.ready.tools;
+    let lower = name.to_lowercase();
+    if tools.is_empty() || tools.iter().any(|tool| tool == name) {
+        return Some(name.to_owned());
+    }
+    tools.iter().find(|tool| **tool == lower).cloned()
+}
+
+fn invalid_input(
+tool: &str, error: &str) -> Map {
     Map::from_iter([
         ("tool".to_owned(), Value::String(tool.to_owned())),
         ("error".to_owned(), Value::String(error.to_owned())),

@@ -1,0 +1,191 @@
+//! Runs a call of the model and says what came of it.
+//!
+//! The call is told what it may reach (`World`) and whom it may ask. An ask that the rules do not settle
+//! becomes a fact and waits for a person; what a call reports while it runs is passed on as often as
+//! the store keeps up.
+
+mod ask;
+mod delegate;
+mod outcome;
+
+pub(crate) use ask::Asks;
+
+use super::Back;
+use crate::engine::Inner;
+use crate::error::EngineError;
+use crate::instance::Instance;
+use crate::request;
+use ask::Asker;
+use std::sync::Arc;
+use std::time::Duration;
+use sturdy_session::fact::Outcome;
+use sturdy_session::id::SessionId;
+use sturdy_session::turn::{Answer, Input, OpenAsk, RunTool};
+use sturdy_session::types::event::{Event, FileChange};
+use sturdy_session::types::session::{Rule, Session};
+use sturdy_worktree::format::Change;
+use sturdy_worktree::path::Roots;
+use sturdy_worktree::tool::{Call, Edited, Handles, Memory, PermissionAsk, Progress, Tool, ToolFailure, World, run as run_tool};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// What a call reports is stored at most this often.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
+
+/// One call on its way.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) session: SessionId,
+    pub(crate) call: RunTool,
+    /// What a person already answered, when the call is run again after a restart.
+    pub(crate) given: Option<(OpenAsk, Answer)>,
+    pub(crate) asks: Asks,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) back: Back,
+    /// Please stop.
+    pub(crate) stop: CancellationToken,
+    /// Nobody waits any more.
+    pub(crate) kill: CancellationToken,
+}
+
+/// What the rules and the place of a call are.
+struct Place {
+    instance: Arc<Instance>,
+    info: Session,
+    rules: Vec<Rule>,
+    continue_on_deny: bool,
+}
+
+pub(crate) async fn run(run: Run) {
+    let part = run.call.part.clone();
+    let outcome = tokio::select! {
+        outcome = perform(&run) => outcome,
+        () = run.kill.cancelled() => return,
+    };
+    run.back.say(Input::Returned { part, outcome }).await;
+}
+
+async fn perform(run: &Run) -> Outcome {
+    let place = match place(run).await {
+        Ok(place) => place,
+        Err(cause) => return Outcome::Failed { error: cause.to_string(), metadata: None },
+    };
+    let (progress, reports) = watch::channel(Progress::default());
+    let asker = Arc::new(Asker::new(run, &place));
+    let world = match world(run, &place, &asker, progress) {
+        Ok(world) => world,
+        Err(failure) => return outcome::failed(failure, place.continue_on_deny),
+    };
+    let work = async {
+        if run.call.repeated {
+            world.ask(repeated(&run.call)).await?;
+        }
+        let tool = find(&place.instance, &run.call.tool)?;
+        let call = Call { id: run.call.call.clone(), name: run.call.tool.clone(), input: run.call.input.clone() };
+        run_tool(tool.as_ref(), call, &world).await
+    };
+    let done = tokio::select! {
+        done = work => done,
+        never = report(run, reports) => match never {},
+    };
+    match done {
+        Ok(done) => outcome::done(done, run, &run.inner.clock),
+        Err(failure) => outcome::failed(failure, place.continue_on_deny),
+    }
+}
+
+async fn place(run: &Run) -> Result<Place, EngineError> {
+    let record = run.inner.store.session(&run.session).await?;
+    let gone = || EngineError::NoSession(run.session.clone());
+    let info: Session = serde_json::from_str(&record.ok_or_else(gone)?).map_err(|_| gone())?;
+    let instance = run.inner.instance(&info.directory).await?;
+    let agent = request::agent_of_step(&run.inner, &run.session, &run.call.step).await?;
+    let mut rules = instance.agent(&agent)?.permission.clone();
+    rules.extend(info.permission.iter().flatten().cloned());
+    let continue_on_deny = instance.settings.continue_loop_on_deny();
+    Ok(Place { instance, info, rules, continue_on_deny })
+}
+
+fn world(run: &Run, place: &Place, asker: &Arc<Asker>, progress: watch::Sender<Progress>) -> Result<World, ToolFailure> {
+    let roots = Roots::new(place.info.directory.as_ref(), place.instance.worktree.as_ref())?;
+    let (asking, questioning) = (asker.clone(), asker.clone());
+    let (store, session) = (run.inner.store.clone(), run.session.clone());
+    let (back, feed, clock) = (run.back.clone(), run.inner.feed.clone(), run.inner.clock.clone());
+    let (directory, project) = (place.info.directory.clone(), place.info.project_id.clone());
+    let delegate = delegate::Delegate::new(run, place, progress.clone());
+    let handles = Handles {
+        ask: Arc::new(move |ask| {
+            let asker = asking.clone();
+            Box::pin(async move { asker.permission(ask).await })
+        }),
+        question: Arc::new(move |questions| {
+            let asker = questioning.clone();
+            Box::pin(async move { asker.question(questions).await })
+        }),
+        progress,
+        todos: Arc::new(move || {
+            let (store, session) = (store.clone(), session.clone());
+            Box::pin(async move {
+                let todos = store.todos(&session).await.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
+                Ok(todos.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+            })
+        }),
+        set_todos: Arc::new(move |todos| {
+            let back = back.clone();
+            Box::pin(async move {
+                match back.say_all(vec![Input::TodoSet { todos }]).await {
+                    true => Ok(()),
+                    false => Err(ToolFailure::aborted()),
+                }
+            })
+        }),
+        task: Arc::new(move |task| {
+            let delegate = delegate.clone();
+            Box::pin(async move { delegate.run(task).await })
+        }),
+        edited: Arc::new(move |edited| {
+            for event in events_of(edited) {
+                feed.tell(clock.now(), Some(&directory), Some(&project), event);
+            }
+        }),
+        diagnose: None,
+    };
+    let settings = place.instance.tool_settings.clone();
+    Ok(World { roots, settings, memory: run.memory.clone(), stop: run.stop.clone(), handles })
+}
+
+fn find<'a>(instance: &'a Instance, name: &str) -> Result<&'a Arc<dyn Tool>, ToolFailure> {
+    instance.tool(name).ok_or_else(|| ToolFailure::failed(format!("There is no tool named {name:?}.")))
+}
+
+/// The same call for the third time: a person decides whether it goes on.
+fn repeated(call: &RunTool) -> PermissionAsk {
+    let metadata = serde_json::json!({ "tool": call.tool, "input": call.input });
+    let serde_json::Value::Object(metadata) = metadata else { unreachable!("BUG: written as an object") };
+    PermissionAsk::new("doom_loop", vec![call.tool.clone()], vec![call.tool.clone()], metadata)
+}
+
+/// Passes on what the call reports; the latest wins, and the store sets the pace.
+async fn report(run: &Run, mut reports: watch::Receiver<Progress>) -> std::convert::Infallible {
+    loop {
+        if reports.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        let Progress { title, metadata } = reports.borrow_and_update().clone();
+        let part = run.call.part.clone();
+        let metadata = (!metadata.is_empty()).then_some(metadata);
+        run.back.say_all(vec![Input::Progressed { part, title, metadata }]).await;
+        tokio::time::sleep(REPORT_EVERY).await;
+    }
+}
+
+fn events_of(edited: Edited) -> Vec<Event> {
+    let file = edited.path.to_string_lossy().into_owned();
+    let event = match edited.change {
+        Change::Added => FileChange::Add,
+        Change::Changed => FileChange::Change,
+        Change::Removed => FileChange::Unlink,
+    };
+    vec![Event::FileEdited { file: file.clone() }, Event::FileWatcherUpdated { file, event }]
+}
