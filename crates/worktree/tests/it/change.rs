@@ -336,3 +336,46 @@ async fn texts_that_are_no_patches_are_refused() {
         bench.fails("apply_patch", json!({ "patchText": patch })).await;
     }
 }
+
+/// Tests may run as root, whom file modes do not stop; an immutable file stops everybody.
+fn make_immutable(path: &std::path::Path, yes: bool) -> bool {
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    let Ok(flags) = rustix::fs::ioctl_getflags(&file) else { return false };
+    let immutable = rustix::fs::IFlags::IMMUTABLE;
+    let flags = if yes { flags | immutable } else { flags - immutable };
+    rustix::fs::ioctl_setflags(&file, flags).is_ok()
+}
+
+#[tokio::test]
+async fn a_file_the_system_protects_is_left_alone() {
+    let bench = Bench::new();
+    let path = bench.file("x", "old");
+    read(&bench, "x").await;
+    if !make_immutable(&path, true) {
+        eprintln!("skipped: this file system cannot protect a file");
+        return;
+    }
+
+    let ran = bench.run("write", json!({ "filePath": "x", "content": "new" })).await;
+    let patch = "*** Begin Patch\n*** Delete File: x\n*** End Patch";
+    let patched = bench.run("apply_patch", json!({ "patchText": patch })).await;
+    make_immutable(&path, false);
+
+    for failed in [ran, patched] {
+        assert!(failed.unwrap_err().text.contains("does not permit"));
+    }
+    assert_eq!(bench.text("x"), "old");
+    assert_eq!(std::fs::read_dir(&bench.dir).unwrap().count(), 1, "nothing is left beside");
+}
+
+#[tokio::test]
+async fn a_file_that_vanished_is_said_to_be_gone() {
+    let bench = Bench::new();
+    let path = bench.file("x", "old");
+    read(&bench, "x").await;
+    std::fs::remove_file(path).unwrap();
+
+    let text = bench.fails("edit", json!({ "filePath": "x", "oldString": "old", "newString": "new" })).await;
+
+    assert!(text.contains("No such file"), "{text}");
+}

@@ -198,3 +198,34 @@ async fn arguments_that_do_not_fit_are_explained() {
     assert!(wrong.contains("offset"), "{wrong}");
     assert_eq!(bench.asked(), []);
 }
+
+#[tokio::test]
+async fn a_page_of_a_huge_file_does_not_read_it_all() {
+    let bench = Bench::new();
+    let path = bench.file("huge", "a line\n".repeat(5000));
+    std::fs::File::options().write(true).open(path).unwrap().set_len(4 << 30).unwrap();
+
+    let done = bench.ok("read", json!({ "filePath": "huge" })).await;
+
+    assert!(done.output.contains("(Lines 1 to 2000. Go on with offset 2001.)"));
+}
+
+#[tokio::test]
+async fn devices_and_pipes_are_refused_without_waiting() {
+    let bench = Bench::new();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        bench.dir.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+
+    assert!(bench.fails("read", json!({ "filePath": "pipe" })).await.contains("a pipe"));
+    assert!(bench.fails("read", json!({ "filePath": "/dev/zero" })).await.contains("operating system"));
+    assert!(
+        bench.fails("read", json!({ "filePath": "/proc/self/environ" })).await.contains("operating system")
+    );
+    assert!(bench.fails("write", json!({ "filePath": "pipe", "content": "x" })).await.contains("a pipe"));
+}
