@@ -46,9 +46,11 @@ pub(crate) fn opening(data_dir: &Path, cause: OpenError) -> Failure {
     let store = data_dir.display();
     match cause {
         OpenError::Locked { owner, .. } => locked(data_dir, &owner),
-        OpenError::NotADirectory { path } => Failure::new(UNMET, "the data directory is a file")
-            .with("path", path.display())
-            .with("try", "another place with --data-dir DIR"),
+        OpenError::NotADirectory { path } => {
+            Failure::new(UNMET, "the data directory is a file, or lies below one")
+                .with("path", path.display())
+                .with("try", "another place with --data-dir DIR")
+        }
         OpenError::NotCreatable { path, source } => {
             Failure::new(UNMET, "the data directory cannot be created")
                 .with("path", path.display())

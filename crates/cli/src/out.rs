@@ -32,7 +32,8 @@ pub(crate) fn start_log(level: LogLevel, format: LogFormat) {
     };
     let filter = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("sturdy", level);
     let is_seen = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(is_seen).with_target(false);
+    let lines =
+        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(is_seen).with_target(false);
     let lines = match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),

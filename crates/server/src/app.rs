@@ -3,16 +3,28 @@
 use crate::auth::Password;
 use crate::cors::Origins;
 use std::sync::Arc;
+use std::time::Duration;
 use sturdy_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
+/// Below every client's patience.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
 /// How the server meets the outside.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ServerOptions {
     /// None: everybody who reaches the port may use it.
     pub password: Option<Password>,
     /// Web pages from these origins may use the API, besides those of this machine.
     pub cors: Vec<String>,
+    /// How often a silent event stream says that it is alive.
+    pub heartbeat: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self { password: None, cors: Vec::new(), heartbeat: HEARTBEAT }
+    }
 }
 
 /// Cheap to clone; all clones are one server.
@@ -26,6 +38,7 @@ struct Inner {
     engine: Engine,
     password: Option<Password>,
     origins: Origins,
+    heartbeat: Duration,
     closing: CancellationToken,
 }
 
@@ -36,6 +49,7 @@ impl App {
             engine,
             password: options.password,
             origins: Origins::new(options.cors),
+            heartbeat: options.heartbeat,
             closing: CancellationToken::new(),
         };
         Self { inner: Arc::new(inner) }
@@ -52,6 +66,10 @@ impl App {
 
     pub(crate) fn origins(&self) -> &Origins {
         &self.inner.origins
+    }
+
+    pub(crate) fn heartbeat(&self) -> Duration {
+        self.inner.heartbeat
     }
 
     /// Cancelled when the server should stop: no new connections, streams end.

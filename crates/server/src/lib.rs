@@ -28,7 +28,6 @@ pub use serve::serve;
 use axum::Router;
 
 /// The whole API.
-#[must_use]
 pub fn router(app: &App) -> Router {
     let (routes, _) = routes::all().split_for_parts();
     edge::around(routes.with_state(app.clone()), app)

@@ -19,16 +19,13 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 use sturdy_engine::feed::{Body as Told, Reader, Shown};
 use sturdy_session::fact::Fact;
 use sturdy_session::json::Nothing;
 use sturdy_session::types::event::Event;
-use tokio::time::{Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tracing::warn;
 
-/// Below every client's patience.
-const HEARTBEAT: Duration = Duration::from_secs(10);
 /// What goes out at once. More is no faster, and a client that stalls holds this much.
 const CHUNK_BYTES_MAX: usize = 60 * 1024;
 /// What a stream may hold back between two chunks; more is read again when its turn comes.
@@ -62,7 +59,8 @@ pub(crate) fn follow(app: &App, stream: Stream, directory: Option<String>, curso
     let feed = app.engine().feed();
     // Attached before the first frame is written: nothing that happens from now on is missed.
     let reader = cursor.map_or_else(|| feed.reader(), |position| feed.reader_after(position));
-    let mut heartbeat = interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
+    let pace = app.heartbeat();
+    let mut heartbeat = interval_at(Instant::now() + pace, pace);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let following = Following {
         app: app.clone(),

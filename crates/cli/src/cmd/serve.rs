@@ -71,7 +71,10 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     out::data(&format!("sturdy data is in {}", data_dir.display()));
     out::data(&format!("sturdy server listening on {address}"));
 
-    let app = App::new(engine.clone(), ServerOptions { password, cors: arguments.cors });
+    let app = App::new(
+        engine.clone(),
+        ServerOptions { password, cors: arguments.cors, ..ServerOptions::default() },
+    );
     let mut serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
     let code = tokio::select! {
         code = stopped() => code?,

@@ -72,6 +72,14 @@ async fn check(store: &Store, data_dir: &Path, wanted: Vec<SessionId>) -> Result
         outcome.more_findings = report.more_findings;
         all_sessions(store).await.map_err(unreadable)?
     } else {
+        for id in &wanted {
+            if store.session(id).await.map_err(unreadable)?.is_none() {
+                return Err(Failure::new(UNMET, "no such session")
+                    .with("session", id)
+                    .with("store", data_dir.display())
+                    .with("try", "sturdy verify   checks all of them"));
+            }
+        }
         wanted
     };
     let is_folded = store.horizon().await.map_err(unreadable)? > 0;

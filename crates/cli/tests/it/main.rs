@@ -1,3 +1,8 @@
-//! The built program.
+//! The built program: what it prints, and how it ends.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod program;
+mod serve;
 mod tidy;
+mod verify;

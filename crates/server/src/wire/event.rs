@@ -165,7 +165,7 @@ fn of_fact(at: u64, fact: &ShownFact) -> Option<String> {
             | Fact::PromptPromoted { .. }
             | Fact::PromptWithdrawn { .. }
             | Fact::ModelFinished { .. }
-        | Fact::TurnStopping => return None,
+            | Fact::TurnStopping => return None,
         }
         .close(),
     )

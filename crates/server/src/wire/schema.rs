@@ -13,6 +13,10 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|cause| ApiError::schema(Kind::Body, format!("The body is not UTF-8: {cause}")))?;
     let text = mend_surrogates(text);
+    // Every body is an object; serde would take a list for one, field by field.
+    if text.trim_start().starts_with('[') {
+        return Err(ApiError::schema(Kind::Payload, "Expected an object, got a list"));
+    }
     let mut reader = serde_json::Deserializer::from_str(&text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|cause| {
         let place = cause.path().iter().map(segment).collect::<String>();

@@ -1,1 +1,14 @@
-//! HTTP against a real socket.
+//! HTTP against a real socket, with the demo provider, in a world of its own.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod api;
+mod bodies;
+mod edge;
+mod events;
+mod messages;
+mod prompts;
+mod reads;
+mod sessions;
+mod stream;
+mod world;

@@ -1,0 +1,186 @@
+//! The program as a process, and readers of its events.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use sturdy_testkit::Provider;
+use sturdy_testkit::world::{Disk, scripted};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+    disk: Disk,
+}
+
+impl Server {
+    /// Starts a server on a free port; tells how long it took to be healthy.
+    pub(crate) async fn start(provider: Option<&Provider>) -> (Self, Duration) {
+        let disk = Disk::new();
+        if let Some(provider) = provider {
+            disk.configure(&scripted(&provider.url()));
+        }
+        let program = std::env::var("STURDY_BIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_sturdy").to_owned());
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let began = Instant::now();
+        let child = Command::new(program)
+            .args(["serve", "--port", &port.to_string(), "--durability", "full", "--data-dir"])
+            .arg(disk.data())
+            .current_dir(disk.project())
+            .env("HOME", disk.home())
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .env("STURDY_DEMO_PACE_MS", "0")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { child, address: format!("127.0.0.1:{port}"), disk };
+        while server.request("GET", "/global/health", None).await.is_none() {
+            assert!(began.elapsed() < Duration::from_secs(10), "the server does not start");
+            tokio::time::sleep(Duration::from_micros(500)).await;
+        }
+        (server, began.elapsed())
+    }
+
+    pub(crate) fn stop(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.disk.data()
+    }
+
+    pub(crate) async fn session(&self) -> String {
+        let body = self.request("POST", "/session", Some(json!({ "title": "bench" }))).await.unwrap();
+        body["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn prompt(&self, session: &str, text: &str) {
+        self.request("POST", &format!("/session/{session}/message"), Some(prompt(text))).await.unwrap();
+    }
+
+    pub(crate) async fn prompt_async(&self, session: &str, text: &str) {
+        self.request("POST", &format!("/session/{session}/prompt_async"), Some(prompt(text))).await.unwrap();
+    }
+
+    pub(crate) async fn abort(&self, session: &str) {
+        self.request("POST", &format!("/session/{session}/abort"), Some(Value::Null)).await.unwrap();
+    }
+
+    pub(crate) async fn is_idle(&self) -> bool {
+        self.request("GET", "/session/status", None).await == Some(json!({}))
+    }
+
+    /// Resident memory now.
+    pub(crate) fn memory_mb(&self) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
+    }
+
+    /// CPU time so far, user and system.
+    pub(crate) fn cpu_ms(&self) -> f64 {
+        const TICK_MS: f64 = 10.0;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) * TICK_MS
+    }
+
+    async fn request(&self, method: &str, path: &str, body: Option<Value>) -> Option<Value> {
+        let mut wire = TcpStream::connect(&self.address).await.ok()?;
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: bench\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        wire.write_all(format!("{head}{body}").as_bytes()).await.ok()?;
+        let mut answer = String::new();
+        wire.read_to_string(&mut answer).await.ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {answer}");
+        // Chunked or not, the JSON is the line that begins like JSON.
+        let json = body.lines().find(|line| line.starts_with(['{', '[', 't', 'f']));
+        Some(json.and_then(|line| serde_json::from_str(line).ok()).unwrap_or(Value::Null))
+    }
+}
+
+fn prompt(text: &str) -> Value {
+    json!({ "parts": [{ "type": "text", "text": text }] })
+}
+
+/// One client of `/event`.
+pub(crate) struct Reader {
+    lines: BufReader<TcpStream>,
+}
+
+impl Reader {
+    /// Connected when the first frame was read.
+    pub(crate) async fn connect(server: &Server) -> Self {
+        let mut wire = TcpStream::connect(&server.address).await.unwrap();
+        wire.write_all(b"GET /event HTTP/1.1\r\nhost: bench\r\n\r\n").await.unwrap();
+        let mut reader = Self { lines: BufReader::with_capacity(64 * 1024, wire) };
+        while !reader.line().await.contains("server.connected") {}
+        reader
+    }
+
+    /// Reads deltas until so many bytes of text have come.
+    pub(crate) async fn read_text(&mut self, bytes: usize) {
+        let mut seen = 0;
+        while seen < bytes {
+            seen += self.delta().await.len();
+        }
+    }
+
+    /// How late each stamp was when it arrived, in milliseconds.
+    pub(crate) async fn read_stamps(&mut self, count: usize, now_us: fn() -> u64) -> Vec<f64> {
+        let mut late = Vec::new();
+        while late.len() < count {
+            let delta = self.delta().await;
+            let now = now_us();
+            late.extend(delta.split_whitespace().filter_map(|stamp| {
+                let sent: u64 = stamp.parse().ok()?;
+                Some(now.saturating_sub(sent) as f64 / 1e3)
+            }));
+        }
+        late
+    }
+
+    /// The next chunk of text.
+    async fn delta(&mut self) -> String {
+        loop {
+            let line = self.line().await;
+            let Some(at) = line.find("\"delta\":\"") else { continue };
+            let rest = &line[at + "\"delta\":\"".len()..];
+            return rest[..rest.find('"').unwrap_or(rest.len())].to_owned();
+        }
+    }
+
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        let read = self.lines.read_line(&mut line).await.unwrap();
+        assert!(read > 0, "the stream ended");
+        line
+    }
+}
+
+/// Reads one whole answer of a provider and throws it away.
+pub(crate) async fn read_provider(url: &str) -> usize {
+    let address = url.trim_start_matches("http://").trim_end_matches("/v1");
+    let mut wire = TcpStream::connect(address).await.unwrap();
+    let request = "POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+    wire.write_all(request.as_bytes()).await.unwrap();
+    let mut lines = BufReader::with_capacity(64 * 1024, wire);
+    let (mut bytes, mut line) = (0, String::new());
+    loop {
+        line.clear();
+        match lines.read_line(&mut line).await.unwrap() {
+            0 => return bytes,
+            read => bytes += read,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Running the program, and a server that is ended by its id.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A home, a project and a data directory.
+pub(crate) struct Place {
+    root: TempDir,
+    variables: HashMap<&'static str, String>,
+}
+
+/// How the program ended and what it said.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for place in ["home", "project"] {
+            std::fs::create_dir_all(root.path().join(place)).unwrap();
+        }
+        Self { root, variables: HashMap::new() }
+    }
+
+    pub(crate) fn with(mut self, variable: &'static str, value: &str) -> Self {
+        self.variables.insert(variable, value.to_owned());
+        self
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.root.path().join("data")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sturdy"));
+        command.args(arguments).current_dir(self.root.path().join("project")).env_clear();
+        command.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("STURDY_DEMO_PACE_MS", "0").envs(&self.variables);
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// Starts a server in the place's data directory, on a free port unless another is asked for.
+    pub(crate) fn serve(&self, arguments: &[&str]) -> Server {
+        let data = self.data().display().to_string();
+        let mut all = vec!["serve", "--port", "0", "--data-dir", &data];
+        all.extend(arguments);
+        let mut child = self.command(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = Vec::new();
+        let url = loop {
+            let Some(line) = lines.next() else {
+                let mut error = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+                panic!("the server ended: {error}");
+            };
+            let line = line.unwrap();
+            said.push(line.clone());
+            if let Some((_, url)) = line.split_once("listening on ") {
+                break url.to_owned();
+            }
+        };
+        Server { child, url, said }
+    }
+}
+
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) url: String,
+    /// What it printed until it listened.
+    pub(crate) said: Vec<String>,
+}
+
+impl Server {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let status =
+            Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Waits for its end.
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        (self.child.wait().unwrap().code(), stderr)
+    }
+
+    /// One request, one answer: status line, headers and body as they came.
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
+        let mut socket = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        socket.write_all(body.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    pub(crate) fn json(&self, method: &str, path: &str, body: &str) -> serde_json::Value {
+        let answer =
+            self.ask(method, path, "content-type: application/json\r\naccept-encoding: identity\r\n", body);
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        // A waited-for prompt comes in chunks; its JSON is one line between their sizes.
+        let line = body.lines().find(|line| line.starts_with(['{', '[', 't'])).unwrap();
+        serde_json::from_str(line).unwrap_or_else(|cause| panic!("{cause}: {answer}"))
+    }
+}
+
+impl Drop for Server {
+    /// A test that failed leaves no server behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,220 @@
+//! `sturdy serve`, and what stops it from serving.
+
+use crate::program::Place;
+use serde_json::json;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+
+#[test]
+fn a_server_says_where_its_data_is_and_where_it_listens() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+
+    let health = server.json("GET", "/global/health", "");
+
+    assert_eq!(health, json!({ "healthy": true, "version": "1.18.33" }));
+    assert_eq!(server.said[0], format!("sturdy data is in {}", place.data().display()));
+    assert_eq!(server.said[1], format!("sturdy server listening on {}", server.url));
+    server.signal("TERM");
+    let (code, stderr) = server.ended();
+    assert_eq!(code, Some(0));
+    assert!(stderr.starts_with("warning: STURDY_SERVER_PASSWORD is not set"), "{stderr}");
+}
+
+#[test]
+fn ctrl_c_ends_a_server_and_says_so() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    server.signal("INT");
+    assert_eq!(server.ended().0, Some(130));
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let session = server.json("POST", "/session", "{}");
+    let path = format!("/session/{}/message", session["id"].as_str().unwrap());
+    let answer = server.json("POST", &path, r#"{"parts":[{"type":"text","text":"keep this"}]}"#);
+    let before = server.json("GET", &path, "");
+    server.signal("KILL");
+    assert_eq!(server.ended().0, None);
+
+    let server = place.serve(&[]);
+
+    assert_eq!(server.json("GET", &path, ""), before);
+    assert_eq!(before[1], answer);
+    server.signal("TERM");
+    assert_eq!(server.ended().0, Some(0));
+    assert_eq!(place.run(&["verify", "--data-dir", &place.data().display().to_string()]).code, Some(0));
+}
+
+#[test]
+fn data_goes_to_the_users_data_directory_by_default() {
+    let place = Place::new();
+    let mut child = place.command(&["serve", "--port", "0"]);
+    let mut child =
+        child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut first = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut first)
+        .unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(first.trim(), format!("sturdy data is in {}/.local/share/sturdy", place.home().display()));
+}
+
+#[test]
+fn a_password_is_asked_for_under_either_name_and_never_shown() {
+    for (password, user) in [
+        ("STURDY_SERVER_PASSWORD", "STURDY_SERVER_USERNAME"),
+        ("OPENCODE_SERVER_PASSWORD", "OPENCODE_SERVER_USERNAME"),
+    ] {
+        let place = Place::new().with(password, "hush-hush").with(user, "ada");
+        let server = place.serve(&["--log-level", "trace"]);
+        // ada:hush-hush
+        let right = server.ask("GET", "/global/health", "authorization: Basic YWRhOmh1c2gtaHVzaA==\r\n", "");
+        let wrong = server.ask("GET", "/global/health", "", "");
+        assert!(right.starts_with("HTTP/1.1 200"), "{right}");
+        assert!(wrong.starts_with("HTTP/1.1 401"), "{wrong}");
+        server.signal("TERM");
+        let (_, stderr) = server.ended();
+        assert!(!stderr.contains("hush-hush") && !stderr.contains("warning:"), "{stderr}");
+    }
+}
+
+#[test]
+fn the_second_server_of_a_store_is_told_who_serves_it() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let data = place.data().display().to_string();
+
+    let second = place.run(&["serve", "--port", "0", "--data-dir", &data]);
+
+    assert_eq!((second.code, second.stdout.as_str()), (Some(1), ""));
+    let lines: Vec<_> = second.stderr.lines().collect();
+    assert_eq!(lines[0], "error: this store is served by another process");
+    assert_eq!(lines[1], format!("  store   {data}"));
+    assert!(lines[2].contains(&format!("process {}", server.pid())), "{}", lines[2]);
+    assert_eq!(lines[3], format!("  try     opencode attach {}", server.url));
+}
+
+#[test]
+fn a_port_in_use_is_told_with_a_way_on() {
+    let place = Place::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let data = place.data().display().to_string();
+
+    let refused = place.run(&["serve", "--port", &port, "--data-dir", &data]);
+
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+    assert_eq!(
+        refused.stderr,
+        format!(
+            "error: the port is in use\n  address 127.0.0.1:{port}\n  try     sturdy serve --port 0   takes a free one\n"
+        )
+    );
+    // And the store is free again.
+    place.serve(&[]);
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_used_is_told_with_its_path() {
+    let place = Place::new();
+    let file = place.home().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let run = |path: &std::path::Path| {
+        place.run(&["serve", "--port", "0", "--data-dir", &path.display().to_string()])
+    };
+
+    let is_file = run(&file);
+    let below_file = run(&file.join("below"));
+
+    assert_eq!(is_file.code, Some(1));
+    assert!(is_file.stderr.starts_with("error: the data directory is a file"), "{}", is_file.stderr);
+    assert!(
+        is_file.stderr.contains(&file.display().to_string()) && is_file.stderr.contains("--data-dir DIR")
+    );
+    assert_eq!(below_file.code, Some(1));
+    assert!(
+        below_file.stderr.starts_with("error: the data directory is a file, or lies below one"),
+        "{}",
+        below_file.stderr
+    );
+
+    let sealed = place.home().join("sealed");
+    std::fs::create_dir(&sealed).unwrap();
+    std::fs::set_permissions(&sealed, std::fs::Permissions::from_mode(0o500)).unwrap();
+    // The superuser may write anywhere; then there is nothing to show.
+    if std::fs::write(sealed.join("probe"), "").is_err() {
+        let refused = run(&sealed);
+        assert_eq!(refused.code, Some(1));
+        assert!(
+            refused.stderr.starts_with("error: the data directory cannot be written"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_as_it_is() {
+    let place = Place::new();
+    std::fs::create_dir(place.data()).unwrap();
+    let file = place.data().join("sturdy.db");
+    let content = "this is not a database, but it may be dear to somebody";
+    std::fs::write(&file, content).unwrap();
+
+    let refused = place.run(&["serve", "--port", "0", "--data-dir", &place.data().display().to_string()]);
+
+    assert_eq!(refused.code, Some(4));
+    assert!(refused.stderr.starts_with("error: the store's file is not a database"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
+}
+
+#[test]
+fn a_line_that_makes_no_sense_is_code_2() {
+    let place = Place::new();
+    for arguments in [
+        &["serve", "--prot", "1"][..],
+        &["serve", "--port", "99999"],
+        &["serve", "--durability", "maybe"],
+        &["unheard-of"],
+        &[],
+    ] {
+        let refused = place.run(arguments);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(!refused.stderr.is_empty());
+    }
+    let far =
+        place.run(&["serve", "--hostname", "192.0.2.1", "--data-dir", &place.data().display().to_string()]);
+    assert_eq!(far.code, Some(2), "{}", far.stderr);
+}
+
+#[test]
+fn help_ends_with_examples_and_version_is_one_line() {
+    let place = Place::new();
+    for arguments in [&["--help"][..], &["serve", "--help"], &["verify", "--help"]] {
+        let help = place.run(arguments);
+        assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(help.stdout.contains("Examples:\n  sturdy "), "{}", help.stdout);
+    }
+    let version = place.run(&["--version"]);
+    assert_eq!(version.stdout, format!("sturdy {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn logs_are_json_when_asked_and_never_on_stdout() {
+    let place = Place::new();
+    let server = place.serve(&["--log-format", "json", "--log-level", "debug"]);
+    server.json("POST", "/session", "{}");
+    server.signal("TERM");
+
+    let (_, stderr) = server.ended();
+
+    let lines: Vec<_> = stderr.lines().filter(|line| !line.starts_with("warning:")).collect();
+    assert!(!lines.is_empty());
+    for line in lines {
+        serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|cause| panic!("{cause}: {line}"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Reading an event stream frame by frame.
+
+use crate::world::World;
+use reqwest::Response;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Long enough for a slow machine; a test that waits for it has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One frame, as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) raw: String,
+}
+
+impl Frame {
+    pub(crate) fn id(&self) -> Option<u64> {
+        self.raw.lines().find_map(|line| line.strip_prefix("id: ")).map(|id| id.parse().unwrap())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let data = self.raw.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        serde_json::from_str(data).unwrap()
+    }
+
+    /// The event, out of its envelope if it has one.
+    pub(crate) fn event(&self) -> Value {
+        let json = self.json();
+        json.get("payload").cloned().unwrap_or(json)
+    }
+
+    pub(crate) fn kind(&self) -> String {
+        self.event()["type"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.kind() == "session.idle"
+    }
+}
+
+pub(crate) struct Stream {
+    pub(crate) response: Response,
+    buffer: String,
+}
+
+impl Stream {
+    pub(crate) async fn open(world: &World, path: &str) -> Self {
+        Self::after(world, path, None).await
+    }
+
+    pub(crate) async fn after(world: &World, path: &str, id: Option<u64>) -> Self {
+        let mut request = world.request("GET", path);
+        if let Some(id) = id {
+            request = request.header("last-event-id", id.to_string());
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        Self { response, buffer: String::new() }
+    }
+
+    /// The next frame; none at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(end) = self.buffer.find("\n\n") {
+                let raw = self.buffer.drain(..end + 2).collect();
+                return Some(Frame { raw });
+            }
+            let read = tokio::time::timeout(PATIENCE, self.response.chunk());
+            let chunk = read.await.expect("the stream is silent").unwrap()?;
+            self.buffer.push_str(std::str::from_utf8(&chunk).expect("frames are cut between characters"));
+        }
+    }
+
+    /// All frames up to the first that fits, which is the last of them.
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&Frame) -> bool) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next().await {
+            let is_last = wanted(&frame);
+            frames.push(frame);
+            if is_last {
+                return frames;
+            }
+        }
+        panic!("the stream ended: {frames:#?}");
+    }
+}

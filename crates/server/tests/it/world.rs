@@ -1,0 +1,156 @@
+//! A home, a project, a store and a server, all thrown away at the end.
+
+use reqwest::{Client, Method, RequestBuilder, Response};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use sturdy_engine::{Engine, EngineOptions, Environment};
+use sturdy_server::{App, ServerOptions};
+use sturdy_store::{CrashPlan, Durability};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub(crate) struct World {
+    pub(crate) root: TempDir,
+    pub(crate) engine: Engine,
+    app: App,
+    serving: JoinHandle<()>,
+    pub(crate) url: String,
+    pub(crate) client: Client,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: reqwest::header::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) async fn of(response: Response) -> Self {
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Self { status, headers, text: response.text().await.unwrap() }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|cause| panic!("{cause}: {:?}", self.text))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// Status and body at once: an answer is compared whole.
+    pub(crate) fn both(&self) -> (u16, Value) {
+        (self.status, self.json())
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(ServerOptions::default()).await
+    }
+
+    pub(crate) async fn with(options: ServerOptions) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for place in ["home", "project", "other"] {
+            std::fs::create_dir_all(root.path().join(place)).unwrap();
+        }
+        Self::open(root, options).await
+    }
+
+    async fn open(root: TempDir, options: ServerOptions) -> Self {
+        let variables = HashMap::from([
+            ("HOME".to_owned(), root.path().join("home").display().to_string()),
+            ("USER".to_owned(), "ada".to_owned()),
+            ("STURDY_DEMO_PACE_MS".to_owned(), "0".to_owned()),
+        ]);
+        let engine = Engine::open(EngineOptions {
+            data_dir: root.path().join("data"),
+            durability: Durability::Normal,
+            directory: root.path().join("project"),
+            environment: Environment::new(variables),
+            wire_version: "1.18.33".to_owned(),
+            crash: CrashPlan::default(),
+        });
+        let engine = engine.await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let app = App::new(engine.clone(), options);
+        let serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
+        // Answers are compared as they are sent, packed or not.
+        let client = Client::builder().no_gzip().no_proxy().build().unwrap();
+        Self { root, engine, app, serving, url, client }
+    }
+
+    /// Ends the server and its engine, and starts others on the same store.
+    pub(crate) async fn reopened(self) -> Self {
+        let root = self.close().await;
+        Self::open(root, ServerOptions::default()).await
+    }
+
+    pub(crate) async fn close(self) -> TempDir {
+        self.app.closing().cancel();
+        self.serving.await.unwrap();
+        self.engine.close().await;
+        self.root
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.root.path().join("project")
+    }
+
+    pub(crate) fn other(&self) -> PathBuf {
+        self.root.path().join("other")
+    }
+
+    pub(crate) fn request(&self, method: &str, path: &str) -> RequestBuilder {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        Answer::of(self.request("GET", path).send().await.unwrap()).await
+    }
+
+    pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request(method, path).json(body).send().await.unwrap()).await
+    }
+
+    /// Without a body.
+    pub(crate) async fn call(&self, method: &str, path: &str) -> Answer {
+        Answer::of(self.request(method, path).send().await.unwrap()).await
+    }
+
+    pub(crate) async fn session(&self) -> String {
+        self.session_with(&json!({})).await["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn session_with(&self, body: &Value) -> Value {
+        let answer = self.send("POST", "/session", body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    }
+
+    /// Asks and waits for the answer.
+    pub(crate) async fn ask(&self, session: &str, text: &str) -> Value {
+        let answer = self.send("POST", &format!("/session/{session}/message"), &prompt(text)).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    }
+}
+
+pub(crate) fn prompt(text: &str) -> Value {
+    json!({ "parts": [{ "type": "text", "text": text }] })
+}
+
+/// An id that nothing has.
+pub(crate) const NO_SESSION: &str = "ses_0123456789abABCDEFGHIJKLMN";
+pub(crate) const NO_MESSAGE: &str = "msg_0123456789abABCDEFGHIJKLMN";
+
+pub(crate) fn no_such_session() -> (u16, Value) {
+    let message = format!("Session not found: {NO_SESSION}");
+    (404, json!({ "name": "NotFoundError", "data": { "message": message } }))
+}
