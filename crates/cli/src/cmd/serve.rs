@@ -11,7 +11,7 @@ use sturdy_engine::{Engine, EngineOptions, Environment};
 use sturdy_server::{App, Password, ServerOptions};
 use sturdy_store::CrashPlan;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 /// The version of the wire that clients are told.
@@ -40,6 +40,8 @@ fn working_directory() -> Result<PathBuf, Failure> {
 }
 
 async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -> Result<ExitCode, Failure> {
+    // Before anybody can know that we are here: a signal that comes early must not tear us down.
+    let mut signals = Signals::watch()?;
     let data_dir = arguments.data.or_default(&environment);
     let password = password(&environment);
     let options = EngineOptions {
@@ -77,14 +79,14 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     );
     let mut serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
     let code = tokio::select! {
-        code = stopped() => code?,
+        code = signals.next() => code,
         // Only ends when it is told to; a panic in it ends the program.
         _ = &mut serving => ExitCode::from(UNMET),
     };
     app.closing().cancel();
     tokio::select! {
         // The second word is not a request.
-        code = stopped() => return code,
+        code = signals.next() => return Ok(code),
         _ = serving => {}
     }
     engine.close().await;
@@ -92,15 +94,27 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     Ok(code)
 }
 
-/// Waits for a signal to stop, and says which exit code it means.
-async fn stopped() -> Result<ExitCode, Failure> {
-    let refused = |cause: io::Error| Failure::new(UNMET, "signals cannot be watched").with("cause", cause);
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(refused)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
-    Ok(tokio::select! {
-        _ = interrupt.recv() => ExitCode::from(INTERRUPTED),
-        _ = terminate.recv() => ExitCode::SUCCESS,
-    })
+/// The ways to be told to stop.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn watch() -> Result<Self, Failure> {
+        let refused =
+            |cause: io::Error| Failure::new(UNMET, "signals cannot be watched").with("cause", cause);
+        let interrupt = signal(SignalKind::interrupt()).map_err(refused)?;
+        Ok(Self { interrupt, terminate: signal(SignalKind::terminate()).map_err(refused)? })
+    }
+
+    /// Waits for one, and says which exit code it means.
+    async fn next(&mut self) -> ExitCode {
+        tokio::select! {
+            _ = self.interrupt.recv() => ExitCode::from(INTERRUPTED),
+            _ = self.terminate.recv() => ExitCode::SUCCESS,
+        }
+    }
 }
 
 fn password(environment: &Environment) -> Option<Password> {
