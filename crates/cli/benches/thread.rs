@@ -85,7 +85,8 @@ async fn many_deltas(table: &mut Table, readers: usize) {
     let (cpu, began) = (server.cpu_ms(), Instant::now());
     server.prompt_async(&session, "flood").await;
     let wanted = flood_bytes();
-    let reading = following.into_iter().map(|mut reader| tokio::spawn(async move { reader.read_text(wanted).await }));
+    let reading =
+        following.into_iter().map(|mut reader| tokio::spawn(async move { reader.read_text(wanted).await }));
     for reader in reading.collect::<Vec<_>>() {
         reader.await.unwrap();
     }
@@ -142,7 +143,12 @@ async fn latency(table: &mut Table) {
     let late = reader.read_stamps(COUNT, now_us).await;
     let sync = measure::fsync_ms(&server.data_dir());
     table.row("fsync of this disk, median", sync, "ms", "");
-    table.row("delta at 500/s, provider to SSE, median", median(&late), "ms", "within 5 beyond the fsync (reference 60)");
+    table.row(
+        "delta at 500/s, provider to SSE, median",
+        median(&late),
+        "ms",
+        "within 5 beyond the fsync (reference 60)",
+    );
     server.stop();
 }
 

@@ -84,7 +84,9 @@ fn native(settings: &Settings) -> Vec<Command> {
         ..Command::new("init", Source::Native, INIT.trim().replace("{{place}}", &place))
     };
     let review = Command {
-        description: Some("review changes: a commit, a branch or a pull request; else what is not committed".to_owned()),
+        description: Some(
+            "review changes: a commit, a branch or a pull request; else what is not committed".to_owned(),
+        ),
         subtask: Some(true),
         ..Command::new("review", Source::Native, REVIEW.trim())
     };
@@ -123,6 +125,7 @@ impl Serialize for Command {
             ("hints", json!(self.hints)),
         ];
         let is_said = |value: &Value| self.source == Source::Config || !value.is_null();
-        serializer.collect_map(fields.iter().filter(|(_, value)| is_said(value)).map(|(key, value)| (key, value)))
+        serializer
+            .collect_map(fields.iter().filter(|(_, value)| is_said(value)).map(|(key, value)| (key, value)))
     }
 }

@@ -98,7 +98,10 @@ fn references(references: &[Reference]) -> Option<String> {
     };
     let lines: Vec<String> = references.iter().map(line).collect();
     (!lines.is_empty()).then(|| {
-        format!("Beside the worktree you may read these directories:\n<references>\n{}\n</references>", lines.join("\n"))
+        format!(
+            "Beside the worktree you may read these directories:\n<references>\n{}\n</references>",
+            lines.join("\n")
+        )
     })
 }
 
@@ -108,7 +111,8 @@ fn instruction(instruction: &Instruction) -> String {
 
 fn servers(servers: &[(String, String)]) -> Option<String> {
     let entry = |(name, text): &(String, String)| format!("## {name}\n{}", text.trim());
-    let entries: Vec<String> = servers.iter().filter(|(_, text)| !text.trim().is_empty()).map(entry).collect();
+    let entries: Vec<String> =
+        servers.iter().filter(|(_, text)| !text.trim().is_empty()).map(entry).collect();
     (!entries.is_empty()).then(|| {
         format!("<mcp_instructions>\nWhat the connected tool servers say about their use:\n{}\n</mcp_instructions>", entries.join("\n"))
     })

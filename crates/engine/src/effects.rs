@@ -15,9 +15,9 @@ use std::time::Duration;
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::{Answer, Effect, Input, OpenAsk, RunTool};
 use sturdy_worktree::tool::Memory;
-use tool::Asks;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tool::Asks;
 
 #[derive(Debug)]
 pub(crate) struct Effects {

@@ -44,7 +44,7 @@ pub struct Shown {
 
 #[derive(Debug)]
 pub enum Body {
-    Fact(ShownFact),
+    Fact(Box<ShownFact>),
     /// Not stored, not replayed.
     Event(Box<Event>),
 }
@@ -120,13 +120,13 @@ impl Feed {
         let mut window = self.lock();
         for (index, (fact, row)) in news.facts.into_iter().enumerate() {
             let index = index as u64;
-            let body = Body::Fact(ShownFact {
+            let body = Body::Fact(Box::new(ShownFact {
                 position: first_position + index,
                 session: news.session.clone(),
                 seq: news.seq + index + 1,
                 fact,
                 row,
-            });
+            }));
             window.push(news.at, Some(news.directory.clone()), Some(news.project.clone()), body);
         }
         let tick = window.last_tick;

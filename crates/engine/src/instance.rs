@@ -16,12 +16,12 @@ use sturdy_llm::auth::Credentials;
 use sturdy_llm::catalog::Sources;
 use sturdy_llm::{Catalog, ModelEntry};
 use sturdy_session::id::SessionId;
-use sturdy_session::turn::PathPair;
-use sturdy_session::types::event::Event;
-use sturdy_session::types::project::{Project, ProjectTime, Vcs};
 use sturdy_session::rules::is_hidden;
 use sturdy_session::talk::ToolSpec;
+use sturdy_session::turn::PathPair;
+use sturdy_session::types::event::Event;
 use sturdy_session::types::message::UserMessage;
+use sturdy_session::types::project::{Project, ProjectTime, Vcs};
 use sturdy_session::types::session::{Rule, Session};
 use sturdy_worktree::bound::Limits;
 use sturdy_worktree::tool::{Settings as ToolSettings, Skill, Tool};
@@ -30,7 +30,7 @@ use tokio::sync::OnceCell;
 use tracing::warn;
 
 pub struct Instance {
-pub directory: String,
+    pub directory: String,
     /// The repository's top, or `/` outside one.
     pub worktree: String,
     /// The session's `path`: where the directory lies below the worktree.
@@ -120,9 +120,12 @@ impl Inner {
         let project = self.note_project(&found).await?;
         let path = found.path_of(place);
         let skills = skills_of(&settings);
-        let delegates = agents.delegates().map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
+        let delegates = agents
+            .delegates()
+            .map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
         let tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
-        let tool_settings = Arc::new(tool_settings(&settings, skills, self.options.data_dir.join("tool-output")));
+        let tool_settings =
+            Arc::new(tool_settings(&settings, skills, self.options.data_dir.join("tool-output")));
         let approvals = Mutex::default();
         Ok(Arc::new(Instance {
             path,
@@ -136,7 +139,7 @@ impl Inner {
             tool_settings,
             approvals,
         }))
-}
+    }
 
     /// Keeps the record of a project: its first worktree, the others beside it.
     async fn note_project(&self, found: &sturdy_worktree::project::Project) -> Result<Project, EngineError> {
@@ -214,7 +217,7 @@ impl Instance {
 
     #[must_use]
     pub fn paths(&self) -> PathPair {
-PathPair { cwd: self.directory.clone(), root: self.worktree.clone() }
+        PathPair { cwd: self.directory.clone(), root: self.worktree.clone() }
     }
 
     pub(crate) fn system_text(&self, agent: &Agent, entry: &ModelEntry, extra: Option<&str>) -> Vec<String> {
@@ -228,7 +231,8 @@ fn tool_settings(settings: &Settings, skills: Vec<Skill>, output_dir: PathBuf) -
     let output = settings.tool_output();
     let or = |given: Option<u64>, fallback: usize| given.map_or(fallback, |most| most as usize);
     let Limits { lines_max, bytes_max } = tools.limits;
-    tools.limits = Limits { lines_max: or(output.max_lines, lines_max), bytes_max: or(output.max_bytes, bytes_max) };
+    tools.limits =
+        Limits { lines_max: or(output.max_lines, lines_max), bytes_max: or(output.max_bytes, bytes_max) };
     tools.shell = settings.shell().map(PathBuf::from);
     tools.skills = skills;
     tools

@@ -65,7 +65,9 @@ fn paths(settings: &Settings) -> Vec<PathBuf> {
 
     let own = places.config_dir.join("AGENTS.md");
     let shared = places.environment.home.join(".claude/CLAUDE.md");
-    paths.extend([Some(own), reads_claude.then_some(shared)].into_iter().flatten().find(|path| path.is_file()));
+    paths.extend(
+        [Some(own), reads_claude.then_some(shared)].into_iter().flatten().find(|path| path.is_file()),
+    );
 
     if !places.is_on("OPENCODE_DISABLE_PROJECT_CONFIG") {
         let names = NAMES.iter().filter(|name| reads_claude || **name != "CLAUDE.md");
@@ -103,7 +105,8 @@ fn configured(places: &Places, entry: &str) -> Vec<PathBuf> {
 
 /// The files a pattern names, in order of their paths.
 fn matching(pattern: &Path) -> Vec<PathBuf> {
-    let is_plain = |part: &std::path::Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
+    let is_plain =
+        |part: &std::path::Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
     let base: PathBuf = pattern.components().take_while(is_plain).collect();
     let glob = GlobBuilder::new(&pattern.to_string_lossy()).literal_separator(true).build();
     match glob {

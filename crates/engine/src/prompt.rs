@@ -29,7 +29,11 @@ pub struct PromptRequest {
 
 impl Engine {
     /// Makes a prompt durable. The turn goes on by itself.
-    pub async fn prompt(&self, session: &SessionId, request: PromptRequest) -> Result<MessageId, EngineError> {
+    pub async fn prompt(
+        &self,
+        session: &SessionId,
+        request: PromptRequest,
+    ) -> Result<MessageId, EngineError> {
         let mut prompt = self.inner.resolve(session, request).await?;
         let message = match prompt.message.take() {
             Some(chosen) => {
@@ -72,9 +76,11 @@ impl Inner {
         session: &SessionId,
         request: PromptRequest,
     ) -> Result<NewPrompt, EngineError> {
-        let info = self.store.session(session).await?.ok_or_else(|| EngineError::NoSession(session.clone()))?;
-        let info: Session = serde_json::from_str(&info).map_err(|cause| {
-            sturdy_store::ReadError::Broken { what: cause.to_string(), place: format!("session {session}") }
+        let info =
+            self.store.session(session).await?.ok_or_else(|| EngineError::NoSession(session.clone()))?;
+        let info: Session = serde_json::from_str(&info).map_err(|cause| sturdy_store::ReadError::Broken {
+            what: cause.to_string(),
+            place: format!("session {session}"),
         })?;
         let instance = self.instance(&info.directory).await?;
         let name = match &request.agent {
@@ -106,7 +112,11 @@ impl Inner {
     }
 
     /// The model of the session, else that of its newest prompt, else the default.
-    async fn current_model(&self, instance: &Instance, info: &Session) -> Result<(String, String), EngineError> {
+    async fn current_model(
+        &self,
+        instance: &Instance,
+        info: &Session,
+    ) -> Result<(String, String), EngineError> {
         if let Some(model) = &info.model {
             return Ok((model.provider_id.clone(), model.id.clone()));
         }
@@ -115,7 +125,11 @@ impl Inner {
         Ok((entry.info.provider_id.clone(), entry.info.id.clone()))
     }
 
-    async fn newest_answer(&self, session: &SessionId, prompt: &MessageId) -> Result<RawMessage, EngineError> {
+    async fn newest_answer(
+        &self,
+        session: &SessionId,
+        prompt: &MessageId,
+    ) -> Result<RawMessage, EngineError> {
         let mut before: Option<Before> = None;
         loop {
             let query = MessageQuery { limit: Some(8), before: before.take() };

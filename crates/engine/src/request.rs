@@ -16,8 +16,8 @@ use sturdy_session::talk::{AssistantItem, Request, Turn, UserItem};
 use sturdy_session::turn::Tools;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
-use sturdy_session::types::session::Session;
 use sturdy_session::types::part::PartBody;
+use sturdy_session::types::session::Session;
 use sturdy_store::{Before, MessageQuery, RawMessage};
 
 /// Most tokens an answer is allowed when the model would allow more.
@@ -33,8 +33,7 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
     let user = user_message(inner, &call.session, &call.user).await.map_err(unknown)?;
     let info = session_info(inner, &call.session).await.map_err(unknown)?;
     let instance = inner.instance(&info.directory).await.map_err(unknown)?;
-    let agent = instance.agent(&user.agent)
-.map_err(unknown)?;
+    let agent = instance.agent(&user.agent).map_err(unknown)?;
     let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
     let model = entry.connect()?;
     let history = history(inner, &call.session, &call.step).await.map_err(unknown)?;
@@ -56,7 +55,10 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
         let words = reminders::last_step().to_owned();
         messages.push(Turn::Assistant(vec![AssistantItem::Text { text: words, metadata: None }]));
     }
-    let request = Request { model: entry.info.api.id.clone(), tools: offered, system: instance.system_text(agent, &entry, user.system.as_deref()),
+    let request = Request {
+        model: entry.info.api.id.clone(),
+        tools: offered,
+        system: instance.system_text(agent, &entry, user.system.as_deref()),
         messages,
         output_tokens_max: Some(entry.output_tokens_max(OUTPUT_TOKENS_MAX)),
         temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
@@ -90,7 +92,9 @@ pub(crate) async fn for_title(
         model: entry.info.api.id.clone(),
         system: agent.prompt.iter().cloned().collect(),
         messages: vec![
-            Turn::User(vec![UserItem::Text("Find a title for the conversation that begins like this:".to_owned())]),
+            Turn::User(vec![UserItem::Text(
+                "Find a title for the conversation that begins like this:".to_owned(),
+            )]),
             Turn::User(vec![UserItem::Text(text)]),
         ],
         output_tokens_max: Some(entry.output_tokens_max(OUTPUT_TOKENS_MAX)),

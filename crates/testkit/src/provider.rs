@@ -3,13 +3,13 @@
 //! Answers are taken from a queue. When it is empty, the fallback answers: a short text, so that a
 //! request nobody scripted (a title) does not hang a test.
 
-use crate::script::{Act, Answer, answer};
+use crate::script::{Act, Answer, answer, chunk};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use axum::routing::post;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -43,8 +43,7 @@ impl Provider {
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let router =
-            Router::new().route("/v1/chat/completions", post(complete)).with_state(shared.clone());
+        let router = Router::new().route("/v1/chat/completions", post(complete)).with_state(shared.clone());
         let server = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
@@ -108,6 +107,10 @@ async fn perform(acts: Vec<Act>, wire: mpsc::Sender<Result<Bytes, io::Error>>) {
     for act in acts {
         let sent = match act {
             Act::Send(chunk) => wire.send(Ok(Bytes::from(format!("data: {chunk}\n\n")))).await,
+            Act::SendNow(number) => {
+                let delta = json!({ "content": format!("{} ", number()) });
+                wire.send(Ok(Bytes::from(format!("data: {}\n\n", chunk(delta))))).await
+            }
             Act::Raw(text) => wire.send(Ok(Bytes::from(text))).await,
             Act::Gate(gate) => {
                 gate.pass().await;
@@ -131,4 +134,3 @@ async fn perform(acts: Vec<Act>, wire: mpsc::Sender<Result<Bytes, io::Error>>) {
         }
     }
 }
-

@@ -18,6 +18,8 @@ pub(crate) enum Act {
     Send(Value),
     /// Bytes as they are, to send what no provider should.
     Raw(String),
+    /// A chunk of text made when it is sent: what a clock says.
+    SendNow(fn() -> u64),
     /// Wait until the test opens the gate.
     Gate(Gate),
     Pace(Duration),
@@ -132,6 +134,12 @@ impl Answer {
         self.act(Act::Pace(pause))
     }
 
+    /// A chunk with a number that is read off at the moment it is sent.
+    #[must_use]
+    pub fn text_now(self, number: fn() -> u64) -> Self {
+        self.act(Act::SendNow(number))
+    }
+
     #[must_use]
     pub fn break_off(self) -> Self {
         self.act(Act::BreakOff)
@@ -153,11 +161,16 @@ impl Answer {
     }
 
     fn delta(self, delta: Value) -> Self {
-        self.send(json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }))
+        self.send(chunk(delta))
     }
 
     fn act(mut self, act: Act) -> Self {
         self.acts.push(act);
         self
     }
+}
+
+/// One chunk of an answer.
+pub(crate) fn chunk(delta: Value) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
 }

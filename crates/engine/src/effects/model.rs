@@ -53,7 +53,11 @@ async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
 }
 
 /// Passes a stream on until it ends; gives back how it broke, if it did.
-async fn pump(mut stream: BoxStream<'static, Result<Said, ModelError>>, call: &Call, back: &Back) -> Option<Failure> {
+async fn pump(
+    mut stream: BoxStream<'static, Result<Said, ModelError>>,
+    call: &Call,
+    back: &Back,
+) -> Option<Failure> {
     let mut gathered = Gathered::default();
     let mut in_flight: Option<BoxFuture<'_, bool>> = None;
     let mut not_before = Instant::now();

@@ -38,8 +38,13 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
         },
         tree: None,
         steps_max: agent.steps,
-        tools: instance.tools.iter().map(|tool| tool.spec().name.clone()).filter(|name| name != "invalid").collect(),
-        
-continue_on_deny: instance.settings.continue_loop_on_deny(),
+        tools: instance
+            .tools
+            .iter()
+            .map(|tool| tool.spec().name.clone())
+            .filter(|name| name != "invalid")
+            .collect(),
+
+        continue_on_deny: instance.settings.continue_loop_on_deny(),
     })
 }

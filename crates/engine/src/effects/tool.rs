@@ -25,7 +25,9 @@ use sturdy_session::types::event::{Event, FileChange};
 use sturdy_session::types::session::{Rule, Session};
 use sturdy_worktree::format::Change;
 use sturdy_worktree::path::Roots;
-use sturdy_worktree::tool::{Call, Edited, Handles, Memory, PermissionAsk, Progress, Tool, ToolFailure, World, run as run_tool};
+use sturdy_worktree::tool::{
+    Call, Edited, Handles, Memory, PermissionAsk, Progress, Tool, ToolFailure, World, run as run_tool,
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -82,7 +84,8 @@ async fn perform(run: &Run) -> Outcome {
             world.ask(repeated(&run.call)).await?;
         }
         let tool = find(&place.instance, &run.call.tool)?;
-        let call = Call { id: run.call.call.clone(), name: run.call.tool.clone(), input: run.call.input.clone() };
+        let call =
+            Call { id: run.call.call.clone(), name: run.call.tool.clone(), input: run.call.input.clone() };
         run_tool(tool.as_ref(), call, &world).await
     };
     let done = tokio::select! {
@@ -107,7 +110,12 @@ async fn place(run: &Run) -> Result<Place, EngineError> {
     Ok(Place { instance, info, rules, continue_on_deny })
 }
 
-fn world(run: &Run, place: &Place, asker: &Arc<Asker>, progress: watch::Sender<Progress>) -> Result<World, ToolFailure> {
+fn world(
+    run: &Run,
+    place: &Place,
+    asker: &Arc<Asker>,
+    progress: watch::Sender<Progress>,
+) -> Result<World, ToolFailure> {
     let roots = Roots::new(place.info.directory.as_ref(), place.instance.worktree.as_ref())?;
     let (asking, questioning) = (asker.clone(), asker.clone());
     let (store, session) = (run.inner.store.clone(), run.session.clone());
@@ -127,7 +135,8 @@ fn world(run: &Run, place: &Place, asker: &Arc<Asker>, progress: watch::Sender<P
         todos: Arc::new(move || {
             let (store, session) = (store.clone(), session.clone());
             Box::pin(async move {
-                let todos = store.todos(&session).await.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
+                let todos =
+                    store.todos(&session).await.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
                 Ok(todos.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
             })
         }),

@@ -99,7 +99,8 @@ impl Reader {
         if oldest > self.position + 1 {
             return None;
         }
-        let next = window.entries.iter().find(|shown| shown.position().is_some_and(|at| at > self.position))?;
+        let next =
+            window.entries.iter().find(|shown| shown.position().is_some_and(|at| at > self.position))?;
         Some(next.tick - 1)
     }
 
@@ -127,7 +128,8 @@ impl Reader {
             }
         }
         let rows = self.feed.store.rows_of(&messages, &parts).await?;
-        let messages: HashMap<_, _> = rows.messages.iter().map(|(id, row)| (id.as_str(), row.as_str())).collect();
+        let messages: HashMap<_, _> =
+            rows.messages.iter().map(|(id, row)| (id.as_str(), row.as_str())).collect();
         let parts: HashMap<_, _> = rows.parts.iter().map(|(id, row)| (id.as_str(), row.as_str())).collect();
         let shown = facts.into_iter().filter_map(|(entry, fact)| {
             let row = match needs(&fact) {
@@ -141,13 +143,13 @@ impl Reader {
                 at: entry.at,
                 directory: entry.directory.or_else(|| directory_of(&fact)).map(Arc::from),
                 project: entry.project.map(Arc::from),
-                body: Body::Fact(ShownFact {
+                body: Body::Fact(Box::new(ShownFact {
                     position: entry.position,
                     session: entry.session,
                     seq: entry.seq,
                     fact,
                     row,
-                }),
+                })),
                 frames: [OnceLock::new(), OnceLock::new()],
             }))
         });

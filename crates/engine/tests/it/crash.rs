@@ -25,7 +25,9 @@ struct Known {
 async fn two_prompts(world: &World) -> Known {
     let mut seen = Seen::from_now(world.engine.feed());
     let mut known = Known::default();
-    world.provider.will(answer().reasoning("First thoughts.").text_in_chunks("The first answer.", 3).finish("stop"));
+    world
+        .provider
+        .will(answer().reasoning("First thoughts.").text_in_chunks("The first answer.", 3).finish("stop"));
     world.provider.will(Answer::error(503, "later").header("retry-after-ms", "1"));
     world.provider.will(answer().text_in_chunks("The second answer.", 3).finish("stop"));
     if let Ok(session) = world.try_session().await {
@@ -84,7 +86,8 @@ async fn check(world: &World, known: &Known, plan: &str) {
         assert!(summary.prompts.contains(prompt), "{plan}: an acknowledged prompt is gone");
     }
     let messages = world.messages(id).await;
-    let stored: String = messages.iter().flat_map(|message| &message.parts).map(|part| format!("{part:?}")).collect();
+    let stored: String =
+        messages.iter().flat_map(|message| &message.parts).map(|part| format!("{part:?}")).collect();
     for text in known.seen.texts.values() {
         assert!(stored.contains(text.as_str()), "{plan}: a client saw {text:?}, and it is gone");
     }

@@ -1,10 +1,10 @@
 //! Readers: a cursor and a hint. Nothing is missed, nothing comes twice.
 
 use crate::turns::texts;
+use std::sync::Arc;
 use sturdy_engine::feed::{Body, Reader, Shown};
 use sturdy_session::types::part::PartBody;
 use sturdy_testkit::{Seen, World, answer};
-use std::sync::Arc;
 
 /// Reads until the reader has reached a position.
 async fn read_to(reader: &mut Reader, position: u64) -> Vec<Arc<Shown>> {
@@ -34,7 +34,9 @@ async fn a_reader_that_was_away_is_shown_exactly_what_a_live_one_saw() {
     let start = live.position();
     let session = world.session().await;
     for turn in 0..3 {
-        world.provider.will(answer().reasoning("hm").text_in_chunks(&format!("answer {turn} ").repeat(9), 7).finish("stop"));
+        world.provider.will(
+            answer().reasoning("hm").text_in_chunks(&format!("answer {turn} ").repeat(9), 7).finish("stop"),
+        );
         world.ask(&session.id, "go").await.unwrap();
     }
     let end = world.engine.store().head();
@@ -76,7 +78,8 @@ async fn a_reader_far_behind_the_window_reads_the_log_and_joins_the_others() {
     }
     let end = world.engine.store().head();
 
-    let positions: Vec<_> = read_to(&mut slow, end).await.iter().filter_map(|shown| shown.position()).collect();
+    let positions: Vec<_> =
+        read_to(&mut slow, end).await.iter().filter_map(|shown| shown.position()).collect();
 
     let first = positions[0];
     assert_eq!(positions, (first..=end).collect::<Vec<_>>());

@@ -205,9 +205,7 @@ async fn an_abort_stops_a_running_command_and_keeps_its_output() {
     let mut seen = Seen::from_now(world.engine.feed());
     world.provider.will(runs("echo begin; sleep 600"));
     let prompted = world.prompt(&session.id, "go").await.unwrap();
-    let reported = |fact: &Fact| {
-        matches!(fact, Fact::ToolProgressed { metadata: Some(map), .. } if map["output"] == json!("begin\n"))
-    };
+    let reported = |fact: &Fact| matches!(fact, Fact::ToolProgressed { metadata: Some(map), .. } if map["output"] == json!("begin\n"));
     seen.until(|record| record.facts.iter().any(reported)).await;
 
     world.engine.abort(&session.id).await.unwrap();
@@ -295,7 +293,8 @@ async fn a_sub_agent_works_in_a_session_of_its_own() {
 async fn a_todo_list_is_stored_and_shown() {
     let world = World::new().await;
     let session = world.session().await;
-    let todos = json!({ "todos": [{ "content": "Write the test", "status": "pending", "priority": "high" }] });
+    let todos =
+        json!({ "todos": [{ "content": "Write the test", "status": "pending", "priority": "high" }] });
     world.provider.will(answer().call(0, "c1", "todowrite", &todos.to_string()).finish("tool_calls"));
     world.provider.will(answer().text("Noted.").finish("stop"));
 

@@ -42,7 +42,8 @@ async fn a_prompt_is_answered_and_the_log_keeps_its_promises() {
     assert_eq!(info.finish.as_deref(), Some("stop"));
     assert_eq!(info.cost.0, 0.000114);
     assert!(info.time.completed.is_some() && info.error.is_none());
-    let kinds: Vec<_> = reply.parts.iter().map(|part| serde_json::to_value(part).unwrap()["type"].clone()).collect();
+    let kinds: Vec<_> =
+        reply.parts.iter().map(|part| serde_json::to_value(part).unwrap()["type"].clone()).collect();
     assert_eq!(kinds, ["step-start", "reasoning", "text", "step-finish"]);
     let summary = oracle::check(&world.log(&session.id).await).unwrap();
     assert!(!summary.is_busy && summary.waiting.is_empty());
@@ -140,7 +141,9 @@ async fn a_failure_that_passes_is_tried_again() {
 
     assert_eq!(texts(&reply), ["Now."]);
     let log = world.log(&session.id).await;
-    let retried = log.iter().any(|fact| matches!(fact, Fact::StatusChanged { status: Status::Retry { attempt: 1, .. } }));
+    let retried = log
+        .iter()
+        .any(|fact| matches!(fact, Fact::StatusChanged { status: Status::Retry { attempt: 1, .. } }));
     assert!(retried, "the wait was not shown");
 }
 
@@ -209,7 +212,8 @@ async fn a_fresh_session_is_given_a_title_by_the_model() {
 
     world.ask(&session.id, "please name this").await.unwrap();
 
-    let named = |fact: &Fact| matches!(fact, Fact::SessionEdited { info, .. } if info.title == "A fine title");
+    let named =
+        |fact: &Fact| matches!(fact, Fact::SessionEdited { info, .. } if info.title == "A fine title");
     seen.until(|record| record.facts.iter().any(named)).await;
 }
 

@@ -174,8 +174,8 @@ pub struct Ready {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// A denial does not end the turn.
-    
-#[serde(default)]
+
+    #[serde(default)]
     pub continue_on_deny: bool,
 }
 

@@ -53,11 +53,12 @@ pub(super) fn called(state: &State, step: &OpenStep, called: Called, stamp: &mut
         (Some(tool), CallInput::Json(other)) => (tool, Map::from_iter([("value".to_owned(), other)])),
         (Some(_), CallInput::Malformed { error, .. }) => (INVALID.to_owned(), invalid_input(&name, &error)),
         (None, _) => {
-            let error = format!("there is no tool named {name:?}; the tools are {}", step.ready.tools.join(", "));
+            let error =
+                format!("there is no tool named {name:?}; the tools are {}", step.ready.tools.join(", "));
             (INVALID.to_owned(), invalid_input(&name, &error))
         }
     };
-let start = stamp.now();
+    let start = stamp.now();
     out.fact(Fact::ToolStarted {
         part: part.clone(),
         tool: tool.clone(),
@@ -186,8 +187,7 @@ fn known(step: &OpenStep, name: &str) -> Option<String> {
     tools.iter().find(|tool| **tool == lower).cloned()
 }
 
-fn invalid_input(
-tool: &str, error: &str) -> Map {
+fn invalid_input(tool: &str, error: &str) -> Map {
     Map::from_iter([
         ("tool".to_owned(), Value::String(tool.to_owned())),
         ("error".to_owned(), Value::String(error.to_owned())),

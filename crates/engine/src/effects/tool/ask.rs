@@ -1,8 +1,8 @@
 //! Asks a person on behalf of a call, unless the rules have the answer.
 
 use super::{Place, Run};
-use crate::effects::Back;
 use crate::clock::Clock;
+use crate::effects::Back;
 use crate::instance::Instance;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,7 +87,9 @@ impl Asker {
                 self.instance.approve(approvals_of(&ask.permission, &ask.always));
                 Ok(())
             }
-            Answer::Permission { reply: PermissionReply::Reject, message } => Err(ToolFailure::rejected(message)),
+            Answer::Permission { reply: PermissionReply::Reject, message } => {
+                Err(ToolFailure::rejected(message))
+            }
             Answer::Question { .. } | Answer::Dismissed => Err(ToolFailure::rejected(None)),
         }
     }
@@ -136,6 +138,7 @@ impl Asker {
     /// A command that could not be read is not allowed by a rule that allows what it seems to be, as
     /// long as another rule would ask or forbid.
     fn is_doubtful(&self, ask: &PermissionAsk) -> bool {
-        ask.unclear && speaking_of(&ask.permission, &self.rules).iter().any(|rule| rule.action != Action::Allow)
+        ask.unclear
+            && speaking_of(&ask.permission, &self.rules).iter().any(|rule| rule.action != Action::Allow)
     }
 }

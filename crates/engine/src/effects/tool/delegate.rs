@@ -49,7 +49,8 @@ impl Delegate {
         self.check_depth().await?;
         let agent = self.instance.agent(&task.agent).map_err(failed)?;
         let engine = Engine { inner: self.inner.clone() };
-        let asker = request::assistant_message(&self.inner, &self.parent.id, &self.step).await.map_err(failed)?;
+        let asker =
+            request::assistant_message(&self.inner, &self.parent.id, &self.step).await.map_err(failed)?;
         let (model, variant) = match &agent.model {
             Some(own) => ((own.provider_id.clone(), own.model_id.clone()), None),
             None => ((asker.provider_id.clone(), asker.model_id.clone()), asker.variant.clone()),
