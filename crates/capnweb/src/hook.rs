@@ -154,7 +154,7 @@ impl Hook {
                 then(Cell::settled(Ok(Value::Stub(Stub(Ref::from(self.clone()))))));
             }
             Hook::Writer(writer) => {
-                then(Cell::settled(Ok(Value::Writable(Writable::local(Arc::clone(writer))))))
+                then(Cell::settled(Ok(Value::Writable(Writable::local(Arc::clone(writer))))));
             }
             Hook::Variable(_) => then(Cell::rejected(map::not_now())),
             Hook::Import(import) => {

@@ -27,6 +27,7 @@ use crate::{
     path::{PathPart, not_a_function},
 };
 
+type End<T> = Box<dyn Fn(&T) + Send + Sync>;
 type Serve<T> = Box<dyn Fn(Arc<T>, Call) -> Reply + Send + Sync>;
 
 /// What a type answers to. Shared by all its stubs.
@@ -36,7 +37,7 @@ pub struct Interface<T> {
     getters: HashMap<&'static str, Serve<T>>,
     invoke: Option<Serve<T>>,
     private: Vec<&'static str>,
-    disposed: Option<Box<dyn Fn(&T) + Send + Sync>>,
+    disposed: Option<End<T>>,
 }
 
 impl<T: Send + Sync + 'static> Interface<T> {

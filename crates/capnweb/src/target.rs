@@ -120,18 +120,18 @@ impl Call {
     }
 
     /// The next argument, `Undefined` after the last.
-    pub fn next(&mut self) -> Value {
+    pub fn arg(&mut self) -> Value {
         self.args.next().unwrap_or_default()
     }
 
     /// The next argument as a Rust type; a `TypeError` for the caller when it is another.
     pub fn take<T: TryFrom<Value, Error = crate::Unexpected>>(&mut self) -> Result<T, Thrown> {
-        Ok(T::try_from(self.next())?)
+        Ok(T::try_from(self.arg())?)
     }
 
     /// The next argument, or a default when it is missing or undefined.
     pub fn take_or<T: TryFrom<Value, Error = crate::Unexpected>>(&mut self, default: T) -> Result<T, Thrown> {
-        match self.next() {
+        match self.arg() {
             Value::Undefined => Ok(default),
             value => Ok(T::try_from(value)?),
         }
@@ -139,7 +139,7 @@ impl Call {
 
     /// The next argument through serde.
     pub fn parse<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, Thrown> {
-        Ok(crate::from_value(self.next())?)
+        Ok(crate::from_value(self.arg())?)
     }
 
     /// The arguments that are left.

@@ -154,7 +154,8 @@ where
                 Poll::Pending => {
                     // The peer does not read; methods go on all the same.
                     self.connection.poll_work(cx);
-                    return false;
+                    // Once it has ended, hanging up says the rest, and waits only so long.
+                    return self.connection.handle().ended().is_some();
                 }
                 Poll::Ready(Err(_)) => {
                     self.lost(1006, "");
@@ -213,6 +214,11 @@ where
         });
         let close = Outgoing::Close { code: ended.close_code, reason: ended.close_reason.clone() };
         let goodbye = async {
+            while let Some(text) = self.connection.message().await {
+                if self.outgoing.send(Outgoing::Text(text)).await.is_err() {
+                    break;
+                }
+            }
             // Refused when the peer closed first; reading on still completes its closing.
             let _ = self.outgoing.send(close).await;
             while let Some(Ok(_)) = self.incoming.next().await {}

@@ -90,7 +90,7 @@ impl Writable {
         match &self.0 {
             Kind::Remote(writer) => writer.abort(&reason),
             Kind::Local(writer) => {
-                drop(writer.call(&[PathPart::from("abort")], vec![reason.0], &turn::origin()))
+                drop(writer.call(&[PathPart::from("abort")], vec![reason.0], &turn::origin()));
             }
         }
     }
@@ -184,12 +184,12 @@ impl Target for Relay {
         let stream = Writable::remote(Arc::clone(&self.0));
         match name {
             "write" => {
-                let chunk = call.next();
+                let chunk = call.arg();
                 Reply::later(async move { stream.write(chunk).await.map(Value::from) })
             }
             "close" => Reply::later(async move { stream.close().await.map(Value::from) }),
             _ => {
-                stream.abort(Thrown(call.next()));
+                stream.abort(Thrown(call.arg()));
                 Reply::value(())
             }
         }

@@ -9,6 +9,8 @@ use super::Value;
 #[derive(Clone, Debug, Default)]
 pub struct Object {
     members: Vec<(String, Value)>,
+    // Boxed, because nearly no object has one and every value pays for its size.
+    #[allow(clippy::box_collection, reason = "a value stays small")]
     index: Option<Box<HashMap<String, usize>>>,
 }
 

@@ -2,5 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests start their own tasks")]
 
+mod limits;
+mod properties;
 mod service;
+mod support;
 mod vectors;

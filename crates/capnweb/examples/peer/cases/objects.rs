@@ -92,7 +92,7 @@ cases! {
         let (other, handle) = connect(&context.ws, None).await;
         let there = other.clone();
         let make = Stub::function(move |mut call| {
-            let made = there.call("makeCounter", [call.next()]);
+            let made = there.call("makeCounter", [call.arg()]);
             async move { Ok(made.into()) }
         });
         let root = context.root();

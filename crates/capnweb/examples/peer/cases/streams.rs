@@ -18,24 +18,24 @@ use crate::service::counter;
 
 cases! {
     "IC-078 a writable parameter" socket async |context: Arc<Context>| {
-        let (sink, seen) = Sink::new(false);
+        let (sink, seen) = Sink::watched(false);
         assert_eq!(context.root().call("writeTo", [sink.into()]).await, Ok("done".into()));
         assert_eq!(*seen.lock().expect("seen"), ["write hello", "write", "close"]);
     };
     "IC-079 a writable parameter aborted with a reason" socket async |context: Arc<Context>| {
-        let (sink, seen) = Sink::new(false);
+        let (sink, seen) = Sink::watched(false);
         assert_eq!(context.root().call("writeThenAbort", [sink.into()]).await, Ok("aborted".into()));
         noted(&seen, "abort stop").await;
     };
     "IC-080 a writable parameter ignored or left open" socket async |context: Arc<Context>| {
-        let ((ignored, first), (left, second)) = (Sink::new(false), Sink::new(false));
+        let ((ignored, first), (left, second)) = (Sink::watched(false), Sink::watched(false));
         assert_eq!(context.root().call("ignore", [ignored.into()]).await, Ok("ignored".into()));
         assert_eq!(context.root().call("writeNoClose", [left.into()]).await, Ok("left open".into()));
         noted(&first, "abort").await;
         noted(&second, "abort").await;
     };
     "IC-081 a sink that fails" socket async |context: Arc<Context>| {
-        let (sink, _) = Sink::new(true);
+        let (sink, _) = Sink::watched(true);
         let reason = context.root().call("writeTo", [sink.into()]).await.expect_err("failing");
         assert_eq!(error_name(&reason), "RangeError");
         let theirs = writable(&context, "getFailingWritable").await;
@@ -139,7 +139,7 @@ struct Sink {
 }
 
 impl Sink {
-    fn new(fails: bool) -> (Writable, Arc<Mutex<Vec<String>>>) {
+    fn watched(fails: bool) -> (Writable, Arc<Mutex<Vec<String>>>) {
         let seen = Arc::default();
         (Writable::new(Sink { seen: Arc::clone(&seen), fails }), seen)
     }
@@ -154,7 +154,7 @@ impl Target for Sink {
         if self.fails && name == "write" {
             return Reply::error(ErrorValue::range_error("nope"));
         }
-        let what = match call.next() {
+        let what = match call.arg() {
             Value::String(text) => format!("{name} {text}"),
             Value::Error(reason) => format!("{name} {}", reason.message),
             _ => name.to_owned(),

@@ -19,7 +19,7 @@ fn values(interface: Interface<Service>) -> Interface<Service> {
             Ok(number) => Reply::value(number * number),
             Err(reason) => Reply::error(reason),
         })
-        .quick("echo", |_, mut call| Reply::Now(Ok(call.next())))
+        .quick("echo", |_, mut call| Reply::Now(Ok(call.arg())))
         .quick("fib", |_, mut call| match call.take_or(0u32) {
             Ok(count) => Reply::value(fibonacci(count)),
             Err(reason) => Reply::error(reason),
@@ -33,7 +33,7 @@ fn values(interface: Interface<Service>) -> Interface<Service> {
         .method("slow", |_, mut call| async move {
             let wait: u64 = call.take_or(0)?;
             tokio::time::sleep(Duration::from_millis(wait)).await;
-            Ok(call.next())
+            Ok(call.arg())
         })
         .quick("greet", |_, mut call| match call.take_or("world".to_owned()) {
             Ok(name) => Reply::value(format!("hello {name}")),
@@ -137,7 +137,7 @@ fn objects(interface: Interface<Service>) -> Interface<Service> {
         .method("callClientMain", |_, mut call| async move {
             let session = call.context().get::<Arc<SessionSlot>>().and_then(|slot| slot.0.get()).cloned();
             let session = session.ok_or_else(|| ErrorValue::new("no session"))?;
-            session.remote().call("square", [call.next()]).await
+            session.remote().call("square", [call.arg()]).await
         })
         .quick("abortSession", |_, mut call| {
             if let Some(session) =
@@ -172,24 +172,24 @@ fn callbacks(interface: Interface<Service>) -> Interface<Service> {
         })
         .method("callFunction", |_, mut call| async move {
             let function: Stub = call.take()?;
-            let result = function.invoke([call.next()]).await?;
+            let result = function.invoke([call.arg()]).await?;
             Ok(Value::object([("result", result)]))
         })
         .method("probeCallback", |_, mut call| async move { call.take::<Stub>()?.invoke([21.into()]).await })
         .quick("callSquare", |_, mut call| match call.take::<Stub>() {
-            Ok(this) => Reply::value(Value::object([("result", this.call("square", [call.next()]))])),
+            Ok(this) => Reply::value(Value::object([("result", this.call("square", [call.arg()]))])),
             Err(reason) => Reply::error(reason),
         })
         .quick("callAndReturnPromise", |_, mut call| match call.take::<Stub>() {
-            Ok(function) => Reply::value(function.invoke([call.next()])),
+            Ok(function) => Reply::value(function.invoke([call.arg()])),
             Err(reason) => Reply::error(reason),
         })
         .quick("callAndReturnNested", |_, mut call| match call.take::<Stub>() {
-            Ok(function) => Reply::value(Value::object([("p", function.invoke([call.next()]))])),
+            Ok(function) => Reply::value(Value::object([("p", function.invoke([call.arg()]))])),
             Err(reason) => Reply::error(reason),
         })
-        .quick("dupBack", |_, mut call| Reply::Now(Ok(call.next())))
-        .quick("dupBackNested", |_, mut call| Reply::value(Value::object([("c", call.next())])))
+        .quick("dupBack", |_, mut call| Reply::Now(Ok(call.arg())))
+        .quick("dupBackNested", |_, mut call| Reply::value(Value::object([("c", call.arg())])))
         .quick("notify", |_, mut call| match call.take::<Stub>() {
             Ok(callback) => {
                 // Not awaited: nobody here wants to know what the callback said.

@@ -16,8 +16,8 @@ pub(super) fn add(interface: Interface<Service>) -> Interface<Service> {
             ]))
         })
         .quick("redeemShare", |_, mut call| {
-            call.next();
-            if call.next().as_str() == Some("stale") {
+            call.arg();
+            if call.arg().as_str() == Some("stale") {
                 return Reply::error(ErrorValue::new("revoked: capability was revoked").code("revoked"));
             }
             Reply::value(Value::object([
@@ -43,7 +43,7 @@ static SHARE: LazyLock<Arc<Interface<Share>>> = LazyLock::new(|| {
     Interface::named("Share")
         .quick("appendOps", |_, call| Reply::Now(Ok(appended(call))))
         .method("subscribe", |this: Arc<Share>, mut call| async move {
-            call.next();
+            call.arg();
             let sink: Stub = call.take()?;
             let event = Value::object([
                 ("cursor", Value::from(3)),
@@ -60,7 +60,7 @@ static SHARE: LazyLock<Arc<Interface<Share>>> = LazyLock::new(|| {
 });
 
 fn appended(mut call: Call) -> Value {
-    let given = call.next();
+    let given = call.arg();
     let member = |name: &str| given.get(name).cloned().unwrap_or_default();
     let ids = given.get("ops").and_then(Value::as_array).unwrap_or_default().iter();
     let applied: Vec<Value> = ids.map(|op| op.get("op_id").cloned().unwrap_or_default()).collect();

@@ -72,7 +72,7 @@ impl Target for Sink {
         if self.fails && name == "write" {
             return Reply::error(ErrorValue::range_error("disk full"));
         }
-        let what = match call.next() {
+        let what = match call.arg() {
             Value::String(text) => format!("{name} {text}"),
             Value::Error(reason) => format!("{name} {}", reason.message),
             _ => name.to_owned(),
@@ -156,7 +156,7 @@ fn bodies(interface: Interface<Service>) -> Interface<Service> {
             })
         })
         .quick("getBlob", |_, _| Reply::value(Blob::new("text/plain", b"hi there".to_vec())))
-        .quick("echoBlob", |_, mut call| Reply::Now(Ok(call.next())))
+        .quick("echoBlob", |_, mut call| Reply::Now(Ok(call.arg())))
         .quick("headerPairs", |_, mut call| match call.take::<Headers>() {
             Ok(headers) => {
                 Reply::value(Value::array(headers.iter().map(|(name, value)| Value::array([name, value]))))

@@ -119,9 +119,9 @@ async fn errors(name: &str, root: &Stub) -> Outcome {
     match name {
         "error-pipelined" => {
             let failed = root.call("throwRange", []);
-            let foo = failed.call("foo", [1.into()]);
+            let pipelined = failed.call("foo", [1.into()]);
             let square = root.call("square", [failed.clone().into()]);
-            let results = join_all([foo.ask(), square.ask()]).await;
+            let results = join_all([pipelined.ask(), square.ask()]).await;
             assert!(
                 results
                     .iter()

@@ -1,0 +1,221 @@
+//! Each bound, with what happens when it is passed.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{SinkExt, StreamExt, stream};
+use sturdy_capnweb::{
+    Connection, Interface, Limits, Options, Reply, Value,
+    batch::{self, Refused},
+    wire::{Incoming, Outgoing, drive},
+};
+
+use crate::service::Service;
+
+/// A session with one limit changed, fed with frames: how it ended.
+fn ended_by(change: impl FnOnce(&mut Limits), frames: &[&str]) -> Option<String> {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    let mut connection = Connection::new(Some(Service::root()), Options::default().with_limits(limits));
+    frames.iter().for_each(|frame| connection.receive(frame));
+    connection.handle().ended().map(|ended| ended.reason.message())
+}
+
+#[test]
+fn a_message_over_the_limit_ends_the_session() {
+    let ended = ended_by(|limits| limits.message_bytes_max = 10, &["[\"push\",55]"]);
+    assert!(ended.is_some_and(|reason| reason.contains("maximum size of 10")));
+}
+
+#[test]
+fn brackets_over_the_limit_end_the_session_before_they_are_parsed() {
+    let deep = format!("[\"push\",{}", "[".repeat(100_000));
+    assert!(ended_by(|_| {}, &[&deep]).is_some_and(|reason| reason.contains("deeper than 530")));
+}
+
+#[test]
+fn a_bigint_over_the_limit_ends_the_session() {
+    let ended = ended_by(|limits| limits.bigint_digits_max = 3, &["[\"push\",[\"bigint\",\"-123\"]]"]);
+    assert!(ended.is_some_and(|reason| reason.contains("3 digits")));
+}
+
+#[test]
+fn a_full_table_ends_the_session_of_a_peer_that_fills_it() {
+    assert_eq!(ended_by(|limits| limits.table_entries_max = 3, &["[\"push\",1]", "[\"push\",2]"]), None);
+    let frames = ["[\"push\",1]", "[\"push\",2]", "[\"push\",3]"];
+    assert!(
+        ended_by(|limits| limits.table_entries_max = 3, &frames)
+            .is_some_and(|reason| reason.contains("more than 3"))
+    );
+}
+
+#[test]
+fn a_full_table_refuses_our_own_call_and_the_session_lives() {
+    let limits = Limits { table_entries_max: 3, ..Limits::default() };
+    let connection = Connection::new(None, Options::default().with_limits(limits));
+    let root = connection.remote();
+    let first = root.call("a", []);
+    let second = root.call("b", []);
+
+    let refused = futures_util::FutureExt::now_or_never(root.call("c", []).into_future());
+
+    assert!(refused.is_some_and(|outcome| outcome.is_err_and(|reason| reason.code() == Some("table_full"))));
+    assert!(connection.handle().ended().is_none());
+    drop((first, second));
+}
+
+#[test]
+fn long_paths_and_large_maps_end_the_session() {
+    let path = "[\"push\",[\"pipeline\",0,[\"a\",\"b\",\"c\"]]]";
+    assert!(ended_by(|limits| limits.path_elements_max = 2, &[path]).is_some());
+    let map = "[\"push\",[\"remap\",0,[],[[\"import\",0],[\"import\",0]],[1]]]";
+    assert!(ended_by(|limits| limits.map_captures_max = 1, &[map]).is_some());
+    let body = "[\"push\",[\"remap\",0,[],[],[1,2,3]]]";
+    assert!(ended_by(|limits| limits.map_instructions_max = 2, &[body]).is_some());
+}
+
+#[tokio::test]
+async fn a_map_with_too_many_evaluations_is_rejected_nested_ones_counted() {
+    let limits = Limits { map_evaluations_max: 20, ..Limits::default() };
+    let mut connection = Connection::new(Some(Service::root()), Options::default().with_limits(limits));
+    connection.receive("[\"push\",[[[[1,2,3,4,5,6]],[[1,2,3,4,5,6]],[[1,2,3,4,5,6]]]]]");
+    connection.receive("[\"push\",[\"remap\",1,[],[],[[\"remap\",0,[],[],[1,2]],[\"pipeline\",1]]]]");
+    connection.receive("[\"pull\",2]");
+
+    let mut said = Vec::new();
+    while let Some(Some(text)) = futures_util::FutureExt::now_or_never(connection.message()) {
+        said.push(text);
+    }
+
+    assert!(said.iter().any(|text| text.contains("map_too_large")), "{said:?}");
+    assert!(connection.handle().ended().is_none());
+}
+
+#[test]
+fn too_many_pipes_end_the_session() {
+    let ended = ended_by(|limits| limits.pipes_max = 2, &["[\"pipe\"]", "[\"pipe\"]", "[\"pipe\"]"]);
+    assert!(ended.is_some_and(|reason| reason.contains("more than 2 pipes")));
+}
+
+#[tokio::test]
+async fn writes_into_a_full_pipe_are_rejected() {
+    let limits = Limits { pipe_bytes_max: 100, session_pipe_bytes_max: 250, ..Limits::default() };
+    let mut connection = Connection::new(Some(Service::root()), Options::default().with_limits(limits));
+    let chunk = "x".repeat(60);
+    for pipe in [1, 2] {
+        connection.receive("[\"pipe\"]");
+        for _ in 0..2 {
+            connection.receive(&format!("[\"stream\",[\"pipeline\",{pipe},[\"write\"],[\"{chunk}\"]]]"));
+        }
+        if pipe == 1 {
+            // The ids of the writes count as well, so the second pipe would not be 2.
+            break;
+        }
+    }
+    let answer = futures_util::FutureExt::now_or_never(connection.message()).flatten();
+    assert!(answer.is_some_and(|text| text.contains("pipe_full")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_with_too_many_running_calls_wants_no_more() {
+    let limits = Limits { running_calls_max: 2, ..Limits::default() };
+    let mut connection = Connection::new(Some(Service::root()), Options::default().with_limits(limits));
+    connection.receive("[\"push\",[\"pipeline\",0,[\"slow\"],[1000]]]");
+    assert!(connection.wants_input());
+    connection.receive("[\"push\",[\"pipeline\",0,[\"slow\"],[1000]]]");
+    assert!(!connection.wants_input());
+
+    let _ = tokio::time::timeout(Duration::from_secs(2), connection.message()).await;
+
+    assert!(connection.wants_input());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_bounded_in_bytes_messages_and_time() {
+    let limits = Limits { batch_bytes_max: 200, batch_messages_max: 3, ..Limits::default() };
+    let options = Options::default().with_limits(limits);
+    let serve = |body: String| batch::serve(Service::root(), body.leak().as_bytes(), options.clone());
+
+    assert_eq!(serve("x".repeat(201)).await, Err(Refused::TooLarge));
+    assert_eq!(serve("1\n2\n3\n4".to_owned()).await, Err(Refused::TooMany));
+    assert_eq!(batch::serve(Service::root(), &[0xff], options.clone()).await, Err(Refused::NotText));
+
+    let slow = "[\"push\",[\"pipeline\",0,[\"slow\"],[60000]]]\n[\"push\",5]\n[\"pull\",1]".to_owned();
+    let answer = String::from_utf8(serve(slow).await.expect("admitted")).expect("text");
+    assert!(answer.starts_with("[\"reject\",1") && answer.contains("batch_deadline"), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_with_more_calls_than_may_run_at_once_is_served_in_turns() {
+    let limits = Limits { running_calls_max: 2, ..Limits::default() };
+    let lines: Vec<String> = (1..=9)
+        .flat_map(|id| {
+            ["[\"push\",[\"pipeline\",0,[\"slow\"],[10,1]]]".to_owned(), format!("[\"pull\",{id}]")]
+        })
+        .collect();
+
+    let answer =
+        batch::serve(Service::root(), lines.join("\n").as_bytes(), Options::default().with_limits(limits))
+            .await;
+
+    assert_eq!(answer.map(|body| body.split(|byte| *byte == b'\n').count()), Ok(9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_peer_is_pinged_and_then_left() {
+    let connection = Connection::new(Some(Service::root()), Options::default());
+    let silent = stream::pending::<Result<Incoming, ()>>();
+    let (sent, mut outgoing) = futures_channel();
+
+    let started = tokio::time::Instant::now();
+    let ended = drive(connection, silent, sent).await;
+
+    assert_eq!((ended.close_code, ended.reason.code()), (1001, Some("silent")));
+    assert!(started.elapsed() >= Duration::from_secs(90));
+    let mut frames = Vec::new();
+    while let Some(frame) = outgoing.next().await {
+        frames.push(frame);
+    }
+    assert_eq!(frames.iter().filter(|frame| **frame == Outgoing::Ping).count(), 2);
+    assert!(matches!(frames.last(), Some(Outgoing::Close { code: 1001, .. })));
+}
+
+/// A bounded sink and what went into it.
+fn futures_channel()
+-> (impl futures_util::Sink<Outgoing, Error = ()> + Unpin, impl futures_util::Stream<Item = Outgoing> + Unpin)
+{
+    let (sender, receiver) = tokio::sync::mpsc::channel::<Outgoing>(16);
+    let sink = Box::pin(futures_util::sink::unfold(sender, async |sender, frame| {
+        sender.send(frame).await.map(|()| sender).map_err(drop)
+    }));
+    let stream = Box::pin(stream::unfold(receiver, async |mut receiver| {
+        receiver.recv().await.map(|frame| (frame, receiver))
+    }));
+    (sink.sink_map_err(drop), stream)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_does_not_read_is_left_too() {
+    let root = Interface::named("Root")
+        .quick("echo", |_: Arc<()>, mut call| Reply::Now(Ok(call.arg())))
+        .build()
+        .stub(());
+    let connection = Connection::new(Some(root), Options::default());
+    let asks = stream::iter([
+        Ok::<_, ()>(Incoming::Text("[\"push\",5]".to_owned())),
+        Ok(Incoming::Text("[\"pull\",1]".to_owned())),
+    ]);
+    let stuck =
+        Box::pin(futures_util::sink::unfold((), |(), _: Outgoing| std::future::pending::<Result<(), ()>>()));
+
+    let ended = drive(connection, asks.chain(stream::pending()), stuck).await;
+
+    assert_eq!(ended.close_code, 1001);
+}
+
+#[test]
+fn a_lone_surrogate_is_counted() {
+    let mut connection = Connection::new(Some(Service::root()), Options::default());
+    connection.receive("[\"push\",\"\\ud800 \\ud83d\\ude00 \\udc00\"]");
+    assert_eq!(connection.handle().stats().replaced_surrogates, 2);
+    assert_eq!(sturdy_capnweb::codec::decode("\"\\ud800x\""), Ok(Value::from("\u{fffd}x")));
+}
