@@ -13,7 +13,8 @@ use sturdy_store::{Options, Store};
 use tracing::{error, info};
 
 /// Settles before anything is served: nobody sees a step that will never end.
-pub(crate) async fn open(options: EngineOptions) -> Result<Engine, BootError> {
+pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
+    options.environment = options.environment.with_data_in(options.data_dir.clone());
     let mut store_options = Options::new(&options.data_dir);
     store_options.durability = options.durability;
     store_options.crash = options.crash;

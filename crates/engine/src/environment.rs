@@ -14,6 +14,8 @@ const SHARED_NAME: &str = "opencode";
 pub struct Environment {
     variables: Arc<HashMap<String, String>>,
     pub home: PathBuf,
+    /// Where the store is, when it was named.
+    data: Option<PathBuf>,
 }
 
 impl Environment {
@@ -28,7 +30,7 @@ impl Environment {
     #[must_use]
     pub fn new(variables: HashMap<String, String>) -> Self {
         let home = variables.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
-        Self { variables: Arc::new(variables), home }
+        Self { variables: Arc::new(variables), home, data: None }
     }
 
     #[must_use]
@@ -62,7 +64,16 @@ impl Environment {
     /// Our own data, unless another place is named.
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
-        self.xdg("XDG_DATA_HOME", ".local/share").join("sturdy")
+        match &self.data {
+            Some(named) => named.clone(),
+            None => self.xdg("XDG_DATA_HOME", ".local/share").join("sturdy"),
+        }
+    }
+
+    /// Our own data is in this place.
+    #[must_use]
+    pub fn with_data_in(self, data: PathBuf) -> Self {
+        Self { data: Some(data), ..self }
     }
 
     fn xdg(&self, variable: &str, fallback: &str) -> PathBuf {

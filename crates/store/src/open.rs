@@ -88,6 +88,7 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
     let lock = Lock::take(&folder.join(LOCK))?;
 
     let path = folder.join(DATABASE);
+    make_private(&path)?;
     check_magic(&path)?;
     let explain = |error| explain(error, &path);
     let mut connection =
@@ -109,8 +110,13 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
     Ok((connection, Opened { shared, readers }))
 }
 
+/// Sessions hold what people wrote and what their files say: nobody else on the machine reads them.
 fn make_folder(path: &Path) -> Result<(), OpenError> {
-    match fs::create_dir_all(path) {
+    let mut folder = fs::DirBuilder::new();
+    folder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    match folder.create(path) {
         Ok(()) => Ok(()),
         Err(source) => Err(match source.kind() {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
@@ -122,6 +128,15 @@ fn make_folder(path: &Path) -> Result<(), OpenError> {
             _ => OpenError::NotCreatable { path: path.to_owned(), source },
         }),
     }
+}
+
+/// SQLite gives the files beside the database the mode of the database itself.
+fn make_private(path: &Path) -> Result<(), OpenError> {
+    let mut file = fs::OpenOptions::new();
+    file.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
+    file.open(path).map(drop).map_err(|error| lock::refused(path, error))
 }
 
 /// Before SQLite looks: it would call a text file damaged, and a person would look for the damage.

@@ -15,6 +15,23 @@ async fn missing_directories_are_made() {
     assert_eq!((store.head(), store.horizon().await.unwrap(), store.last_time().await.unwrap()), (0, 0, 0));
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn nobody_else_on_the_machine_can_read_a_store() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("private");
+    let store = Store::open(Options::new(&path)).await.unwrap();
+    store.commit(Draft::new("a", 0).idled().commit).await.unwrap();
+
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+
+    assert_eq!(mode(&path), 0o700);
+    for file in ["sturdy.db", "sturdy.db-wal"] {
+        assert_eq!(mode(&path.join(file)), 0o600, "{file}");
+    }
+}
+
 #[tokio::test]
 async fn a_file_in_place_of_the_directory_is_said_to_be_one() {
     let directory = tempfile::tempdir().unwrap();
