@@ -1,6 +1,6 @@
 //! Posting a batch.
 
-use reqwest::{Client, Url, header::CONTENT_TYPE};
+use reqwest::{Client, StatusCode, Url, header::CONTENT_TYPE};
 
 use crate::{ErrorValue, batch::Batch};
 
@@ -14,7 +14,7 @@ pub struct PostError(#[from] reqwest::Error);
 /// Headers every request needs, a key for one, are set on `client`.
 pub async fn post(client: &Client, url: Url, mut batch: Batch) -> Result<(), PostError> {
     let body = batch.request().await;
-    match exchange(client, url, body).await {
+    match exchange(client, url, body, batch.response_bytes_max()).await {
         Ok((status, body)) => {
             let text = status.canonical_reason().unwrap_or_default();
             batch.response(status.as_u16(), text, &body).await;
@@ -31,9 +31,18 @@ async fn exchange(
     client: &Client,
     url: Url,
     body: String,
-) -> Result<(reqwest::StatusCode, Vec<u8>), reqwest::Error> {
+    bytes_max: usize,
+) -> Result<(StatusCode, Vec<u8>), reqwest::Error> {
     let request = client.post(url).header(CONTENT_TYPE, "text/plain;charset=UTF-8").body(body);
-    let response = request.send().await?;
+    let mut response = request.send().await?;
     let status = response.status();
-    Ok((status, response.bytes().await?.to_vec()))
+    let mut answer = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        answer.extend_from_slice(&piece);
+        if answer.len() > bytes_max {
+            // Cut in the middle of a line, it reads as what it is: an answer that makes no sense.
+            break;
+        }
+    }
+    Ok((status, answer))
 }

@@ -79,3 +79,8 @@ pub mod codec {
             .map_err(|reason| Thrown::from(ErrorValue::named("SyntaxError", reason.to_string())))?
     }
 }
+
+/// The examples of the README, compiled and run.
+#[cfg(all(doctest, feature = "ws"))]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

@@ -71,6 +71,12 @@ impl Batch {
         .await;
     }
 
+    /// The longest response that is read.
+    #[cfg(feature = "http")]
+    pub(crate) fn response_bytes_max(&self) -> usize {
+        self.connection.shared().limits().batch_bytes_max
+    }
+
     /// The request could not be made.
     pub fn failed(self, reason: impl Into<Thrown>) {
         self.connection.handle().lost(reason);

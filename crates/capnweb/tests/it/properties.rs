@@ -82,7 +82,7 @@ fn perform(joined: &mut Joined, held: &mut Vec<Promise>, results: &mut Vec<Value
     match step {
         Step::Call(method) => held.push(root.call(method, [3.into()])),
         Step::Pipeline(place) => {
-            held.extend(pick(*place).map(|promise| promise.call("increment", [2.into()])))
+            held.extend(pick(*place).map(|promise| promise.call("increment", [2.into()])));
         }
         Step::Argument(place) => held.extend(pick(*place).map(|promise| root.call("echo", [promise.into()]))),
         Step::Clone(place) => held.extend(pick(*place)),
