@@ -35,8 +35,9 @@ pub struct Reading {
 /// Commands that only change the directory: judged by where they lead, not by their name.
 const MOVES: [&str; 4] = ["cd", "chdir", "popd", "pushd"];
 
-/// Node kinds that hold commands or are parts of them, and mean what they say.
-const KNOWN: [&str; 64] = [
+/// All node kinds of the grammar we know. One that a later grammar adds is not understood until it
+/// stands here.
+const KNOWN: [&str; 59] = [
     "program",
     "list",
     "pipeline",
@@ -96,11 +97,6 @@ const KNOWN: [&str; 64] = [
     "ternary_expression",
     "postfix_expression",
     "parenthesized_expression",
-    "array_index",
-    "simple_heredoc_body",
-    "semgrep_deep_expression",
-    "select_statement",
-    "until_statement",
 ];
 
 /// Reads a command. Never fails: what cannot be read is unclear.

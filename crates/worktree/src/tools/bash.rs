@@ -192,23 +192,23 @@ async fn read_all(world: &World, title: &str, running: &mut Running, output: &mu
     let mut next = Instant::now();
     let mut unseen = false;
     loop {
-        let chunk = if unseen {
-            // Giving up a read loses nothing: bytes stay in the pipe.
-            match timeout_at(next, running.read(&mut buffer)).await {
-                Ok(chunk) => chunk,
-                Err(_) => {
-                    show(output);
-                    unseen = false;
-                    next = Instant::now() + SHOW_EVERY;
-                    continue;
-                }
+        let read = running.read(&mut buffer);
+        // Giving up a read loses nothing: bytes stay in the pipe.
+        let chunk = if unseen { timeout_at(next, read).await } else { Ok(read.await) };
+        match chunk {
+            Ok(None) => return,
+            Ok(Some(bytes)) => {
+                output.push(bytes).await;
+                unseen = true;
             }
-        } else {
-            running.read(&mut buffer).await
-        };
-        let Some(bytes) = chunk else { return };
-        output.push(bytes).await;
-        unseen = true;
+            Err(_) => {}
+        }
+        // Also while bytes never stop coming.
+        if unseen && Instant::now() >= next {
+            show(output);
+            unseen = false;
+            next = Instant::now() + SHOW_EVERY;
+        }
     }
 }
 

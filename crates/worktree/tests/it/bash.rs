@@ -176,3 +176,22 @@ async fn a_vanished_directory_is_explained() {
 
     assert!(ran.await.unwrap().unwrap_err().text.contains("No such file"));
 }
+
+#[tokio::test]
+async fn a_flood_is_shown_while_it_comes() {
+    let bench = Bench::new();
+    let mut progress = bench.progress.clone();
+    let stop = bench.world.stop.clone();
+    let stopping = async move {
+        let printed = progress.wait_for(|seen| {
+            seen.metadata.get("output").and_then(Value::as_str).is_some_and(|text| text.len() > 1000)
+        });
+        let shown = tokio::time::timeout(Duration::from_secs(60), printed).await.is_ok();
+        stop.cancel();
+        shown
+    };
+
+    let (_, shown) = tokio::join!(bench.ok("bash", json!({ "command": "yes" })), stopping);
+
+    assert!(shown);
+}

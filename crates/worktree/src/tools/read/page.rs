@@ -16,6 +16,9 @@ const COUNTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// A line is kept up to here while it is read: enough for every cut, whatever its letters.
 const LINE_BYTES_MAX: usize = LINE_CHARS_MAX * 4 + 4;
 
+/// Few calls of the system, and still within a processor's cache.
+const BUFFER_BYTES: usize = 256 * 1024;
+
 #[derive(Debug)]
 pub(super) enum PageError {
     Io(io::Error),
@@ -42,7 +45,7 @@ pub(super) enum Why {
 pub(super) fn read(mut file: File, from: usize, count: usize) -> Result<Page, PageError> {
     let mut reader =
         Reader { from, count, lines: Vec::new(), line: Vec::new(), bytes: 0, number: 1, full: None };
-    let mut buffer = vec![0; 64 * 1024];
+    let mut buffer = vec![0; BUFFER_BYTES];
     let mut counted: u64 = 0;
     let mut last = b'\n';
     loop {
@@ -138,8 +141,11 @@ impl Reader {
     }
 }
 
+/// In runs that a byte can count, which the compiler turns into wide instructions: several times
+/// faster than counting into a word.
 fn count_ends(chunk: &[u8]) -> usize {
-    chunk.iter().filter(|byte| **byte == b'\n').count()
+    let count = |run: &[u8]| run.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
+    chunk.chunks(usize::from(u8::MAX)).map(|run| usize::from(count(run))).sum()
 }
 
 fn cut(line: &str) -> String {
