@@ -36,7 +36,10 @@ pub struct Limits {
     pub session_pipe_bytes_max: usize,
     /// Largest blob.
     pub blob_bytes_max: usize,
-    /// Bytes we have queued for a peer that does not read; above it the session stops reading as well.
+    /// Bytes of results the peer makes us keep. Breach ends the session.
+    pub retained_bytes_max: usize,
+    /// Bytes we have queued for a peer that does not read; above it the session stops reading as well,
+    /// at twice as much it ends.
     pub outbox_bytes_max: usize,
     /// Longest body of an HTTP batch.
     pub batch_bytes_max: usize,
@@ -69,6 +72,7 @@ impl Default for Limits {
             pipe_bytes_max: 16 * MIB,
             session_pipe_bytes_max: 64 * MIB,
             blob_bytes_max: 64 * MIB,
+            retained_bytes_max: 256 * MIB,
             outbox_bytes_max: 64 * MIB,
             batch_bytes_max: 32 * MIB,
             batch_messages_max: 10_000,

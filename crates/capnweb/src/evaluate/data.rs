@@ -78,17 +78,18 @@ fn parse_url(text: &str) -> Result<Url, Thrown> {
 /// `None` when it is not a list at all.
 pub(super) fn header_list(json: Option<&Json<'_>>) -> Result<Option<Headers>, Thrown> {
     let Some(pairs) = json.and_then(Json::as_array) else { return Ok(None) };
-    let mut headers = Headers::new();
+    let mut texts = Vec::with_capacity(pairs.len());
     for pair in pairs {
-        let added = match pair.as_array() {
-            Some([Json::String(name), Json::String(value)]) => headers.append(name, value),
-            _ => false,
-        };
-        if !added {
-            return Err(ErrorValue::type_error("a header is a pair of a name and a value").into());
+        match pair.as_array() {
+            Some([Json::String(name), Json::String(value)]) => texts.push((name.as_ref(), value.as_ref())),
+            _ => return Err(bad_header()),
         }
     }
-    Ok(Some(headers))
+    Headers::from_pairs(texts.into_iter()).map(Some).ok_or_else(bad_header)
+}
+
+fn bad_header() -> Thrown {
+    ErrorValue::type_error("a header is a pair of a name and a value").into()
 }
 
 /// JSON as it stands, arrays included.

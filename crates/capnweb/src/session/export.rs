@@ -18,10 +18,48 @@ impl Shared {
 
     /// Enters the result of the peer's next push.
     pub(super) fn enter(&self, id: i64, hook: Hook, once: bool) -> Result<(), Thrown> {
+        let cell = match &hook {
+            Hook::Cell(cell) => Some(Arc::clone(cell)),
+            Hook::Target(_) | Hook::Import(_) | Hook::Writer(_) | Hook::Variable(_) => None,
+        };
+        {
+            let mut state = self.lock();
+            state.check_room(self.limits().table_entries_max)?;
+            state.exports.insert(id, Export { once, ..Export::new(hook) });
+        }
+        match cell {
+            Some(cell) if cell.value().is_some() => self.weigh(id, &cell),
+            Some(cell) => {
+                let (session, weighed) = (self.this.clone(), Arc::downgrade(&cell));
+                cell.wait(Box::new(move || {
+                    if let (Some(session), Some(cell)) = (session.upgrade(), weighed.upgrade())
+                        && let Err(reason) = session.weigh(id, &cell)
+                    {
+                        session.abort(reason);
+                    }
+                }));
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Counts what a result costs to keep. Small tables of large values are large too.
+    fn weigh(&self, id: i64, cell: &Cell) -> Result<(), Thrown> {
+        let Some(Ok(value)) = cell.value() else { return Ok(()) };
+        let bytes = value.weight();
         let mut state = self.lock();
-        state.check_room(self.limits().table_entries_max)?;
-        state.exports.insert(id, Export { once, ..Export::new(hook) });
-        Ok(())
+        if let Some(export) = state.exports.get_mut(&id) {
+            export.bytes = bytes;
+            state.retained += bytes;
+        }
+        let most = self.limits().retained_bytes_max;
+        if state.retained <= most {
+            return Ok(());
+        }
+        Err(ErrorValue::range_error(format!("results of more than {most} bytes are kept"))
+            .code("retained_full")
+            .into())
     }
 
     /// The peer wants the value of an export; it gets it when it is there, once.

@@ -169,6 +169,12 @@ impl Shared {
 
     /// Sends what an export came to.
     pub(super) fn post_answer(self: &Arc<Self>, id: i64, value: &Result<Value, Thrown>) {
+        // One message can ask for answers without end; nobody reads them as fast as we write.
+        if self.lock().outbox_bytes > 2 * self.limits().outbox_bytes_max {
+            let text = "the peer asked for more than it reads";
+            return self
+                .lost(ErrorValue::range_error(text).code("outbox_full").into(), super::end::CLOSE_ABORTED);
+        }
         let reason = match value {
             Ok(value) => {
                 let head = format!("[\"resolve\",{id},");

@@ -18,13 +18,24 @@ pub(super) struct Export {
     /// Made by `stream`: answered unasked and dropped with the answer.
     pub(super) once: bool,
     pub(super) is_pipe: bool,
+    /// What keeping its result costs, once it has one.
+    pub(super) bytes: usize,
     /// The reading end of a pipe until it is taken.
     pub(super) readable: Option<Readable>,
 }
 
 impl Export {
     pub(super) fn new(hook: Hook) -> Export {
-        Export { hook, count: 1, pulled: false, answered: false, once: false, is_pipe: false, readable: None }
+        Export {
+            hook,
+            count: 1,
+            pulled: false,
+            answered: false,
+            once: false,
+            is_pipe: false,
+            bytes: 0,
+            readable: None,
+        }
     }
 }
 
@@ -62,6 +73,8 @@ pub(crate) struct State {
     /// Exports the peer waits for.
     pub(super) unanswered: usize,
     pub(super) pipes: usize,
+    /// Sum of what the exports keep.
+    pub(super) retained: usize,
     pub(super) ended: Option<Ended>,
 }
 
@@ -144,6 +157,7 @@ impl State {
         if export.is_pipe {
             self.pipes -= 1;
         }
+        self.retained -= export.bytes;
         Some(export)
     }
 

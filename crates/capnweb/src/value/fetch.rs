@@ -35,6 +35,31 @@ impl Headers {
         true
     }
 
+    /// From pairs, in any number: sorted once. `None` when one is not allowed in HTTP.
+    pub(crate) fn from_pairs<'p>(pairs: impl Iterator<Item = (&'p str, &'p str)>) -> Option<Headers> {
+        let mut all = Vec::new();
+        for (name, value) in pairs {
+            let value = value.trim_matches([' ', '\t', '\r', '\n']);
+            if !is_token(name) || value.contains(['\0', '\r', '\n']) {
+                return None;
+            }
+            all.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+        // Stable, so that values of one name stay in their order.
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut headers: Vec<(String, String)> = Vec::with_capacity(all.len());
+        for (name, value) in all {
+            match headers.last_mut() {
+                Some((last, joined)) if *last == name => {
+                    joined.push_str(", ");
+                    joined.push_str(&value);
+                }
+                _ => headers.push((name, value)),
+            }
+        }
+        Some(Headers(headers))
+    }
+
     pub fn get(&self, name: &str) -> Option<&str> {
         let name = name.to_ascii_lowercase();
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())

@@ -91,6 +91,26 @@ async fn a_map_with_too_many_evaluations_is_rejected_nested_ones_counted() {
 }
 
 #[test]
+fn results_that_are_kept_are_bounded_in_bytes() {
+    let large = format!("[\"push\",\"{}\"]", "x".repeat(400));
+    let copy = "[\"push\",[\"pipeline\",0,[\"echo\"],[[\"pipeline\",1]]]]";
+    let ended = ended_by(|limits| limits.retained_bytes_max = 1000, &[&large, copy, copy]);
+    assert!(ended.is_some_and(|reason| reason.contains("more than 1000 bytes")));
+    let released = [large.as_str(), "[\"release\",1,1]", &large, "[\"release\",2,1]", &large];
+    assert_eq!(ended_by(|limits| limits.retained_bytes_max = 1000, &released), None);
+}
+
+#[test]
+fn one_message_cannot_ask_for_answers_without_end() {
+    let large = format!("[\"push\",[[{}]]]", vec!["1"; 50].join(","));
+    let capture = "[\"push\",[\"remap\",1,[],[[\"import\",2]],[[\"pipeline\",-1]]]]";
+    let text = format!("[\"push\",\"{}\"]", "x".repeat(1000));
+    let frames = [large.as_str(), &text, capture, "[\"pull\",3]"];
+    let ended = ended_by(|limits| limits.outbox_bytes_max = 2000, &frames);
+    assert_eq!(ended.as_deref(), Some("the peer asked for more than it reads"));
+}
+
+#[test]
 fn too_many_pipes_end_the_session() {
     let ended = ended_by(|limits| limits.pipes_max = 2, &["[\"pipe\"]", "[\"pipe\"]", "[\"pipe\"]"]);
     assert!(ended.is_some_and(|reason| reason.contains("more than 2 pipes")));
