@@ -10,7 +10,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
-use sturdy_session::id::{IdError, MessageId, PartId, SessionId};
+use sturdy_session::id::{IdError, MessageId, SessionId};
 
 /// Enough for everything but prompts, which carry files.
 pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -92,6 +92,12 @@ impl Query {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// A value the route cannot do without.
+    pub(crate) fn wanted(&self, name: &str) -> Result<&str, ApiError> {
+        let missing = || ApiError::schema(Kind::Query, format!("Missing key\n  at [\"{name}\"]"));
+        self.get(name).ok_or_else(missing)
+    }
+
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -136,11 +142,6 @@ pub(crate) struct OfSession(pub(crate) SessionId);
 #[derive(Clone, Debug)]
 pub(crate) struct OfMessage(pub(crate) SessionId, pub(crate) MessageId);
 
-/// `/session/{sessionID}/message/{messageID}/part/{partID}`
-#[derive(Clone, Debug)]
-#[allow(dead_code, reason = "checked before the route says what it cannot do yet")]
-pub(crate) struct OfPart(pub(crate) SessionId, pub(crate) MessageId, pub(crate) PartId);
-
 impl<S: Sync + Send> FromRequestParts<S> for OfSession {
     type Rejection = ApiError;
 
@@ -156,17 +157,6 @@ impl<S: Sync + Send> FromRequestParts<S> for OfMessage {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let params = Params::of(parts, state).await?;
         Ok(Self(params.id("sessionID", SessionId::parse)?, params.id("messageID", MessageId::parse)?))
-    }
-}
-
-impl<S: Sync + Send> FromRequestParts<S> for OfPart {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let params = Params::of(parts, state).await?;
-        let (session, message) =
-            (params.id("sessionID", SessionId::parse)?, params.id("messageID", MessageId::parse)?);
-        Ok(Self(session, message, params.id("partID", PartId::parse)?))
     }
 }
 

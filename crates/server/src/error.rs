@@ -75,6 +75,8 @@ pub(crate) enum ApiError {
     NoQuestion(String),
     #[error("Project not found: {0}")]
     NoProject(String),
+    #[error("File not found: {0}")]
+    NoFile(String),
     #[error("no route {method} {path}")]
     NoRoute { method: Method, path: String },
     /// The wire has it, this version has not.
@@ -144,6 +146,7 @@ impl IntoResponse for ApiError {
                 let body = json!({ "_tag": "ProjectNotFoundError", "projectID": id, "message": message });
                 tagged(StatusCode::NOT_FOUND, body)
             }
+            Self::NoFile(path) => not_found(&format!("File not found: {path}")),
             Self::NoRoute { method, path } => not_found(&format!("There is no {method} {path}")),
             Self::NotBuilt(message) => named(StatusCode::NOT_IMPLEMENTED, "NotImplementedError", &message),
             Self::ContentType(kind) => {

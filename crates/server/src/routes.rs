@@ -7,6 +7,7 @@ mod asks;
 mod config;
 mod event;
 mod experimental;
+mod file;
 mod global;
 mod lists;
 mod message;
@@ -35,6 +36,7 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .merge(config::routes())
         .merge(provider::routes())
         .merge(lists::routes())
+        .merge(file::routes())
         .merge(vcs::routes())
         .merge(tui::routes())
         .merge(experimental::routes())

@@ -8,8 +8,10 @@ use crate::reply;
 use crate::wire::body::{ReplyPermission, ReplyQuestion, RespondPermission};
 use axum::extract::State;
 use axum::response::Response;
+use sturdy_engine::EngineError;
 use sturdy_session::id::{PermissionId, QuestionId};
 use sturdy_session::row::AskKind;
+use sturdy_session::turn::{Answer, Refusal};
 use sturdy_store::AskQuery;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -45,10 +47,10 @@ async fn questions(State(app): State<App>, Here(here): Here) -> Result<Response,
 async fn reply_permission(
     State(app): State<App>,
     params: Params,
-    Payload(_): Payload<ReplyPermission>,
+    Payload(body): Payload<ReplyPermission>,
 ) -> Result<Response, ApiError> {
     let id = params.id("requestID", PermissionId::parse)?;
-    answer(&app, AskKind::Permission, id.as_str()).await
+    answer(&app, AskKind::Permission, id.as_str(), body.into()).await
 }
 
 /// The same in an older form.
@@ -59,11 +61,11 @@ async fn respond_permission(
     State(app): State<App>,
     OfSession(session): OfSession,
     params: Params,
-    Payload(_): Payload<RespondPermission>,
+    Payload(body): Payload<RespondPermission>,
 ) -> Result<Response, ApiError> {
     let id = params.id("permissionID", PermissionId::parse)?;
     app.engine().session_record(&session).await?;
-    answer(&app, AskKind::Permission, id.as_str()).await
+    answer(&app, AskKind::Permission, id.as_str(), body.into()).await
 }
 
 /// Answers a question.
@@ -73,10 +75,10 @@ async fn respond_permission(
 async fn reply_question(
     State(app): State<App>,
     params: Params,
-    Payload(_): Payload<ReplyQuestion>,
+    Payload(body): Payload<ReplyQuestion>,
 ) -> Result<Response, ApiError> {
     let id = params.id("requestID", QuestionId::parse)?;
-    answer(&app, AskKind::Question, id.as_str()).await
+    answer(&app, AskKind::Question, id.as_str(), body.into()).await
 }
 
 /// Refuses to answer.
@@ -85,7 +87,7 @@ async fn reply_question(
     responses((status = 200, description = "Rejected", body = bool), (status = 404, description = "No such request")))]
 async fn reject_question(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let id = params.id("requestID", QuestionId::parse)?;
-    answer(&app, AskKind::Question, id.as_str()).await
+    answer(&app, AskKind::Question, id.as_str(), Answer::Dismissed).await
 }
 
 async fn open(app: &App, kind: AskKind, directory: &str) -> Result<Response, ApiError> {
@@ -94,13 +96,16 @@ async fn open(app: &App, kind: AskKind, directory: &str) -> Result<Response, Api
     Ok(reply::text(reply::array(asks.iter().map(|ask| &ask.data))))
 }
 
-/// Nothing asks yet in this version, so an open request can only come from a newer one's store.
-async fn answer(app: &App, kind: AskKind, id: &str) -> Result<Response, ApiError> {
-    let wanted = AskQuery { kind: Some(kind), ..AskQuery::default() };
-    let is_open = app.engine().store().asks(wanted).await?.iter().any(|ask| ask.id == id);
-    match (is_open, kind) {
-        (true, _) => Err(ApiError::NotBuilt("This version of Sturdy cannot take answers yet.".to_owned())),
-        (false, AskKind::Permission) => Err(ApiError::NoPermission(id.to_owned())),
-        (false, AskKind::Question) => Err(ApiError::NoQuestion(id.to_owned())),
+/// An answer to a request that is not open is told so: somebody looks at an old screen.
+async fn answer(app: &App, kind: AskKind, id: &str, answer: Answer) -> Result<Response, ApiError> {
+    match (app.engine().answer_ask(id, answer).await, kind) {
+        (Ok(()), _) => Ok(reply::done()),
+        (Err(EngineError::Refused(Refusal::UnknownAsk(_))), AskKind::Permission) => {
+            Err(ApiError::NoPermission(id.to_owned()))
+        }
+        (Err(EngineError::Refused(Refusal::UnknownAsk(_))), AskKind::Question) => {
+            Err(ApiError::NoQuestion(id.to_owned()))
+        }
+        (Err(cause), _) => Err(cause.into()),
     }
 }

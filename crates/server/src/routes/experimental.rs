@@ -9,6 +9,7 @@ use crate::wire::page::NEXT_CURSOR;
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderValue;
+use serde_json::json;
 use std::collections::HashMap;
 use sturdy_session::types::project::Project;
 use sturdy_session::types::session::{GlobalSession, ProjectSummary, Session};
@@ -26,6 +27,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(resource))
         .routes(routes!(workspaces))
         .routes(routes!(workspace_status))
+        .routes(routes!(tool_ids))
+        .routes(routes!(tools))
         .routes(routes!(sessions))
 }
 
@@ -69,6 +72,31 @@ async fn workspaces(_: Here) -> Response {
     responses((status = 200, description = "Status of workspaces", body = [Object])))]
 async fn workspace_status(_: Here) -> Response {
     reply::text("[]")
+}
+
+/// The names of what a model may call.
+#[utoipa::path(get, path = "/experimental/tool/ids", operation_id = "tool.ids",
+    responses((status = 200, description = "Names", body = [String])))]
+async fn tool_ids(Here(here): Here) -> Response {
+    let ids: Vec<_> = here.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+    reply::json(&ids)
+}
+
+/// What a model may call, as it is told.
+#[utoipa::path(get, path = "/experimental/tool", operation_id = "tool.list",
+    params(("provider" = String, Query), ("model" = String, Query)),
+    responses((status = 200, description = "Tools", body = [Object]), (status = 400, description = "Unknown model")))]
+async fn tools(Here(here): Here, query: Query) -> Result<Response, ApiError> {
+    here.model(query.wanted("provider")?, query.wanted("model")?)?;
+    let tools: Vec<_> = here
+        .tools
+        .iter()
+        .map(|tool| tool.spec())
+        .map(
+            |spec| json!({ "id": spec.name, "description": spec.description, "parameters": spec.parameters }),
+        )
+        .collect();
+    Ok(reply::json(&tools))
 }
 
 /// Sessions of all projects, newest change first.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 use sturdy_engine::{NewSession, PromptRequest};
 use sturdy_session::id::{MessageId, PartId, SessionId, WorkspaceId};
 use sturdy_session::json::{Map, Num};
-use sturdy_session::turn::SessionPatch;
+use sturdy_session::turn::{Answer, SessionPatch};
 use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::format::OutputFormat;
 use sturdy_session::types::message::Switches;
@@ -166,26 +166,42 @@ impl From<Prompt> for PromptRequest {
 
 /// An answer to a permission request.
 #[derive(Debug, Deserialize, ToSchema)]
-#[allow(dead_code, reason = "read to be checked; nothing asks yet")]
 pub(crate) struct ReplyPermission {
     #[schema(value_type = String)]
     reply: PermissionReply,
+    /// Told to the model when the reply is `reject`.
     message: Option<String>,
+}
+
+impl From<ReplyPermission> for Answer {
+    fn from(body: ReplyPermission) -> Self {
+        Self::Permission { reply: body.reply, message: body.message }
+    }
 }
 
 /// The older form of the same.
 #[derive(Debug, Deserialize, ToSchema)]
-#[allow(dead_code, reason = "read to be checked; nothing asks yet")]
 pub(crate) struct RespondPermission {
     #[schema(value_type = String)]
     response: PermissionReply,
 }
 
+impl From<RespondPermission> for Answer {
+    fn from(body: RespondPermission) -> Self {
+        Self::Permission { reply: body.response, message: None }
+    }
+}
+
 #[derive(Debug, Deserialize, ToSchema)]
-#[allow(dead_code, reason = "read to be checked; nothing asks yet")]
 pub(crate) struct ReplyQuestion {
     /// One list of labels per question.
     answers: Vec<Vec<String>>,
+}
+
+impl From<ReplyQuestion> for Answer {
+    fn from(body: ReplyQuestion) -> Self {
+        Self::Question { answers: body.answers }
+    }
 }
 
 /// A client's line for the server's log.

@@ -164,6 +164,7 @@ fn of_fact(at: u64, fact: &ShownFact) -> Option<String> {
             Fact::PromptAdmitted { .. }
             | Fact::PromptPromoted { .. }
             | Fact::PromptWithdrawn { .. }
+            | Fact::CompactionWanted { .. }
             | Fact::ModelFinished { .. }
             | Fact::TurnStopping => return None,
         }

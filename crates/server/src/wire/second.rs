@@ -8,6 +8,8 @@ use sturdy_engine::commands::Command;
 use sturdy_llm::catalog::{Modalities, ModelInfo, Provider};
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::Num;
+use sturdy_session::types::ask::PermissionRequest;
+use sturdy_session::types::event::{PermissionSource, PermissionV2Request};
 use sturdy_session::types::session::{Revert, Session, SessionModel, SessionTime};
 use sturdy_session::types::usage::Tokens;
 
@@ -178,4 +180,17 @@ pub(crate) fn command(command: &Command) -> Value {
     put("model", command.model.clone().map(Value::from));
     put("subtask", command.subtask.map(Value::from));
     out
+}
+
+/// A permission request: what the first half calls permission and patterns are action and resources here.
+pub(crate) fn permission(request: PermissionRequest) -> PermissionV2Request {
+    PermissionV2Request {
+        id: request.id,
+        session_id: request.session_id,
+        action: request.permission,
+        resources: request.patterns,
+        save: Some(request.always),
+        metadata: Some(request.metadata),
+        source: request.tool.map(PermissionSource::Tool),
+    }
 }

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod api;
+mod asks;
 mod bodies;
 mod edge;
 mod events;
+mod files;
 mod messages;
 mod prompts;
 mod reads;

@@ -1,0 +1,91 @@
+//! Files of a directory: lists, contents, searches.
+
+use crate::world::World;
+use serde_json::json;
+
+async fn world() -> World {
+    let world = World::new().await;
+    std::fs::write(world.project().join("a.txt"), "hello\nworld\n").unwrap();
+    std::fs::create_dir(world.project().join("src")).unwrap();
+    std::fs::write(world.project().join("src/lib.rs"), "fn hello() {}\n").unwrap();
+    std::fs::write(world.project().join("blob"), b"\x00\x01").unwrap();
+    world
+}
+
+#[tokio::test]
+async fn names_and_contents_are_those_on_the_disk() {
+    let world = world().await;
+    let project = world.project();
+
+    let list = world.get("/file?path=").await.json();
+    let text = world.get("/file/content?path=a.txt").await.json();
+    let binary = world.get("/file/content?path=blob").await.json();
+
+    assert_eq!(
+        list[0],
+        json!({ "name": "src", "path": "src/", "absolute": project.join("src"), "type": "directory", "ignored": false })
+    );
+    assert_eq!(list.as_array().unwrap().len(), 3);
+    assert_eq!(text, json!({ "type": "text", "content": "hello\nworld" }));
+    assert_eq!(
+        (&binary["type"], &binary["encoding"], &binary["content"]),
+        (&json!("binary"), &json!("base64"), &json!("AAE="))
+    );
+    let empty = world.get("/file/content?path=nosuch").await.json();
+    assert_eq!(empty, json!({ "type": "text", "content": "" }));
+    assert_eq!(world.get("/file/status").await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn names_and_lines_are_found() {
+    let world = world().await;
+
+    let names = world.get("/find/file?query=lib").await.json();
+    let second = world.get("/api/fs/find?query=lib&limit=20&").await.json();
+    let lines = world.get("/find?pattern=hel%2Bo").await.json();
+
+    assert_eq!(names[0], "src/lib.rs");
+    assert_eq!(second["data"][0], json!({ "path": "src/lib.rs", "type": "file" }));
+    assert_eq!(lines[0]["path"]["text"], "a.txt");
+    assert_eq!(
+        (&lines[0]["line_number"], &lines[0]["submatches"][0]["match"]["text"]),
+        (&json!(1), &json!("hello"))
+    );
+    let listed = world.get("/api/fs/list?path=src").await.json();
+    assert_eq!(listed["data"], json!([{ "path": "src/lib.rs", "type": "file" }]));
+    assert_eq!(world.get("/find/symbol?query=x").await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn what_lies_outside_or_makes_no_sense_is_refused() {
+    let world = world().await;
+    for path in [
+        "/file?path=../..",
+        "/file/content?path=/etc/passwd",
+        "/find",
+        "/find/file",
+        "/find?pattern=(",
+        "/find/file?query=a&type=x",
+    ] {
+        let (status, body) = world.get(path).await.both();
+        assert_eq!(
+            (status, &body["name"], &body["data"]["kind"]),
+            (400, &json!("BadRequest"), &json!("Query")),
+            "{path}"
+        );
+    }
+    let missing = world.get("/file?path=nosuch").await;
+    assert_eq!((missing.status, &missing.json()["name"]), (404, &json!("NotFoundError")));
+}
+
+#[tokio::test]
+async fn tools_are_listed_by_name_and_in_full() {
+    let world = world().await;
+    let ids = world.get("/experimental/tool/ids").await.json();
+    let tools = world.get("/experimental/tool?provider=demo&model=echo").await.json();
+    assert!(ids.as_array().unwrap().contains(&json!("bash")), "{ids}");
+    assert_eq!(tools.as_array().unwrap().len(), ids.as_array().unwrap().len());
+    assert!(tools[0]["description"].is_string() && tools[0]["parameters"].is_object());
+    assert_eq!(world.get("/experimental/tool").await.status, 400);
+    assert_eq!(world.get("/experimental/tool?provider=demo&model=nope").await.status, 400);
+}
