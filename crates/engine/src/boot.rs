@@ -33,6 +33,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
         }),
     };
     settle(&engine).await?;
+    engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));
     Ok(engine)
 }
 

@@ -30,6 +30,7 @@ mod request;
 mod sessions;
 pub mod skills;
 pub mod task;
+mod upkeep;
 
 pub use engine::{Engine, EngineOptions};
 pub use environment::Environment;

@@ -12,6 +12,9 @@ use std::sync::Arc;
 use sturdy_session::talk::{Request, Said};
 use sturdy_session::types::failure::Failure;
 
+/// A provider that says nothing for this long is taken to have hung, and is asked again.
+const SILENCE_MS: u64 = 300_000;
+
 /// The language a provider is spoken to in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
@@ -94,8 +97,11 @@ impl ModelEntry {
                 self.provider.id
             )));
         };
-        let limit =
-            |name: &str| self.provider.options.get(name).and_then(Value::as_u64).filter(|limit| *limit > 0);
+        // `false` switches a limit off; nothing said leaves the one that keeps a turn from hanging for ever.
+        let limit = |name: &str, otherwise: Option<u64>| match self.provider.options.get(name) {
+            None | Some(Value::Null) => otherwise,
+            Some(value) => value.as_u64().filter(|limit| *limit > 0),
+        };
         Ok(Link {
             http: self.http.clone(),
             provider: self.provider.id.clone(),
@@ -103,9 +109,9 @@ impl ModelEntry {
             key: self.provider.key.clone(),
             headers: self.headers(),
             timeouts: Timeouts {
-                request_ms: limit("timeout"),
-                header_ms: limit("headerTimeout"),
-                chunk_ms: limit("chunkTimeout"),
+                request_ms: limit("timeout", None),
+                header_ms: limit("headerTimeout", Some(SILENCE_MS)),
+                chunk_ms: limit("chunkTimeout", Some(SILENCE_MS)),
             },
         })
     }
