@@ -1,0 +1,30 @@
+// World, provider and server of one test file, and their end.
+
+import { after, before } from 'node:test';
+import { Provider } from './provider.mjs';
+import { Server } from './server.mjs';
+import { World } from './world.mjs';
+
+/**
+ * One server for all tests of a file, with the scripted provider as its default model.
+ * @param {{ config?: object, options?: object, env?: Record<string, string>, args?: string[] }} [setup]
+ */
+export function bench({ config = {}, options = {}, env = {}, args = [] } = {}) {
+  const made = {
+    /** @type {World} */ world: /** @type {any} */ (undefined),
+    /** @type {Provider} */ provider: /** @type {any} */ (undefined),
+    /** @type {Server} */ server: /** @type {any} */ (undefined),
+  };
+  before(async () => {
+    made.world = await World.make();
+    made.provider = await Provider.start();
+    await made.world.configure(made.provider.config(config, options));
+    made.server = await Server.start(made.world, { env, args });
+  });
+  after(async () => {
+    await made.server?.stop();
+    await made.provider?.stop();
+    await made.world?.remove();
+  });
+  return made;
+}
