@@ -68,16 +68,17 @@ export const said = (message) =>
     .join('');
 
 /**
- * Reads a stream of the package until an event is there.
- * @param {AsyncIterable<any>} stream
+ * Reads a stream of the package until an event is there, and leaves it open for more.
+ * @param {AsyncGenerator<any>} stream
  * @param {(event: any) => boolean} wanted
  * @returns {Promise<any[]>} everything up to it
  */
 export async function readUntil(stream, wanted) {
   const seen = [];
-  for await (const event of stream) {
-    seen.push(event);
-    if (wanted(event)) return seen;
+  for (;;) {
+    const { value, done } = await stream.next();
+    if (done) throw new Error(`the stream ended; seen: ${seen.map((event) => (event.payload ?? event).type)}`);
+    seen.push(value);
+    if (wanted(value)) return seen;
   }
-  throw new Error(`the stream ended; seen: ${seen.map((event) => (event.payload ?? event).type)}`);
 }
