@@ -116,7 +116,7 @@ impl Roots {
         if NOT_FILES.iter().any(|tree| real.starts_with(tree)) {
             return Err(PathError::NotAFile { path: shown, kind: FileKind::Other });
         }
-        let relative = self.relative(&shown, &real);
+        let relative = self.relative(&real);
         let path = WorkPath { shown, real, relative };
         Ok(if self.encloses(&path.real) {
             Located::Inside(path)
@@ -131,13 +131,15 @@ impl Roots {
             || self.real_worktree.as_ref().is_some_and(|worktree| real.starts_with(worktree))
     }
 
-    /// As rules and titles name it: from the worktree, by the place it really leads to.
-    fn relative(&self, shown: &Path, real: &Path) -> String {
-        let below = match &self.real_worktree {
-            Some(worktree) if real.starts_with(worktree) => relative(worktree, real),
-            Some(_) if real.starts_with(&self.real_directory) => relative(&self.real_directory, real),
-            Some(worktree) => relative(worktree, real),
-            None => relative(Path::new("/"), if self.encloses(real) { shown } else { real }),
+    /// As rules and titles name it: from the worktree, by the place it really leads to, so that a
+    /// rule about `.env` holds for a link to it too.
+    fn relative(&self, real: &Path) -> String {
+        let below = match (&self.real_worktree, real.strip_prefix(&self.real_directory)) {
+            (Some(worktree), _) if real.starts_with(worktree) => relative(worktree, real),
+            (Some(_), Ok(below)) => below.to_owned(),
+            (Some(worktree), Err(_)) => relative(worktree, real),
+            (None, Ok(below)) => relative(Path::new("/"), &self.directory.join(below)),
+            (None, Err(_)) => relative(Path::new("/"), real),
         };
         below.to_string_lossy().into_owned()
     }

@@ -220,3 +220,16 @@ fn the_way_between_two_paths_goes_up_and_down() {
     assert_eq!(relative(Path::new("/"), Path::new("/home/u")), Path::new("home/u"));
     assert_eq!(relative(Path::new("/a"), Path::new("/a")), Path::new(""));
 }
+
+#[test]
+fn a_rule_about_a_file_holds_for_a_link_to_it() {
+    let scene = scene();
+    std::fs::write(scene.tree.join("sub/.env"), "key").unwrap();
+    symlink(".env", scene.tree.join("sub/harmless")).unwrap();
+    let alone = Roots::new(&scene.tree.join("sub"), Path::new("/")).unwrap();
+
+    let without_git = alone.locate("harmless").unwrap().inside().unwrap();
+
+    assert_eq!(scene.inside("harmless").relative(), "sub/.env");
+    assert_eq!(Path::new("/").join(without_git.relative()), scene.tree.join("sub/.env"));
+}
