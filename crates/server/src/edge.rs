@@ -94,3 +94,6 @@ fn forbids_change(headers: &HeaderMap) -> bool {
     let control = headers.get(header::CACHE_CONTROL).and_then(|control| control.to_str().ok());
     control.is_some_and(|control| control.split(',').any(|word| word.trim() == "no-transform"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -319,3 +319,6 @@ fn cut(message: &str) -> String {
 pub(crate) fn reference() -> String {
     format!("err_{:08x}", rand::random::<u32>())
 }
+
+#[cfg(test)]
+mod tests;
