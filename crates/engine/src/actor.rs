@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::effects::Effects;
 use crate::error::EngineError;
 use crate::feed::{Feed, News};
-use crate::handle::{Mail, View};
+use crate::handle::{Heard, Mail, View};
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::fact::Fact;
@@ -38,8 +38,7 @@ pub(crate) struct Actor {
 }
 
 /// Somebody who waits for what became of an input.
-type Waiter = (oneshot::Sender<Result<(), EngineError>>, Result<(), EngineError>);
-
+type Waiter = (oneshot::Sender<Heard>, Result<(), EngineError>);
 impl Actor {
     /// Runs until the engine stops, the session sleeps, or it cannot be written any more.
     pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Mail>) {
@@ -64,8 +63,13 @@ impl Actor {
                 break;
             }
         }
-        // Whoever wrote meanwhile is told that nobody reads, and asks the registry again.
+        // Whoever wrote meanwhile gets the mail back, and asks the registry again.
         inbox.close();
+        while let Some(Mail { inputs, answer }) = inbox.recv().await {
+            if let Some(answer) = answer {
+                let _ = answer.send(Heard::Unread(inputs));
+            }
+        }
         self.effects.stop_all();
     }
 
@@ -89,7 +93,7 @@ impl Actor {
                 None => answer,
             };
             // Somebody who stopped waiting needs no answer.
-            let _ = waiter.send(answer);
+            let _ = waiter.send(Heard::Decided(answer));
         }
         outcome
     }

@@ -9,7 +9,7 @@ mod title;
 mod tool;
 
 use crate::engine::Inner;
-use crate::handle::Mail;
+use crate::handle::{Heard, Mail};
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::id::SessionId;
@@ -55,7 +55,7 @@ impl Back {
         if self.inbox.send(Mail { inputs, answer: Some(answer) }).await.is_err() {
             return false;
         }
-        matches!(answered.await, Ok(Ok(())))
+        matches!(answered.await, Ok(Heard::Decided(Ok(()))))
     }
 }
 

@@ -18,9 +18,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Mail {
     pub(crate) inputs: Vec<Input>,
-    pub(crate) answer: Option<oneshot::Sender<Result<(), EngineError>>>,
+    pub(crate) answer: Option<oneshot::Sender<Heard>>,
 }
 
+/// What became of mail.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// It was decided; what it led to is durable, or it was refused.
+    Decided(Result<(), EngineError>),
+    /// The session fell asleep with it in its hands, unread.
+    Unread(Vec<Input>),
+}
 /// What a session is doing, as of its last commit.
 #[derive(Clone, Debug, Default)]
 pub struct View {
@@ -78,14 +86,18 @@ impl Handle {
             Err(_elapsed) => return Ok(Err(EngineError::Overloaded(self.id.clone()))),
         };
         permit.send(Mail { inputs, answer: Some(answer) });
-        // Without an answer the task ended with our mail in its hands: nobody knows what became of it.
-        Ok(answered.await.unwrap_or_else(|_| Err(EngineError::Closing)))
+        match answered.await {
+            Ok(Heard::Decided(outcome)) => Ok(outcome),
+            Ok(Heard::Unread(inputs)) => Err(Asleep(inputs)),
+            // The task ended with our mail in its hands: nobody knows what became of it.
+            Err(_) => Ok(Err(EngineError::Closing)),
+        }
     }
 
-    /// Waits until the session has nothing to do, or is gone.
-    pub async fn idle(&self) {
+    /// Waits until the session has nothing to do, or is gone. False when its task ended before that: what
+    /// it had open is settled when it is started again.
+    pub async fn idle(&self) -> bool {
         let mut view = self.view.clone();
-        // An error means that the task ended, and a session without a task is idle.
-        let _ = view.wait_for(|view| view.is_idle || !view.exists).await;
+        view.wait_for(|view| view.is_idle || !view.exists).await.is_ok()
     }
 }

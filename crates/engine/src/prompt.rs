@@ -12,6 +12,9 @@ use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
 use sturdy_store::{AskQuery, Before, MessageQuery, RawMessage};
 
+/// A session that cannot be written stops; it is looked at again so often before its answer is read.
+const ANSWER_TRIES: usize = 3;
+
 /// What a client asked, not yet resolved.
 #[derive(Clone, Debug, Default)]
 pub struct PromptRequest {
@@ -51,7 +54,12 @@ impl Engine {
 
     /// Waits until the session is idle and gives the newest answer: that of the turn which just ended.
     pub async fn answer(&self, session: &SessionId, prompt: &MessageId) -> Result<RawMessage, EngineError> {
-        self.inner.session(session).await?.idle().await;
+        for _ in 0..ANSWER_TRIES {
+            if self.inner.session(session).await?.idle().await {
+                break;
+            }
+        }
+
         self.inner.newest_answer(session, prompt).await
     }
 
