@@ -25,6 +25,40 @@ fn holds_promise(value: &Value) -> bool {
     }
 }
 
+/// Replaces the promises that are kept already. True when none is left, so that the call need
+/// not wait: the usual case for what is pipelined on a call that has ended.
+pub(crate) fn complete_now(values: &mut [Value]) -> Result<bool, Thrown> {
+    for value in values {
+        if !complete_one(value)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn complete_one(value: &mut Value) -> Result<bool, Thrown> {
+    match value {
+        Value::Promise(promise) => match promise.0.peek() {
+            None => Ok(false),
+            Some(outcome) => {
+                *value = outcome?;
+                complete_one(value)
+            }
+        },
+        Value::Array(items) => complete_now(items),
+        Value::Object(object) => {
+            for member in object.values_mut() {
+                if !complete_one(member)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        Value::Error(_) => Ok(!holds_promise(value)),
+        _ => Ok(true),
+    }
+}
+
 /// The values with every promise replaced.
 pub(crate) async fn complete_all(mut values: Vec<Value>) -> Result<Vec<Value>, Thrown> {
     let mut promises = Vec::new();

@@ -78,6 +78,45 @@ impl Ref {
         path
     }
 
+    /// What the promise came to, if that is known here and now. Runs nothing.
+    pub(crate) fn peek(&self) -> Option<Result<Value, Thrown>> {
+        let mut reference = self.clone();
+        // Bounded: each turn follows one link or one reference inside a value.
+        for _ in 0..64 {
+            let cell = match &reference.hook {
+                Hook::Cell(cell) => Arc::clone(cell),
+                Hook::Import(import) => match import.settled() {
+                    Some(cell) => cell,
+                    None if import.is_object() && reference.path.is_empty() => {
+                        return Some(Ok(Value::Stub(Stub(reference))));
+                    }
+                    None => return None,
+                },
+                Hook::Target(_) if reference.path.is_empty() => {
+                    return Some(Ok(Value::Stub(Stub(reference))));
+                }
+                Hook::Target(_) | Hook::Writer(_) | Hook::Variable(_) => return None,
+            };
+            reference = match (cell.stage_when_served(), cell.value()) {
+                (Stage::Linked(target), _) => Ref { path: target.joined(reference.path), hook: target.hook },
+                (Stage::Settled, Some(Ok(value))) => match walk(value, &reference.path) {
+                    Ok(Found::Value(found)) => return Some(Ok(found.clone())),
+                    Ok(Found::Undefined) => return Some(Ok(Value::Undefined)),
+                    Ok(Found::Beyond(next, [])) if matches!(next.hook, Hook::Target(_)) => {
+                        return Some(Ok(Value::Stub(Stub(next.clone()))));
+                    }
+                    Ok(Found::Beyond(next, rest)) => {
+                        Ref { path: next.joined(rest.to_vec()), hook: next.hook.clone() }
+                    }
+                    Err(reason) => return Some(Err(reason)),
+                },
+                (Stage::Settled, Some(Err(reason))) => return Some(Err(reason.clone())),
+                (Stage::Settled | Stage::Pending, _) => return None,
+            };
+        }
+        None
+    }
+
     /// The same promise, without the links that lead to it, so that links never form chains.
     pub(crate) fn shortened(mut self) -> Ref {
         while let Hook::Cell(cell) = &self.hook {

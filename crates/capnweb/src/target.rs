@@ -164,7 +164,7 @@ impl Drop for Held {
     }
 }
 
-pub(crate) fn call(held: &Arc<Held>, path: Path, args: Vec<Value>, origin: &Origin) -> Hook {
+pub(crate) fn call(held: &Arc<Held>, path: Path, mut args: Vec<Value>, origin: &Origin) -> Hook {
     if !path.is_empty() && !is_method(held, &path) {
         // Not a method here, so perhaps one of a property: ask that, in order.
         return match path.split_first() {
@@ -174,7 +174,11 @@ pub(crate) fn call(held: &Arc<Held>, path: Path, args: Vec<Value>, origin: &Orig
         };
     }
     if gather::has_promise(&args) {
-        return call_when_settled(held, path, args, origin);
+        match gather::complete_now(&mut args) {
+            Ok(true) => {}
+            Ok(false) => return call_when_settled(held, path, args, origin),
+            Err(reason) => return Hook::rejected(reason),
+        }
     }
     run(invoke(held, &path, args, origin), origin)
 }

@@ -13,6 +13,10 @@ pub(super) struct Scanned<'t> {
 
 /// `None` when brackets nest deeper than `depth_max`.
 pub(super) fn scan(text: &str, depth_max: usize) -> Option<Scanned<'_>> {
+    // Most messages: too short to be too deep, and nothing in them to mend.
+    if text.len() <= depth_max && !text.contains("\\u") {
+        return Some(Scanned { text: Cow::Borrowed(text), replaced: 0 });
+    }
     let bytes = text.as_bytes();
     let mut depth = 0usize;
     let mut at = 0;

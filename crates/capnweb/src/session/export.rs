@@ -16,50 +16,39 @@ impl Shared {
         self.lock().exports.get(&id).map(|export| export.hook.clone())
     }
 
-    /// Enters the result of the peer's next push.
-    pub(super) fn enter(&self, id: i64, hook: Hook, once: bool) -> Result<(), Thrown> {
-        let cell = match &hook {
-            Hook::Cell(cell) => Some(Arc::clone(cell)),
-            Hook::Target(_) | Hook::Import(_) | Hook::Writer(_) | Hook::Variable(_) => None,
+    /// Enters the result of the peer's next push, and returns its id.
+    pub(super) fn enter(&self, hook: Hook, once: bool) -> Result<i64, Thrown> {
+        let (bytes, pending) = match &hook {
+            Hook::Cell(cell) => match cell.value() {
+                Some(value) => (value.as_ref().map_or(0, Value::weight), None),
+                None => (0, Some(Arc::clone(cell))),
+            },
+            Hook::Target(_) | Hook::Import(_) | Hook::Writer(_) | Hook::Variable(_) => (0, None),
         };
-        {
+        let id = {
             let mut state = self.lock();
             state.check_room(self.limits().table_entries_max)?;
+            let id = state.next_received();
             state.exports.insert(id, Export { once, ..Export::new(hook) });
+            state.weigh(id, bytes, self.limits().retained_bytes_max)?;
+            id
+        };
+        if let Some(cell) = pending {
+            self.weigh_when_settled(id, &cell);
         }
-        match cell {
-            Some(cell) if cell.value().is_some() => self.weigh(id, &cell),
-            Some(cell) => {
-                let (session, weighed) = (self.this.clone(), Arc::downgrade(&cell));
-                cell.wait(Box::new(move || {
-                    if let (Some(session), Some(cell)) = (session.upgrade(), weighed.upgrade())
-                        && let Err(reason) = session.weigh(id, &cell)
-                    {
-                        session.abort(reason);
-                    }
-                }));
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        Ok(id)
     }
 
-    /// Counts what a result costs to keep. Small tables of large values are large too.
-    fn weigh(&self, id: i64, cell: &Cell) -> Result<(), Thrown> {
-        let Some(Ok(value)) = cell.value() else { return Ok(()) };
-        let bytes = value.weight();
-        let mut state = self.lock();
-        if let Some(export) = state.exports.get_mut(&id) {
-            export.bytes = bytes;
-            state.retained += bytes;
-        }
-        let most = self.limits().retained_bytes_max;
-        if state.retained <= most {
-            return Ok(());
-        }
-        Err(ErrorValue::range_error(format!("results of more than {most} bytes are kept"))
-            .code("retained_full")
-            .into())
+    fn weigh_when_settled(&self, id: i64, cell: &Arc<Cell>) {
+        let (session, weighed) = (self.this.clone(), Arc::downgrade(cell));
+        cell.wait(Box::new(move || {
+            let (Some(session), Some(cell)) = (session.upgrade(), weighed.upgrade()) else { return };
+            let bytes = cell.value().map_or(0, |value| value.as_ref().map_or(0, Value::weight));
+            let weighed = session.lock().weigh(id, bytes, session.limits().retained_bytes_max);
+            if let Err(reason) = weighed {
+                session.abort(reason);
+            }
+        }));
     }
 
     /// The peer wants the value of an export; it gets it when it is there, once.

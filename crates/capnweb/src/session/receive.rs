@@ -85,14 +85,12 @@ impl Shared {
 
     fn take_push(self: &Arc<Self>, expression: &Json<'_>) -> Result<(), Thrown> {
         let hook = as_hook(self.evaluate(expression)?, self);
-        let id = self.lock().next_received();
-        self.enter(id, hook, false)
+        self.enter(hook, false).map(drop)
     }
 
     fn take_stream(self: &Arc<Self>, expression: &Json<'_>) -> Result<(), Thrown> {
         let hook = as_hook(self.evaluate(expression)?, self);
-        let id = self.lock().next_received();
-        self.enter(id, hook, true)?;
+        let id = self.enter(hook, true)?;
         self.pulled(id)
     }
 

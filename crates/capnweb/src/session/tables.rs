@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    hash::{BuildHasherDefault, Hasher},
     sync::{Arc, Weak},
     task::Waker,
 };
@@ -52,9 +53,33 @@ pub(super) struct Import {
 
 pub(super) type OnBroken = Box<dyn FnOnce(Thrown) + Send>;
 
+/// Export ids are counters, ours and the peer's pushes: nobody can choose them to collide.
+/// Import ids are the peer's choice, and hashed with a key.
+#[derive(Default)]
+pub(super) struct CounterHasher(u64);
+
+impl Hasher for CounterHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(self.0.rotate_left(8) ^ u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The golden ratio spreads neighbours over the whole range.
+        self.0 = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.write_u64(number.cast_unsigned());
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct State {
-    pub(super) exports: HashMap<i64, Export>,
+    pub(super) exports: HashMap<i64, Export, BuildHasherDefault<CounterHasher>>,
     pub(super) imports: HashMap<i64, Import>,
     /// The peer's last push, stream or pipe.
     pub(super) received: i64,
@@ -149,6 +174,19 @@ impl State {
         };
         self.imports.insert(id, import);
         held
+    }
+
+    /// Counts what a result costs to keep. Small tables of large values are large too.
+    pub(super) fn weigh(&mut self, id: i64, bytes: usize, most: usize) -> Result<(), Thrown> {
+        if let Some(export) = self.exports.get_mut(&id) {
+            export.bytes = bytes;
+            self.retained += bytes;
+        }
+        if self.retained <= most {
+            return Ok(());
+        }
+        let text = format!("results of more than {most} bytes are kept");
+        Err(ErrorValue::range_error(text).code("retained_full").into())
     }
 
     /// Takes an export out. The caller drops it after unlocking.
