@@ -5,5 +5,6 @@
 mod limits;
 mod properties;
 mod service;
+mod sessions;
 mod support;
 mod vectors;
