@@ -2,6 +2,7 @@
 
 use crate::auth::Password;
 use crate::cors::Origins;
+use crate::rpc::Places;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_engine::Engine;
@@ -40,6 +41,7 @@ struct Inner {
     origins: Origins,
     heartbeat: Duration,
     closing: CancellationToken,
+    rpc: Places,
 }
 
 impl App {
@@ -51,6 +53,7 @@ impl App {
             origins: Origins::new(options.cors),
             heartbeat: options.heartbeat,
             closing: CancellationToken::new(),
+            rpc: Places::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -70,6 +73,10 @@ impl App {
 
     pub(crate) fn heartbeat(&self) -> Duration {
         self.inner.heartbeat
+    }
+
+    pub(crate) fn rpc(&self) -> &Places {
+        &self.inner.rpc
     }
 
     /// Cancelled when the server should stop: no new connections, streams end.

@@ -59,7 +59,7 @@ fn expect_json(parts: &Parts) -> Result<(), ApiError> {
     Err(ApiError::ContentType(text.chars().take(100).collect()))
 }
 
-async fn read(parts: &Parts, body: Body, bytes_max: usize) -> Result<Bytes, ApiError> {
+pub(crate) async fn read(parts: &Parts, body: Body, bytes_max: usize) -> Result<Bytes, ApiError> {
     let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     // Refused before it is sent, where the sender says how much it is.
     if announced.is_some_and(|length: usize| length > bytes_max) {

@@ -26,6 +26,11 @@ impl Password {
         Self { user: user.into(), secret: secret.into() }
     }
 
+    /// Who everybody that knows it is.
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
     /// Whether this request knows it.
     pub(crate) fn admits(&self, request: &Parts) -> bool {
         if OPEN_TO_ALL.contains(&request.uri.path()) {

@@ -1,4 +1,4 @@
-//! HTTP and server-sent events over the engine.
+//! HTTP, server-sent events and Cap'n Web over the engine.
 //!
 //! A request passes `edge.rs` (cross-origin rules, password, panics), finds its handler in `routes/`,
 //! which reads it with the extractors of `ask.rs` and `instance.rs`, talks to the engine, and answers
@@ -17,6 +17,7 @@ mod instance;
 mod openapi;
 mod reply;
 mod routes;
+mod rpc;
 mod serve;
 mod sse;
 mod wire;

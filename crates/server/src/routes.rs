@@ -10,7 +10,7 @@ mod experimental;
 mod file;
 mod global;
 mod lists;
-mod message;
+pub(crate) mod message;
 mod project;
 mod prompt;
 mod provider;
@@ -42,5 +42,6 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .merge(experimental::routes())
         .merge(second::routes())
         .merge(second_sessions::routes())
+        .merge(crate::rpc::routes())
         .merge(absent::routes())
 }

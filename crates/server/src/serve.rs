@@ -55,7 +55,8 @@ pub async fn serve(listener: TcpListener, app: App) {
         if let Err(cause) = socket.set_nodelay(true) {
             debug!(%cause, "a socket is gone already");
         }
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service.clone()));
+        let connection = http.serve_connection(TokioIo::new(socket), service.clone()).with_upgrades();
+        let connection = graceful.watch(connection);
         app.engine().tasks().spawn("connection", async move {
             if let Err(cause) = connection.await {
                 debug!(%cause, "a connection broke");

@@ -1,11 +1,12 @@
 //! Shapes of the wire that differ from ours, both ways.
 //!
 //! `schema` reads bodies and says what is wrong with them, `body` is what clients may send,
-//! `event` is what a fact looks like on a stream, `page` is where a page of messages goes on,
+//! `event` is what a fact looks like on a stream, `listing` is which sessions a client wants, `page` is where a page of messages goes on,
 //! `second` is how the second half of the API spells what the first half calls otherwise.
 
 pub(crate) mod body;
 pub(crate) mod event;
+pub(crate) mod listing;
 pub(crate) mod page;
 pub(crate) mod schema;
 pub(crate) mod second;

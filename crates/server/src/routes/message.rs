@@ -58,7 +58,7 @@ async fn get(State(app): State<App>, OfMessage(session, id): OfMessage) -> Resul
 }
 
 /// `{"info":…,"parts":[…]}` from texts that are JSON already.
-pub(super) fn joined(message: &RawMessage) -> String {
+pub(crate) fn joined(message: &RawMessage) -> String {
     let parts: usize = message.parts.iter().map(|part| part.len() + 1).sum();
     let mut out = String::with_capacity(message.info.len() + parts + 24);
     out.push_str("{\"info\":");

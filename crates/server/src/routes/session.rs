@@ -3,9 +3,10 @@
 use crate::app::App;
 use crate::ask::{OfSession, Optional, Payload, Query};
 use crate::error::ApiError;
-use crate::instance::{Here, chosen};
+use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::{CreateSession, EditSession};
+use crate::wire::listing::Listing;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
@@ -17,9 +18,6 @@ use sturdy_session::types::status::Status;
 use sturdy_store::SessionQuery;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-
-/// Sessions listed when the client does not say how many.
-const LIMIT_DEFAULT: u32 = 100;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -43,22 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     ("limit" = Option<u32>, Query, description = "Default 100"),
 ), responses((status = 200, description = "Sessions", body = [Object]), (status = 400, description = "Bad query")))]
 async fn list(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
-    let path = query.get("path").map(str::to_owned);
-    let directory = match (&path, query.get("scope")) {
-        (Some(path), _) if path.is_empty() => None,
-        (None, Some("project")) => None,
-        _ => chosen(&query, "directory").map(|_| here.directory.clone()),
-    };
-    let wanted = SessionQuery {
-        project: Some(here.project.id.clone()),
-        directory,
-        path: path.filter(|path| !path.is_empty()),
-        roots: query.boolean("roots")?.filter(|roots| *roots),
-        start: query.number("start")?.filter(|start| *start > 0),
-        search: query.get("search").filter(|search| !search.is_empty()).map(str::to_owned),
-        limit: Some(query.limit()?.unwrap_or(LIMIT_DEFAULT)),
-        ..SessionQuery::default()
-    };
+    let wanted = Listing::of(&query)?.within(&here);
     let sessions = app.engine().store().sessions(wanted).await?;
     Ok(reply::text(reply::array(sessions)))
 }

@@ -67,7 +67,8 @@ pub(crate) fn server_frame(stream: Stream, at: u64, event: &Event) -> Bytes {
     })
 }
 
-fn event(shown: &Shown) -> Option<String> {
+/// The event of an entry as JSON; none when it shows nothing.
+pub(crate) fn event(shown: &Shown) -> Option<String> {
     match &shown.body {
         Body::Fact(fact) => of_fact(shown.at, fact),
         Body::Event(event) => Some(told(shown.at, event, fingerprint(event))),

@@ -118,16 +118,19 @@ async fn ids_grow_and_event_ids_are_unique() {
     assert_eq!(events.len(), frames.len());
 }
 
-/// The frames of two turns, read without a break.
-async fn two_turns(world: &World, path: &str) -> Vec<Frame> {
+/// The frames of a turn that talks, one that works and one that fails, read without a break.
+async fn three_turns(world: &World, path: &str) -> Vec<Frame> {
     let session = world.session().await;
     let mut stream = Stream::open(world, path).await;
     stream.next().await;
     world.ask(&session, "/demo long 40").await;
     world.send("PATCH", &format!("/session/{session}"), &json!({ "title": "renamed" })).await;
-    world.ask(&session, "and again").await;
-    let mut frames = stream.until(Frame::is_idle).await;
-    frames.extend(stream.until(Frame::is_idle).await);
+    world.ask(&session, r#"/demo tool bash {"command":"echo one; echo two","description":"Prints"}"#).await;
+    world.ask(&session, "/demo error 400 refused").await;
+    let mut frames = Vec::new();
+    for _ in 0..3 {
+        frames.extend(stream.until(Frame::is_idle).await);
+    }
     frames
 }
 
@@ -144,7 +147,7 @@ async fn resumes_anywhere(world: &World, path: &str, frames: &[Frame]) {
 #[tokio::test]
 async fn a_reader_that_comes_back_gets_exactly_what_it_missed() {
     let world = World::new().await;
-    let frames = two_turns(&world, "/event").await;
+    let frames = three_turns(&world, "/event").await;
 
     resumes_anywhere(&world, "/event", &frames).await;
 
@@ -159,7 +162,7 @@ async fn a_reader_that_comes_back_gets_exactly_what_it_missed() {
 #[tokio::test]
 async fn a_reader_that_comes_back_after_a_restart_gets_the_same_bytes() {
     let world = World::new().await;
-    let frames = two_turns(&world, "/global/event").await;
+    let frames = three_turns(&world, "/global/event").await;
 
     let world = world.reopened().await;
 

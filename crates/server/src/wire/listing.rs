@@ -1,0 +1,66 @@
+//! Which sessions a client wants to see: the filters of `GET /session`, whoever asks.
+
+use crate::ask::Query;
+use crate::error::ApiError;
+use crate::instance::chosen;
+use serde::Deserialize;
+use sturdy_engine::Instance;
+use sturdy_store::SessionQuery;
+
+/// Sessions listed when the client does not say how many.
+const LIMIT_DEFAULT: u32 = 100;
+
+/// Everything may be left out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Listing {
+    /// Chooses the project, and only sessions of exactly this directory.
+    pub(crate) directory: Option<String>,
+    /// `project`: the whole project in spite of `directory`.
+    scope: Option<String>,
+    /// Only at or below this path; empty is no filter.
+    path: Option<String>,
+    /// Only sessions without a parent.
+    roots: Option<bool>,
+    /// Only sessions changed at or after this time.
+    start: Option<u64>,
+    /// Contained in the title.
+    search: Option<String>,
+    limit: Option<u64>,
+}
+
+impl Listing {
+    pub(crate) fn of(query: &Query) -> Result<Self, ApiError> {
+        let text = |name: &str| query.get(name).map(str::to_owned);
+        Ok(Self {
+            directory: chosen(query, "directory"),
+            scope: text("scope"),
+            path: text("path"),
+            roots: query.boolean("roots")?,
+            start: query.number("start")?,
+            search: text("search"),
+            limit: query.number("limit")?,
+        })
+    }
+
+    /// What to ask the store. `here` is the instance that `directory` names.
+    pub(crate) fn within(self, here: &Instance) -> SessionQuery {
+        let directory = match (&self.path, self.scope.as_deref()) {
+            (Some(path), _) if path.is_empty() => None,
+            (None, Some("project")) => None,
+            _ => self.directory.filter(|named| !named.is_empty()).map(|_| here.directory.clone()),
+        };
+        // What is larger than anybody can want is cut.
+        let limit = self.limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
+        SessionQuery {
+            project: Some(here.project.id.clone()),
+            directory,
+            path: self.path.filter(|path| !path.is_empty()),
+            roots: self.roots.filter(|roots| *roots),
+            start: self.start.filter(|start| *start > 0),
+            search: self.search.filter(|search| !search.is_empty()),
+            limit: Some(limit.unwrap_or(LIMIT_DEFAULT)),
+            ..SessionQuery::default()
+        }
+    }
+}
