@@ -12,7 +12,10 @@ use std::{
     collections::VecDeque,
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll, Wake, Waker},
 };
 
@@ -39,6 +42,20 @@ struct Line {
     wakers: Vec<Waker>,
     /// A local call that no session drives: whoever awaits the cell polls it.
     task: Option<Task>,
+    /// What keeping the value is counted as, until it is dropped.
+    charge: Option<Charge>,
+}
+
+/// Bytes on somebody's account.
+struct Charge {
+    bytes: usize,
+    account: Arc<AtomicUsize>,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.account.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// Where a cell is. `Pending` also while earlier questions are still being served.
@@ -132,6 +149,19 @@ impl Cell {
         self.lock().task.take()
     }
 
+    /// Puts the bytes of the value on an account for as long as the cell lives, once. Returns
+    /// what stands on the account then.
+    pub(crate) fn charge(&self, account: &Arc<AtomicUsize>) -> usize {
+        let Some(Ok(value)) = self.value.get() else { return account.load(Ordering::Relaxed) };
+        let bytes = value.weight();
+        let mut line = self.lock();
+        if line.charge.is_none() {
+            account.fetch_add(bytes, Ordering::Relaxed);
+            line.charge = Some(Charge { bytes, account: Arc::clone(account) });
+        }
+        account.load(Ordering::Relaxed)
+    }
+
     fn settle(self: &Arc<Self>, outcome: Outcome) {
         let wakers = {
             let mut line = self.lock();
@@ -173,10 +203,25 @@ impl Cell {
     }
 }
 
+impl Drop for Cell {
+    fn drop(&mut self) {
+        // A scalar holds nothing; anything else may hold the next cell of a long chain.
+        let value = self
+            .value
+            .take()
+            .filter(|value| !matches!(value, Ok(Value::Undefined | Value::Null | Value::Number(_))));
+        let line = self.line.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let (link, task) = (line.link.take(), line.task.take());
+        if value.is_some() || link.is_some() || task.is_some() {
+            turn::bury((value, link, task));
+        }
+    }
+}
+
 /// Takes a settled value out of its cell, copying only if somebody else looks at it.
 pub(crate) fn into_outcome(cell: Arc<Cell>) -> Result<Value, Thrown> {
     let value = match Arc::try_unwrap(cell) {
-        Ok(cell) => cell.value.into_inner(),
+        Ok(mut cell) => cell.value.take(),
         Err(shared) => shared.value.get().cloned(),
     };
     value.unwrap_or(Ok(Value::Undefined))

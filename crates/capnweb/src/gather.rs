@@ -28,27 +28,44 @@ fn holds_promise(value: &Value) -> bool {
 /// Replaces the promises that are kept already. True when none is left, so that the call need
 /// not wait: the usual case for what is pipelined on a call that has ended.
 pub(crate) fn complete_now(values: &mut [Value]) -> Result<bool, Thrown> {
+    complete_items(values, 0)
+}
+
+/// Deepest a value may get by filling in promises. Each of them may be as deep as a message, and
+/// hold promises again; what comes of it is dropped, copied and walked by recursion.
+const DEPTH_MAX: usize = 512;
+
+fn too_deep() -> Thrown {
+    ErrorValue::range_error("a value nests too deeply once its promises are filled in")
+        .code("too_deep")
+        .into()
+}
+
+fn complete_items(values: &mut [Value], depth: usize) -> Result<bool, Thrown> {
     for value in values {
-        if !complete_one(value)? {
+        if !complete_one(value, depth)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn complete_one(value: &mut Value) -> Result<bool, Thrown> {
+fn complete_one(value: &mut Value, depth: usize) -> Result<bool, Thrown> {
+    if depth > DEPTH_MAX {
+        return Err(too_deep());
+    }
     match value {
         Value::Promise(promise) => match promise.0.peek() {
             None => Ok(false),
             Some(outcome) => {
                 *value = outcome?;
-                complete_one(value)
+                complete_one(value, depth + 1)
             }
         },
-        Value::Array(items) => complete_now(items),
+        Value::Array(items) => complete_items(items, depth + 1),
         Value::Object(object) => {
             for member in object.values_mut() {
-                if !complete_one(member)? {
+                if !complete_one(member, depth + 1)? {
                     return Ok(false);
                 }
             }
@@ -60,26 +77,50 @@ fn complete_one(value: &mut Value) -> Result<bool, Thrown> {
 }
 
 /// The values with every promise replaced.
-pub(crate) async fn complete_all(mut values: Vec<Value>) -> Result<Vec<Value>, Thrown> {
+pub(crate) async fn complete_all(values: Vec<Value>) -> Result<Vec<Value>, Thrown> {
+    complete_within(values, 0).await
+}
+
+/// `hops` is how many promises led here, each inside the value of the one before.
+async fn complete_within(mut values: Vec<Value>, hops: usize) -> Result<Vec<Value>, Thrown> {
+    if hops > HOPS_MAX {
+        return Err(too_deep());
+    }
     let mut promises = Vec::new();
     values.iter().for_each(|value| collect(value, &mut promises));
-    let mut results = wait(promises).await?.into_iter();
+    let mut results = wait(promises, hops).await?.into_iter();
     values.iter_mut().try_for_each(|value| replace(value, &mut results))?;
+    if values.iter().any(|value| is_deeper(value, DEPTH_MAX)) {
+        return Err(too_deep());
+    }
     Ok(values)
 }
 
+/// Futures of nested promises are polled by recursion too.
+const HOPS_MAX: usize = 128;
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let Some(levels) = levels.checked_sub(1) else { return true };
+    match value {
+        Value::Array(items) => items.iter().any(|item| is_deeper(item, levels)),
+        Value::Object(object) => object.iter().any(|(_, value)| is_deeper(value, levels)),
+        Value::Error(error) => error.props.iter().any(|(_, value)| is_deeper(value, levels)),
+        _ => false,
+    }
+}
+
 /// The value with every promise in it replaced.
-pub(crate) fn complete(value: Value) -> BoxFuture<'static, Result<Value, Thrown>> {
+pub(crate) fn complete(value: Value, hops: usize) -> BoxFuture<'static, Result<Value, Thrown>> {
     async move {
-        let mut values = complete_all(vec![value]).await?;
+        let mut values = complete_within(vec![value], hops).await?;
         values.pop().ok_or_else(|| ErrorValue::new("BUG: a value was lost").into())
     }
     .boxed()
 }
 
 /// What each promise came to.
-fn wait(promises: Vec<Promise>) -> impl Future<Output = Result<Vec<Value>, Thrown>> {
-    try_join_all(promises.into_iter().map(IntoFuture::into_future))
+fn wait(promises: Vec<Promise>, hops: usize) -> impl Future<Output = Result<Vec<Value>, Thrown>> {
+    try_join_all(promises.into_iter().map(move |promise| promise.ask_within(hops)))
 }
 
 fn collect(value: &Value, promises: &mut Vec<Promise>) {

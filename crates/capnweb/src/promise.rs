@@ -74,7 +74,12 @@ impl Promise {
     /// Asks for the value now, without waiting for it. Awaiting does this by itself; a batch
     /// needs it before the request is sent.
     pub fn ask(self) -> Asked {
-        let mut asked = Asked { state: State::Walking(self.0) };
+        self.ask_within(0)
+    }
+
+    /// Asked for inside the value of another promise, so many deep.
+    pub(crate) fn ask_within(self, hops: usize) -> Asked {
+        let mut asked = Asked { state: State::Walking(self.0), hops };
         asked.begin();
         asked
     }
@@ -99,6 +104,7 @@ impl IntoFuture for Promise {
 #[must_use = "nothing waits for the value unless this is awaited"]
 pub struct Asked {
     state: State,
+    hops: usize,
 }
 
 enum State {
@@ -180,7 +186,7 @@ impl Future for Asked {
                 State::Walking(reference) => match Asked::walk(reference, cx) {
                     None => return Poll::Pending,
                     Some(Ok(value)) if gather::has_promise(std::slice::from_ref(&value)) => {
-                        self.state = State::Completing(gather::complete(value));
+                        self.state = State::Completing(gather::complete(value, self.hops + 1));
                     }
                     Some(outcome) => {
                         self.state = State::Done;

@@ -121,6 +121,8 @@ pub(crate) struct Shared {
     options: Options,
     /// Bytes waiting in the pipes of this session.
     piped: Arc<AtomicUsize>,
+    /// Bytes of results the peer made us keep.
+    retained: Arc<AtomicUsize>,
     replaced: AtomicU64,
     this: Weak<Shared>,
 }

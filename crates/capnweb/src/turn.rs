@@ -7,7 +7,11 @@
 //! `origin` is the session on whose behalf code runs. It is set while a session
 //! receives or polls, and captured by everything that is started then.
 
-use std::{cell::RefCell, collections::VecDeque, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    sync::Arc,
+};
 
 use crate::session::Shared;
 
@@ -21,6 +25,30 @@ thread_local! {
     // of the sessions hold: every job settles something somebody waits for.
     static JOBS: RefCell<Option<VecDeque<Job>>> = const { RefCell::new(None) };
     static ORIGIN: RefCell<Origin> = const { RefCell::new(None) };
+    static BURYING: Cell<u32> = const { Cell::new(0) };
+    static GRAVES: RefCell<Vec<Box<dyn Send>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Drops `remains`, which may hold the last reference to something that holds the last
+/// reference to something, and so on for as long as a peer likes: to a fixed depth at once, the
+/// rest in a line.
+pub(crate) fn bury(remains: impl Send + 'static) {
+    const AT_ONCE: u32 = 24;
+    // A thread that is ending has no line any more; then at once.
+    let Ok(depth) = BURYING.try_with(Cell::get) else { return drop(remains) };
+    if depth >= AT_ONCE {
+        return GRAVES.with_borrow_mut(|graves| graves.push(Box::new(remains)));
+    }
+    BURYING.set(depth + 1);
+    drop(remains);
+    BURYING.set(depth);
+    if depth == 0 {
+        while let Some(next) = GRAVES.with_borrow_mut(Vec::pop) {
+            BURYING.set(1);
+            drop(next);
+            BURYING.set(0);
+        }
+    }
 }
 
 /// Runs `job` after the current one, or at once when there is none.

@@ -48,6 +48,7 @@ impl Connection {
             state: Mutex::default(),
             options,
             piped: Arc::default(),
+            retained: Arc::default(),
             replaced: Default::default(),
             this: this.clone(),
         });

@@ -89,7 +89,6 @@ impl Shared {
             }
             state.unanswered = 0;
             state.pipes = 0;
-            state.retained = 0;
             state.wake();
             (
                 std::mem::take(&mut state.exports),

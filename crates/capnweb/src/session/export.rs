@@ -18,34 +18,42 @@ impl Shared {
 
     /// Enters the result of the peer's next push, and returns its id.
     pub(super) fn enter(&self, hook: Hook, once: bool) -> Result<i64, Thrown> {
-        let (bytes, pending) = match &hook {
-            Hook::Cell(cell) => match cell.value() {
-                Some(value) => (value.as_ref().map_or(0, Value::weight), None),
-                None => (0, Some(Arc::clone(cell))),
-            },
-            Hook::Target(_) | Hook::Import(_) | Hook::Writer(_) | Hook::Variable(_) => (0, None),
+        let cell = match &hook {
+            Hook::Cell(cell) => Some(Arc::clone(cell)),
+            Hook::Target(_) | Hook::Import(_) | Hook::Writer(_) | Hook::Variable(_) => None,
         };
         let id = {
             let mut state = self.lock();
             state.check_room(self.limits().table_entries_max)?;
             let id = state.next_received();
             state.exports.insert(id, Export { once, ..Export::new(hook) });
-            state.weigh(id, bytes, self.limits().retained_bytes_max)?;
             id
         };
-        if let Some(cell) = pending {
-            self.weigh_when_settled(id, &cell);
+        match cell {
+            Some(cell) if cell.value().is_some() => self.weigh(&cell)?,
+            Some(cell) => self.weigh_when_settled(&cell),
+            None => {}
         }
         Ok(id)
     }
 
-    fn weigh_when_settled(&self, id: i64, cell: &Arc<Cell>) {
+    /// Counts what a result costs for as long as anybody keeps it: a small table of large values
+    /// is large too, and a value may be kept by another after its own entry is released.
+    fn weigh(&self, cell: &Cell) -> Result<(), Thrown> {
+        let most = self.limits().retained_bytes_max;
+        if cell.charge(&self.retained) <= most {
+            return Ok(());
+        }
+        let text = format!("results of more than {most} bytes are kept");
+        Err(ErrorValue::range_error(text).code("retained_full").into())
+    }
+
+    fn weigh_when_settled(&self, cell: &Arc<Cell>) {
         let (session, weighed) = (self.this.clone(), Arc::downgrade(cell));
         cell.wait(Box::new(move || {
-            let (Some(session), Some(cell)) = (session.upgrade(), weighed.upgrade()) else { return };
-            let bytes = cell.value().map_or(0, |value| value.as_ref().map_or(0, Value::weight));
-            let weighed = session.lock().weigh(id, bytes, session.limits().retained_bytes_max);
-            if let Err(reason) = weighed {
+            if let (Some(session), Some(cell)) = (session.upgrade(), weighed.upgrade())
+                && let Err(reason) = session.weigh(&cell)
+            {
                 session.abort(reason);
             }
         }));

@@ -19,24 +19,13 @@ pub(super) struct Export {
     /// Made by `stream`: answered unasked and dropped with the answer.
     pub(super) once: bool,
     pub(super) is_pipe: bool,
-    /// What keeping its result costs, once it has one.
-    pub(super) bytes: usize,
     /// The reading end of a pipe until it is taken.
     pub(super) readable: Option<Readable>,
 }
 
 impl Export {
     pub(super) fn new(hook: Hook) -> Export {
-        Export {
-            hook,
-            count: 1,
-            pulled: false,
-            answered: false,
-            once: false,
-            is_pipe: false,
-            bytes: 0,
-            readable: None,
-        }
+        Export { hook, count: 1, pulled: false, answered: false, once: false, is_pipe: false, readable: None }
     }
 }
 
@@ -98,8 +87,6 @@ pub(crate) struct State {
     /// Exports the peer waits for.
     pub(super) unanswered: usize,
     pub(super) pipes: usize,
-    /// Sum of what the exports keep.
-    pub(super) retained: usize,
     pub(super) ended: Option<Ended>,
 }
 
@@ -176,26 +163,12 @@ impl State {
         held
     }
 
-    /// Counts what a result costs to keep. Small tables of large values are large too.
-    pub(super) fn weigh(&mut self, id: i64, bytes: usize, most: usize) -> Result<(), Thrown> {
-        if let Some(export) = self.exports.get_mut(&id) {
-            export.bytes = bytes;
-            self.retained += bytes;
-        }
-        if self.retained <= most {
-            return Ok(());
-        }
-        let text = format!("results of more than {most} bytes are kept");
-        Err(ErrorValue::range_error(text).code("retained_full").into())
-    }
-
     /// Takes an export out. The caller drops it after unlocking.
     pub(super) fn take_export(&mut self, id: i64) -> Option<Export> {
         let export = self.exports.remove(&id)?;
         if export.is_pipe {
             self.pipes -= 1;
         }
-        self.retained -= export.bytes;
         Some(export)
     }
 

@@ -101,6 +101,58 @@ fn results_that_are_kept_are_bounded_in_bytes() {
 }
 
 #[test]
+fn a_result_that_another_keeps_still_counts() {
+    let large = format!("[\"push\",\"{}\"]", "x".repeat(400));
+    let mut frames = Vec::new();
+    for round in 0..4 {
+        let id = round * 2 + 1;
+        frames.extend([
+            large.clone(),
+            format!("[\"push\",{{\"x\":[\"pipeline\",{id}]}}]"),
+            format!("[\"release\",{id},1]"),
+        ]);
+    }
+    let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+    assert!(ended_by(|limits| limits.retained_bytes_max = 1000, &frames).is_some());
+}
+
+#[test]
+fn a_chain_of_results_is_dropped_on_a_small_stack() {
+    let mut connection = Connection::new(Some(Service::root()), Options::default());
+    connection.receive("[\"push\",{\"x\":1}]");
+    let last = 15_000;
+    for id in 2..=last {
+        connection.receive(&format!("[\"push\",{{\"x\":[\"pipeline\",{}]}}]", id - 1));
+        connection.receive(&format!("[\"release\",{},1]", id - 1));
+    }
+    // Filling it all in would be as deep as the chain is long: refused, not attempted.
+    connection.receive(&format!("[\"push\",[\"pipeline\",0,[\"echo\"],[[\"pipeline\",{last}]]]]"));
+    connection.receive(&format!("[\"pull\",{}]", last + 1));
+    let answer = futures_util::FutureExt::now_or_never(connection.message()).flatten();
+    assert!(answer.is_some_and(|text| text.contains("too_deep")));
+
+    connection.receive(&format!("[\"release\",{last},1]"));
+    connection.receive(&format!("[\"release\",{},1]", last + 1));
+
+    assert_eq!(connection.handle().stats().exports, 1);
+}
+
+#[test]
+fn values_do_not_grow_deeper_call_by_call() {
+    let mut connection = Connection::new(Some(Service::root()), Options::default());
+    connection.receive("[\"push\",1]");
+    for id in 1..=2000 {
+        let (open, close) = ("[[".repeat(200), "]]".repeat(200));
+        connection
+            .receive(&format!("[\"push\",[\"pipeline\",0,[\"echo\"],[{open}[\"pipeline\",{id}]{close}]]]"));
+    }
+    connection.receive("[\"pull\",2001]");
+    let answer = futures_util::FutureExt::now_or_never(connection.message()).flatten();
+    assert!(answer.is_some_and(|text| text.contains("too_deep")));
+    assert!(connection.handle().ended().is_none());
+}
+
+#[test]
 fn one_message_cannot_ask_for_answers_without_end() {
     let large = format!("[\"push\",[[{}]]]", vec!["1"; 50].join(","));
     let capture = "[\"push\",[\"remap\",1,[],[[\"import\",2]],[[\"pipeline\",-1]]]]";
