@@ -42,6 +42,8 @@ impl Frame {
 pub(crate) struct Stream {
     pub(crate) response: Response,
     buffer: String,
+    /// So far there is no end of a frame in the buffer.
+    searched: usize,
 }
 
 impl Stream {
@@ -56,15 +58,21 @@ impl Stream {
         }
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
-        Self { response, buffer: String::new() }
+        Self { response, buffer: String::new(), searched: 0 }
     }
 
     /// The next frame; none at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {
-            if let Some(end) = self.buffer.find("\n\n") {
-                let raw = self.buffer.drain(..end + 2).collect();
+            if let Some(end) = self.buffer[self.searched..].find("\n\n") {
+                let raw = self.buffer.drain(..self.searched + end + 2).collect();
+                self.searched = 0;
                 return Some(Frame { raw });
+            }
+            // The first half of the end may be here already.
+            self.searched = self.buffer.len().saturating_sub(1);
+            while !self.buffer.is_char_boundary(self.searched) {
+                self.searched -= 1;
             }
             let read = tokio::time::timeout(PATIENCE, self.response.chunk());
             let chunk = read.await.expect("the stream is silent").unwrap()?;
