@@ -44,6 +44,8 @@ impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for Optional<T> {
         if bytes.trim_ascii().is_empty() {
             return Ok(Self(T::default()));
         }
+        // A page of another origin can send a form without asking first; it cannot send JSON.
+        expect_json(&parts)?;
         // Clients know a body without words for these routes.
         schema::parse(&bytes).map(Self).map_err(|_| ApiError::Handler)
     }

@@ -82,11 +82,14 @@ pub(super) fn best(models: &[Arc<ModelInfo>]) -> Option<&Arc<ModelInfo>> {
     })
 }
 
-/// Up to three names that look like the wanted one, the most alike first.
+/// Up to three names that look like the wanted one, the most alike first. If none does, the first ones
+/// there are: a person sees how such names look.
 pub(super) fn alike<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let wanted = pairs(wanted);
     let mut scored: Vec<(f64, &str)> = names.map(|name| (likeness(&wanted, &pairs(name)), name)).collect();
-    scored.retain(|(score, _)| *score >= ALIKE_MIN);
+    if scored.iter().any(|(score, _)| *score >= ALIKE_MIN) {
+        scored.retain(|(score, _)| *score >= ALIKE_MIN);
+    }
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| Reverse(b.1).cmp(&Reverse(a.1))));
     scored.into_iter().take(SUGGESTIONS_MAX).map(|(_, name)| name.to_owned()).collect()
 }
