@@ -16,7 +16,7 @@ use crate::turn::Ready;
 use crate::types::ask::{PermissionReply, PermissionRequest, QuestionRequest};
 use crate::types::diff::FileDiff;
 use crate::types::failure::Failure;
-use crate::types::message::{AssistantMessage, UserMessage};
+use crate::types::message::{AssistantMessage, Message, UserMessage};
 use crate::types::part::Part;
 use crate::types::session::Session;
 use crate::types::status::Status;
@@ -46,8 +46,16 @@ pub enum Fact {
     #[serde(rename = "prompt.withdrawn.1")]
     PromptWithdrawn { message: MessageId },
 
+    /// The message asks for a compaction, which comes before any waiting prompt. Shows itself only by
+    /// its message.
+    #[serde(rename = "compaction.wanted.1")]
+    CompactionWanted { message: MessageId, auto: bool },
+
     #[serde(rename = "message.added.1")]
     MessageAdded { info: Box<UserMessage> },
+    /// A finished message of another conversation: the copy and what its steps had used.
+    #[serde(rename = "message.copied.1")]
+    MessageCopied { info: Box<Message>, cost: Num, tokens: Tokens },
     #[serde(rename = "message.removed.1")]
     MessageRemoved { message: MessageId, cost: Num, tokens: Tokens },
     /// A part that is written whole: a user's, a step's bounds, a patch. Also replaces one.
@@ -116,7 +124,13 @@ pub enum Fact {
     ToolEnded { part: PartId, outcome: Outcome, end: Millis },
     /// The output is no longer shown to the model.
     #[serde(rename = "tool.compacted.1")]
-    ToolCompacted { part: PartId, at: Millis },
+    ToolCompacted {
+        part: PartId,
+        at: Millis,
+        /// The part before it, for whoever writes its row. Not stored: the log has it already.
+        #[serde(skip)]
+        before: Option<Box<Part>>,
+    },
 
     #[serde(rename = "permission.asked.1")]
     PermissionAsked { request: Box<PermissionRequest> },
@@ -221,7 +235,9 @@ impl Fact {
             Self::PromptAdmitted { .. } => "prompt.admitted.1",
             Self::PromptPromoted { .. } => "prompt.promoted.1",
             Self::PromptWithdrawn { .. } => "prompt.withdrawn.1",
+            Self::CompactionWanted { .. } => "compaction.wanted.1",
             Self::MessageAdded { .. } => "message.added.1",
+            Self::MessageCopied { .. } => "message.copied.1",
             Self::MessageRemoved { .. } => "message.removed.1",
             Self::PartWritten { .. } => "part.written.1",
             Self::PartRemoved { .. } => "part.removed.1",

@@ -6,6 +6,7 @@
 
 pub mod command;
 pub mod fact;
+pub mod fork;
 pub mod id;
 pub mod json;
 pub mod mention;

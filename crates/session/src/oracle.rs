@@ -5,12 +5,14 @@
 //!
 //! It checks: one step open at a time and nothing joins a closed one (I6), a call ends exactly once
 //! and only after it was called (I5), an acknowledged prompt is promoted once, in order, or withdrawn,
-//! or still waits (I7), idle means done (I8), a closed text is the sum of its chunks (I9).
+//! or still waits (I7), at most one compaction is wanted and it comes before any other step, idle means
+//! done (I8), a closed text is the sum of its chunks (I9).
 
 use crate::fact::Fact;
 use crate::id::{MessageId, PartId};
 use crate::types::part::{Part, PartBody};
 use crate::types::status::Status;
+use crate::types::tool::ToolState;
 use std::collections::{HashMap, HashSet};
 
 /// A broken promise, with the place where it broke.
@@ -51,6 +53,8 @@ pub struct Oracle {
     ended_calls: HashSet<PartId>,
     asks: HashSet<String>,
     busy: bool,
+    /// A compaction that is wanted and not begun.
+    compact: Option<MessageId>,
     /// Growth before this seq may have been folded away, so a text may be longer than its chunks.
     folded: bool,
 }
@@ -116,7 +120,17 @@ impl Oracle {
                 ensure(self.waiting.contains(message), "a prompt was withdrawn that does not wait")?;
                 self.waiting.retain(|waiting| waiting != message);
             }
+            Fact::CompactionWanted { message, .. } => {
+                ensure(self.busy, "a compaction is wanted in an idle session")?;
+                ensure(self.compact.is_none(), "two compactions are wanted at once")?;
+                self.compact = Some(message.clone());
+            }
+            Fact::SessionCompacted => ensure(self.step.is_none(), "a compaction is done and a step is open")?,
             Fact::StepStarted { info, .. } => {
+                let wanted = self.compact.take();
+                let summarises = info.summary == Some(true);
+                ensure(wanted.is_none() || summarises, "a step starts ahead of a compaction")?;
+                ensure(!summarises || wanted.as_ref() == Some(&info.parent_id), "nobody wants this summary")?;
                 ensure(self.step.is_none(), "a step is open already")?;
                 ensure(self.busy, "a step starts in an idle session")?;
                 ensure(!self.closed_steps.contains(&info.id), "a closed step starts again")?;
@@ -147,13 +161,13 @@ impl Oracle {
             Fact::SessionCreated { .. }
             | Fact::SessionEdited { .. }
             | Fact::MessageAdded { .. }
+            | Fact::MessageCopied { .. }
             | Fact::MessageRemoved { .. }
             | Fact::PartWritten { .. }
             | Fact::PartRemoved { .. }
             | Fact::TurnSummarised { .. }
             | Fact::ToolCompacted { .. }
             | Fact::TodoSet { .. }
-            | Fact::SessionCompacted
             | Fact::SessionFailed { .. }
             | Fact::SessionDiffed { .. }
             | Fact::SessionIdled
@@ -210,7 +224,9 @@ impl Oracle {
             Fact::ToolCalled { part } => {
                 self.in_open_step(&part.message_id)?;
                 ensure(!self.ended_calls.contains(&part.id), "an ended call is called again")?;
-                let known = self.calls.insert(part.id.clone(), Call::Called);
+                // A call the server makes itself is started when it is first seen.
+                let phase = if is_running(part) { Call::Started } else { Call::Called };
+                let known = self.calls.insert(part.id.clone(), phase);
                 ensure(known.is_none(), "the call is open already")
             }
             Fact::ToolStarted { part, .. } => {
@@ -241,6 +257,10 @@ impl Oracle {
 
     fn status(&mut self, status: &Status) -> Result<(), String> {
         self.busy = *status != Status::Idle;
+        if !self.busy {
+            // What was wanted and not begun is dropped with its turn.
+            self.compact = None;
+        }
         ensure(self.busy || self.step.is_none(), "the session idles and a step is open")
     }
 
@@ -251,6 +271,10 @@ impl Oracle {
 
 fn ensure(holds: bool, otherwise: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
+}
+
+fn is_running(part: &Part) -> bool {
+    matches!(&part.body, PartBody::Tool(tool) if matches!(tool.state, ToolState::Running { .. }))
 }
 
 fn text_of(part: &Part) -> Option<&str> {

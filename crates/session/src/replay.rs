@@ -44,6 +44,7 @@ pub fn show_again(fact: &Fact, row: Option<&str>) -> Option<String> {
             json(info)
         }
         Fact::MessageAdded { info } => json(info),
+        Fact::MessageCopied { info, .. } => json(info),
         Fact::StepStarted { info, .. } => json(info),
         Fact::PartWritten { part }
         | Fact::TextStarted { part, .. }

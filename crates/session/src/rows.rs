@@ -14,6 +14,7 @@ use crate::types::session::Session;
 use crate::types::tool::{Ran, Started, Took, ToolState};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// A commit as a value: the facts, what each shows, and the rows that change.
 #[derive(Debug, Default)]
@@ -30,6 +31,8 @@ pub struct Folder {
     seq: u64,
     machine_before: String,
     session_entry: Option<usize>,
+    /// Where in the commit the row of a message or part is written.
+    places: HashMap<String, usize>,
     folded: Folded,
 }
 
@@ -41,7 +44,8 @@ impl Folder {
     #[must_use]
     pub fn new(state: &State, seq: u64) -> Self {
         let machine_before = state.machine_text();
-        Self { seq, machine_before, session_entry: None, folded: Folded::default() }
+        let (places, folded) = (HashMap::new(), Folded::default());
+        Self { seq, machine_before, session_entry: None, places, folded }
     }
 
     #[must_use]
@@ -60,7 +64,7 @@ impl Folder {
             return;
         }
         let entry = self.folded.facts.len();
-        let shown = show(state, &fact);
+        let shown = show(state, &fact).or_else(|| self.show_written(&fact));
         let change = row_change(state, &fact, shown.as_deref(), self.seq + entry as u64 + 1);
         state.apply(&fact);
         if changes_session(&fact) {
@@ -70,10 +74,11 @@ impl Folder {
             Some(RowChange::RemoveSession(id)) => {
                 // Nothing written before it in this commit may come back after it.
                 self.folded.rows.clear();
+                self.places.clear();
                 self.session_entry = None;
                 self.folded.rows.push(RowWrite { entry, change: RowChange::RemoveSession(id) });
             }
-            Some(change) => put(&mut self.folded.rows, RowWrite { entry, change }),
+            Some(change) => self.put(RowWrite { entry, change }),
             None => {}
         }
         self.folded.shown.push(shown);
@@ -99,6 +104,41 @@ impl Folder {
         self.folded
     }
 
+    /// What a fact shows whose row was written earlier in the same fold.
+    fn show_written(&self, fact: &Fact) -> Option<String> {
+        let Fact::ToolCompacted { part: id, .. } = fact else { return None };
+        let part: Part = self.folded.rows.iter().find_map(|write| match &write.change {
+            RowChange::Part(row) if row.id == *id => serde_json::from_str(&row.data).ok(),
+            _ => None,
+        })?;
+        Some(json(&moved_part(part, fact)))
+    }
+
+    /// Later writes of the same row replace earlier ones of the same commit; the first place counts.
+    fn put(&mut self, mut new: RowWrite) {
+        let id = match &new.change {
+            RowChange::Message(row) => row.id.as_str(),
+            RowChange::Part(row) => row.id.as_str(),
+            // What is removed and written again is a new row.
+            RowChange::RemoveMessage(_) | RowChange::RemovePart(_) => {
+                self.places.clear();
+                return self.folded.rows.push(new);
+            }
+            _ => return self.folded.rows.push(new),
+        };
+        let Some(&at) = self.places.get(id) else {
+            self.places.insert(id.to_owned(), self.folded.rows.len());
+            return self.folded.rows.push(new);
+        };
+        let old = &mut self.folded.rows[at];
+        match (&old.change, &mut new.change) {
+            (RowChange::Message(old), RowChange::Message(new)) => new.ord = old.ord,
+            (RowChange::Part(old), RowChange::Part(new)) => new.ord = old.ord,
+            _ => {}
+        }
+        *old = new;
+    }
+
     /// Chunks of one text that follow each other are one chunk.
     fn joins(&self, fact: &Fact) -> bool {
         match (self.folded.facts.last(), fact) {
@@ -117,29 +157,13 @@ pub fn fold(state: &mut State, facts: impl IntoIterator<Item = Fact>, seq: u64) 
     folder.finish(state)
 }
 
-/// Later writes of the same row replace earlier ones of the same commit; the first place counts.
-fn put(rows: &mut Vec<RowWrite>, new: RowWrite) {
-    let same = |old: &&mut RowWrite| match (&old.change, &new.change) {
-        (RowChange::Message(old), RowChange::Message(new)) => old.id == new.id,
-        (RowChange::Part(old), RowChange::Part(new)) => old.id == new.id,
-        _ => false,
-    };
-    let Some(old) = rows.iter_mut().find(same) else { return rows.push(new) };
-    let RowWrite { entry, mut change } = new;
-    match (&old.change, &mut change) {
-        (RowChange::Message(old), RowChange::Message(new)) => new.ord = old.ord,
-        (RowChange::Part(old), RowChange::Part(new)) => new.ord = old.ord,
-        _ => {}
-    }
-    *old = RowWrite { entry, change };
-}
-
 fn changes_session(fact: &Fact) -> bool {
     matches!(
         fact,
         Fact::SessionCreated { .. }
             | Fact::SessionEdited { .. }
             | Fact::StepFinished { .. }
+            | Fact::MessageCopied { .. }
             | Fact::MessageRemoved { .. }
             | Fact::PartRemoved { .. }
     )
@@ -152,6 +176,7 @@ fn show(state: &State, fact: &Fact) -> Option<String> {
             Some(json(info))
         }
         Fact::MessageAdded { info } => Some(json(info)),
+        Fact::MessageCopied { info, .. } => Some(json(info)),
         Fact::StepStarted { info, .. } => Some(json(info)),
         Fact::StepFinished { .. } | Fact::StepEnded { .. } => {
             let info = state.open_step()?.info.as_deref()?;
@@ -174,11 +199,12 @@ fn show(state: &State, fact: &Fact) -> Option<String> {
             let summary = Some(TurnSummary { title: None, body: None, diffs: diffs.clone() });
             Some(json(&UserMessage { summary, ..asked.clone() }))
         }
-        // Changed far from what is open: shown by `replay`, with the row at hand.
-        Fact::ToolCompacted { .. } => None,
+        // Changed far from what is open: whoever found it hands it along.
+        Fact::ToolCompacted { before, .. } => Some(json(&moved_part((**before.as_ref()?).clone(), fact))),
         Fact::PromptAdmitted { .. }
         | Fact::PromptPromoted { .. }
         | Fact::PromptWithdrawn { .. }
+        | Fact::CompactionWanted { .. }
         | Fact::MessageRemoved { .. }
         | Fact::PartRemoved { .. }
         | Fact::ModelFinished { .. }
@@ -208,6 +234,13 @@ fn row_change(state: &State, fact: &Fact, shown: Option<&str>, ord: u64) -> Opti
             data: data(),
         }),
         Fact::StepStarted { info, .. } => RowChange::Message(assistant_row(info, ord, data())),
+        Fact::MessageCopied { info, .. } => RowChange::Message(MessageRow {
+            id: info.id().clone(),
+            session_id: info.session_id().clone(),
+            ord,
+            created: info.created(),
+            data: data(),
+        }),
         Fact::StepFinished { .. } | Fact::StepEnded { .. } => {
             let info: AssistantMessage = serde_json::from_str(shown?).ok()?;
             RowChange::Message(assistant_row(&info, ord, data()))
@@ -228,7 +261,10 @@ fn row_change(state: &State, fact: &Fact, shown: Option<&str>, ord: u64) -> Opti
             RowChange::Part(part_row(part, ord, false, data()))
         }
         Fact::TextStarted { part, .. } => RowChange::Part(part_row(part, ord, true, data())),
-        Fact::ToolStarted { .. } | Fact::ToolProgressed { .. } | Fact::ToolEnded { .. } => {
+        Fact::ToolStarted { .. }
+        | Fact::ToolProgressed { .. }
+        | Fact::ToolEnded { .. }
+        | Fact::ToolCompacted { .. } => {
             let part: Part = serde_json::from_str(shown?).ok()?;
             RowChange::Part(part_row(&part, ord, false, data()))
         }

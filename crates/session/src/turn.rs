@@ -4,26 +4,35 @@
 //! One line per input, each a call into the file named after the verb:
 //! `admit` (prompts), `step` (a model's answer), `tools` (its calls), `asks` (what a person is asked),
 //! `retry` (failures that pass), `next` (the step is over: what now), `stop` (abort and restart),
-//! `edit` (changes that are not turns).
+//! `compact` (summaries, and what need not be sent again), `structured` (answers that must fit a
+//! schema), `shell` and `subtask` (steps without a model), `edit` (changes that are not turns).
 //!
 //! Every input that belongs to something names it. If that thing is not open any more, the input is
 //! dropped: late news is no news. Nothing has to be cancelled perfectly.
 
 mod admit;
 mod asks;
+mod compact;
+mod compaction;
 mod edit;
 mod effect;
 mod input;
 mod next;
 mod retry;
+mod shell;
 mod state;
 mod step;
 mod stop;
+mod structured;
+mod subtask;
 mod tools;
 
 pub use edit::SessionPatch;
 pub use effect::{Effect, RunTool, Tools};
-pub use input::{Answer, Ask, Input, Limits, NewPrompt, PathPair, Ready};
+pub use input::{Answer, Ask, Follow, Input, Limits, NewPrompt, NewShell, PathPair, Ready, StepKind};
+pub use shell::STOPPED as SHELL_STOPPED;
+pub use structured::TOOL as STRUCTURED_TOOL;
+pub use compaction::{Compaction, FollowUp, NewSummary, Words};
 pub use state::{
     CallPhase, Machine, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, RestoreError, State, Waiting,
 };
@@ -86,10 +95,16 @@ pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
     match input {
         Input::Create { info } => edit::create(state, info, &mut out),
         Input::Prompt(prompt) => admit::prompt(state, *prompt, stamp, &mut out),
+        Input::Shell(new) => shell::run(state, *new, stamp, &mut out),
         Input::Withdraw { message } => admit::withdraw(state, message, &mut out),
         Input::Resume => admit::resume(state, &mut out),
+        Input::Summarize(wish) => compact::summarize(state, *wish, stamp, &mut out),
+        Input::Pruned { edits, parts } => compact::pruned(state, edits, parts, stamp, &mut out),
         Input::Prepared { user, ready } => step::start(state, user, *ready, stamp, &mut out),
         Input::NotPrepared { user, failure } => next::not_prepared(state, user, failure, stamp, &mut out),
+        Input::SubtaskReady { part, subtask, ready } => {
+            subtask::start(state, part, *subtask, *ready, stamp, &mut out);
+        }
         Input::Said { step, attempt, said } => step::said(state, &step, attempt, said, stamp, &mut out),
         Input::Failed { step, attempt, failure } => {
             retry::failed(state, &step, attempt, failure, stamp, &mut out);
@@ -108,12 +123,16 @@ pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
         Input::Titled { title } => edit::titled(state, title, &mut out),
         Input::Edit(patch) => edit::patch(state, patch, stamp, &mut out),
         Input::Remove => edit::remove(state, stamp, &mut out),
+        Input::CopyMessage(copied) => edit::copy_message(state, *copied, &mut out),
+        Input::Executed { command, arguments, message } => {
+            out.fact(Fact::CommandExecuted { name: command, arguments, message });
+        }
         Input::RemoveMessage { message, cost, tokens } => {
             edit::remove_message(state, message, cost, tokens, &mut out);
         }
-        Input::WritePart { part } => out.fact(Fact::PartWritten { part }),
+        Input::WritePart { part } => edit::write_part(state, part, &mut out),
         Input::RemovePart { message, part, cost, tokens } => {
-            out.fact(Fact::PartRemoved { message, part, cost, tokens });
+            edit::remove_part(state, message, part, cost, tokens, &mut out);
         }
     }
     out

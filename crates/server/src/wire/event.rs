@@ -107,6 +107,7 @@ fn of_fact(at: u64, fact: &ShownFact) -> Option<String> {
             Fact::SessionEdited { .. } => open("session.updated").row("info", row()?),
             Fact::SessionRemoved { .. } => open("session.deleted").row("info", row()?),
             Fact::MessageAdded { .. }
+            | Fact::MessageCopied { .. }
             | Fact::StepStarted { .. }
             | Fact::StepFinished { .. }
             | Fact::StepEnded { .. }

@@ -22,6 +22,8 @@ pub struct Gather {
     done: HashSet<MessageId>,
     /// The oldest message still wanted, once that is known.
     keep: Option<MessageId>,
+    /// How many messages there are from the request on that keeps it; none once it is found.
+    without_tail: Option<usize>,
 }
 
 impl Gather {
@@ -35,14 +37,22 @@ impl Gather {
     /// What the model sees, in the order it sees it.
     #[must_use]
     pub fn finish(mut self) -> Vec<MessageWithParts> {
+        // Somebody removed the message at which the tail began: then there is none.
+        if let Some(count) = self.without_tail {
+            self.newest_first.truncate(count);
+        }
         self.newest_first.reverse();
-        summary_before_tail(self.newest_first)
+        summary_first(self.newest_first)
     }
 
     fn weigh(&mut self, message: &MessageWithParts) -> ControlFlow<()> {
         let id = message.info.id();
         if let Some(keep) = &self.keep {
-            return if keep == id { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            if keep != id {
+                return ControlFlow::Continue(());
+            }
+            self.without_tail = None;
+            return ControlFlow::Break(());
         }
         match &message.info {
             Message::User(_) if self.done.contains(id) => self.reach_boundary(message),
@@ -61,6 +71,7 @@ impl Gather {
             Some(tail) if tail == request.info.id() => ControlFlow::Break(()),
             Some(tail) => {
                 self.keep = Some(tail.clone());
+                self.without_tail = Some(self.newest_first.len() + 1);
                 ControlFlow::Continue(())
             }
         }
@@ -94,29 +105,49 @@ pub fn compaction_of(message: &MessageWithParts) -> Option<&CompactionPart> {
     })
 }
 
-/// Request, summary, kept tail, later messages: the order in which they make sense to read.
-fn summary_before_tail(mut messages: Vec<MessageWithParts>) -> Vec<MessageWithParts> {
+/// What a model is not told: compactions that came to nothing.
+pub fn drop_failed_compactions(history: &mut Vec<MessageWithParts>) {
+    let done: HashSet<MessageId> = history
+        .iter()
+        .filter_map(|message| match &message.info {
+            Message::Assistant(info) if is_complete_summary(info) => Some(info.parent_id.clone()),
+            Message::Assistant(_) | Message::User(_) => None,
+        })
+        .collect();
+    history.retain(|message| match &message.info {
+        Message::User(info) => compaction_of(message).is_none() || done.contains(&info.id),
+        Message::Assistant(info) => info.summary != Some(true) || is_complete_summary(info),
+    });
+}
+
+/// Request, summary, kept tail, what came in meanwhile, later messages: the order in which they make
+/// sense to read.
+fn summary_first(mut messages: Vec<MessageWithParts>) -> Vec<MessageWithParts> {
     let Some((tail, request, summary)) = tail_request_summary(&messages) else { return messages };
 
-    messages[tail..=summary].rotate_left(request - tail);
+    // The summary to its request, both to the front of the tail.
+    messages[request + 1..=summary].rotate_right(1);
+    messages[tail..request + 2].rotate_left(request - tail);
     messages
 }
 
-/// Places of the kept tail, of the newest request that keeps one, and of its summary.
+/// Places of the kept tail, of the newest compaction, and of its summary. Without a tail its place is
+/// that of the request.
 fn tail_request_summary(messages: &[MessageWithParts]) -> Option<(usize, usize, usize)> {
-    let (request, tail_id) = messages.iter().enumerate().rev().find_map(|(at, message)| {
-        let Message::User(_) = message.info else { return None };
-        Some((at, compaction_of(message)?.tail_start_id.as_ref()?))
-    })?;
-    let request_id = messages[request].info.id();
-    let tail = messages[..request].iter().position(|message| message.info.id() == tail_id)?;
-    let after = messages[request..].iter().position(|message| match &message.info {
-        Message::Assistant(assistant) => {
-            assistant.summary == Some(true) && assistant.parent_id == *request_id
-        }
-        Message::User(_) => false,
-    })?;
-    Some((tail, request, request + after))
+    messages.iter().enumerate().rev().find_map(|(request, message)| {
+        let Message::User(info) = &message.info else { return None };
+        let tail = match &compaction_of(message)?.tail_start_id {
+            Some(id) => {
+                messages[..request].iter().position(|message| message.info.id() == id).unwrap_or(request)
+            }
+            None => request,
+        };
+        let after = messages[request..].iter().position(|message| match &message.info {
+            Message::Assistant(summary) => summary.summary == Some(true) && summary.parent_id == info.id,
+            Message::User(_) => false,
+        })?;
+        Some((tail, request, request + after))
+    })
 }
 
 /// A message of one kind with its parts.

@@ -17,7 +17,7 @@ const NO_VARIANT: &str = "default";
 pub(super) fn prompt(state: &State, prompt: NewPrompt, stamp: &mut Stamp, out: &mut Decision) {
     let Some(info) = state.info.as_deref() else { return out.refuse(Refusal::Gone) };
     if let Some(message) = &prompt.message
-        && state.machine.waiting.iter().any(|waiting| waiting.message == *message)
+        && is_known(state, message)
     {
         return out.refuse(Refusal::MessageExists(message.clone()));
     }
@@ -28,6 +28,7 @@ pub(super) fn prompt(state: &State, prompt: NewPrompt, stamp: &mut Stamp, out: &
     if choose(&mut record, &prompt, created) {
         edited(out, Edit::Chosen, &record);
     }
+    out.facts.extend(prompt.troubles.iter().cloned().map(|error| Fact::SessionFailed { error }));
     let (parts, user) = write_message(prompt, message.clone(), info, created, stamp);
     let (wants_reply, tools) = (user.1, user.0.tools.clone());
     out.fact(Fact::MessageAdded { info: Box::new(user.0) });
@@ -49,6 +50,11 @@ pub(super) fn prompt(state: &State, prompt: NewPrompt, stamp: &mut Stamp, out: &
     }
 }
 
+fn is_known(state: &State, message: &MessageId) -> bool {
+    let waits = state.machine.waiting.iter().any(|waiting| waiting.message == *message);
+    waits || state.machine.turn.as_ref().is_some_and(|turn| turn.user.as_ref() == Some(message))
+}
+
 /// Takes a prompt back that nobody has begun to answer.
 pub(super) fn withdraw(state: &State, message: MessageId, out: &mut Decision) {
     if !state.machine.waiting.iter().any(|waiting| waiting.message == message) {
@@ -64,9 +70,12 @@ pub(super) fn withdraw(state: &State, message: MessageId, out: &mut Decision) {
 
 /// Goes on with the prompts that an abort or a restart left waiting.
 pub(super) fn resume(state: &State, out: &mut Decision) {
-    if !state.is_idle() {
-        return;
+    if state.is_idle() {
+        resume_waiting(state, out);
     }
+}
+
+pub(super) fn resume_waiting(state: &State, out: &mut Decision) {
     if let Some(newest) = state.machine.waiting.last() {
         out.fact(Fact::StatusChanged { status: Status::Busy });
         out.effect(Effect::Prepare { user: newest.message.clone() });

@@ -116,6 +116,7 @@ fn deliver(step: &OpenStep, call: &OpenCall, ask: &OpenAsk, answer: Answer, out:
         tool: tool.tool.clone(),
         input: tool.state.input().clone(),
         repeated: false,
+        by_user: !step.ready.kind.is_spoken(),
     };
     out.effect(Effect::Deliver { ask: ask.clone(), answer, call });
 }

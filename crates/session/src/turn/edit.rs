@@ -1,12 +1,15 @@
 //! Changes that are not turns: create, rename, describe, archive, remove.
 
+use super::state::OpenStep;
 use super::{Decision, Effect, Refusal, State, stop};
 use crate::fact::{Edit, Fact};
-use crate::id::MessageId;
+use crate::fork::Copied;
+use crate::id::{MessageId, PartId};
 use crate::json::{Map, Num};
 use crate::stamp::Stamp;
 use crate::title::is_default_title;
 use crate::types::failure::Failure;
+use crate::types::part::Part;
 use crate::types::session::{Rule, Session};
 use crate::types::usage::Tokens;
 
@@ -80,6 +83,43 @@ pub(super) fn remove_message(
         return out.refuse(Refusal::Busy);
     }
     out.fact(Fact::MessageRemoved { message, cost, tokens });
+}
+
+/// One message of a copy. Copies are made when a session is born, before anything runs in it.
+pub(super) fn copy_message(state: &State, copied: Copied, out: &mut Decision) {
+    if !state.is_idle() {
+        return out.refuse(Refusal::Busy);
+    }
+    let Copied { info, parts, cost, tokens } = copied;
+    out.fact(Fact::MessageCopied { info: Box::new(info), cost, tokens });
+    out.facts.extend(parts.into_iter().map(|part| Fact::PartWritten { part: Box::new(part) }));
+}
+
+/// Replaces a part, or adds one. What is still being written is not for others to write.
+pub(super) fn write_part(state: &State, part: Box<Part>, out: &mut Decision) {
+    if is_open(state, &part.id) {
+        return out.refuse(Refusal::Busy);
+    }
+    out.fact(Fact::PartWritten { part });
+}
+
+pub(super) fn remove_part(
+    state: &State,
+    message: MessageId,
+    part: PartId,
+    cost: Num,
+    tokens: Tokens,
+    out: &mut Decision,
+) {
+    if is_open(state, &part) {
+        return out.refuse(Refusal::Busy);
+    }
+    out.fact(Fact::PartRemoved { message, part, cost, tokens });
+}
+
+fn is_open(state: &State, part: &PartId) -> bool {
+    let in_text = |step: &OpenStep| step.texts.iter().any(|text| text.part == *part);
+    state.open_call(part).is_some() || state.open_step().is_some_and(in_text)
 }
 
 fn edited(out: &mut Decision, edit: Edit, record: &Session) {

@@ -5,6 +5,8 @@ use crate::json::Map;
 use crate::stamp::Millis;
 use crate::turn::input::Answer;
 use crate::turn::state::OpenAsk;
+use std::sync::Arc;
+
 /// A call to be run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunTool {
@@ -15,6 +17,8 @@ pub struct RunTool {
     pub input: Map,
     /// The same call for the third time in a row: a person is asked first.
     pub repeated: bool,
+    /// A person asked for this call in so many words: nobody is asked again.
+    pub by_user: bool,
 }
 
 /// Whether the model may call tools in this step.
@@ -31,12 +35,34 @@ pub enum Effect {
     Prepare {
         user: MessageId,
     },
+    /// Resolve agent and model of a subtask; answer with `SubtaskReady`, or `NotPrepared` for the prompt.
+    PrepareSubtask {
+        user: MessageId,
+        part: PartId,
+    },
     /// Ask the model; answer with `Said` and at last perhaps `Failed`.
     CallModel {
         step: MessageId,
         user: MessageId,
         attempt: u32,
         tools: Tools,
+    },
+    /// Divide the conversation for a compaction; answer with `Prepared` for this request.
+    PrepareCompaction {
+        request: MessageId,
+        /// What nobody has begun to answer: it and everything behind it stays as it is.
+        first_waiting: Option<MessageId>,
+        goes_on: bool,
+    },
+    /// Ask the model for a summary; answer as for `CallModel`.
+    Summarise {
+        step: MessageId,
+        attempt: u32,
+        text: Arc<str>,
+    },
+    /// Look for outputs that need not be sent again; answer with `Pruned`.
+    Prune {
+        edits: u32,
     },
     StopModel {
         step: MessageId,

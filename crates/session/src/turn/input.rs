@@ -1,15 +1,18 @@
 //! Everything that can happen to a session.
 
 use crate::fact::Outcome;
+use crate::fork::Copied;
 use crate::id::{MessageId, PartId, PermissionId, QuestionId};
 use crate::json::{Map, Num};
+use crate::overflow::used;
 use crate::talk::Said;
 use crate::turn::edit::SessionPatch;
+use crate::turn::compaction::{Compaction, NewSummary};
 use crate::types::ask::{PermissionReply, Question};
 use crate::types::failure::Failure;
 use crate::types::format::OutputFormat;
 use crate::types::message::{MessagePath, ModelRef, Switches};
-use crate::types::part::{Part, PartBody};
+use crate::types::part::{Part, PartBody, SubtaskPart};
 use crate::types::session::Session;
 use crate::types::todo::Todo;
 use crate::types::usage::{Prices, Tokens};
@@ -21,12 +24,21 @@ pub enum Input {
         info: Box<Session>,
     },
     Prompt(Box<NewPrompt>),
+    /// A person runs a command of their own, without a model.
+    Shell(Box<NewShell>),
     /// A waiting prompt is taken back.
     Withdraw {
         message: MessageId,
     },
     /// Go on with the prompts that wait.
     Resume,
+    /// Somebody wants the conversation summarised, now or as soon as the step is over.
+    Summarize(Box<NewSummary>),
+    /// These outputs need not be sent again. `edits` is that of the effect which looked for them.
+    Pruned {
+        edits: u32,
+        parts: Vec<Part>,
+    },
 
     /// What a step needs is at hand.
     Prepared {
@@ -36,6 +48,12 @@ pub enum Input {
     NotPrepared {
         user: MessageId,
         failure: Failure,
+    },
+    /// What a subtask of a prompt needs is at hand.
+    SubtaskReady {
+        part: PartId,
+        subtask: Box<SubtaskPart>,
+        ready: Box<Ready>,
     },
     Said {
         step: MessageId,
@@ -90,6 +108,14 @@ pub enum Input {
     },
     Edit(SessionPatch),
     Remove,
+    /// A message of another conversation, with ids of this one.
+    CopyMessage(Box<Copied>),
+    /// The turn that a command began is over.
+    Executed {
+        command: String,
+        arguments: String,
+        message: MessageId,
+    },
     RemoveMessage {
         message: MessageId,
         cost: Num,
@@ -112,8 +138,11 @@ impl Input {
         match self {
             Self::Create { .. }
             | Self::Prompt(_)
+            | Self::Shell(_)
+            | Self::CopyMessage(_)
             | Self::Withdraw { .. }
             | Self::Resume
+            | Self::Summarize(_)
             | Self::Answered { .. }
             | Self::Edit(_)
             | Self::Remove
@@ -122,6 +151,8 @@ impl Input {
             | Self::RemovePart { .. } => true,
             Self::Prepared { .. }
             | Self::NotPrepared { .. }
+            | Self::SubtaskReady { .. }
+            | Self::Executed { .. }
             | Self::Said { .. }
             | Self::Failed { .. }
             | Self::Timer { .. }
@@ -132,6 +163,7 @@ impl Input {
             | Self::TodoSet { .. }
             | Self::Abort
             | Self::Restarted
+            | Self::Pruned { .. }
             | Self::Titled { .. } => false,
         }
     }
@@ -151,6 +183,67 @@ pub struct NewPrompt {
     pub format: Option<OutputFormat>,
     /// False: only store the message, call no model.
     pub wants_reply: bool,
+    /// What could not be read of it; clients are told, the prompt goes on without.
+    pub troubles: Vec<Failure>,
+}
+
+/// A command of a person, checked and resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewShell {
+    /// Chosen by the client, or none.
+    pub message: Option<MessageId>,
+    pub agent: String,
+    pub model: ModelRef,
+    pub path: PathPair,
+    pub command: String,
+}
+
+/// What a step is made of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepKind {
+    /// A model answers the newest prompt.
+    #[default]
+    Answer,
+    /// A model summarises the conversation, so that it fits again.
+    Compact(Box<Compaction>),
+    /// A person's own command runs.
+    Shell,
+    /// A subtask of a prompt runs in a session of its own.
+    Subtask {
+        part: PartId,
+        /// Set when a command led to it: whom to ask to go on with the result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        follow: Option<Box<Follow>>,
+    },
+}
+
+/// Agent and model of the prompt that a subtask came with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Follow {
+    pub agent: String,
+    pub model: ModelRef,
+}
+
+impl StepKind {
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        *self == Self::Answer
+    }
+
+    #[must_use]
+    pub fn is_compaction(&self) -> bool {
+        matches!(self, Self::Compact(_))
+    }
+
+    /// Whether a model speaks in the step.
+    #[must_use]
+    pub fn is_spoken(&self) -> bool {
+        match self {
+            Self::Answer | Self::Compact(_) => true,
+            Self::Shell | Self::Subtask { .. } => false,
+        }
+    }
 }
 
 /// What a step needs to know; sampled when it starts, so that a reload never changes a running step.
@@ -174,9 +267,31 @@ pub struct Ready {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// A denial does not end the turn.
-
     #[serde(default)]
     pub continue_on_deny: bool,
+    /// What the step is made of.
+    #[serde(default, skip_serializing_if = "StepKind::is_answer")]
+    pub kind: StepKind,
+    /// How many tokens of history fit; none when the window is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usable: Option<u64>,
+    /// A full window is compacted without being asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_compact: bool,
+    /// Old outputs are looked through when the turn is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prune: bool,
+    /// The answer must fit a schema; one that does not is handed back this often.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<u32>,
+}
+
+impl Ready {
+    /// Whether a step that used so much leaves no room for the next one.
+    #[must_use]
+    pub fn is_full(&self, tokens: &Tokens) -> bool {
+        self.auto_compact && self.usable.is_some_and(|usable| used(tokens) >= usable)
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,13 +3,15 @@
 //! Invariant I8: idle means done. No call is unanswered, and behind a normal end nobody waits.
 
 use super::state::OpenStep;
-use super::{Decision, Effect, State, Tools};
+use super::structured::{self, Verdict};
+use super::{Decision, Effect, State, StepKind, Tools, admit, compact};
 use crate::fact::Fact;
 use crate::id::MessageId;
 use crate::stamp::Stamp;
 use crate::talk::FinishReason;
 use crate::types::failure::Failure;
 use crate::types::status::Status;
+use crate::types::usage::Tokens;
 
 /// A provider that never says why it stopped is asked again this often, then the turn ends.
 const SILENT_STEPS_MAX: u32 = 3;
@@ -19,30 +21,65 @@ pub(super) fn after_finish(
     state: &State,
     step: &OpenStep,
     reason: &str,
+    tokens: &Tokens,
     stamp: &mut Stamp,
     out: &mut Decision,
 ) {
-    let error = failure_of(state, step, reason);
+    if let StepKind::Compact(compaction) = &step.ready.kind {
+        return compact::finished(state, step, compaction, reason, stamp, out);
+    }
+    let Some(turn) = state.machine.turn.as_ref() else { return };
+    let verdict = structured::judge(turn, step, reason);
+    let given = matches!(verdict, Verdict::Given);
+    let may_go_on = !step.blocked && tools_of(turn.steps, step.ready.steps_max) == Tools::Offered;
+    let goes_on = may_go_on
+        && match &verdict {
+            Verdict::Open => wants_another_step(step, reason),
+            Verdict::Again => true,
+            Verdict::Given | Verdict::GivenUp(_) => false,
+        };
+    let mut error = failure_of(state, step, reason).filter(|_| !given);
+    let full = error.is_none() && !given && !step.blocked && step.ready.is_full(tokens);
+    let compacts = full && !matches!(verdict, Verdict::GivenUp(_));
+    if compacts && compact::wanted(state).is_none() {
+        error = compact::futile(state);
+    }
     if let Some(error) = &error {
         out.fact(Fact::SessionFailed { error: error.clone() });
     }
     let failed = error.is_some();
+    // Not shown as a failure of the session: whoever asked for an object reads it off the message.
+    let unmet = match verdict {
+        Verdict::GivenUp(failure) => Some(failure),
+        Verdict::Open | Verdict::Again if !goes_on && !compacts && !step.blocked => {
+            step.ready.structured.map(|_| structured::given_up(turn.tries))
+        }
+        Verdict::Open | Verdict::Again | Verdict::Given => None,
+    };
+    let error = error.or(unmet);
+    let goes_on = goes_on && error.is_none();
     out.fact(ended(step, error, stamp));
-    let goes_on = !failed && !step.blocked && wants_another_step(state, step, reason);
-    go_on_or_idle(state, step, goes_on, step.blocked, out);
+    let asks = compacts && !failed && compact::wanted(state).is_none();
+    let request = asks.then(|| compact::automatic(state, step, false, stamp, out));
+    go_on_or_idle(state, step, Then { goes_on, blocked: step.blocked, given, request, newest: None }, out);
 }
 
-/// The step failed for good.
+/// The step failed for good. `says_error`: the message says so in its `finish` too.
 pub(super) fn after_failure(
     state: &State,
     step: &OpenStep,
     error: Failure,
+    says_error: bool,
     stamp: &mut Stamp,
     out: &mut Decision,
 ) {
     out.fact(Fact::SessionFailed { error: error.clone() });
-    out.fact(ended(step, Some(error), stamp));
-    go_on_or_idle(state, step, false, false, out);
+    let mut ended = ended(step, Some(error), stamp);
+    if let Fact::StepEnded { finish, .. } = &mut ended {
+        *finish = says_error.then(|| FinishReason::Error.as_str().to_owned());
+    }
+    out.fact(ended);
+    go_on_or_idle(state, step, Then::default(), out);
 }
 
 /// What a step needs could not be had: no step was opened, so nothing has to be closed.
@@ -55,6 +92,12 @@ pub(super) fn not_prepared(
 ) {
     if state.open_step().is_some() || !is_awaited(state, &user, out) {
         return;
+    }
+    if compact::wanted(state) == Some(&user) {
+        // The prompts that wait are none the worse for it.
+        out.fact(Fact::SessionFailed { error: failure });
+        idle(out);
+        return admit::resume_waiting(state, out);
     }
     // These prompts were looked at and cannot be answered as they are; leaving them in the
     // inbox would fail every later prompt too.
@@ -70,6 +113,13 @@ pub(super) fn not_prepared(
 /// being prepared, that one is prepared instead: they are answered together.
 pub(super) fn is_awaited(state: &State, user: &MessageId, out: &mut Decision) -> bool {
     let Some(turn) = state.machine.turn.as_ref() else { return false };
+    if let Some(request) = compact::wanted(state) {
+        if request != user {
+            let goes_on = state.machine.waiting.is_empty() && turn.user.as_ref() == Some(user);
+            compact::prepare(state, request.clone(), goes_on, out);
+        }
+        return request == user;
+    }
     match state.machine.waiting.last() {
         Some(newest) if newest.message == *user => true,
         Some(newest) => {
@@ -85,17 +135,41 @@ pub(super) fn idle(out: &mut Decision) {
     out.fact(Fact::SessionIdled);
 }
 
-fn go_on_or_idle(state: &State, step: &OpenStep, goes_on: bool, blocked: bool, out: &mut Decision) {
-    let newest = state.machine.waiting.last().map(|waiting| waiting.message.clone());
+/// What comes behind a step.
+#[derive(Default)]
+pub(super) struct Then {
+    /// The same prompt needs another step.
+    pub(super) goes_on: bool,
+    /// A person refused something: the turn is over; whoever waits keeps waiting.
+    pub(super) blocked: bool,
+    /// The turn has given what was asked for.
+    pub(super) given: bool,
+    /// A compaction that was just asked for.
+    pub(super) request: Option<MessageId>,
+    /// A prompt that was just admitted.
+    pub(super) newest: Option<MessageId>,
+}
+
+pub(super) fn go_on_or_idle(state: &State, step: &OpenStep, then: Then, out: &mut Decision) {
+    let Then { goes_on, blocked, given, request, newest } = then;
+    let request = request.or_else(|| compact::wanted(state).cloned());
+    let newest = newest.or_else(|| state.machine.waiting.last().map(|waiting| waiting.message.clone()));
     let user = match newest {
-        // After a refusal by a person the turn is over; whoever waits keeps waiting.
         Some(newest) if !blocked => Some(newest),
         _ => goes_on.then(|| step.user.clone()),
     };
-    out.fact(Fact::StatusChanged { status: Status::Busy });
-    match user {
-        Some(user) => out.effect(Effect::Prepare { user }),
-        None => idle(out),
+    if !given || request.is_some() || user.is_some() {
+        out.fact(Fact::StatusChanged { status: Status::Busy });
+    }
+    match (request, user) {
+        (Some(request), _) => compact::prepare(state, request, goes_on, out),
+        (None, Some(user)) => out.effect(Effect::Prepare { user }),
+        (None, None) => {
+            idle(out);
+            if step.ready.prune {
+                out.effect(Effect::Prune { edits: state.machine.edits });
+            }
+        }
     }
 }
 
@@ -104,19 +178,14 @@ pub(super) fn tools_of(steps: u32, steps_max: Option<u32>) -> Tools {
     if steps_max.is_some_and(|most| steps >= most) { Tools::Withheld } else { Tools::Offered }
 }
 
-fn wants_another_step(state: &State, step: &OpenStep, reason: &str) -> bool {
-    let steps = state.machine.turn.as_ref().map_or(0, |turn| turn.steps);
-    if tools_of(steps, step.ready.steps_max) == Tools::Withheld {
-        return false;
-    }
+fn wants_another_step(step: &OpenStep, reason: &str) -> bool {
     let answered_calls = step.calls.iter().any(|call| !call.by_provider);
     answered_calls || reason == FinishReason::Unknown.as_str() || reason == FinishReason::ToolCalls.as_str()
 }
 
 fn failure_of(state: &State, step: &OpenStep, reason: &str) -> Option<Failure> {
     if reason == FinishReason::ContentFilter.as_str() {
-        let message = "The response was blocked by the provider's content filter".to_owned();
-        return Some(Failure::ContentFilter { message });
+        return Some(filtered());
     }
     let silent = reason == FinishReason::Unknown.as_str() && step.calls.is_empty();
     let silent_steps = state.machine.turn.as_ref().map_or(0, |turn| turn.silent_steps);
@@ -127,12 +196,17 @@ fn failure_of(state: &State, step: &OpenStep, reason: &str) -> Option<Failure> {
     None
 }
 
+pub(super) fn filtered() -> Failure {
+    let message = "The response was blocked by the provider's content filter".to_owned();
+    Failure::ContentFilter { message }
+}
+
 pub(super) fn ended(step: &OpenStep, error: Option<Failure>, stamp: &Stamp) -> Fact {
     Fact::StepEnded {
         message: step.message.clone(),
         completed: stamp.now(),
         error,
         finish: None,
-        structured: None,
+        structured: step.structured.clone(),
     }
 }

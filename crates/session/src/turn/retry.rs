@@ -1,7 +1,7 @@
 //! The model failed: again later, or not at all.
 
 use super::step::{Which, close_texts, write_part};
-use super::{Decision, Effect, State, next, tools};
+use super::{Decision, Effect, State, StepKind, compact, next, tools};
 use crate::fact::Fact;
 use crate::id::MessageId;
 use crate::retry::plan;
@@ -24,12 +24,19 @@ pub(super) fn failed(
         return;
     }
     close_texts(step, Which::All, None, stamp, out);
+    if matches!(failure, Failure::ContextOverflow { .. }) && step.ready.kind.is_answer() {
+        tools::interrupt_all(step, "Tool execution aborted", stamp, out);
+        return compact::overflowed(state, step, failure, stamp, out);
+    }
 
     let plan = plan(&failure, attempt, stamp.now(), stamp.fraction());
     // A call that may have acted is not repeated by asking the model again from the start.
     let (Some(plan), false) = (plan, step.has_running_calls()) else {
         tools::interrupt_all(step, "Tool execution aborted", stamp, out);
-        return next::after_failure(state, step, failure, stamp, out);
+        return match step.ready.kind {
+            StepKind::Compact(_) => compact::failed(state, step, failure, stamp, out),
+            _ => next::after_failure(state, step, failure, false, stamp, out),
+        };
     };
     let (attempt, at) = (plan.attempt, plan.next);
     if let Failure::Api(error) = failure {
@@ -49,5 +56,11 @@ pub(super) fn again(state: &State, message: &MessageId, attempt: u32, out: &mut 
     out.fact(Fact::StatusChanged { status: Status::Busy });
     let steps = state.machine.turn.as_ref().map_or(0, |turn| turn.steps);
     let tools = next::tools_of(steps, step.ready.steps_max);
-    out.effect(Effect::CallModel { step: step.message.clone(), user: step.user.clone(), attempt, tools });
+    let (message, user) = (step.message.clone(), step.user.clone());
+    out.effect(match &step.ready.kind {
+        StepKind::Compact(compaction) => {
+            Effect::Summarise { step: message, attempt, text: compaction.text.clone() }
+        }
+        _ => Effect::CallModel { step: message, user, attempt, tools },
+    });
 }

@@ -11,12 +11,13 @@ use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
-use crate::turn::input::Ready;
+use crate::turn::input::{Ready, StepKind};
 use crate::types::diff::FileDiff;
 use crate::types::message::{AssistantMessage, Message, MessageWithParts, TurnSummary, UserMessage};
 use crate::types::part::{Part, PartBody};
 use crate::types::session::Session;
 use crate::types::status::Status;
+use crate::types::tool::ToolState;
 use crate::types::usage::Usage;
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -47,15 +48,33 @@ pub struct Machine {
     /// The message that was just added, until its prompt is admitted.
     #[serde(skip)]
     fresh: Option<Box<UserMessage>>,
+    /// Its subtasks.
+    #[serde(skip)]
+    fresh_subtasks: Vec<PartId>,
+    /// Counts what people change in finished messages, so that a look at them can be told to be old.
+    #[serde(skip)]
+    pub(super) edits: u32,
 }
 
 /// An admitted prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waiting {
     pub message: MessageId,
+    /// Parts that are run in sessions of their own before the model is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subtasks: Vec<PartId>,
+    /// The session went idle and left it: it goes on when somebody asks for something.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left: bool,
     /// Known until the process restarts; only its summary needs it.
     #[serde(skip)]
     pub info: Option<Box<UserMessage>>,
+}
+
+impl Waiting {
+    fn new(message: MessageId, info: Option<Box<UserMessage>>) -> Self {
+        Self { message, subtasks: Vec::new(), left: false, info }
+    }
 }
 
 /// Everything from a promoted prompt until the session is idle again.
@@ -78,7 +97,24 @@ pub struct OpenTurn {
     /// Fingerprints of the last calls, oldest first, to notice one that is repeated without end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recent_calls: Vec<u64>,
+    /// Subtasks of the prompts that nobody has begun, in order. Each runs once: the fact that opens
+    /// its step takes it off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subtasks: Vec<PartId>,
+    /// A compaction that is wanted and comes next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compact: Option<Waiting>,
+    /// Automatic compactions in a row, without a step between them that left room.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compactions: u32,
+    /// The next prompt only goes on behind a compaction: what is counted is counted on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continues: bool,
+    /// Answers that did not fit the schema.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tries: u32,
 }
+
 /// The answer the model is giving.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenStep {
@@ -105,6 +141,15 @@ pub struct OpenStep {
     /// Somebody pressed stop; only the end of calls is still heard.
     #[serde(default)]
     pub stopping: bool,
+    /// A text that is not empty was closed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spoke: bool,
+    /// The object that fits the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<serde_json::Value>,
+    /// An object was given that does not fit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub misfit: bool,
     /// The message row; read back when the state is restored.
     #[serde(skip)]
     pub info: Option<Box<AssistantMessage>>,
@@ -231,9 +276,10 @@ impl State {
         self.machine.turn.as_ref()?.step.as_ref()
     }
 
-    /// The open step, if it is this one and this attempt.
+    /// The open step of a model, if it is this one and this attempt.
     pub(super) fn step_at(&self, message: &MessageId, attempt: u32) -> Option<&OpenStep> {
-        self.open_step().filter(|step| step.message == *message && step.attempt == attempt)
+        let is_it = |step: &&OpenStep| step.message == *message && step.attempt == attempt;
+        self.open_step().filter(is_it).filter(|step| step.ready.kind.is_spoken())
     }
 
     /// The call of the open step that this part shows, unless it ended.
@@ -244,6 +290,9 @@ impl State {
 
     /// Invariant I3: the only function that changes a state. Replaying stored facts gives the live state.
     pub fn apply(&mut self, fact: &Fact) {
+        if is_edit(fact) {
+            self.machine.edits = self.machine.edits.wrapping_add(1);
+        }
         match fact {
             Fact::SessionCreated { info } | Fact::SessionEdited { info, .. } => {
                 self.info = Some(info.clone());
@@ -251,7 +300,8 @@ impl State {
             Fact::SessionRemoved { .. } => *self = Self::default(),
             Fact::PromptAdmitted { message } => {
                 let info = self.machine.fresh.take().filter(|fresh| fresh.id == *message);
-                self.machine.waiting.push(Waiting { message: message.clone(), info });
+                let subtasks = std::mem::take(&mut self.machine.fresh_subtasks);
+                self.machine.waiting.push(Waiting { subtasks, ..Waiting::new(message.clone(), info) });
             }
             Fact::PromptPromoted { messages } => self.promote(messages),
             Fact::PromptWithdrawn { message } => {
@@ -260,19 +310,31 @@ impl State {
             Fact::MessageAdded { info } => {
                 self.saw_message(info.time.created);
                 self.machine.fresh = Some(info.clone());
+                self.machine.fresh_subtasks.clear();
+            }
+            Fact::MessageCopied { info, cost, tokens } => {
+                self.saw_message(info.created());
+                self.count_usage(*cost, tokens);
             }
             Fact::TurnSummarised { message, diffs } => self.summarise(message, diffs),
             Fact::StepStarted { info, ready } => self.start_step(info, ready),
             Fact::StepFinished { finish, cost, tokens, .. } => self.finish_step(finish, *cost, tokens),
-            Fact::StepEnded { .. } => self.end_step(),
+            Fact::CompactionWanted { message, auto } => self.want_compaction(message, *auto),
+            Fact::StepEnded { error, .. } => self.end_step(error.is_some()),
             Fact::StatusChanged { status } => self.set_status(status),
             Fact::MessageRemoved { message, cost, tokens } => {
                 self.forget_usage(*cost, tokens);
                 self.machine.waiting.retain(|waiting| waiting.message != *message);
             }
-            Fact::PartRemoved { cost, tokens, .. } => self.forget_usage(*cost, tokens),
-            Fact::PartWritten { .. }
-            | Fact::ModelFinished { .. }
+            Fact::PartRemoved { part, cost, tokens, .. } => {
+                self.forget_usage(*cost, tokens);
+                self.forget_subtask(part);
+            }
+            Fact::PartWritten { part } => {
+                self.note_subtask(part);
+                self.apply_to_step(fact);
+            }
+            Fact::ModelFinished { .. }
             | Fact::TextStarted { .. }
             | Fact::TextGrew { .. }
             | Fact::TextEnded { .. }
@@ -300,12 +362,35 @@ impl State {
         let newest =
             self.machine.waiting.iter_mut().find(|waiting| Some(&waiting.message) == messages.last());
         let asked = newest.and_then(|waiting| waiting.info.take());
+        let promoted = self.machine.waiting.iter().filter(|waiting| messages.contains(&waiting.message));
+        let subtasks: Vec<PartId> = promoted.flat_map(|waiting| waiting.subtasks.iter().cloned()).collect();
         self.machine.waiting.retain(|waiting| !messages.contains(&waiting.message));
         let turn = self.machine.turn.get_or_insert_default();
         turn.user = messages.last().cloned();
         turn.asked = asked;
-        turn.steps = 0;
+        turn.subtasks.extend(subtasks);
         turn.silent_steps = 0;
+        if !turn.goes_on_with(messages.len()) {
+            (turn.steps, turn.tries) = (0, 0);
+        }
+        turn.continues = false;
+    }
+
+    /// A subtask of the prompt that is just coming in.
+    fn note_subtask(&mut self, part: &Part) {
+        let is_fresh = self.machine.fresh.as_ref().is_some_and(|fresh| fresh.id == part.message_id);
+        if is_fresh && matches!(part.body, PartBody::Subtask(_)) {
+            self.machine.fresh_subtasks.push(part.id.clone());
+        }
+    }
+
+    fn forget_subtask(&mut self, part: &PartId) {
+        for waiting in &mut self.machine.waiting {
+            waiting.subtasks.retain(|known| known != part);
+        }
+        if let Some(turn) = self.machine.turn.as_mut() {
+            turn.subtasks.retain(|known| known != part);
+        }
     }
 
     fn summarise(&mut self, message: &MessageId, diffs: &[FileDiff]) {
@@ -319,10 +404,24 @@ impl State {
         self.machine.newest_message = self.machine.newest_message.max(created);
     }
 
+    fn want_compaction(&mut self, message: &MessageId, auto: bool) {
+        let info = self.machine.fresh.take().filter(|fresh| fresh.id == *message);
+        let turn = self.machine.turn.get_or_insert_default();
+        turn.compact = Some(Waiting::new(message.clone(), info));
+        turn.compactions += u32::from(auto);
+    }
+
     fn start_step(&mut self, info: &AssistantMessage, ready: &Ready) {
         self.saw_message(info.time.created);
         let turn = self.machine.turn.get_or_insert_default();
-        turn.steps += 1;
+        if let StepKind::Subtask { part, .. } = &ready.kind {
+            turn.subtasks.retain(|known| known != part);
+        }
+        if ready.kind.is_compaction() {
+            turn.asked = turn.compact.take().and_then(|compact| compact.info);
+        } else {
+            turn.steps += 1;
+        }
         turn.step = Some(OpenStep {
             message: info.id.clone(),
             user: info.parent_id.clone(),
@@ -334,17 +433,28 @@ impl State {
             finished: None,
             blocked: false,
             stopping: false,
+            spoke: false,
+            structured: None,
+            misfit: false,
             info: Some(Box::new(info.clone())),
         });
     }
 
-    fn finish_step(&mut self, finish: &str, cost: crate::json::Num, tokens: &crate::types::usage::Tokens) {
+    fn count_usage(&mut self, cost: crate::json::Num, tokens: &crate::types::usage::Tokens) {
         if let Some(info) = self.info.as_mut() {
             info.cost += cost;
             info.tokens.add(tokens);
         }
+    }
+
+    fn finish_step(&mut self, finish: &str, cost: crate::json::Num, tokens: &crate::types::usage::Tokens) {
+        self.count_usage(cost, tokens);
         let Some(turn) = self.machine.turn.as_mut() else { return };
         let Some(step) = turn.step.as_mut() else { return };
+        if step.ready.kind.is_answer() && !step.ready.is_full(tokens) {
+            turn.compactions = 0;
+        }
+        turn.tries += u32::from(super::structured::is_failed_try(step, finish));
         let silent = finish == FinishReason::Unknown.as_str() && step.calls.is_empty();
         turn.silent_steps = if silent { turn.silent_steps + 1 } else { 0 };
         if let Some(info) = step.info.as_mut() {
@@ -354,16 +464,21 @@ impl State {
         }
     }
 
-    fn end_step(&mut self) {
-        if let Some(turn) = self.machine.turn.as_mut() {
-            turn.step = None;
+    fn end_step(&mut self, failed: bool) {
+        let Some(turn) = self.machine.turn.as_mut() else { return };
+        let step = turn.step.take();
+        if let Some(StepKind::Compact(compaction)) = step.map(|step| step.ready.kind) {
+            turn.continues = !failed && (compaction.auto || compaction.goes_on);
         }
     }
 
     fn set_status(&mut self, status: &Status) {
         self.machine.status = status.clone();
         match status {
-            Status::Idle => self.machine.turn = None,
+            Status::Idle => {
+                self.machine.turn = None;
+                self.machine.waiting.iter_mut().for_each(|waiting| waiting.left = true);
+            }
             Status::Busy => {
                 self.machine.turn.get_or_insert_default();
             }
@@ -405,7 +520,10 @@ impl State {
                     text.push_str(delta);
                 }
             }
-            Fact::TextEnded { part } => step.texts.retain(|text| text.part != part.id),
+            Fact::TextEnded { part } => {
+                step.texts.retain(|text| text.part != part.id);
+                step.spoke |= matches!(&part.body, PartBody::Text(text) if !text.text.trim().is_empty());
+            }
             Fact::ToolCalled { part } => step.called(part),
             Fact::ToolStarted { .. } | Fact::ToolProgressed { .. } | Fact::ToolEnded { .. } => {
                 step.moved_call(fact);
@@ -439,7 +557,11 @@ impl OpenStep {
         self.calls.push(OpenCall {
             call: tool.call_id.clone(),
             part: part.id.clone(),
-            phase: CallPhase::Pending,
+            // A call the server makes itself is complete when it is first seen.
+            phase: match tool.state {
+                ToolState::Running { .. } => CallPhase::Running,
+                _ => CallPhase::Pending,
+            },
             by_provider,
             asks: Vec::new(),
             body: Some(Box::new(part.clone())),
@@ -465,7 +587,8 @@ impl OpenStep {
             }
             Fact::ToolEnded { outcome, .. } => {
                 call.phase = CallPhase::Ended;
-                call.body = None;
+                let body = call.body.take();
+                super::structured::note(self, body.as_deref(), outcome);
                 if let Outcome::Blocked { .. } = outcome {
                     self.blocked = true;
                 }
@@ -503,6 +626,11 @@ impl OpenTurn {
         }
     }
 
+    /// Whether these many prompts are only the one that goes on behind a compaction.
+    pub(super) fn goes_on_with(&self, prompts: usize) -> bool {
+        self.continues && prompts == 1
+    }
+
     /// Whether this call would be the third of its kind in a row.
     pub(super) fn repeats(&self, tool: &str, input: &Map) -> bool {
         let this = fingerprint(tool, input);
@@ -532,6 +660,19 @@ pub(crate) fn text_of(part: &mut Part) -> Option<&mut String> {
         PartBody::Reasoning(reasoning) => Some(&mut reasoning.text),
         _ => None,
     }
+}
+
+/// A person changed something in a finished message.
+fn is_edit(fact: &Fact) -> bool {
+    match fact {
+        Fact::MessageRemoved { .. } | Fact::PartRemoved { .. } => true,
+        Fact::PartWritten { part } => matches!(part.body, PartBody::Tool(_)),
+        _ => false,
+    }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn is_idle(status: &Status) -> bool {

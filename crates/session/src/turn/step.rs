@@ -1,7 +1,7 @@
 //! One answer of the model: it opens, texts and reasoning grow, it finishes.
 
 use super::state::OpenStep;
-use super::{Decision, Effect, Ready, State, admit, next, tools};
+use super::{Decision, Effect, Ready, State, StepKind, admit, next, subtask, tools};
 use crate::fact::{Edit, Fact};
 use crate::id::MessageId;
 use crate::json::{Map, Num};
@@ -22,13 +22,46 @@ pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut St
     if turn.step.is_some() || !next::is_awaited(state, &user, out) {
         return;
     }
+    if let StepKind::Compact(compaction) = &ready.kind {
+        let text = compaction.text.clone();
+        let mut message = opening(state, info, &user, &ready, stamp);
+        message.summary = Some(true);
+        let step = message.id.clone();
+        out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
+        return out.effect(Effect::Summarise { step, attempt: 0, text });
+    }
+    if let Some(part) = subtask::pending(state) {
+        return out.effect(Effect::PrepareSubtask { user, part });
+    }
     let first_of_turn = turn.user.as_ref() != Some(&user);
-    let steps_before = if first_of_turn { 0 } else { turn.steps };
+    let counts_on = !first_of_turn || turn.goes_on_with(state.machine.waiting.len());
+    let steps_before = if counts_on { turn.steps } else { 0 };
     let waiting: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
     if !waiting.is_empty() {
         out.fact(Fact::PromptPromoted { messages: waiting });
     }
-    let message = AssistantMessage {
+    let message = opening(state, info, &user, &ready, stamp);
+    let (step, steps_max) = (message.id.clone(), ready.steps_max);
+    out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
+    if first_of_turn && state.machine.waiting.last().is_some_and(|waiting| waiting.info.is_some()) {
+        summarise(info.clone(), &user, stamp, out);
+    }
+    let tools = next::tools_of(steps_before + 1, steps_max);
+    out.effect(Effect::CallModel { step, user: user.clone(), attempt: 0, tools });
+    if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
+        out.effect(Effect::MakeTitle { user });
+    }
+}
+
+/// The message of a step that begins.
+pub(super) fn opening(
+    state: &State,
+    info: &Session,
+    user: &MessageId,
+    ready: &Ready,
+    stamp: &mut Stamp,
+) -> AssistantMessage {
+    AssistantMessage {
         id: stamp.message_id(),
         session_id: info.id.clone(),
         role: AssistantRole::Assistant,
@@ -46,16 +79,6 @@ pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut St
         structured: None,
         variant: ready.variant.clone(),
         finish: None,
-    };
-    let (step, steps_max) = (message.id.clone(), ready.steps_max);
-    out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
-    if first_of_turn && state.machine.waiting.last().is_some_and(|waiting| waiting.info.is_some()) {
-        summarise(info.clone(), &user, stamp, out);
-    }
-    let tools = next::tools_of(steps_before + 1, steps_max);
-    out.effect(Effect::CallModel { step, user: user.clone(), attempt: 0, tools });
-    if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
-        out.effect(Effect::MakeTitle { user });
     }
 }
 
@@ -97,6 +120,9 @@ pub(super) fn said(
         Said::TextEnded { block, metadata } | Said::ReasoningEnded { block, metadata } => {
             close_texts(step, Which::Block(&block), metadata, stamp, out);
         }
+        // Nothing was offered to a model that summarises; what it calls all the same is nothing.
+        Said::ToolInputStarted { .. } | Said::ToolCalled { .. } | Said::ToolReturned { .. }
+            if step.ready.kind.is_compaction() => {}
         Said::ToolInputStarted { call, name } => tools::announced(step, call, name, stamp, out),
         Said::ToolInputGrew { .. } => {}
         Said::ToolCalled { call, name, input, metadata, by_provider } => {
@@ -159,7 +185,7 @@ pub(super) fn finish(
         record.tokens.add(&tokens);
         summarise(record, &step.user, stamp, out);
     }
-    next::after_finish(state, step, &reason, stamp, out);
+    next::after_finish(state, step, &reason, &tokens, stamp, out);
 }
 
 /// Tells clients what the turn has changed on disk so far. The totals of the session itself stay

@@ -6,7 +6,7 @@
 
 use super::state::OpenStep;
 use super::step::{Which, close_texts};
-use super::{Decision, Effect, State, asks, next, tools};
+use super::{Decision, Effect, State, StepKind, asks, next, shell, subtask, tools};
 use crate::fact::Fact;
 use crate::id::MessageId;
 use crate::stamp::Stamp;
@@ -48,7 +48,11 @@ pub(super) fn settle_now(state: &State, message: &MessageId, stamp: &mut Stamp, 
 
 /// Ends a step that was stopped.
 pub(super) fn end_aborted(step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
-    end(step, Failure::aborted(), stamp, out);
+    match step.ready.kind {
+        StepKind::Answer | StepKind::Compact(_) => end(step, Failure::aborted(), stamp, out),
+        StepKind::Shell => shell::stopped(step, stamp, out),
+        StepKind::Subtask { .. } => subtask::stopped(step, stamp, out),
+    }
     next::idle(out);
 }
 

@@ -2,21 +2,24 @@
 
 use super::state::{CallPhase, OpenCall, OpenStep};
 use super::step::new_part;
-use super::{Decision, Effect, RunTool, State, asks, step as steps, stop};
+use super::{
+    Decision, Effect, RunTool, State, StepKind, asks, shell, step as steps, stop, structured, subtask,
+};
 use crate::fact::{Fact, Outcome};
 use crate::id::PartId;
 use crate::json::Map;
 use crate::stamp::Stamp;
 use crate::talk::CallInput;
-use crate::types::part::{PartBody, ToolPart};
-use crate::types::tool::ToolState;
+use crate::types::message::AssistantMessage;
+use crate::types::part::{Part, PartBody, ToolPart};
+use crate::types::tool::{Started, ToolState};
 use serde_json::Value;
 
 /// More calls than this in one step are refused one by one; the model is told.
 const CALLS_MAX: usize = 128;
 
 /// The tool that answers calls which name no tool or carry no JSON.
-const INVALID: &str = "invalid";
+pub(super) const INVALID: &str = "invalid";
 
 pub(super) struct Called {
     pub(super) call: String,
@@ -77,8 +80,41 @@ pub(super) fn called(state: &State, step: &OpenStep, called: Called, stamp: &mut
     if !by_provider {
         let repeated = state.machine.turn.as_ref().is_some_and(|turn| turn.repeats(&tool, &input));
         let step = step.message.clone();
-        out.effect(Effect::RunTool(RunTool { step, part, call, tool, input, repeated }));
+        let by_user = false;
+        out.effect(Effect::RunTool(RunTool { step, part, call, tool, input, repeated, by_user }));
     }
+}
+
+/// A call that the server makes itself: it runs from the first moment.
+pub(super) fn started_by_server(
+    message: &AssistantMessage,
+    tool: &str,
+    input: Map,
+    stamp: &mut Stamp,
+) -> Part {
+    let time = Started { start: stamp.now() };
+    let state = ToolState::Running { input, title: None, metadata: None, time };
+    let tool = ToolPart { call_id: stamp.ulid(), tool: tool.to_owned(), state, metadata: None };
+    Part {
+        id: stamp.part_id(),
+        session_id: message.session_id.clone(),
+        message_id: message.id.clone(),
+        body: PartBody::Tool(tool),
+    }
+}
+
+/// What to run for it.
+pub(super) fn run_by_user(part: &Part) -> Option<Effect> {
+    let PartBody::Tool(tool) = &part.body else { return None };
+    Some(Effect::RunTool(RunTool {
+        step: part.message_id.clone(),
+        part: part.id.clone(),
+        call: tool.call_id.clone(),
+        tool: tool.tool.clone(),
+        input: tool.state.input().clone(),
+        repeated: false,
+        by_user: true,
+    }))
 }
 
 /// A running tool reports of itself. Late reports are dropped.
@@ -101,20 +137,31 @@ pub(super) fn returned(state: &State, part: PartId, outcome: Outcome, stamp: &mu
     // A call that ends by itself does not wait for an answer any more.
     asks::withdraw(call, out);
     let blocked = matches!(outcome, Outcome::Blocked { .. });
-    out.fact(Fact::ToolEnded { part: part.clone(), outcome, end: stamp.now() });
+    let outcome = subtask::worded(step, outcome);
+    out.fact(Fact::ToolEnded { part: part.clone(), outcome: outcome.clone(), end: stamp.now() });
     if step.calls.iter().any(|call| call.part != part && call.phase != CallPhase::Ended) {
         return;
     }
     let mut rest = step.clone();
+    structured::note(&mut rest, call.body.as_deref(), &outcome);
     for call in &mut rest.calls {
         (call.phase, call.body) = (CallPhase::Ended, None);
         call.asks.clear();
     }
+    rest.blocked |= blocked;
     if step.stopping {
-        stop::end_aborted(&rest, stamp, out);
-    } else if let Some((reason, usage)) = step.finished {
-        rest.blocked |= blocked;
-        steps::finish(state, &rest, reason, usage, stamp, out);
+        return stop::end_aborted(&rest, stamp, out);
+    }
+    match (&step.ready.kind, step.finished) {
+        (StepKind::Answer | StepKind::Compact(_), Some((reason, usage))) => {
+            steps::finish(state, &rest, reason, usage, stamp, out);
+        }
+        // The model is still speaking.
+        (StepKind::Answer | StepKind::Compact(_), None) => {}
+        (StepKind::Shell, _) => shell::over(state, &rest, stamp, out),
+        (StepKind::Subtask { follow, .. }, _) => {
+            subtask::over(state, &rest, follow.as_deref(), stamp, out);
+        }
     }
 }
 

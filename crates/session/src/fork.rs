@@ -1,0 +1,127 @@
+//! Copying a conversation: fresh ids, the same words (spec: engine §9.5).
+//!
+//! What points at another message points at its copy; what points outside the copy is kept where it
+//! only names (an answer's question) and dropped where it would mislead (a tail that is not there).
+//! A copy has nothing open: an answer that was still being given is closed where it stood.
+
+use crate::id::{MessageId, SessionId};
+use crate::json::{Map, Num};
+use crate::stamp::{Millis, Stamp};
+use crate::types::failure::Failure;
+use crate::types::message::{AssistantMessage, Message, MessageWithParts};
+use crate::types::part::{Part, PartBody, Span};
+use crate::types::tool::{Took, ToolState};
+use crate::types::usage::Tokens;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// A message with the ids of its new session, and what its steps had used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copied {
+    pub info: Message,
+    pub parts: Vec<Part>,
+    pub cost: Num,
+    pub tokens: Tokens,
+}
+
+/// Copies messages, oldest first, into a session.
+#[must_use]
+pub fn copy(messages: Vec<MessageWithParts>, session: &SessionId, stamp: &mut Stamp) -> Vec<Copied> {
+    let fresh = messages.iter().map(|message| (message.info.id().clone(), stamp.message_id()));
+    let ids: HashMap<MessageId, MessageId> = fresh.collect();
+    let mut copies = Vec::with_capacity(messages.len());
+    for MessageWithParts { mut info, parts } in messages {
+        let Some(id) = ids.get(info.id()).cloned() else { continue };
+        match &mut info {
+            Message::User(user) => (user.id, user.session_id) = (id.clone(), session.clone()),
+            Message::Assistant(answer) => {
+                (answer.id, answer.session_id) = (id.clone(), session.clone());
+                if let Some(parent) = ids.get(&answer.parent_id) {
+                    answer.parent_id = parent.clone();
+                }
+                close_message(answer, stamp.now());
+            }
+        }
+        let copy = |mut part: Part| {
+            part.id = stamp.part_id();
+            (part.session_id, part.message_id) = (session.clone(), id.clone());
+            copy_body(&mut part, &ids, stamp);
+            part
+        };
+        let parts: Vec<Part> = parts.into_iter().map(copy).collect();
+        let (cost, tokens) = usage_of(parts.iter().map(|part| &part.body));
+        copies.push(Copied { info, parts, cost, tokens });
+    }
+    copies
+}
+
+/// What the steps that these parts close have used: the share of the session's totals that goes
+/// with them.
+#[must_use]
+pub fn usage_of<'a>(parts: impl IntoIterator<Item = &'a PartBody>) -> (Num, Tokens) {
+    let (mut cost, mut tokens) = (Num::ZERO, Tokens::default());
+    for body in parts {
+        if let PartBody::StepFinish(finish) = body {
+            cost += finish.cost;
+            tokens.add(&finish.tokens);
+        }
+    }
+    (cost, tokens)
+}
+
+fn close_message(answer: &mut AssistantMessage, now: Millis) {
+    if answer.time.completed.is_none() {
+        answer.time.completed = Some(now.max(answer.time.created));
+        let message = "The conversation was copied while this was being written".to_owned();
+        answer.error.get_or_insert(Failure::Aborted { message });
+    }
+}
+
+fn copy_body(part: &mut Part, ids: &HashMap<MessageId, MessageId>, stamp: &mut Stamp) {
+    let (session, message) = (part.session_id.clone(), part.message_id.clone());
+    match &mut part.body {
+        PartBody::Compaction(compaction) => {
+            compaction.tail_start_id = compaction.tail_start_id.take().and_then(|tail| ids.get(&tail).cloned());
+        }
+        PartBody::Text(text) => {
+            if let Some(Span { start, end: None }) = text.time {
+                text.time = Some(Span { start, end: Some(stamp.now().max(start)) });
+            }
+        }
+        PartBody::Reasoning(reasoning) => {
+            reasoning.time.end.get_or_insert(stamp.now().max(reasoning.time.start));
+        }
+        PartBody::Tool(tool) => {
+            if !tool.state.is_over() {
+                tool.state = interrupted(&tool.state, stamp.now());
+            }
+            let ToolState::Completed { attachments: Some(files), .. } = &mut tool.state else { return };
+            for file in files {
+                file.id = stamp.part_id();
+                (file.session_id, file.message_id) = (session.clone(), message.clone());
+            }
+        }
+        PartBody::Subtask(_)
+        | PartBody::File(_)
+        | PartBody::StepStart(_)
+        | PartBody::StepFinish(_)
+        | PartBody::Snapshot(_)
+        | PartBody::Patch(_)
+        | PartBody::Agent(_)
+        | PartBody::Retry(_) => {}
+    }
+}
+
+/// The original goes on; the copy of its call has no end of its own.
+fn interrupted(state: &ToolState, now: Millis) -> ToolState {
+    let (start, reported, raw) = match state {
+        ToolState::Pending { raw, .. } => (now, None, Some(raw.clone())),
+        ToolState::Running { time, metadata, .. } => (time.start, metadata.clone(), None),
+        ToolState::Completed { .. } | ToolState::Error { .. } => return state.clone(),
+    };
+    let mut metadata = reported.unwrap_or_else(Map::new);
+    metadata.insert("interrupted".to_owned(), Value::Bool(true));
+    let error = "Tool execution aborted".to_owned();
+    let time = Took { start, end: now.max(start) };
+    ToolState::Error { input: state.input().clone(), error, metadata: Some(metadata), time, raw }
+}

@@ -1,0 +1,231 @@
+//! The conversation is too long: it is summarised, and goes on behind the summary.
+//!
+//! A request is a user message with a compaction part. It comes before any waiting prompt; the step that
+//! serves it is a summary and talks to nobody. Nothing is deleted: without the request or its summary
+//! the conversation is whole again.
+//!
+//! A summary that does not make room would be made again and again. So automatic ones in a row, without
+//! a step between them that fits, are counted, and the count is durable.
+
+use super::state::OpenStep;
+use super::compaction::{Compaction, FollowUp, NewSummary, Words};
+use super::{Decision, Effect, State, admit, next};
+use crate::fact::Fact;
+use crate::id::MessageId;
+use crate::prompt::tail::follow_up;
+use crate::stamp::Stamp;
+use crate::talk::FinishReason;
+use crate::types::failure::Failure;
+use crate::types::message::{ModelRef, UserMessage, UserRole};
+use crate::types::part::{CompactionPart, Created, Part, PartBody};
+use crate::types::status::Status;
+use crate::types::tool::ToolState;
+
+/// Automatic compactions in a row that did not make room.
+const FUTILE_MAX: u32 = 3;
+
+const FUTILE: &str = "The conversation was summarised 3 times in a row and still does not fit the model. Shorten the \
+     prompt or its attachments, choose a model with a larger window, or go on in a new session.";
+const TOO_LONG: &str = "The conversation is too long to be summarised by this model. Choose a model with a larger window \
+     and summarise it with that, or go on in a new session.";
+const SILENT: &str = "The model wrote no summary. The conversation is unchanged; try again, perhaps with another model.";
+
+/// A person asks. While one is on its way already, that one serves.
+pub(super) fn summarize(state: &State, wish: NewSummary, stamp: &mut Stamp, out: &mut Decision) {
+    if state.machine.turn.as_ref().is_some_and(|turn| {
+        turn.compact.is_some() || turn.step.as_ref().is_some_and(|step| step.ready.kind.is_compaction())
+    }) {
+        return;
+    }
+    let NewSummary { agent, model, auto } = wish;
+    let message = request(state, agent, model, CompactionPart { auto, ..manual() }, stamp, out);
+    if state.is_idle() {
+        out.fact(Fact::StatusChanged { status: Status::Busy });
+    }
+    out.fact(Fact::CompactionWanted { message: message.clone(), auto: false });
+    if state.is_idle() {
+        prepare(state, message, false, out);
+    }
+}
+
+/// The step used up the window, or the provider said so (`overflow`). Gives the request, or why there
+/// is none.
+pub(super) fn automatic(
+    state: &State,
+    step: &OpenStep,
+    overflow: bool,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) -> MessageId {
+    let ready = &step.ready;
+    let model = ModelRef {
+        provider_id: ready.provider_id.clone(),
+        model_id: ready.model_id.clone(),
+        variant: ready.variant.clone(),
+    };
+    let part = CompactionPart { auto: true, overflow: Some(overflow), tail_start_id: None };
+    let message = request(state, ready.agent.clone(), model, part, stamp, out);
+    out.fact(Fact::CompactionWanted { message: message.clone(), auto: true });
+    message
+}
+
+/// Why there is no further automatic compaction, when there is none.
+pub(super) fn futile(state: &State) -> Option<Failure> {
+    let made = state.machine.turn.as_ref().map_or(0, |turn| turn.compactions);
+    (made >= FUTILE_MAX)
+        .then(|| Failure::ContextOverflow { message: FUTILE.to_owned(), response_body: None })
+}
+
+/// The provider did not take the request: it is too long.
+pub(super) fn overflowed(
+    state: &State,
+    step: &OpenStep,
+    failure: Failure,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    let error = if step.ready.auto_compact { futile(state) } else { Some(failure.clone()) };
+    if let Some(error) = error {
+        return next::after_failure(state, step, error, true, stamp, out);
+    }
+    out.fact(Fact::SessionFailed { error: failure });
+    out.fact(next::ended(step, None, stamp));
+    let asked = wanted(state).cloned();
+    let request = asked.unwrap_or_else(|| automatic(state, step, true, stamp, out));
+    out.fact(Fact::StatusChanged { status: Status::Busy });
+    prepare(state, request, true, out);
+}
+
+/// The summary is written: what stays is noted, and the conversation goes on.
+pub(super) fn finished(
+    state: &State,
+    step: &OpenStep,
+    compaction: &Compaction,
+    reason: &str,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    if reason == FinishReason::ContentFilter.as_str() {
+        return next::after_failure(state, step, next::filtered(), true, stamp, out);
+    }
+    if !step.spoke {
+        return next::after_failure(state, step, Failure::unknown(SILENT), true, stamp, out);
+    }
+    out.fact(next::ended(step, None, stamp));
+    let Some(info) = state.info.as_deref() else { return };
+    if let Some(tail) = &compaction.tail {
+        let body = PartBody::Compaction(CompactionPart {
+            auto: compaction.auto,
+            overflow: compaction.overflow,
+            tail_start_id: Some(tail.clone()),
+        });
+        let (id, session_id) = (compaction.part.clone(), info.id.clone());
+        let part = Part { id, session_id, message_id: step.user.clone(), body };
+        out.fact(Fact::PartWritten { part: Box::new(part) });
+    }
+    let follow = compaction.follow.as_deref().filter(|_| compaction.auto || compaction.goes_on);
+    let newest = follow.map(|follow| say(state, follow, stamp, out));
+    out.fact(Fact::SessionCompacted);
+    next::go_on_or_idle(state, step, next::Then { newest, ..next::Then::default() }, out);
+}
+
+/// The summary could not be made.
+pub(super) fn failed(state: &State, step: &OpenStep, failure: Failure, stamp: &mut Stamp, out: &mut Decision) {
+    let error = match failure {
+        Failure::ContextOverflow { response_body, .. } => {
+            Failure::ContextOverflow { message: TOO_LONG.to_owned(), response_body }
+        }
+        other => other,
+    };
+    next::after_failure(state, step, error, true, stamp, out);
+}
+
+/// The compaction that is wanted and not begun.
+pub(super) fn wanted(state: &State) -> Option<&MessageId> {
+    state.machine.turn.as_ref()?.compact.as_ref().map(|compact| &compact.message)
+}
+
+pub(super) fn prepare(state: &State, request: MessageId, goes_on: bool, out: &mut Decision) {
+    let first_waiting = state.machine.waiting.first().map(|waiting| waiting.message.clone());
+    out.effect(Effect::PrepareCompaction { request, first_waiting, goes_on });
+}
+
+/// Old outputs are marked, unless somebody changed messages since they were looked at.
+pub(super) fn pruned(state: &State, edits: u32, parts: Vec<Part>, stamp: &Stamp, out: &mut Decision) {
+    if state.machine.edits != edits {
+        return;
+    }
+    for part in parts {
+        let fresh = match &part.body {
+            PartBody::Tool(tool) => {
+                matches!(&tool.state, ToolState::Completed { time, .. } if time.compacted.is_none())
+            }
+            _ => false,
+        };
+        if fresh {
+            let (id, at) = (part.id.clone(), stamp.now());
+            out.fact(Fact::ToolCompacted { part: id, at, before: Some(Box::new(part)) });
+        }
+    }
+}
+
+fn manual() -> CompactionPart {
+    CompactionPart { auto: false, overflow: None, tail_start_id: None }
+}
+
+/// Writes the message that asks for a compaction.
+fn request(
+    state: &State,
+    agent: String,
+    model: ModelRef,
+    part: CompactionPart,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) -> MessageId {
+    let follow = FollowUp {
+        agent,
+        model,
+        format: None,
+        system: None,
+        tools: None,
+        words: Words::Again(vec![PartBody::Compaction(part)]),
+    };
+    write(state, &follow, stamp, out)
+}
+
+/// Says what goes on behind a compaction. It waits for its turn like any prompt.
+fn say(state: &State, follow: &FollowUp, stamp: &mut Stamp, out: &mut Decision) -> MessageId {
+    let message = write(state, follow, stamp, out);
+    out.fact(Fact::PromptAdmitted { message: message.clone() });
+    message
+}
+
+fn write(state: &State, follow: &FollowUp, stamp: &mut Stamp, out: &mut Decision) -> MessageId {
+    let Some(info) = state.info.as_deref() else { unreachable!("BUG: a session that is gone decides nothing") };
+    let id = stamp.message_id();
+    let created = admit::next_message_time(state, stamp);
+    let user = UserMessage {
+        id: id.clone(),
+        session_id: info.id.clone(),
+        role: UserRole::User,
+        time: Created { created },
+        format: follow.format.clone(),
+        summary: None,
+        agent: follow.agent.clone(),
+        model: follow.model.clone(),
+        system: follow.system.clone(),
+        tools: follow.tools.clone(),
+    };
+    out.fact(Fact::MessageAdded { info: Box::new(user) });
+    let bodies = match &follow.words {
+        Words::Again(parts) => parts.clone(),
+        Words::GoOn { overflow, request } => {
+            vec![PartBody::Text(follow_up(*overflow, request.as_deref(), stamp.now()))]
+        }
+    };
+    for body in bodies {
+        let part = Part { id: stamp.part_id(), session_id: info.id.clone(), message_id: id.clone(), body };
+        out.fact(Fact::PartWritten { part: Box::new(part) });
+    }
+    id
+}

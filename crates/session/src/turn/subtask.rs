@@ -1,0 +1,143 @@
+//! A subtask of a prompt: a step in which no model speaks here, because one speaks in a child session.
+//!
+//! Subtasks run one after another, in the order they were written, before the model is asked about
+//! the prompt. Each runs once: the fact that opens its step takes it off the list, so that neither
+//! the next step nor a restart finds it again.
+
+use super::input::Follow;
+use super::next::Then;
+use super::state::OpenStep;
+use super::{Decision, Effect, Ready, State, StepKind, admit, next, step, tools};
+use crate::fact::{Fact, Outcome};
+use crate::id::{MessageId, PartId};
+use crate::json::Map;
+use crate::stamp::Stamp;
+use crate::talk::FinishReason;
+use crate::title::is_default_title;
+use crate::types::message::{UserMessage, UserRole};
+use crate::types::part::{Created, Part, PartBody, SubtaskPart, TextPart};
+use serde_json::Value;
+
+/// What stands on the call of a subtask that was stopped.
+const CANCELLED: &str = "Cancelled";
+
+/// What the model is asked after the subtask of a command.
+const GO_ON: &str = "Say in short what the task above found, then go on with what the user asked for.";
+
+/// The subtask whose turn it is.
+pub(super) fn pending(state: &State) -> Option<PartId> {
+    let turn = state.machine.turn.as_ref()?;
+    let waiting = state.machine.waiting.iter().flat_map(|waiting| &waiting.subtasks);
+    turn.subtasks.iter().chain(waiting).next().cloned()
+}
+
+/// Opens the step of a subtask. Everybody who waited is promoted with it.
+pub(super) fn start(
+    state: &State,
+    part: PartId,
+    subtask: SubtaskPart,
+    ready: Ready,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    let (Some(info), Some(turn)) = (state.info.as_deref(), state.machine.turn.as_ref()) else { return };
+    let waiting: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
+    let Some(user) = waiting.last().or(turn.user.as_ref()).cloned() else { return };
+    if turn.step.is_some() || !next::is_awaited(state, &user, out) {
+        return;
+    }
+    if pending(state).as_ref() != Some(&part) {
+        // Somebody took it away meanwhile. The prompt still wants its answer.
+        return out.effect(Effect::Prepare { user });
+    }
+    let first_of_turn = turn.user.as_ref() != Some(&user);
+    if !waiting.is_empty() {
+        out.fact(Fact::PromptPromoted { messages: waiting });
+    }
+    let message = step::opening(state, info, &user, &ready, stamp);
+    let call = tools::started_by_server(&message, "task", input_of(subtask), stamp);
+    out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
+    out.effects.extend(tools::run_by_user(&call));
+    // Invariant I5: the fact that shows the call says that it runs.
+    out.fact(Fact::ToolCalled { part: Box::new(call) });
+    if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
+        out.effect(Effect::MakeTitle { user });
+    }
+}
+
+/// A stopped subtask reads as cancelled, whatever its call says of itself.
+pub(super) fn worded(step: &OpenStep, outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Interrupted { .. } if matches!(step.ready.kind, StepKind::Subtask { .. }) => {
+            Outcome::Interrupted { error: CANCELLED.to_owned() }
+        }
+        outcome => outcome,
+    }
+}
+
+/// The child has ended, well or not: the model is told either way.
+pub(super) fn over(
+    state: &State,
+    step: &OpenStep,
+    follow: Option<&Follow>,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    out.fact(ended(step, stamp));
+    let blocked = step.blocked;
+    let newest = follow.filter(|_| !blocked).and_then(|follow| say(state, follow, stamp, out));
+    next::go_on_or_idle(state, step, Then { goes_on: !blocked, blocked, newest, ..Then::default() }, out);
+}
+
+/// Ends a subtask that was stopped.
+pub(super) fn stopped(step: &OpenStep, stamp: &Stamp, out: &mut Decision) {
+    tools::interrupt_all(step, CANCELLED, stamp, out);
+    out.fact(ended(step, stamp));
+}
+
+fn ended(step: &OpenStep, stamp: &Stamp) -> Fact {
+    Fact::StepEnded {
+        message: step.message.clone(),
+        completed: stamp.now(),
+        error: None,
+        finish: Some(FinishReason::ToolCalls.as_str().to_owned()),
+        structured: None,
+    }
+}
+
+/// Asks the model to go on, in the person's place. It waits like any prompt: nothing is lost if the
+/// process dies before it is taken up.
+fn say(state: &State, follow: &Follow, stamp: &mut Stamp, out: &mut Decision) -> Option<MessageId> {
+    let session_id = state.info.as_deref()?.id.clone();
+    let user = UserMessage {
+        id: stamp.message_id(),
+        session_id: session_id.clone(),
+        role: UserRole::User,
+        time: Created { created: admit::next_message_time(state, stamp) },
+        format: None,
+        summary: None,
+        agent: follow.agent.clone(),
+        model: follow.model.clone(),
+        system: None,
+        tools: None,
+    };
+    let message = user.id.clone();
+    let text = TextPart { text: GO_ON.to_owned(), synthetic: Some(true), ..TextPart::default() };
+    let (id, body) = (stamp.part_id(), PartBody::Text(text));
+    let part = Part { id, session_id, message_id: message.clone(), body };
+    out.fact(Fact::MessageAdded { info: Box::new(user) });
+    out.fact(Fact::PartWritten { part: Box::new(part) });
+    out.fact(Fact::PromptAdmitted { message: message.clone() });
+    Some(message)
+}
+
+fn input_of(subtask: SubtaskPart) -> Map {
+    let SubtaskPart { prompt, description, agent, command, model: _ } = subtask;
+    let mut input = Map::from_iter([
+        ("prompt".to_owned(), Value::String(prompt)),
+        ("description".to_owned(), Value::String(description)),
+        ("subagent_type".to_owned(), Value::String(agent)),
+    ]);
+    input.extend(command.map(|command| ("command".to_owned(), Value::String(command))));
+    input
+}
