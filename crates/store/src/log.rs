@@ -20,6 +20,9 @@ const OF_SESSION: &str = "SELECT log.position, log.session_id, log.seq, log.kind
 const HORIZON: &str = "SELECT horizon FROM head WHERE id = 1";
 const LAST_TIME: &str = "SELECT at FROM head WHERE id = 1";
 
+/// A page of the log ends when it holds this much: large entries are read a few at a time.
+const PAGE_BYTES_MAX: usize = 256 * 1024;
+
 /// A fact with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
@@ -37,14 +40,19 @@ pub struct LogEntry {
 }
 
 impl Store {
-    /// Up to `limit` entries after `position`, in order.
+    /// Up to `limit` entries after `position`, in order; fewer when they are large, at least one.
     pub async fn log_after(&self, position: u64, limit: usize) -> Result<Vec<LogEntry>, ReadError> {
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(AFTER)?;
             let mut rows = statement.query((clamp(position), clamp(limit as u64)))?;
-            let mut entries = Vec::new();
+            let (mut entries, mut bytes) = (Vec::new(), 0);
             while let Some(row) = rows.next()? {
-                entries.push(entry(connection, row)?);
+                let entry: LogEntry = entry(connection, row)?;
+                bytes += entry.data.len();
+                entries.push(entry);
+                if bytes >= PAGE_BYTES_MAX {
+                    break;
+                }
             }
             Ok(entries)
         })

@@ -12,6 +12,8 @@ use tracing::error;
 
 /// Entries read at a time: a reader that is far behind takes its place among the others.
 const PAGE: usize = 256;
+/// And no more than this much of them, when they are large.
+const PAGE_BYTES: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub struct Reader {
@@ -66,7 +68,7 @@ impl Reader {
     fn look(&mut self) -> Found {
         let window = self.feed.lock();
         let Some(from) = self.place_in(&window) else { return Found::Behind };
-        let mut entries = Vec::new();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
         let (mut tick, mut position) = (from, self.position);
         let skip = (from + 1).saturating_sub(window.first_tick()) as usize;
         for shown in window.entries.iter().skip(skip).take(PAGE) {
@@ -77,7 +79,11 @@ impl Reader {
                 Some(at) => position = at,
                 None => {}
             }
+            bytes += shown.bytes();
             entries.push(shown.clone());
+            if bytes >= PAGE_BYTES {
+                break;
+            }
         }
         drop(window);
         (self.tick, self.position) = (Some(tick), position);

@@ -269,7 +269,7 @@ async fn a_reader_that_stalls_misses_nothing_and_holds_nobody_up() {
 
     // More than all the buffers between two sockets hold.
     let text = "x".repeat(200 * 1024);
-    for _ in 0..24 {
+    for _ in 0..60 {
         let body = json!({ "noReply": true, "parts": [{ "type": "text", "text": text }] });
         assert_eq!(world.send("POST", &format!("/session/{session}/message"), &body).await.status, 200);
     }
