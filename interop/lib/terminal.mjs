@@ -1,0 +1,96 @@
+// A terminal that nobody sits at: tmux on a socket of its own, keys in, screen out.
+
+import { execFile, execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
+import { DEADLINE_MS, until } from './wait.mjs';
+
+const run = promisify(execFile);
+const WIDTH = '140';
+const HEIGHT = '40';
+
+/** Sockets of terminals that are still open. None outlives the tests, however they end. */
+const open = new Set();
+process.on('exit', () => open.forEach((socket) => end(socket)));
+
+/** @param {string} socket */
+function end(socket) {
+  try {
+    execFileSync('tmux', ['-L', socket, 'kill-server'], { stdio: 'ignore' });
+  } catch {
+    // It ended by itself.
+  }
+  open.delete(socket);
+}
+
+export class Terminal {
+  /** @param {string} socket */
+  constructor(socket) {
+    this.socket = socket;
+  }
+
+  /**
+   * Runs a program in a new terminal.
+   * @param {{ cwd: string, env: Record<string, string> }} place
+   * @param {string[]} command
+   */
+  static async open({ cwd, env }, command) {
+    const terminal = new Terminal(`sturdy-${process.pid}-${randomBytes(4).toString('hex')}`);
+    open.add(terminal.socket);
+    const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+    // The screen of a program that ended stays, so that its last words can be read.
+    const settings = ['set-option', '-g', 'remain-on-exit', 'on', ';', 'set-option', '-g', 'default-terminal', 'tmux-256color'];
+    await run('tmux', ['-L', terminal.socket, '-f', '/dev/null', 'start-server', ';', ...settings, ';',
+      'new-session', '-d', '-x', WIDTH, '-y', HEIGHT, '-c', cwd, quoted], { env: { ...env, TERM: 'xterm-256color' } });
+    return terminal;
+  }
+
+  /** @param {string[]} args */
+  async tmux(...args) {
+    return (await run('tmux', ['-L', this.socket, ...args])).stdout;
+  }
+
+  /** What is on the screen now. */
+  screen() {
+    return this.tmux('capture-pane', '-p');
+  }
+
+  /** Text, letter by letter as from a keyboard. @param {string} text */
+  async type(text) {
+    await this.tmux('send-keys', '-l', text);
+  }
+
+  /** Keys by name: Enter, Escape, C-x. @param {string[]} keys */
+  async press(...keys) {
+    await this.tmux('send-keys', ...keys);
+  }
+
+  /**
+   * Waits for something on the screen.
+   * @param {string | RegExp} wanted
+   * @param {number} [withinMs]
+   */
+  async shows(wanted, withinMs = DEADLINE_MS) {
+    const is = typeof wanted === 'string' ? (screen) => screen.includes(wanted) : (screen) => wanted.test(screen);
+    let screen = '';
+    try {
+      return await until(`the screen shows ${wanted}`, async () => is((screen = await this.screen())) && screen, withinMs);
+    } catch (error) {
+      throw new Error(`${error.message}; it shows:\n${screen.trimEnd()}`);
+    }
+  }
+
+  /** Waits until something is no longer on the screen. @param {string} unwanted */
+  hides(unwanted) {
+    return until(`the screen no longer shows ${unwanted}`, async () => !(await this.screen()).includes(unwanted));
+  }
+
+  /** Waits for the end of the program. */
+  ended() {
+    return until('the program ends', async () => (await this.tmux('list-panes', '-F', '#{pane_dead}')).trim() === '1');
+  }
+
+  close() {
+    end(this.socket);
+  }
+}
