@@ -7,8 +7,8 @@
 //! A summary that does not make room would be made again and again. So automatic ones in a row, without
 //! a step between them that fits, are counted, and the count is durable.
 
-use super::state::OpenStep;
 use super::compaction::{Compaction, FollowUp, NewSummary, Words};
+use super::state::OpenStep;
 use super::{Decision, Effect, State, admit, next};
 use crate::fact::Fact;
 use crate::id::MessageId;
@@ -28,7 +28,8 @@ const FUTILE: &str = "The conversation was summarised 3 times in a row and still
      prompt or its attachments, choose a model with a larger window, or go on in a new session.";
 const TOO_LONG: &str = "The conversation is too long to be summarised by this model. Choose a model with a larger window \
      and summarise it with that, or go on in a new session.";
-const SILENT: &str = "The model wrote no summary. The conversation is unchanged; try again, perhaps with another model.";
+const SILENT: &str =
+    "The model wrote no summary. The conversation is unchanged; try again, perhaps with another model.";
 
 /// A person asks. While one is on its way already, that one serves.
 pub(super) fn summarize(state: &State, wish: NewSummary, stamp: &mut Stamp, out: &mut Decision) {
@@ -48,8 +49,7 @@ pub(super) fn summarize(state: &State, wish: NewSummary, stamp: &mut Stamp, out:
     }
 }
 
-/// The step used up the window, or the provider said so (`overflow`). Gives the request, or why there
-/// is none.
+/// The step used up the window, or the provider said so (`overflow`). Gives the request.
 pub(super) fn automatic(
     state: &State,
     step: &OpenStep,
@@ -72,8 +72,7 @@ pub(super) fn automatic(
 /// Why there is no further automatic compaction, when there is none.
 pub(super) fn futile(state: &State) -> Option<Failure> {
     let made = state.machine.turn.as_ref().map_or(0, |turn| turn.compactions);
-    (made >= FUTILE_MAX)
-        .then(|| Failure::ContextOverflow { message: FUTILE.to_owned(), response_body: None })
+    (made >= FUTILE_MAX).then(|| Failure::ContextOverflow { message: FUTILE.to_owned(), response_body: None })
 }
 
 /// The provider did not take the request: it is too long.
@@ -108,7 +107,7 @@ pub(super) fn finished(
     if reason == FinishReason::ContentFilter.as_str() {
         return next::after_failure(state, step, next::filtered(), true, stamp, out);
     }
-    if !step.spoke {
+    if !step.has_spoken() {
         return next::after_failure(state, step, Failure::unknown(SILENT), true, stamp, out);
     }
     out.fact(next::ended(step, None, stamp));
@@ -130,7 +129,13 @@ pub(super) fn finished(
 }
 
 /// The summary could not be made.
-pub(super) fn failed(state: &State, step: &OpenStep, failure: Failure, stamp: &mut Stamp, out: &mut Decision) {
+pub(super) fn failed(
+    state: &State,
+    step: &OpenStep,
+    failure: Failure,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
     let error = match failure {
         Failure::ContextOverflow { response_body, .. } => {
             Failure::ContextOverflow { message: TOO_LONG.to_owned(), response_body }
@@ -201,7 +206,9 @@ fn say(state: &State, follow: &FollowUp, stamp: &mut Stamp, out: &mut Decision) 
 }
 
 fn write(state: &State, follow: &FollowUp, stamp: &mut Stamp, out: &mut Decision) -> MessageId {
-    let Some(info) = state.info.as_deref() else { unreachable!("BUG: a session that is gone decides nothing") };
+    let Some(info) = state.info.as_deref() else {
+        unreachable!("BUG: a session that is gone decides nothing")
+    };
     let id = stamp.message_id();
     let created = admit::next_message_time(state, stamp);
     let user = UserMessage {

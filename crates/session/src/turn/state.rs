@@ -522,7 +522,7 @@ impl State {
             }
             Fact::TextEnded { part } => {
                 step.texts.retain(|text| text.part != part.id);
-                step.spoke |= matches!(&part.body, PartBody::Text(text) if !text.text.trim().is_empty());
+                step.spoke |= has_words(part);
             }
             Fact::ToolCalled { part } => step.called(part),
             Fact::ToolStarted { .. } | Fact::ToolProgressed { .. } | Fact::ToolEnded { .. } => {
@@ -613,6 +613,11 @@ impl OpenStep {
         self.texts.iter().find(|text| text.block == block)
     }
 
+    /// Whether it has any words, closed or still open.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.spoke || self.texts.iter().any(|text| text.body.as_deref().is_some_and(has_words))
+    }
+
     pub(super) fn has_running_calls(&self) -> bool {
         self.calls.iter().any(|call| call.phase != CallPhase::Ended)
     }
@@ -660,6 +665,10 @@ pub(crate) fn text_of(part: &mut Part) -> Option<&mut String> {
         PartBody::Reasoning(reasoning) => Some(&mut reasoning.text),
         _ => None,
     }
+}
+
+fn has_words(part: &Part) -> bool {
+    matches!(&part.body, PartBody::Text(text) if !text.text.trim().is_empty())
 }
 
 /// A person changed something in a finished message.

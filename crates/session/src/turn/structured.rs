@@ -50,8 +50,7 @@ pub(super) fn is_failed_try(step: &OpenStep, reason: &str) -> bool {
     if step.ready.structured.is_none() || step.structured.is_some() {
         return false;
     }
-    let is_last_word =
-        reason != FinishReason::Unknown.as_str() && reason != FinishReason::ToolCalls.as_str();
+    let is_last_word = reason != FinishReason::Unknown.as_str() && reason != FinishReason::ToolCalls.as_str();
     step.misfit || (is_last_word && step.calls.iter().all(|call| call.by_provider))
 }
 

@@ -7,10 +7,12 @@ use sturdy_session::json::Num;
 use sturdy_session::rows::fold;
 use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
-use sturdy_session::turn::{Ask, Decision, Effect, Input, NewPrompt, PathPair, Ready, State, Tools, decide};
+use sturdy_session::turn::{
+    Ask, Decision, Effect, Follow, Input, NewPrompt, NewShell, PathPair, Ready, State, StepKind, Tools, decide,
+};
 use sturdy_session::types::failure::{ApiFailure, Failure};
 use sturdy_session::types::message::{Message, MessageWithParts, ModelRef};
-use sturdy_session::types::part::{Part, PartBody, TextPart};
+use sturdy_session::types::part::{Part, PartBody, SubtaskPart, TextPart};
 use sturdy_session::types::session::{Session, SessionTime};
 use sturdy_session::types::status::Status;
 use sturdy_session::types::usage::{Prices, Tokens, Usage};
@@ -73,6 +75,15 @@ impl Bench {
         });
         let user = user.expect("nothing is to be prepared");
         self.feed(Input::Prepared { user, ready: Box::new(ready()) })
+    }
+
+    /// Answers the last `PrepareSubtask`, as a subtask of the explore agent.
+    pub(crate) fn prepare_subtask(&mut self, command: Option<&str>) -> String {
+        let part = self.effects.iter().find_map(|effect| match effect {
+            Effect::PrepareSubtask { part, .. } => Some(part.clone()),
+            _ => None,
+        });
+        self.feed(subtask_ready(part.expect("no subtask is to be prepared"), command))
     }
 
     pub(crate) fn step(&self) -> MessageId {
@@ -151,6 +162,42 @@ pub(crate) fn prompt(text: &str) -> Input {
     Input::Prompt(Box::new(new_prompt(text)))
 }
 
+/// A prompt that only has subtasks.
+pub(crate) fn subtasks(descriptions: &[&str]) -> Input {
+    let part = |description: &&str| (None, PartBody::Subtask(subtask(description, None)));
+    let parts = descriptions.iter().map(part).collect();
+    Input::Prompt(Box::new(NewPrompt { parts, ..new_prompt("") }))
+}
+
+pub(crate) fn subtask(description: &str, command: Option<&str>) -> SubtaskPart {
+    SubtaskPart {
+        prompt: "look around".to_owned(),
+        description: description.to_owned(),
+        agent: "explore".to_owned(),
+        model: None,
+        command: command.map(str::to_owned),
+    }
+}
+
+pub(crate) fn subtask_ready(part: PartId, command: Option<&str>) -> Input {
+    let ModelRef { provider_id, model_id, variant } = new_prompt("").model;
+    let model = ModelRef { provider_id, model_id, variant };
+    let follow = command.map(|_| Box::new(Follow { agent: "build".to_owned(), model }));
+    let kind = StepKind::Subtask { part: part.clone(), follow };
+    let ready = Ready { kind, agent: "explore".to_owned(), ..ready() };
+    Input::SubtaskReady { part, subtask: Box::new(subtask("Look", command)), ready: Box::new(ready) }
+}
+
+pub(crate) fn shell(command: &str) -> Input {
+    Input::Shell(Box::new(NewShell {
+        message: None,
+        agent: "build".to_owned(),
+        model: new_prompt("").model,
+        path: ready().path,
+        command: command.to_owned(),
+    }))
+}
+
 pub(crate) fn new_prompt(text: &str) -> NewPrompt {
     NewPrompt {
         message: None,
@@ -161,6 +208,7 @@ pub(crate) fn new_prompt(text: &str) -> NewPrompt {
         tools: None,
         format: None,
         wants_reply: true,
+        troubles: Vec::new(),
     }
 }
 
@@ -273,7 +321,10 @@ fn part_detail(part: &Part) -> String {
     match &part.body {
         PartBody::Text(text) => format!("text {:?}", text.text),
         PartBody::Reasoning(reasoning) => format!("reasoning {:?}", reasoning.text),
+        // A call the server makes has an id of its own making.
+        PartBody::Tool(tool) if tool.call_id.len() == 26 => format!("ULID {}", tool.tool),
         PartBody::Tool(tool) => format!("{} {}", tool.call_id, tool.tool),
+        PartBody::Subtask(subtask) => format!("subtask {:?}", subtask.description),
         PartBody::StepStart(_) => "step-start".to_owned(),
         PartBody::StepFinish(finish) => format!("step-finish {}", finish.reason),
         PartBody::Retry(retry) => format!("retry {}", retry.attempt),
@@ -303,6 +354,7 @@ fn name_of(effect: &Effect) -> String {
         Effect::CallModel { attempt, .. } => format!("CallModel attempt {attempt}"),
         Effect::StartTimer { attempt, .. } => format!("StartTimer attempt {attempt}"),
         Effect::RunTool(run) if run.repeated => format!("RunTool {} repeated", run.tool),
+        Effect::RunTool(run) if run.by_user => format!("RunTool {} by the user", run.tool),
         Effect::RunTool(run) => format!("RunTool {}", run.tool),
         other => {
             let text = format!("{other:?}");

@@ -9,6 +9,8 @@ const USER: &str = r#"{"id":"msg_1","sessionID":"ses_1","role":"user","time":{"c
 const STEP: &str = r#"{"id":"msg_2","sessionID":"ses_1","role":"assistant","time":{"created":1},"parentID":"msg_1","modelID":"main","providerID":"acme","mode":"build","agent":"build","path":{"cwd":"/p","root":"/p"},"cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}}"#;
 const READY: &str = r#"{"agent":"build","provider_id":"acme","model_id":"main","variant":"high","path":{"cwd":"/p","root":"/p"},"prices":{"input":3,"output":15,"cache":{"read":0.3,"write":0}},"limits":{"context":200000,"input":100000,"output":8000},"tree":"0d8a","steps_max":5,"continue_on_deny":true}"#;
 const READY_BARE: &str = r#"{"agent":"build","provider_id":"acme","model_id":"main","path":{"cwd":"/p","root":"/p"},"prices":{"input":0,"output":0,"cache":{"read":0,"write":0}},"limits":{"context":0,"output":0},"continue_on_deny":false}"#;
+const READY_SUMMARY: &str = r#"{"agent":"compaction","provider_id":"acme","model_id":"main","path":{"cwd":"/p","root":"/p"},"prices":{"input":0,"output":0,"cache":{"read":0,"write":0}},"limits":{"context":0,"output":0},"continue_on_deny":false,"kind":{"compact":{"part":"prt_9","auto":true,"overflow":true,"goes_on":true,"tail":"msg_7"}},"usable":9,"auto_compact":true,"prune":true,"structured":2}"#;
+const READY_SUBTASK: &str = r#"false,"kind":{"subtask":{"part":"prt_9","follow":{"agent":"build","model":{"providerID":"acme","modelID":"main"}}}}}"#;
 const TEXT: &str =
     r#"{"id":"prt_1","sessionID":"ses_1","messageID":"msg_2","type":"text","text":"a\u0000b"}"#;
 const CALL: &str = r#"{"id":"prt_2","sessionID":"ses_1","messageID":"msg_2","type":"tool","callID":"c1","tool":"bash","state":{"status":"pending","input":{},"raw":""}}"#;
@@ -26,13 +28,19 @@ fn stored() -> Vec<(&'static str, String)> {
         ("prompt.admitted.1", r#"{"message":"msg_1"}"#.to_owned()),
         ("prompt.promoted.1", r#"{"messages":["msg_1","msg_3"]}"#.to_owned()),
         ("prompt.withdrawn.1", r#"{"message":"msg_1"}"#.to_owned()),
+        ("compaction.wanted.1", r#"{"message":"msg_1","auto":true}"#.to_owned()),
         ("message.added.1", format!(r#"{{"info":{USER}}}"#)),
+        ("message.copied.1", format!(r#"{{"info":{USER},{USED}}}"#)),
+        ("message.copied.1", format!(r#"{{"info":{STEP},{USED}}}"#)),
         ("message.removed.1", format!(r#"{{"message":"msg_1",{USED}}}"#)),
         ("part.written.1", format!(r#"{{"part":{TEXT}}}"#)),
         ("part.removed.1", format!(r#"{{"message":"msg_1","part":"prt_1",{USED}}}"#)),
         ("turn.summarised.1", format!(r#"{{"message":"msg_1","diffs":{DIFF}}}"#)),
         ("step.started.1", format!(r#"{{"info":{STEP},"ready":{READY}}}"#)),
         ("step.started.1", format!(r#"{{"info":{STEP},"ready":{READY_BARE}}}"#)),
+        ("step.started.1", format!(r#"{{"info":{STEP},"ready":{READY_SUMMARY}}}"#)),
+        ("step.started.1", format!(r#"{{"info":{STEP},"ready":{}}}"#, READY_BARE.replace("false}", r#"false,"kind":"shell"}"#))),
+        ("step.started.1", format!(r#"{{"info":{STEP},"ready":{}}}"#, READY_BARE.replace("false}", READY_SUBTASK))),
         ("model.finished.1", r#"{"message":"msg_2","reason":"tool-calls","usage":{"input":5,"total":6}}"#.to_owned()),
         ("step.finished.1", format!(r#"{{"message":"msg_2","finish":"stop",{USED}}}"#)),
         ("step.ended.1", r#"{"message":"msg_2","completed":5}"#.to_owned()),
@@ -64,6 +72,7 @@ fn stored() -> Vec<(&'static str, String)> {
         ("session.diffed.1", format!(r#"{{"diff":{DIFF}}}"#)),
         ("status.changed.1", r#"{"status":{"type":"busy"}}"#.to_owned()),
         ("session.idled.1", "{}".to_owned()),
+        ("turn.stopping.1", "{}".to_owned()),
         ("command.executed.1", r#"{"name":"init","arguments":"","message":"msg_1"}"#.to_owned()),
     ];
     let edits = [

@@ -3,7 +3,7 @@
 use crate::sample::{assistant, completed, names, request, summary, text, tool, user};
 use proptest::prelude::*;
 use serde_json::json;
-use sturdy_session::prompt::history::{Gather, TaskKind, latest, visible};
+use sturdy_session::prompt::history::{Gather, TaskKind, drop_failed_compactions, latest, visible};
 use sturdy_session::prompt::prune::prunable;
 use sturdy_session::prompt::reminders::{last_step, remind, reminder, structured_output};
 use sturdy_session::types::message::MessageWithParts;
@@ -96,11 +96,36 @@ fn a_pending_request_after_a_complete_one_leaves_the_older_boundary_in_force() {
 }
 
 #[test]
-fn a_tail_whose_first_message_is_gone_is_looked_for_to_the_end() {
+fn a_tail_whose_first_message_is_gone_is_no_tail() {
     let mut messages = turn(1).to_vec();
     messages.extend([request("c", 20, Some("removed")), summary("s", "c", 21)]);
 
-    assert_eq!(seen(&messages), "u1 a1 c s");
+    // Was: the compaction was undone by it, and the model saw more than fits.
+    assert_eq!(seen(&messages), "c s");
+}
+
+#[test]
+fn what_came_in_during_a_compaction_stands_behind_the_summary() {
+    for (tail, expected) in [(None, "c s u4"), (Some("a1"), "c s a1 u4")] {
+        let mut messages = turn(1).to_vec();
+        messages.extend([request("c", 20, tail), user("u4", 21, vec![text("and this")])]);
+        messages.push(summary("s", "c", 22));
+
+        assert_eq!(seen(&messages), expected);
+    }
+}
+
+#[test]
+fn a_model_is_not_told_of_compactions_that_came_to_nothing() {
+    let error = json!({ "name": "MessageAbortedError", "data": { "message": "Aborted" } });
+    let mut messages = turn(1).to_vec();
+    messages.extend([request("c", 20, None), summary("s", "c", 21), request("d", 22, None)]);
+    messages.push(assistant("t", "d", 23, json!({ "summary": true, "error": error }), vec![]));
+    let mut history = visible(messages.iter().rev().cloned());
+
+    drop_failed_compactions(&mut history);
+
+    assert_eq!(names(&history), "c s");
 }
 
 #[test]

@@ -4,8 +4,10 @@
 
 mod bench;
 mod commands;
+mod compaction;
 mod events;
 mod facts;
+mod forks;
 mod history;
 mod ids;
 mod lower;
@@ -15,8 +17,10 @@ mod properties;
 mod retry;
 mod rules;
 mod sample;
+mod side_stories;
 mod stories;
 mod tail;
+mod structured;
 mod titles;
 mod types;
 mod usage;

@@ -4,6 +4,7 @@
 //! for something that is over. Whatever comes out, the log keeps the promises of the oracle.
 
 use crate::bench::*;
+use crate::compaction::{compaction_ready, small, summarize, too_long};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use sturdy_session::fact::{Fact, Outcome};
@@ -12,14 +13,20 @@ use sturdy_session::oracle;
 use sturdy_session::replay::{Needs, needs, show_again};
 use sturdy_session::rows::fold;
 use sturdy_session::talk::{FinishReason, Said};
-use sturdy_session::turn::{Answer, Effect, Input, OpenStep, SessionPatch, State};
+use sturdy_session::turn::{Answer, Effect, Input, OpenStep, Ready, SessionPatch, State};
 use sturdy_session::types::ask::PermissionReply;
+use sturdy_session::types::part::{Part, PartBody};
 use sturdy_session::types::status::Status;
 
 #[derive(Clone, Debug)]
 enum Wish {
     Prompt(String),
     Quiet,
+    Subtasks(u8),
+    PrepareSubtask(bool),
+    Shell,
+    WritePart,
+    RemovePart,
     Prepare,
     NotPrepared,
     Begin,
@@ -43,6 +50,10 @@ enum Wish {
     Resume,
     Withdraw,
     Rename,
+    Summarize,
+    Compact,
+    NotCompacted,
+    TooLong,
     Late,
     Remove,
 }
@@ -57,6 +68,11 @@ fn wish() -> impl Strategy<Value = Wish> {
     prop_oneof![
         3 => "[a-z]{0,6}".prop_map(Wish::Prompt),
         1 => Just(Wish::Quiet),
+        1 => (1..3u8).prop_map(Wish::Subtasks),
+        4 => any::<bool>().prop_map(Wish::PrepareSubtask),
+        2 => Just(Wish::Shell),
+        1 => Just(Wish::WritePart),
+        1 => Just(Wish::RemovePart),
         6 => Just(Wish::Prepare),
         1 => Just(Wish::NotPrepared),
         2 => Just(Wish::Begin),
@@ -80,6 +96,10 @@ fn wish() -> impl Strategy<Value = Wish> {
         1 => Just(Wish::Resume),
         1 => Just(Wish::Withdraw),
         1 => Just(Wish::Rename),
+        2 => Just(Wish::Summarize),
+        6 => Just(Wish::Compact),
+        1 => Just(Wish::NotCompacted),
+        1 => Just(Wish::TooLong),
         2 => Just(Wish::Late),
         1 => Just(Wish::Remove),
     ]
@@ -104,13 +124,42 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
             quiet.wants_reply = false;
             Input::Prompt(Box::new(quiet))
         }
+        Wish::Subtasks(count) => subtasks(&["one", "two", "three"][..usize::from(*count)]),
+        Wish::PrepareSubtask(by_command) => {
+            let is_subtask = |effect: &Effect| matches!(effect, Effect::PrepareSubtask { .. });
+            let at = pending.iter().position(is_subtask)?;
+            let Effect::PrepareSubtask { part, .. } = pending.remove(at) else { return None };
+            subtask_ready(part, by_command.then_some("look"))
+        }
+        Wish::Shell => shell("ls"),
+        Wish::WritePart => Input::WritePart { part: Box::new(some_part(bench)?) },
+        Wish::RemovePart => {
+            let part = some_part(bench)?;
+            let (cost, tokens) = Default::default();
+            Input::RemovePart { message: part.message_id, part: part.id, cost, tokens }
+        }
         Wish::Prepare | Wish::NotPrepared => {
             let at = pending.iter().position(|effect| matches!(effect, Effect::Prepare { .. }))?;
             let Effect::Prepare { user } = pending.remove(at) else { return None };
             match wish {
-                Wish::Prepare => Input::Prepared { user, ready: Box::new(ready()) },
+                Wish::Prepare => Input::Prepared { user, ready: Box::new(either(bench)) },
                 _ => Input::NotPrepared { user, failure: refused() },
             }
+        }
+        Wish::Summarize => summarize(),
+        Wish::Compact | Wish::NotCompacted => {
+            let wanted = |effect: &Effect| matches!(effect, Effect::PrepareCompaction { .. });
+            let at = pending.iter().position(wanted)?;
+            let effect = pending.remove(at);
+            match (wish, &effect) {
+                (Wish::NotCompacted, Effect::PrepareCompaction { request, .. }) => {
+                    Input::NotPrepared { user: request.clone(), failure: refused() }
+                }
+                _ => compaction_ready(bench, &effect)?,
+            }
+        }
+        Wish::TooLong => {
+            Input::Failed { step: step?.message.clone(), attempt: step?.attempt, failure: too_long() }
         }
         Wish::Begin => say(Said::Started)?,
         Wish::Open(number) => say(text_started(&block(number)))?,
@@ -160,6 +209,21 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
     })
 }
 
+/// A part of a person, as it was written last.
+fn some_part(bench: &Bench) -> Option<Part> {
+    bench.log.iter().rev().find_map(|fact| match fact {
+        Fact::PartWritten { part } => {
+            matches!(part.body, PartBody::Text(_) | PartBody::Subtask(_)).then(|| (**part).clone())
+        }
+        _ => None,
+    })
+}
+
+/// Every other prompt goes to a model with a small window.
+fn either(bench: &Bench) -> Ready {
+    if bench.log.len().is_multiple_of(2) { ready() } else { small() }
+}
+
 /// News for a step that is over.
 fn late(bench: &Bench) -> Option<Input> {
     let step = bench.log.iter().find_map(|fact| match fact {
@@ -201,6 +265,18 @@ fn play_out(bench: &mut Bench) {
             return;
         }
         let Some(step) = bench.state.open_step() else {
+            let subtask = pending.iter().find_map(|effect| match effect {
+                Effect::PrepareSubtask { part, .. } => Some(part.clone()),
+                _ => None,
+            });
+            if let Some(part) = subtask {
+                bench.feed(subtask_ready(part, None));
+                continue;
+            }
+            if let Some(input) = pending.iter().find_map(|effect| compaction_ready(bench, effect)) {
+                bench.feed(input);
+                continue;
+            }
             let user = pending.iter().find_map(|effect| match effect {
                 Effect::Prepare { user } => Some(user.clone()),
                 _ => None,
@@ -218,6 +294,10 @@ fn play_out(bench: &mut Bench) {
             let (step, attempt) = (step.message.clone(), step.attempt);
             bench.feed(Input::Timer { step, attempt });
         } else {
+            if step.ready.kind.is_compaction() {
+                bench.said(text_started("summary"));
+                bench.said(text("summary", "A summary."));
+            }
             bench.said(finished(FinishReason::Stop));
         }
     }
