@@ -3,8 +3,10 @@
 //! One set per session. An effect is stopped by telling it; whatever it still says is late news, which
 //! the machine drops. Nothing here decides anything.
 
+mod compact;
 pub(crate) mod model;
 mod prepare;
+mod subtask;
 mod title;
 mod tool;
 
@@ -13,7 +15,7 @@ use crate::handle::{Heard, Mail};
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::id::SessionId;
-use sturdy_session::turn::{Answer, Effect, Input, OpenAsk, RunTool};
+use sturdy_session::turn::{Answer, Effect, Input, OpenAsk, RunTool, Tools};
 use sturdy_worktree::tool::Memory;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -60,9 +62,14 @@ impl Back {
 }
 
 impl Effects {
-    pub(crate) fn new(inner: Arc<Inner>, session: SessionId, inbox: mpsc::Sender<Mail>) -> Self {
+    pub(crate) fn new(
+        inner: Arc<Inner>,
+        session: SessionId,
+        inbox: mpsc::Sender<Mail>,
+        memory: Arc<Memory>,
+    ) -> Self {
         let kill = inner.tasks.stopping().child_token();
-        let (stop, asks, memory) = (kill.child_token(), Asks::default(), Arc::default());
+        let (stop, asks) = (kill.child_token(), Asks::default());
         Self { inner, session, inbox, stop, kill, asks, memory }
     }
 
@@ -84,8 +91,23 @@ impl Effects {
                 self.inner.tasks.spawn("prepare", prepare::run(inner, session, user, back));
             }
             Effect::CallModel { step, user, attempt, tools } => {
-                let call = model::Call { session, step, user, attempt, tools };
+                let call = model::Call { session, step, user, attempt, tools, summary: None };
                 self.inner.tasks.spawn("model", model::run(inner, call, back, self.stop.clone()));
+            }
+            Effect::PrepareSubtask { user, part } => {
+                self.inner.tasks.spawn("subtask", subtask::run(inner, session, user, part, back));
+            }
+            Effect::PrepareCompaction { request, first_waiting, goes_on } => {
+                let wanted = compact::Wanted { request, first_waiting, goes_on };
+                self.inner.tasks.spawn("compact", compact::prepare(inner, session, wanted, back));
+            }
+            Effect::Summarise { step, attempt, text } => {
+                let (user, tools, summary) = (step.clone(), Tools::Withheld, Some(text));
+                let call = model::Call { session, step, user, attempt, tools, summary };
+                self.inner.tasks.spawn("summary", model::run(inner, call, back, self.stop.clone()));
+            }
+            Effect::Prune { edits } => {
+                self.inner.tasks.spawn("prune", compact::prune(inner, session, edits, back));
             }
             Effect::StartTimer { step, attempt, at } => {
                 let wait = Duration::from_millis(at.saturating_sub(self.inner.clock.now()));

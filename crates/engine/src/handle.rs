@@ -1,10 +1,12 @@
 //! What the outside may say to a session.
 
 use crate::error::EngineError;
+use std::sync::Arc;
 use std::time::Duration;
-use sturdy_session::id::SessionId;
+use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::{Input, State};
 use sturdy_session::types::status::Status;
+use sturdy_worktree::tool::Memory;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
@@ -36,6 +38,10 @@ pub struct View {
     pub is_idle: bool,
     /// Prompts nobody has begun to answer.
     pub waiting: usize,
+    /// Which, in order.
+    pub prompts: Vec<MessageId>,
+    /// What the open step answers.
+    pub(crate) answering: Option<MessageId>,
     pub(crate) exists: bool,
 }
 
@@ -45,6 +51,8 @@ impl View {
             status: state.machine.status.clone(),
             is_idle: state.is_idle(),
             waiting: state.machine.waiting.len(),
+            prompts: state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect(),
+            answering: state.open_step().map(|step| step.user.clone()),
             exists: state.info.is_some(),
         }
     }
@@ -56,6 +64,8 @@ pub struct Handle {
     pub(crate) id: SessionId,
     pub(crate) inbox: mpsc::Sender<Mail>,
     pub(crate) view: watch::Receiver<View>,
+    /// What the session has read.
+    pub(crate) memory: Arc<Memory>,
 }
 
 /// The session's task has ended; the registry starts it again.
@@ -92,6 +102,13 @@ impl Handle {
             // The task ended with our mail in its hands: nobody knows what became of it.
             Err(_) => Ok(Err(EngineError::Closing)),
         }
+    }
+
+    /// Waits until no step for this message is open any more.
+    pub(crate) async fn answered(&self, message: &MessageId) {
+        let mut view = self.view.clone();
+        // An error means that the task ended, and with it every step.
+        let _ = view.wait_for(|view| view.answering.as_ref() != Some(message) || !view.exists).await;
     }
 
     /// Waits until the session has nothing to do, or is gone. False when its task ended before that: what

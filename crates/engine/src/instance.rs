@@ -220,8 +220,14 @@ impl Instance {
         PathPair { cwd: self.directory.clone(), root: self.worktree.clone() }
     }
 
-    pub(crate) fn system_text(&self, agent: &Agent, entry: &ModelEntry, extra: Option<&str>) -> Vec<String> {
-        context::system_text(self, agent, entry, extra)
+    pub(crate) fn system_text(
+        &self,
+        agent: &Agent,
+        entry: &ModelEntry,
+        structured: bool,
+        extra: Option<&str>,
+    ) -> Vec<String> {
+        context::system_text(self, agent, entry, structured, extra)
     }
 }
 

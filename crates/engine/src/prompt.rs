@@ -3,6 +3,7 @@
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::instance::Instance;
+use crate::intake::{Intake, Taken};
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::turn::{Answer, Input, NewPrompt, Refusal};
@@ -14,6 +15,9 @@ use sturdy_store::{AskQuery, Before, MessageQuery, RawMessage};
 
 /// A session that cannot be written stops; it is looked at again so often before its answer is read.
 const ANSWER_TRIES: usize = 3;
+
+/// Messages looked at for the model of the newest prompt. A turn with more steps falls back to the default.
+const LOOK_BACK: u32 = 32;
 
 /// What a client asked, not yet resolved.
 #[derive(Clone, Debug, Default)]
@@ -37,16 +41,9 @@ impl Engine {
         session: &SessionId,
         request: PromptRequest,
     ) -> Result<MessageId, EngineError> {
+        let parts: Vec<PartId> = request.parts.iter().filter_map(|(id, _)| id.clone()).collect();
+        let message = self.inner.fresh_ids(request.message.clone(), &parts).await?;
         let mut prompt = self.inner.resolve(session, request).await?;
-        let message = match prompt.message.take() {
-            Some(chosen) => {
-                if self.inner.store.message(session, &chosen).await?.is_some() {
-                    return Err(EngineError::Refused(Refusal::MessageExists(chosen)));
-                }
-                chosen
-            }
-            None => self.inner.clock.stamp().message_id(),
-        };
         prompt.message = Some(message.clone());
         self.inner.say(session, vec![Input::Prompt(Box::new(prompt))]).await?;
         Ok(message)
@@ -54,12 +51,7 @@ impl Engine {
 
     /// Waits until the session is idle and gives the newest answer: that of the turn which just ended.
     pub async fn answer(&self, session: &SessionId, prompt: &MessageId) -> Result<RawMessage, EngineError> {
-        for _ in 0..ANSWER_TRIES {
-            if self.inner.session(session).await?.idle().await {
-                break;
-            }
-        }
-
+        self.inner.until_idle(session).await?;
         self.inner.newest_answer(session, prompt).await
     }
 
@@ -107,20 +99,24 @@ impl Inner {
             of_agent.filter(|name| entry.info.variants.contains_key(name))
         });
         let (provider_id, model_id) = chosen;
+        let memory = self.session(session).await?.memory.clone();
+        let intake = Intake { inner: self, instance: &instance, session: &info, agent, memory };
+        let Taken { parts, troubles } = intake.take(request.parts).await?;
         Ok(NewPrompt {
             message: request.message,
             agent: name,
             model: ModelRef { provider_id, model_id, variant },
-            parts: request.parts,
+            parts,
             system: request.system,
             tools: request.tools,
             format: request.format,
             wants_reply: !request.no_reply,
+            troubles,
         })
     }
 
     /// The model of the session, else that of its newest prompt, else the default.
-    async fn current_model(
+    pub(crate) async fn current_model(
         &self,
         instance: &Instance,
         info: &Session,
@@ -128,9 +124,33 @@ impl Inner {
         if let Some(model) = &info.model {
             return Ok((model.provider_id.clone(), model.id.clone()));
         }
+        if let Some(model) = self.last_model(&info.id).await? {
+            return Ok(model);
+        }
         let entry = instance.catalog.default_model(instance.settings.model(), &[]);
         let entry = entry.map_err(|cause| EngineError::Unknown(cause.to_string()))?;
         Ok((entry.info.provider_id.clone(), entry.info.id.clone()))
+    }
+
+    /// The model of the newest prompt: a copy of a conversation goes on with it.
+    async fn last_model(&self, session: &SessionId) -> Result<Option<(String, String)>, EngineError> {
+        let query = MessageQuery { limit: Some(LOOK_BACK), before: None };
+        let page = self.store.messages(session, query).await?;
+        let model = |raw: &RawMessage| match serde_json::from_str(&raw.info) {
+            Ok(Message::User(info)) => Some((info.model.provider_id, info.model.model_id)),
+            Ok(Message::Assistant(_)) | Err(_) => None,
+        };
+        Ok(page.items.iter().rev().find_map(model))
+    }
+
+    /// Waits until the session has nothing to do, also when it is started anew meanwhile.
+    pub(crate) async fn until_idle(self: &Arc<Self>, session: &SessionId) -> Result<(), EngineError> {
+        for _ in 0..ANSWER_TRIES {
+            if self.session(session).await?.idle().await {
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn newest_answer(

@@ -13,6 +13,7 @@ use sturdy_session::types::message::{Message, MessageWithParts};
 use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
 use sturdy_store::RawMessage;
+use sturdy_worktree::tool::Memory;
 use tokio::sync::{OnceCell, mpsc, watch};
 
 /// A session that falls asleep while we talk to it is woken again this often.
@@ -80,8 +81,12 @@ impl Inner {
         Err(EngineError::Overloaded(id.clone()))
     }
 
-    /// Starts a session that does not exist yet.
-    pub(crate) async fn create(self: &Arc<Self>, info: Session) -> Result<Handle, EngineError> {
+    /// Starts a session that does not exist yet, with what is to be in it from its first moment.
+    pub(crate) async fn create(
+        self: &Arc<Self>,
+        info: Session,
+        then: Vec<Input>,
+    ) -> Result<Handle, EngineError> {
         let id = info.id.clone();
         let handle = {
             let cell = self.registry.cell(&id);
@@ -89,7 +94,9 @@ impl Inner {
             let start = || async { Ok::<_, EngineError>(self.start(id.clone(), State::default(), seq)) };
             cell.get_or_try_init(start).await?.clone()
         };
-        match handle.say(vec![Input::Create { info: Box::new(info) }]).await {
+        let mut inputs = vec![Input::Create { info: Box::new(info) }];
+        inputs.extend(then);
+        match handle.say(inputs).await {
             Ok(outcome) => outcome.map(|()| handle),
             Err(Asleep(_)) => Err(EngineError::Closing),
         }
@@ -132,9 +139,10 @@ impl Inner {
     ) -> (Actor, Handle, mpsc::Receiver<crate::handle::Mail>) {
         let (inbox, mail) = mpsc::channel(INBOX);
         let (view, watching) = watch::channel(View::of(&state));
-        let handle = Handle { id: id.clone(), inbox: inbox.clone(), view: watching };
+        let memory = Arc::<Memory>::default();
+        let handle = Handle { id: id.clone(), inbox: inbox.clone(), view: watching, memory: memory.clone() };
         let actor = Actor {
-            effects: Effects::new(self.clone(), id.clone(), inbox),
+            effects: Effects::new(self.clone(), id.clone(), inbox, memory),
             id,
             state,
             seq,

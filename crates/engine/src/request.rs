@@ -5,14 +5,16 @@ use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::instance::Instance;
 use crate::registry::parse_message;
+use crate::{structured, window};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use sturdy_llm::catalog::Ask;
 use sturdy_llm::{Model, ModelEntry};
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::prompt::history::Gather;
+use sturdy_session::prompt::history::{Gather, drop_failed_compactions};
 use sturdy_session::prompt::lower::{Target, lower};
 use sturdy_session::prompt::reminders;
-use sturdy_session::talk::{AssistantItem, Request, Turn, UserItem};
+use sturdy_session::talk::{AssistantItem, Request, ToolChoice, Turn, UserItem};
 use sturdy_session::turn::Tools;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
@@ -20,23 +22,26 @@ use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
 use sturdy_store::{Before, MessageQuery, RawMessage};
 
-/// Most tokens an answer is allowed when the model would allow more.
-const OUTPUT_TOKENS_MAX: u64 = 32_000;
 /// Messages read at a time, newest first, until no older one is wanted.
 const PAGE: u32 = 50;
 
 /// Something that answers, and the question.
 pub(crate) type Asked = (Arc<dyn Model>, Request);
 
-/// The request of one step: the conversation up to it.
+/// The request of one step: the conversation up to it, or the summary that is wanted of it.
 pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, Failure> {
+    if let Some(text) = &call.summary {
+        return for_summary(inner, call, text).await;
+    }
     let user = user_message(inner, &call.session, &call.user).await.map_err(unknown)?;
     let info = session_info(inner, &call.session).await.map_err(unknown)?;
     let instance = inner.instance(&info.directory).await.map_err(unknown)?;
     let agent = instance.agent(&user.agent).map_err(unknown)?;
     let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
     let model = entry.connect()?;
-    let history = history(inner, &call.session, &call.step).await.map_err(unknown)?;
+    let mut history = history(inner, &call.session, &call.step).await.map_err(unknown)?;
+    drop_failed_compactions(&mut history);
+    let object = structured::tool(&user);
 
     let ask = Ask {
         session: call.session.as_str(),
@@ -46,21 +51,60 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
     };
     let sampling = entry.sampling();
     let can_set_temperature = entry.info.capabilities.temperature;
-    let offered = match call.tools {
+    let mut offered = match call.tools {
         Tools::Offered => instance.tools_for(agent, &info, &user, &entry),
         Tools::Withheld => Vec::new(),
     };
     let mut messages = lower(&history, &target(&entry));
-    if call.tools == Tools::Withheld {
+    let (is_structured, tool_choice) = match object {
+        Some(tool) => {
+            structured::offer(tool, &mut offered, &mut messages);
+            (true, ToolChoice::Required)
+        }
+        None => (false, ToolChoice::Auto),
+    };
+    if call.tools == Tools::Withheld && !is_structured {
         let words = reminders::last_step().to_owned();
         messages.push(Turn::Assistant(vec![AssistantItem::Text { text: words, metadata: None }]));
     }
     let request = Request {
         model: entry.info.api.id.clone(),
         tools: offered,
-        system: instance.system_text(agent, &entry, user.system.as_deref()),
+        tool_choice,
+        system: instance.system_text(agent, &entry, is_structured, user.system.as_deref()),
         messages,
-        output_tokens_max: Some(entry.output_tokens_max(OUTPUT_TOKENS_MAX)),
+        output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
+        temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
+        top_p: agent.top_p.or(sampling.top_p),
+        top_k: sampling.top_k,
+        options: entry.options(ask),
+        headers: headers(&call.session),
+        session: call.session.to_string(),
+        ..Request::default()
+    };
+    Ok((model, request))
+}
+
+/// The request for a summary: its agent's words, the conversation as one text, nothing to call.
+async fn for_summary(inner: &Arc<Inner>, call: &Call, text: &str) -> Result<Asked, Failure> {
+    let step = assistant_message(inner, &call.session, &call.step).await.map_err(unknown)?;
+    let instance = inner.instance_of(&call.session).await.map_err(unknown)?;
+    let agent = instance.agent(&step.agent).map_err(unknown)?;
+    let entry = instance.model(&step.provider_id, &step.model_id).map_err(unknown)?;
+    let model = entry.connect()?;
+    let ask = Ask {
+        session: call.session.as_str(),
+        agent_options: Some(&agent.options),
+        variant: step.variant.as_deref(),
+        is_small: false,
+    };
+    let sampling = entry.sampling();
+    let can_set_temperature = entry.info.capabilities.temperature;
+    let request = Request {
+        model: entry.info.api.id.clone(),
+        system: agent.prompt.iter().cloned().collect(),
+        messages: vec![Turn::User(vec![UserItem::Text(text.to_owned())])],
+        output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
         temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
         top_p: agent.top_p.or(sampling.top_p),
         top_k: sampling.top_k,
@@ -97,7 +141,7 @@ pub(crate) async fn for_title(
             )]),
             Turn::User(vec![UserItem::Text(text)]),
         ],
-        output_tokens_max: Some(entry.output_tokens_max(OUTPUT_TOKENS_MAX)),
+        output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
         temperature: agent.temperature.filter(|_| entry.info.capabilities.temperature),
         options: entry.options(ask),
         headers: headers(session),
@@ -105,6 +149,16 @@ pub(crate) async fn for_title(
         ..Request::default()
     };
     Ok(Some((model, request)))
+}
+
+/// A message with its parts.
+pub(crate) async fn message(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    id: &MessageId,
+) -> Result<MessageWithParts, EngineError> {
+    let gone = || EngineError::Unknown(format!("Message not found: {id}"));
+    parsed(&inner.store.message(session, id).await?.ok_or_else(gone)?)
 }
 
 /// The prompt a step answers.
@@ -152,29 +206,42 @@ pub(crate) async fn session_info(inner: &Arc<Inner>, session: &SessionId) -> Res
 
 /// What the model sees: everything before the step, back to the last compaction. A prompt that came
 /// in since is not part of it; it has its own step.
-async fn history(
+pub(crate) async fn history(
     inner: &Arc<Inner>,
     session: &SessionId,
     step: &MessageId,
 ) -> Result<Vec<MessageWithParts>, EngineError> {
     let mut gather = Gather::default();
-    let mut before: Option<Before> = None;
     let mut reached_step = false;
+    walk_back(inner, session, |message| {
+        if !reached_step {
+            reached_step = message.info.id() == step;
+            return ControlFlow::Continue(());
+        }
+        gather.push(message)
+    })
+    .await?;
+    Ok(gather.finish())
+}
+
+/// Shows messages, newest first, until the visitor has seen enough.
+pub(crate) async fn walk_back(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    mut visit: impl FnMut(MessageWithParts) -> ControlFlow<()>,
+) -> Result<(), EngineError> {
+    let mut before: Option<Before> = None;
     loop {
         let query = MessageQuery { limit: Some(PAGE), before: before.take() };
         let page = inner.store.messages(session, query).await?;
         before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
         for raw in page.items.iter().rev() {
-            if !reached_step {
-                reached_step = raw.id == *step;
-                continue;
-            }
-            if gather.push(parsed(raw)?).is_break() {
-                return Ok(gather.finish());
+            if visit(parsed(raw)?).is_break() {
+                return Ok(());
             }
         }
         if !page.more {
-            return Ok(gather.finish());
+            return Ok(());
         }
     }
 }
@@ -212,13 +279,18 @@ fn title_model(
     }
 }
 
-fn target(entry: &ModelEntry) -> Target {
+pub(crate) fn target(entry: &ModelEntry) -> Target {
     Target {
         provider_id: entry.info.provider_id.clone(),
         model_id: entry.info.id.clone(),
         api_id: entry.info.api.id.clone(),
         npm: entry.info.api.npm.clone(),
     }
+}
+
+/// Most tokens of one answer here.
+fn ceiling(inner: &Inner) -> u64 {
+    window::output_tokens_max(&inner.options.environment)
 }
 
 /// Lets a provider keep the requests of one session on one machine.

@@ -29,10 +29,17 @@ const DEPTH_MAX: usize = 64;
 
 impl Engine {
     pub async fn create_session(&self, instance: &Instance, new: NewSession) -> Result<Session, EngineError> {
+        let info = self.new_record(instance, new);
+        self.inner.create(info.clone(), Vec::new()).await?;
+        Ok(info)
+    }
+
+    /// The record of a session that is about to be.
+    pub(crate) fn new_record(&self, instance: &Instance, new: NewSession) -> Session {
         let mut stamp = self.inner.clock.stamp();
         let now = stamp.now();
         let title = new.title.unwrap_or_else(|| default_title(new.parent.is_some(), now));
-        let info = Session {
+        Session {
             id: stamp.session_id(),
             slug: slug(&mut stamp),
             project_id: instance.project.id.clone(),
@@ -52,9 +59,7 @@ impl Engine {
             time: SessionTime { created: now, updated: now, compacting: None, archived: None },
             permission: new.permission,
             revert: None,
-        };
-        self.inner.create(info.clone()).await?;
-        Ok(info)
+        }
     }
 
     /// The stored record, as JSON.

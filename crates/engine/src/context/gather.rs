@@ -14,6 +14,7 @@ pub(crate) fn system_text(
     instance: &Instance,
     agent: &Agent,
     entry: &ModelEntry,
+    structured: bool,
     extra: Option<&str>,
 ) -> Vec<String> {
     let instructions = instructions::read(&instance.settings);
@@ -36,6 +37,7 @@ pub(crate) fn system_text(
         },
         instructions: &instructions,
         skills: can_load.then(|| instance.settings.skills()),
+        structured,
         user_system: extra,
         ..Inputs::default()
     };

@@ -29,7 +29,10 @@ pub(crate) struct Call {
     pub(crate) user: MessageId,
     pub(crate) attempt: u32,
     pub(crate) tools: Tools,
+    /// Not an answer: a summary, asked for with this text.
+    pub(crate) summary: Option<Arc<str>>,
 }
+
 pub(crate) async fn run(inner: Arc<Inner>, call: Call, back: Back, stop: CancellationToken) {
     // Dropping the stream ends the request; what was said and not sent is late news anyway.
     tokio::select! {

@@ -1,12 +1,14 @@
 //! Finds out what a step needs: the agent, the model with its prices and limits, the place.
 
 use super::Back;
+use super::compact::limits;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::request;
+use crate::{structured, window};
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::turn::{Input, Limits, Ready};
+use sturdy_session::turn::{Input, Ready, STRUCTURED_TOOL};
 use sturdy_session::types::failure::Failure;
 
 pub(crate) async fn run(inner: Arc<Inner>, session: SessionId, user: MessageId, back: Back) {
@@ -23,7 +25,8 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
     let instance = inner.instance_of(session).await.map_err(failed)?;
     let agent = instance.agent(&prompt.agent).map_err(failed)?;
     let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;
-    let limit = &entry.info.limit;
+    let structured = structured::retries(&prompt)?;
+    let compaction = instance.settings.compaction();
     Ok(Ready {
         agent: prompt.agent.clone(),
         provider_id: prompt.model.provider_id.clone(),
@@ -31,11 +34,7 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
         variant: prompt.model.variant.clone(),
         path: instance.paths(),
         prices: entry.info.cost.clone(),
-        limits: Limits {
-            context: limit.context.count(),
-            input: limit.input.map(sturdy_session::json::Num::count),
-            output: limit.output.count(),
-        },
+        limits: limits(&entry),
         tree: None,
         steps_max: agent.steps,
         tools: instance
@@ -43,8 +42,13 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
             .iter()
             .map(|tool| tool.spec().name.clone())
             .filter(|name| name != "invalid")
+            .chain(structured.map(|_| STRUCTURED_TOOL.to_owned()))
             .collect(),
-
         continue_on_deny: instance.settings.continue_loop_on_deny(),
+        usable: window::usable(&entry, &instance.settings, &inner.options.environment),
+        auto_compact: compaction.auto,
+        prune: compaction.prune,
+        structured,
+        ..Ready::default()
     })
 }

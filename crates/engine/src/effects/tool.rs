@@ -15,13 +15,15 @@ use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::instance::Instance;
 use crate::request;
+use crate::structured;
 use ask::Asker;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::fact::Outcome;
 use sturdy_session::id::SessionId;
-use sturdy_session::turn::{Answer, Input, OpenAsk, RunTool};
+use sturdy_session::turn::{Answer, Input, OpenAsk, RunTool, STRUCTURED_TOOL};
 use sturdy_session::types::event::{Event, FileChange};
+use sturdy_session::types::part::{Part, PartBody};
 use sturdy_session::types::session::{Rule, Session};
 use sturdy_worktree::format::Change;
 use sturdy_worktree::path::Roots;
@@ -33,6 +35,8 @@ use tokio_util::sync::CancellationToken;
 
 /// What a call reports is stored at most this often.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
+/// A person's own command may run for a day.
+const SHELL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// One call on its way.
 #[derive(Debug)]
@@ -56,7 +60,16 @@ struct Place {
     instance: Arc<Instance>,
     info: Session,
     rules: Vec<Rule>,
+    /// Agents that the user named in the prompt: giving them work is not asked about.
+    wished: Vec<String>,
     continue_on_deny: bool,
+}
+
+impl Run {
+    /// A person's own command, not one of a model.
+    fn is_users_shell(&self) -> bool {
+        self.call.by_user && self.call.tool == "bash"
+    }
 }
 
 pub(crate) async fn run(run: Run) {
@@ -69,6 +82,9 @@ pub(crate) async fn run(run: Run) {
 }
 
 async fn perform(run: &Run) -> Outcome {
+    if run.call.tool == STRUCTURED_TOOL {
+        return structured::judge(&run.inner, &run.session, &run.call).await;
+    }
     let place = match place(run).await {
         Ok(place) => place,
         Err(cause) => return Outcome::Failed { error: cause.to_string(), metadata: None },
@@ -84,8 +100,12 @@ async fn perform(run: &Run) -> Outcome {
             world.ask(repeated(&run.call)).await?;
         }
         let tool = find(&place.instance, &run.call.tool)?;
-        let call =
-            Call { id: run.call.call.clone(), name: run.call.tool.clone(), input: run.call.input.clone() };
+        let mut input = run.call.input.clone();
+        if run.is_users_shell() {
+            // A person who waits says stop; nobody else does.
+            input.insert("timeout".to_owned(), SHELL_TIMEOUT_MS.into());
+        }
+        let call = Call { id: run.call.call.clone(), name: run.call.tool.clone(), input };
         run_tool(tool.as_ref(), call, &world).await
     };
     let done = tokio::select! {
@@ -93,6 +113,7 @@ async fn perform(run: &Run) -> Outcome {
         never = report(run, reports) => match never {},
     };
     match done {
+        Ok(done) if run.is_users_shell() => outcome::printed(done),
         Ok(done) => outcome::done(done, run, &run.inner.clock),
         Err(failure) => outcome::failed(failure, place.continue_on_deny),
     }
@@ -107,7 +128,22 @@ async fn place(run: &Run) -> Result<Place, EngineError> {
     let mut rules = instance.agent(&agent)?.permission.clone();
     rules.extend(info.permission.iter().flatten().cloned());
     let continue_on_deny = instance.settings.continue_loop_on_deny();
-    Ok(Place { instance, info, rules, continue_on_deny })
+    let wished = wished(run).await?;
+    Ok(Place { instance, info, rules, wished, continue_on_deny })
+}
+
+/// The agents that the prompt of a delegating call names.
+async fn wished(run: &Run) -> Result<Vec<String>, EngineError> {
+    if run.call.tool != "task" {
+        return Ok(Vec::new());
+    }
+    let step = request::assistant_message(&run.inner, &run.session, &run.call.step).await?;
+    let parts = run.inner.store.parts_of(&step.parent_id).await?;
+    let named = |text: &String| match serde_json::from_str::<Part>(text).ok()?.body {
+        PartBody::Agent(agent) => Some(agent.name),
+        _ => None,
+    };
+    Ok(parts.iter().filter_map(named).collect())
 }
 
 fn world(

@@ -4,10 +4,15 @@
 
 mod agents;
 mod commands;
+mod compaction;
 mod config;
 mod context;
+mod copies;
 mod crash;
 mod desk;
 mod feed;
+mod intake;
+mod invoke;
+mod structured;
 mod tools;
 mod turns;

@@ -55,6 +55,8 @@ pub(super) struct Asker {
     back: Back,
     clock: Clock,
     given: Mutex<Option<(OpenAsk, Answer)>>,
+    by_user: bool,
+    wished: Vec<String>,
 }
 
 impl Asker {
@@ -67,10 +69,15 @@ impl Asker {
             back: run.back.clone(),
             clock: run.inner.clock.clone(),
             given: Mutex::new(run.given.clone()),
+            by_user: run.call.by_user,
+            wished: place.wished.clone(),
         }
     }
 
     pub(super) async fn permission(&self, ask: PermissionAsk) -> Result<(), ToolFailure> {
+        if self.is_wished(&ask) {
+            return Ok(());
+        }
         match judge(&ask.permission, &ask.patterns, &self.rules, &self.instance.approvals()) {
             Verdict::Deny(rules) => return Err(ToolFailure::denied(rules)),
             Verdict::Allow if !self.is_doubtful(&ask) => return Ok(()),
@@ -133,6 +140,13 @@ impl Asker {
     fn take_given(&self, is_same: impl FnOnce(&OpenAsk) -> bool) -> Option<Answer> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         given.take_if(|(open, _)| is_same(open)).map(|(_, answer)| answer)
+    }
+
+    /// A person asked for exactly this: it is not asked about, and no rule for models forbids it.
+    fn is_wished(&self, ask: &PermissionAsk) -> bool {
+        let names_agents =
+            || ask.permission == "task" && ask.patterns.iter().all(|name| self.wished.contains(name));
+        self.by_user || names_agents()
     }
 
     /// A command that could not be read is not allowed by a rule that allows what it seems to be, as

@@ -2,10 +2,15 @@
 
 use super::Run;
 use crate::clock::Clock;
+use serde_json::Value;
 use sturdy_session::fact::Outcome;
+use sturdy_session::json::Map;
 use sturdy_session::types::part::FilePart;
 use sturdy_session::types::tool::{Attachment, FileTag};
 use sturdy_worktree::tool::{Done, FailureKind, ToolFailure};
+
+/// What a model is told of a command that printed nothing.
+const NOTHING: &str = "(no output)";
 
 pub(super) fn done(done: Done, run: &Run, clock: &Clock) -> Outcome {
     let mut stamp = clock.stamp();
@@ -18,6 +23,17 @@ pub(super) fn done(done: Done, run: &Run, clock: &Clock) -> Outcome {
     };
     let attachments = done.attachments.into_iter().map(attach).collect();
     Outcome::Done { output: done.output, title: done.title, metadata: done.metadata, attachments }
+}
+
+/// The output of a person's own command: what it printed, and nothing of how a model sees it.
+pub(super) fn printed(done: Done) -> Outcome {
+    let is_silent = done.metadata.get("output").and_then(Value::as_str) == Some("");
+    let output = match done.output {
+        words if is_silent && words == NOTHING => String::new(),
+        words => words,
+    };
+    let metadata = Map::from_iter([("output".to_owned(), Value::String(output.clone()))]);
+    Outcome::Done { output, title: String::new(), metadata, attachments: Vec::new() }
 }
 
 pub(super) fn failed(failure: ToolFailure, continue_on_deny: bool) -> Outcome {

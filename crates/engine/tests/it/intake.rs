@@ -1,0 +1,245 @@
+//! The parts of a prompt on their way in.
+
+use crate::turns::texts;
+use serde_json::json;
+use std::fs;
+use sturdy_engine::{EngineError, PromptRequest};
+use sturdy_session::fact::Fact;
+use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::turn::Refusal;
+use sturdy_session::types::message::MessageWithParts;
+use sturdy_session::types::part::{
+    AgentPart, FilePart, FileSource, FileSourceKind, PartBody, SourceText, TextPart,
+};
+use sturdy_testkit::{World, answer};
+
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+fn file(mime: &str, url: &str) -> PartBody {
+    let filename = Some("attached".to_owned());
+    PartBody::File(FilePart { mime: mime.to_owned(), filename, url: url.to_owned(), source: None })
+}
+
+fn local(world: &World, mime: &str, name: &str) -> PartBody {
+    file(mime, &format!("file://{}", world.disk.project().join(name).display()))
+}
+
+/// Sends parts that want no reply; gives the stored message.
+async fn sent(
+    world: &World,
+    session: &SessionId,
+    parts: Vec<PartBody>,
+) -> Result<MessageWithParts, EngineError> {
+    let parts = parts.into_iter().map(|part| (None, part)).collect();
+    let request = PromptRequest { parts, no_reply: true, ..PromptRequest::default() };
+    let message = world.engine.prompt(session, request).await?;
+    let stored = world.messages(session).await.into_iter().find(|stored| *stored.info.id() == message);
+    Ok(stored.unwrap())
+}
+
+fn kinds(message: &MessageWithParts) -> Vec<String> {
+    let kind = |part| serde_json::to_value(part).unwrap()["type"].as_str().unwrap().to_owned();
+    message.parts.iter().map(kind).collect()
+}
+
+async fn troubles(world: &World, session: &SessionId) -> usize {
+    world.log(session).await.iter().filter(|fact| matches!(fact, Fact::SessionFailed { .. })).count()
+}
+
+#[tokio::test]
+async fn a_text_file_is_read_for_the_model_and_named_for_the_user() {
+    let world = World::new().await;
+    let session = world.session().await;
+    fs::write(world.disk.project().join("a.txt"), "one\ntwo\nthree\n").unwrap();
+    let id = PartId::parse("prt_chosen").unwrap();
+    let parts = vec![(Some(id.clone()), local(&world, "text/plain", "a.txt?start=2&end=2"))];
+
+    let request = PromptRequest { parts, no_reply: true, ..PromptRequest::default() };
+    world.engine.prompt(&session.id, request).await.unwrap();
+
+    let message = world.messages(&session.id).await.remove(0);
+    assert_eq!(kinds(&message), ["text", "text", "file"]);
+    assert_eq!(message.parts[2].id, id);
+    let said = texts(&message);
+    assert!(said[0].contains(r#""offset":2"#) && said[0].contains(r#""limit":1"#), "{}", said[0]);
+    assert!(said[1].contains("2: two") && !said[1].contains("three"), "{}", said[1]);
+    assert_eq!(troubles(&world, &session.id).await, 0);
+}
+
+#[tokio::test]
+async fn an_attached_file_may_be_changed_without_reading_it_again() {
+    let world = World::new().await;
+    let session = world.session().await;
+    fs::write(world.disk.project().join("a.txt"), "one\n").unwrap();
+    let edit = json!({ "filePath": "a.txt", "oldString": "one", "newString": "two" }).to_string();
+    world.provider.will(answer().call(0, "c1", "edit", &edit).finish("tool_calls"));
+    world.provider.will(answer().text("Done.").finish("stop"));
+    let parts = vec![(None, local(&world, "text/plain", "a.txt"))];
+
+    let asked =
+        world.engine.prompt(&session.id, PromptRequest { parts, ..PromptRequest::default() }).await.unwrap();
+    world.engine.answer(&session.id, &asked).await.unwrap();
+
+    assert_eq!(fs::read_to_string(world.disk.project().join("a.txt")).unwrap(), "two\n");
+}
+
+#[tokio::test]
+async fn a_directory_is_listed_and_says_that_it_is_one() {
+    let world = World::new().await;
+    let session = world.session().await;
+    fs::create_dir_all(world.disk.project().join("sub/below")).unwrap();
+
+    let message = sent(&world, &session.id, vec![local(&world, "text/plain", "sub")]).await.unwrap();
+
+    assert_eq!(kinds(&message), ["text", "text", "file"]);
+    assert!(texts(&message)[1].contains("below/"));
+    let PartBody::File(file) = &message.parts[2].body else { panic!("not a file") };
+    assert_eq!(file.mime, "application/x-directory");
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_a_note_and_not_a_failure() {
+    let world = World::new().await;
+    let session = world.session().await;
+    fs::write(world.disk.project().join("b.bin"), [0u8, 1, 2, 3]).unwrap();
+    let huge = fs::File::create(world.disk.project().join("huge.pdf")).unwrap();
+    huge.set_len(64 * 1024 * 1024).unwrap();
+
+    let message = sent(
+        &world,
+        &session.id,
+        vec![
+            local(&world, "text/plain", "missing.txt"),
+            local(&world, "text/plain", "b.bin"),
+            local(&world, "application/pdf", "huge.pdf"),
+            local(&world, "application/pdf", "gone.pdf"),
+            file("text/plain", "file:///proc/self/environ"),
+            file("text/plain", "file://elsewhere/etc/hosts"),
+        ],
+    )
+    .await
+    .unwrap();
+
+    assert!(kinds(&message).iter().all(|kind| kind == "text"), "{message:?}");
+    assert_eq!(troubles(&world, &session.id).await, 6);
+    let said = texts(&message).join("\n");
+    assert!(said.contains("missing.txt could not be read") && said.contains("larger than"), "{said}");
+}
+
+#[tokio::test]
+async fn a_file_outside_the_project_is_read_because_the_user_named_it() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let outside = world.disk.home().join("notes.txt");
+    fs::write(&outside, "from home\n").unwrap();
+
+    let url = format!("file://{}", outside.display());
+    let message = sent(&world, &session.id, vec![file("text/plain", &url)]).await.unwrap();
+
+    assert!(texts(&message)[1].contains("from home"));
+}
+
+#[tokio::test]
+async fn other_files_are_sent_whole_and_images_must_be_images() {
+    let world = World::new().await;
+    let session = world.session().await;
+    fs::write(world.disk.project().join("a.pdf"), "%PDF-1.4 tiny").unwrap();
+
+    let message = sent(
+        &world,
+        &session.id,
+        vec![
+            local(&world, "application/pdf", "a.pdf"),
+            file("image/png", &format!("data:image/png;base64,{PNG}")),
+        ],
+    )
+    .await
+    .unwrap();
+
+    assert_eq!(kinds(&message), ["text", "file", "file"]);
+    let PartBody::File(pdf) = &message.parts[1].body else { panic!("not a file") };
+    assert!(pdf.url.starts_with("data:application/pdf;base64,JVBERi0x"), "{}", pdf.url);
+    let before = world.messages(&session.id).await.len();
+    for wrong in ["data:image/png;base64,!!!", "data:image/png;base64,AAAA", "https://example.com/a.png"] {
+        let refused = sent(&world, &session.id, vec![file("image/png", wrong)]).await;
+        assert!(matches!(refused, Err(EngineError::Bad(_))), "{wrong}: {refused:?}");
+    }
+    assert_eq!(world.messages(&session.id).await.len(), before);
+}
+
+#[tokio::test]
+async fn a_text_in_a_data_url_is_decoded() {
+    let world = World::new().await;
+    let session = world.session().await;
+
+    let message = sent(
+        &world,
+        &session.id,
+        vec![file("text/plain", "data:text/plain;base64,aGVsbG8"), file("text/plain", "data:,a%20b")],
+    )
+    .await
+    .unwrap();
+
+    assert_eq!(kinds(&message), ["text", "text", "file", "text", "text", "file"]);
+    let said = texts(&message);
+    assert_eq!((said[1], said[3]), ("hello", "a b"));
+}
+
+#[tokio::test]
+async fn an_agent_is_followed_by_a_note_and_must_exist() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let agent = |name: &str| PartBody::Agent(AgentPart { name: name.to_owned(), source: None });
+
+    let message = sent(&world, &session.id, vec![agent("general")]).await.unwrap();
+
+    assert_eq!(kinds(&message), ["agent", "text"]);
+    assert!(texts(&message)[0].contains("general"));
+    let refused = sent(&world, &session.id, vec![agent("nobody")]).await;
+    assert!(matches!(refused, Err(EngineError::Unknown(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_resource_of_a_server_that_is_not_there_is_a_note() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let kind = FileSourceKind::Resource { client_name: "docs".to_owned(), uri: "docs://a".to_owned() };
+    let text = SourceText { value: "@a".to_owned(), start: 0u64.into(), end: 2u64.into() };
+    let source = Some(FileSource { text, kind });
+    let part = FilePart { mime: "text/plain".to_owned(), filename: None, url: "docs://a".to_owned(), source };
+
+    let message = sent(&world, &session.id, vec![PartBody::File(part)]).await.unwrap();
+
+    assert_eq!(kinds(&message), ["text"]);
+    assert!(texts(&message)[0].contains("docs://a"));
+}
+
+#[tokio::test]
+async fn an_id_is_never_used_twice() {
+    let world = World::new().await;
+    let (one, other) = (world.session().await, world.session().await);
+    let text = || PartBody::Text(TextPart { text: "hi".to_owned(), ..TextPart::default() });
+    let part = PartId::parse("prt_mine").unwrap();
+    let ask = |message: &str, parts: Vec<&str>| PromptRequest {
+        message: Some(MessageId::parse(message).unwrap()),
+        parts: parts.into_iter().map(|id| (Some(PartId::parse(id).unwrap()), text())).collect(),
+        no_reply: true,
+        ..PromptRequest::default()
+    };
+    world.engine.prompt(&one.id, ask("msg_mine", vec!["prt_mine"])).await.unwrap();
+
+    let same = world.engine.prompt(&one.id, ask("msg_mine", vec![])).await;
+    let elsewhere = world.engine.prompt(&other.id, ask("msg_mine", vec![])).await;
+    let stolen = world.engine.prompt(&other.id, ask("msg_new", vec!["prt_mine"])).await;
+    let twice = world.engine.prompt(&other.id, ask("msg_new", vec!["prt_a", "prt_a"])).await;
+
+    for refused in [same, elsewhere] {
+        assert!(matches!(refused, Err(EngineError::Refused(Refusal::MessageExists(_)))), "{refused:?}");
+    }
+    for refused in [stolen, twice] {
+        assert!(matches!(refused, Err(EngineError::Bad(_))), "{refused:?}");
+    }
+    assert_eq!(world.messages(&one.id).await[0].parts[0].id, part);
+    assert!(world.messages(&other.id).await.is_empty());
+}
