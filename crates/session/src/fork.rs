@@ -81,7 +81,8 @@ fn copy_body(part: &mut Part, ids: &HashMap<MessageId, MessageId>, stamp: &mut S
     let (session, message) = (part.session_id.clone(), part.message_id.clone());
     match &mut part.body {
         PartBody::Compaction(compaction) => {
-            compaction.tail_start_id = compaction.tail_start_id.take().and_then(|tail| ids.get(&tail).cloned());
+            compaction.tail_start_id =
+                compaction.tail_start_id.take().and_then(|tail| ids.get(&tail).cloned());
         }
         PartBody::Text(text) => {
             if let Some(Span { start, end: None }) = text.time {

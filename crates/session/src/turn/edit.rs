@@ -82,6 +82,9 @@ pub(super) fn remove_message(
     if !state.is_idle() {
         return out.refuse(Refusal::Busy);
     }
+    if state.machine.waiting.iter().any(|waiting| waiting.message == message) {
+        out.fact(Fact::PromptWithdrawn { message: message.clone() });
+    }
     out.fact(Fact::MessageRemoved { message, cost, tokens });
 }
 

@@ -8,7 +8,8 @@ use sturdy_session::rows::fold;
 use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
 use sturdy_session::turn::{
-    Ask, Decision, Effect, Follow, Input, NewPrompt, NewShell, PathPair, Ready, State, StepKind, Tools, decide,
+    Ask, Decision, Effect, Follow, Input, NewPrompt, NewShell, PathPair, Ready, State, StepKind, Tools,
+    decide,
 };
 use sturdy_session::types::failure::{ApiFailure, Failure};
 use sturdy_session::types::message::{Message, MessageWithParts, ModelRef};

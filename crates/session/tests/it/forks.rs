@@ -9,6 +9,7 @@ use sturdy_session::rows::fold;
 use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::FinishReason;
 use sturdy_session::turn::{Input, State};
+use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{Message, MessageWithParts};
 use sturdy_session::types::part::{CompactionPart, PartBody};
 use sturdy_session::types::tool::ToolState;
@@ -21,7 +22,10 @@ fn messages(bench: &Bench) -> Vec<MessageWithParts> {
     for write in folded.rows {
         match write.change {
             RowChange::Message(row) => {
-                messages.push(MessageWithParts { info: serde_json::from_str(&row.data).unwrap(), parts: Vec::new() });
+                messages.push(MessageWithParts {
+                    info: serde_json::from_str(&row.data).unwrap(),
+                    parts: Vec::new(),
+                });
             }
             RowChange::Part(row) => {
                 let owner = messages.iter_mut().find(|message| *message.info.id() == row.message_id);
@@ -55,7 +59,12 @@ fn a_copy_has_fresh_ids_and_answers_point_at_copied_questions() {
     for copied in &copies {
         assert!(!old.contains(copied.info.id().as_str()));
         assert_eq!(*copied.info.session_id(), target());
-        assert!(copied.parts.iter().all(|part| part.session_id == target() && part.message_id == *copied.info.id()));
+        assert!(
+            copied
+                .parts
+                .iter()
+                .all(|part| part.session_id == target() && part.message_id == *copied.info.id())
+        );
     }
     assert_eq!(copies[0].info.created(), originals[0].info.created());
 }
@@ -67,8 +76,11 @@ fn an_answer_outside_the_copy_keeps_its_parent_and_a_tail_outside_is_dropped() {
     let mut originals = messages(&bench);
     let question = originals[0].info.id().clone();
     let mut request = originals[0].clone();
-    request.parts[0].body =
-        PartBody::Compaction(CompactionPart { auto: false, overflow: None, tail_start_id: Some(question.clone()) });
+    request.parts[0].body = PartBody::Compaction(CompactionPart {
+        auto: false,
+        overflow: None,
+        tail_start_id: Some(question.clone()),
+    });
     originals.remove(0);
 
     let copies = copy([originals, vec![request]].concat(), &target(), &mut Stamp::fixed(START));
@@ -97,7 +109,7 @@ fn what_was_open_is_closed_in_the_copy() {
     let copies = copy(messages(&bench), &target(), &mut Stamp::fixed(START + 50_000));
 
     let Message::Assistant(answer) = &copies[1].info else { panic!("not an answer") };
-    assert!(answer.time.completed.is_some() && answer.error.as_ref().is_some_and(|error| error.is_aborted()));
+    assert!(answer.time.completed.is_some() && answer.error.as_ref().is_some_and(Failure::is_aborted));
     let call = copies[1].parts.iter().find_map(|part| match &part.body {
         PartBody::Tool(tool) => Some(&tool.state),
         _ => None,

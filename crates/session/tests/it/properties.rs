@@ -27,6 +27,7 @@ enum Wish {
     Shell,
     WritePart,
     RemovePart,
+    RemoveWaiting,
     Prepare,
     NotPrepared,
     Begin,
@@ -73,6 +74,7 @@ fn wish() -> impl Strategy<Value = Wish> {
         2 => Just(Wish::Shell),
         1 => Just(Wish::WritePart),
         1 => Just(Wish::RemovePart),
+        1 => Just(Wish::RemoveWaiting),
         6 => Just(Wish::Prepare),
         1 => Just(Wish::NotPrepared),
         2 => Just(Wish::Begin),
@@ -133,6 +135,11 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
         }
         Wish::Shell => shell("ls"),
         Wish::WritePart => Input::WritePart { part: Box::new(some_part(bench)?) },
+        Wish::RemoveWaiting => {
+            let message = bench.state.machine.waiting.first()?.message.clone();
+            let (cost, tokens) = Default::default();
+            Input::RemoveMessage { message, cost, tokens }
+        }
         Wish::RemovePart => {
             let part = some_part(bench)?;
             let (cost, tokens) = Default::default();

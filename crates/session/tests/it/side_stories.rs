@@ -238,7 +238,9 @@ fn a_subtask_that_was_removed_is_passed_over() {
     let mut bench = Bench::new();
     bench.feed(subtasks(&["gone"]));
     bench.prepare();
-    let Some(Effect::PrepareSubtask { part, .. }) = bench.effects.first().cloned() else { panic!("no subtask") };
+    let Some(Effect::PrepareSubtask { part, .. }) = bench.effects.first().cloned() else {
+        panic!("no subtask")
+    };
     let message = bench.state.machine.waiting[0].message.clone();
     let (cost, tokens) = Default::default();
     bench.feed(Input::RemovePart { message, part: part.clone(), cost, tokens });
@@ -293,4 +295,22 @@ fn a_call_of_the_server_runs_from_the_first_moment() {
     });
     let PartBody::Tool(tool) = &called.expect("a call").body else { panic!("not a call") };
     assert!(matches!(tool.state, ToolState::Running { .. }), "{:?}", tool.state);
+}
+
+#[test]
+fn a_waiting_prompt_whose_message_is_removed_waits_no_more() {
+    let mut bench = Bench::talking();
+    bench.feed(prompt("second"));
+    bench.feed(Input::Abort);
+    let message = bench.state.machine.waiting[0].message.clone();
+    let (cost, tokens) = Default::default();
+
+    assert_snapshot!(bench.feed(Input::RemoveMessage { message, cost, tokens }), @r"
+    fact   prompt.withdrawn
+    fact   message.removed
+    ");
+    bench.feed(prompt("third"));
+    bench.prepare();
+    // Was: the log spoke of a prompt that was promoted before its turn.
+    oracle::check(&bench.log).expect("the log keeps its promises");
 }
