@@ -1,6 +1,7 @@
 //! What a text names with `@`: files and directories that exist, else agents (spec: engine §1.4).
 //!
-//! Only where the server expands: templates of commands and prompts for the task tool.
+//! Only in templates of commands: those are the user's words. What a model writes for a sub-agent is left
+//! as it is, for a file that is named here is read without asking.
 
 use crate::engine::Inner;
 use crate::instance::Instance;

@@ -43,11 +43,11 @@ fn parsed(raw: &RawMessage) -> MessageWithParts {
 }
 
 fn calls(message: &MessageWithParts) -> Vec<&ToolPart> {
-    let call = |body| match body {
+    let calls = message.parts.iter().filter_map(|part| match &part.body {
         PartBody::Tool(tool) => Some(tool),
         _ => None,
-    };
-    message.parts.iter().filter_map(|part| call(&part.body)).collect()
+    });
+    calls.collect()
 }
 
 async fn check(world: &World, session: &SessionId) {

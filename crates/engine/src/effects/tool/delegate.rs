@@ -4,7 +4,6 @@ use super::{Place, Run};
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::instance::Instance;
-use crate::mentions;
 use crate::prompt::PromptRequest;
 use crate::request;
 use crate::sessions::NewSession;
@@ -67,14 +66,12 @@ impl Delegate {
         self.progress.send_replace(Progress { title, metadata: metadata.clone() });
 
         let text = TextPart { text: task.prompt.clone(), ..TextPart::default() };
-        let named = mentions::named_in(&self.inner, &self.instance, &task.prompt).await;
-        let words = std::iter::once(PartBody::Text(text)).chain(named);
-        let parts = words.map(|part| (None, part)).collect();
+        // What a model writes is not expanded: a file it may not read must not come in by its name.
         let prompt = PromptRequest {
             agent: Some(task.agent.clone()),
             model: Some(model),
             variant,
-            parts,
+            parts: vec![(None, PartBody::Text(text))],
             ..PromptRequest::default()
         };
         let asked = engine.prompt(&child, prompt).await.map_err(failed)?;
