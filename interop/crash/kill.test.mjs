@@ -140,7 +140,10 @@ describe('kill -9 in mid-answer', { concurrency: 1 }, () => {
   let characters = 0;
 
   before(async () => (provider = await Provider.start()));
-  after(() => provider.stop());
+  after(async () => {
+    await provider.stop();
+    await world?.remove();
+  });
 
   for (const [index, seed] of seeds.entries()) {
     test(`loses nothing (seed ${seed})`, { timeout: 60_000 }, async (t) => {

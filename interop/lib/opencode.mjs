@@ -18,7 +18,7 @@ const quiet = (world) =>
  * @param {World} world @param {string} url @param {string[]} [args]
  */
 export const attach = (world, url, args = []) =>
-  Terminal.open({ cwd: world.project, env: quiet(world) }, [program, 'attach', url, ...args]);
+  Terminal.open({ root: world.root, cwd: world.project, env: quiet(world) }, [program, 'attach', url, ...args]);
 
 /**
  * `opencode run --attach`, to its end.

@@ -1,7 +1,9 @@
-// A terminal that nobody sits at: tmux on a socket of its own, keys in, screen out.
+// A terminal that nobody sits at: tmux on a socket of its own, keys in, screen out. The socket lies in the
+// world, and goes with it.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { DEADLINE_MS, until } from './wait.mjs';
 
@@ -16,7 +18,7 @@ process.on('exit', () => open.forEach((socket) => end(socket)));
 /** @param {string} socket */
 function end(socket) {
   try {
-    execFileSync('tmux', ['-L', socket, 'kill-server'], { stdio: 'ignore' });
+    execFileSync('tmux', ['-S', socket, 'kill-server'], { stdio: 'ignore' });
   } catch {
     // It ended by itself.
   }
@@ -31,23 +33,23 @@ export class Terminal {
 
   /**
    * Runs a program in a new terminal.
-   * @param {{ cwd: string, env: Record<string, string> }} place
+   * @param {{ root: string, cwd: string, env: Record<string, string> }} place
    * @param {string[]} command
    */
-  static async open({ cwd, env }, command) {
-    const terminal = new Terminal(`sturdy-${process.pid}-${randomBytes(4).toString('hex')}`);
+  static async open({ root, cwd, env }, command) {
+    const terminal = new Terminal(join(root, `tmux-${randomBytes(4).toString('hex')}`));
     open.add(terminal.socket);
     const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
     // The screen of a program that ended stays, so that its last words can be read.
     const settings = ['set-option', '-g', 'remain-on-exit', 'on', ';', 'set-option', '-g', 'default-terminal', 'tmux-256color'];
-    await run('tmux', ['-L', terminal.socket, '-f', '/dev/null', 'start-server', ';', ...settings, ';',
+    await run('tmux', ['-S', terminal.socket, '-f', '/dev/null', 'start-server', ';', ...settings, ';',
       'new-session', '-d', '-x', WIDTH, '-y', HEIGHT, '-c', cwd, quoted], { env: { ...env, TERM: 'xterm-256color' } });
     return terminal;
   }
 
   /** @param {string[]} args */
   async tmux(...args) {
-    return (await run('tmux', ['-L', this.socket, ...args])).stdout;
+    return (await run('tmux', ['-S', this.socket, ...args])).stdout;
   }
 
   /** What is on the screen now. */

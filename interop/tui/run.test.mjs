@@ -5,12 +5,25 @@ import { describe, test } from 'node:test';
 import { bench } from '../lib/bench.mjs';
 import { runAttached } from '../lib/opencode.mjs';
 import { calls, says } from '../lib/provider.mjs';
+import { pause } from '../lib/wait.mjs';
 
-const it = bench({ config: { permission: { bash: 'ask' } } });
+/**
+ * The client asks for events and for the answer at the same moment, over two connections, and prints only
+ * what it hears of. A model that answered at once could be done before it listens; no model is that fast.
+ */
+const MODEL_THINKS_MS = 500;
+
+/** @param {import('../lib/provider.mjs').Script} script @returns {import('../lib/provider.mjs').Script} */
+const slowly = (script) => async (reply, asked) => {
+  await pause(MODEL_THINKS_MS);
+  await script(reply, asked);
+};
+
+const it = bench({ config: { permission: { bash: 'ask' } }, env: { STURDY_DEMO_PACE_MS: '100' } });
 
 describe('opencode run --attach', { concurrency: 1, timeout: 300_000 }, () => {
   test('prints the answer', async () => {
-    it.provider.will(says('Hi from the model.'));
+    it.provider.will(slowly(says('Hi from the model.')));
 
     const { code, stdout, stderr } = await runAttached(it.world, it.server.url, ['hi']);
 
@@ -19,7 +32,7 @@ describe('opencode run --attach', { concurrency: 1, timeout: 300_000 }, () => {
   });
 
   test('prints JSON lines', async () => {
-    it.provider.will(says('Line by line.'));
+    it.provider.will(slowly(says('Line by line.')));
 
     const { stdout } = await runAttached(it.world, it.server.url, ['--format', 'json', 'hi']);
 
@@ -31,7 +44,7 @@ describe('opencode run --attach', { concurrency: 1, timeout: 300_000 }, () => {
   });
 
   test('continues the last session', async () => {
-    it.provider.will(says('First.'), says('Second.'));
+    it.provider.will(slowly(says('First.')), slowly(says('Second.')));
     await runAttached(it.world, it.server.url, ['--title', 'Continued', 'one']);
 
     const { stdout } = await runAttached(it.world, it.server.url, ['-c', 'two']);
@@ -43,7 +56,7 @@ describe('opencode run --attach', { concurrency: 1, timeout: 300_000 }, () => {
   });
 
   test('rejects what it is asked, because nobody is there', async () => {
-    it.provider.will(calls('bash', { command: 'echo never > never', description: 'Writes' }));
+    it.provider.will(slowly(calls('bash', { command: 'echo never > never', description: 'Writes' })));
 
     const { code } = await runAttached(it.world, it.server.url, ['do it']);
 
@@ -52,7 +65,7 @@ describe('opencode run --attach', { concurrency: 1, timeout: 300_000 }, () => {
   });
 
   test('the demo answers too', async () => {
-    const { stdout } = await runAttached(it.world, it.server.url, ['-m', 'demo/echo', 'Echo this']);
+    const { stdout } = await runAttached(it.world, it.server.url, ['-m', 'demo/echo', 'Echo this, which is a sentence of some length, so that it takes a while']);
 
     assert.match(stdout, /Echo this/);
   });
