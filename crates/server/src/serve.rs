@@ -6,12 +6,13 @@
 use crate::app::App;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
 /// Connections at once. More wait in the listener's own queue.
@@ -30,7 +31,7 @@ pub async fn serve(listener: TcpListener, app: App) {
     let service = TowerToHyperService::new(crate::router(&app));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER_BYTES_MAX);
-    let graceful = GracefulShutdown::new();
+    let connections = TaskTracker::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
 
     loop {
@@ -56,18 +57,28 @@ pub async fn serve(listener: TcpListener, app: App) {
             debug!(%cause, "a socket is gone already");
         }
         let connection = http.serve_connection(TokioIo::new(socket), service.clone()).with_upgrades();
-        let connection = graceful.watch(connection);
-        app.engine().tasks().spawn("connection", async move {
-            if let Err(cause) = connection.await {
+        let closing = app.closing().clone();
+        let answering = connections.track_future(async move {
+            let mut connection = pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = closing.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(cause) = ended {
                 debug!(%cause, "a connection broke");
             }
             drop(place);
         });
+        app.engine().tasks().spawn("connection", answering);
     }
 
     drop(listener);
+    connections.close();
     info!("no new connections; waiting for running requests");
-    if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(GRACE, connections.wait()).await.is_err() {
         info!("some requests were still running");
     }
 }

@@ -186,7 +186,8 @@ impl Following {
     }
 }
 
-fn weight(shown: &Shown) -> usize {
+/// Roughly the bytes an entry holds.
+pub(crate) fn weight(shown: &Shown) -> usize {
     const OVERHEAD: usize = 256;
     match &shown.body {
         Told::Fact(fact) => {

@@ -1,0 +1,169 @@
+//! Cap'n Web at `/rpc`: a POST is a whole session, an upgrade is a WebSocket, anything else is refused.
+//!
+//! Whoever connects gets a root and nothing else; every other object is reached through one that was
+//! handed out before, and answers for itself alone. Passwords and origins are checked by `edge.rs`
+//! before a request comes here. A browser does not ask before it opens a WebSocket or posts plain
+//! text, so pages of unknown origins are refused here as well.
+//!
+//! Children: `root` (the first object), `sessions` and `session` (what it leads to), `subscription`
+//! (events to a callback), `socket` (the WebSocket), `caller` (on whose behalf a call is made), `value`
+//! (records as values), `failure` (errors as values).
+//!
+//! Not here: the protocol (`sturdy-capnweb`), the words of errors (`error.rs`).
+
+mod caller;
+mod failure;
+mod root;
+mod session;
+mod sessions;
+mod socket;
+mod subscription;
+mod value;
+
+use crate::app::App;
+use crate::cors::Origin;
+use crate::error::ApiError;
+use crate::{ask, reply};
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use caller::{Caller, Transport};
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{StatusCode, Uri};
+use serde_json::json;
+use std::sync::Arc;
+use sturdy_capnweb::{Limits, Options, batch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// WebSockets at once. They leave the listener's count when they are upgraded, so they have their own.
+const SOCKETS_MAX: usize = 256;
+/// A message a little over the limit gets an answer that says so, and not a torn line.
+const FRAME_SLACK_BYTES: usize = 64 * 1024;
+
+/// Who may hold a WebSocket.
+#[derive(Clone, Debug)]
+pub(crate) struct Places(Arc<Semaphore>);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(SOCKETS_MAX)))
+    }
+}
+
+impl Places {
+    fn take(&self) -> Option<OwnedSemaphorePermit> {
+        self.0.clone().try_acquire_owned().ok()
+    }
+}
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    let (schemas, paths, methods) = routes!(post);
+    OpenApiRouter::new().routes((schemas, paths, methods.get(upgrade).fallback(refuse)))
+}
+
+/// A Cap'n Web session in one request. An upgrade of the same address is one over a WebSocket.
+#[utoipa::path(post, path = "/rpc", operation_id = "rpc.batch",
+    request_body(content = String, content_type = "text/plain", description = "Messages, one per line"),
+    responses((status = 200, description = "Messages, one per line", content_type = "text/plain", body = String),
+        (status = 403, description = "A page of another site"), (status = 413, description = "Too large"),
+        (status = 415, description = "Not text")))]
+async fn post(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    if is_foreign(&app, &parts.headers) {
+        return Ok(forbid());
+    }
+    let options = options(Caller::new(&app, Transport::Batch));
+    let (bytes_max, patience) = (options.limits.batch_bytes_max, options.limits.batch_deadline);
+    let body = ask::read(&parts, body, bytes_max).await?;
+
+    let deadline = async {
+        tokio::select! {
+            () = tokio::time::sleep(patience) => {}
+            () = app.closing().cancelled() => {}
+        }
+    };
+    Ok(match batch::serve_until(root::stub(&app), &body, options, deadline).await {
+        Ok(answer) => {
+            let mut response = Response::new(answer.into());
+            let kind = HeaderValue::from_static(batch::CONTENT_TYPE);
+            response.headers_mut().insert(header::CONTENT_TYPE, kind);
+            response
+        }
+        Err(refused) => {
+            let status = StatusCode::from_u16(refused.status()).unwrap_or(StatusCode::BAD_REQUEST);
+            reply::plain(status, refused.to_string())
+        }
+    })
+}
+
+async fn upgrade(
+    State(app): State<App>,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    let Ok(upgrade) = upgrade else { return refuse().await };
+    if is_foreign(&app, &headers) {
+        return forbid();
+    }
+    let Some(place) = app.rpc().take() else { return come_back() };
+
+    let frame_bytes_max = Limits::default().message_bytes_max + FRAME_SLACK_BYTES;
+    let upgrade = upgrade.max_message_size(frame_bytes_max).max_frame_size(frame_bytes_max);
+    upgrade.on_upgrade(move |socket| async move {
+        let talk = socket::converse(app.clone(), socket);
+        // In a task of the engine, so that its end is waited for when the server closes.
+        let talking = app.engine().tasks().spawn("rpc", async move {
+            talk.await;
+            drop(place);
+        });
+        let _ = talking.await;
+    })
+}
+
+/// How a session with this caller behaves.
+fn options(caller: Caller) -> Options {
+    let mut options = Options::default().with_context(caller);
+    // A record may hold any name a person or a model wrote. An npm client leaves out the few that
+    // every object has; to refuse the whole record for one of them would help nobody.
+    options.allow_dropped_names = true;
+    options
+}
+
+async fn refuse() -> Response {
+    let message = "This address takes a POST with a Cap'n Web batch, or a WebSocket.";
+    let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowedError", message);
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST"));
+    response
+}
+
+fn forbid() -> Response {
+    let message = "Pages of this origin may not use the API. `sturdy serve --cors <origin>` lets them.";
+    refusal(StatusCode::FORBIDDEN, "ForbiddenError", message)
+}
+
+fn come_back() -> Response {
+    let message =
+        format!("{SOCKETS_MAX} WebSockets are open, which is the most. Close one, or try again later.");
+    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn refusal(status: StatusCode, name: &str, message: &str) -> Response {
+    reply::json_with(status, &json!({ "name": name, "data": { "message": message } }))
+}
+
+/// A page of a site that nobody allowed. A page that this server itself showed is none.
+fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
+    matches!(app.origins().judge(headers), Origin::Other) && !is_own_page(headers)
+}
+
+fn is_own_page(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let origin = text(header::ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
+    let authority = origin.as_ref().and_then(Uri::authority);
+    authority.zip(text(header::HOST)).is_some_and(|(origin, host)| origin.as_str() == host)
+}
