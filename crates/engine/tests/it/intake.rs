@@ -243,3 +243,33 @@ async fn an_id_is_never_used_twice() {
     assert_eq!(world.messages(&one.id).await[0].parts[0].id, part);
     assert!(world.messages(&other.id).await.is_empty());
 }
+
+#[tokio::test]
+async fn a_symbol_is_read_to_its_end() {
+    let world = World::new().await;
+    let session = world.session().await;
+    fs::write(world.disk.project().join("a.rs"), "one\ntwo\nthree\nfour\n").unwrap();
+    let source = json!({
+        "type": "symbol", "path": "a.rs", "name": "two", "kind": 12,
+        "range": { "start": { "line": 1, "character": 0 }, "end": { "line": 2, "character": 5 } },
+        "text": { "value": "@two", "start": 0, "end": 4 },
+    });
+    let PartBody::File(mut part) = local(&world, "text/plain", "a.rs?start=2&end=2") else { unreachable!() };
+    part.source = Some(serde_json::from_value(source).unwrap());
+
+    let message = sent(&world, &session.id, vec![PartBody::File(part)]).await.unwrap();
+
+    let read = texts(&message)[1];
+    assert!(read.contains("2: two\n3: three\n") && !read.contains("four"), "{read}");
+}
+
+#[tokio::test]
+async fn a_prompt_with_too_many_files_is_refused() {
+    let world = World::new().await;
+    let session = world.session().await;
+
+    let refused = sent(&world, &session.id, vec![local(&world, "text/plain", "a.txt"); 257]).await;
+
+    assert!(matches!(refused, Err(EngineError::Bad(_))), "{refused:?}");
+    assert!(world.messages(&session.id).await.is_empty());
+}

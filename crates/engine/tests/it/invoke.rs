@@ -189,9 +189,7 @@ async fn a_stopped_subtask_is_cancelled_with_its_child() {
     assert_eq!(error, "Cancelled");
     let child = SessionId::parse(metadata.as_ref().unwrap()["sessionId"].as_str().unwrap()).unwrap();
     world.engine.session(&child).await.unwrap().idle().await;
-    assert!(
-        assistant(&world.messages(&child).await[1]).error.as_ref().is_some_and(Failure::is_aborted)
-    );
+    assert!(assistant(&world.messages(&child).await[1]).error.as_ref().is_some_and(Failure::is_aborted));
     check(&world, &session.id).await;
 }
 
@@ -331,4 +329,72 @@ async fn a_shell_command_is_interrupted_by_a_restart_and_not_repeated() {
     assert!(assistant(&messages[1]).time.completed.is_some());
     assert_eq!(fs::read_to_string(world.disk.project().join("marker")).unwrap(), "once\n");
     check(&world, &session.id).await;
+}
+
+/// A shell command, then a prompt with a subtask; as far as the process lives.
+async fn busy_day(world: &World) -> Option<SessionId> {
+    for text in ["Found.", "Told."] {
+        world.provider.will(answer().text(text).finish("stop"));
+    }
+    let session = world.try_session().await.ok()?;
+    let (prompt, description, agent) = ("go".to_owned(), "Go".to_owned(), "general".to_owned());
+    let part = SubtaskPart { prompt, description, agent, model: None, command: Some("look".to_owned()) };
+    let parts = vec![(None, PartBody::Subtask(part))];
+    let request = PromptRequest { parts, ..PromptRequest::default() };
+    if world.engine.shell(&session.id, shell("echo done")).await.is_ok()
+        && let Ok(asked) = world.engine.prompt(&session.id, request).await
+    {
+        // A process that dies answers nobody.
+        let _ = world.engine.answer(&session.id, &asked).await;
+    }
+    Some(session.id)
+}
+
+#[tokio::test]
+async fn no_crash_leaves_a_command_open_or_runs_a_subtask_twice() {
+    let quiet = World::new().await;
+    busy_day(&quiet).await.unwrap();
+    let most = quiet.engine.store().head();
+    let mut crashes = 0;
+    for n in 1..=most {
+        for plan in [CrashPlan::BeforeCommit(n), CrashPlan::AfterCommit(n)] {
+            let world = World::open(Disk::new(), Provider::start().await, plan).await;
+            let session = busy_day(&world).await;
+            if !world.engine.store().was_crashed() {
+                continue;
+            }
+            crashes += 1;
+            let world = world.reopen().await;
+            let Some(session) = session else { continue };
+            settled(&world, &session, &format!("{plan:?}")).await;
+        }
+    }
+    assert!(crashes >= 10, "only {crashes} crashes were tried");
+}
+
+/// Nothing is open, and going on runs what nobody has begun and nothing else.
+async fn settled(world: &World, session: &SessionId, plan: &str) {
+    let tasks = |log: &[Fact]| {
+        let is_task = |fact: &&Fact| matches!(fact, Fact::ToolCalled { part } if matches!(&part.body, PartBody::Tool(tool) if tool.tool == "task"));
+        log.iter().filter(is_task).count()
+    };
+    let log = world.log(session).await;
+    let summary = oracle::check(&log).unwrap_or_else(|broken| panic!("{plan}: {broken}"));
+    assert!(!summary.is_busy, "{plan}: busy after a restart");
+    for message in world.messages(session).await {
+        assert!(calls(&message).iter().all(|call| call.state.is_over()), "{plan}: an open call");
+        if let Message::Assistant(info) = &message.info {
+            assert!(info.time.completed.is_some(), "{plan}: an open message");
+        }
+    }
+    let begun = tasks(&log);
+    for _ in 0..3 {
+        world.provider.will(answer().text("Still here.").finish("stop"));
+    }
+    world.ask(session, "are you there?").await.unwrap_or_else(|cause| panic!("{plan}: {cause}"));
+    let log = world.log(session).await;
+    let ran = tasks(&log);
+    assert!(ran <= 1 && ran >= begun, "{plan}: the subtask ran {ran} times");
+    let summary = oracle::check(&log).unwrap_or_else(|broken| panic!("{plan}: {broken}"));
+    assert!(summary.waiting.is_empty(), "{plan}: somebody waits behind a normal end");
 }
