@@ -18,6 +18,7 @@ mod second;
 mod second_sessions;
 mod session;
 mod tui;
+mod turns;
 mod vcs;
 
 use crate::app::App;
@@ -31,6 +32,7 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .merge(session::routes())
         .merge(message::routes())
         .merge(prompt::routes())
+        .merge(turns::routes())
         .merge(asks::routes())
         .merge(project::routes())
         .merge(config::routes())

@@ -10,3 +10,4 @@ pub(crate) mod listing;
 pub(crate) mod page;
 pub(crate) mod schema;
 pub(crate) mod second;
+pub(crate) mod turns;
