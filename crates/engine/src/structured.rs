@@ -72,7 +72,11 @@ pub(crate) async fn judge(inner: &Arc<Inner>, session: &SessionId, call: &RunToo
     Outcome::Failed { error: complaint, metadata: Some(metadata) }
 }
 
-async fn misfits(inner: &Arc<Inner>, session: &SessionId, call: &RunTool) -> Result<Vec<String>, EngineError> {
+async fn misfits(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    call: &RunTool,
+) -> Result<Vec<String>, EngineError> {
     let step = request::assistant_message(inner, session, &call.step).await?;
     let user = request::user_message(inner, session, &step.parent_id).await?;
     let Some(OutputFormat::JsonSchema { schema, .. }) = &user.format else {

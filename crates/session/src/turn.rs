@@ -27,15 +27,15 @@ mod structured;
 mod subtask;
 mod tools;
 
+pub use compaction::{Compaction, FollowUp, NewSummary, Words};
 pub use edit::SessionPatch;
 pub use effect::{Effect, RunTool, Tools};
 pub use input::{Answer, Ask, Follow, Input, Limits, NewPrompt, NewShell, PathPair, Ready, StepKind};
 pub use shell::STOPPED as SHELL_STOPPED;
-pub use structured::TOOL as STRUCTURED_TOOL;
-pub use compaction::{Compaction, FollowUp, NewSummary, Words};
 pub use state::{
     CallPhase, Machine, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, RestoreError, State, Waiting,
 };
+pub use structured::TOOL as STRUCTURED_TOOL;
 
 use crate::fact::Fact;
 use crate::stamp::Stamp;

@@ -59,7 +59,8 @@ fn text_of_request(request: &Value) -> String {
 fn told(request: &Value) -> Vec<String> {
     let messages = request["messages"].as_array().unwrap().iter();
     let line = |message: &Value| {
-        let content = message["content"].as_str().map_or_else(|| message["content"].to_string(), str::to_owned);
+        let content =
+            message["content"].as_str().map_or_else(|| message["content"].to_string(), str::to_owned);
         format!("{}: {}", message["role"].as_str().unwrap(), content.chars().take(24).collect::<String>())
     };
     messages.filter(|message| message["role"] != "system").map(line).collect()
@@ -95,8 +96,14 @@ async fn a_person_asks_for_a_summary_and_the_model_goes_on_from_it() {
     let messages = world.messages(&session.id).await;
     assert_eq!(compaction_of(&messages[2]).map(|part| (part.auto, part.overflow)), Some((false, None)));
     let info = assistant(&messages[3]);
-    assert_eq!((info.summary, info.agent.as_str(), info.mode.as_str()), (Some(true), "compaction", "compaction"));
-    assert_eq!((info.parent_id.as_str(), info.finish.as_deref()), (messages[2].info.id().as_str(), Some("stop")));
+    assert_eq!(
+        (info.summary, info.agent.as_str(), info.mode.as_str()),
+        (Some(true), "compaction", "compaction")
+    );
+    assert_eq!(
+        (info.parent_id.as_str(), info.finish.as_deref()),
+        (messages[2].info.id().as_str(), Some("stop"))
+    );
     let requests = world.provider.requests();
     assert!(requests[1].get("tools").is_none() && text_of_request(&requests[1]).contains("[User]: first"));
     let told = told(&requests[2]);
@@ -149,7 +156,10 @@ async fn a_full_window_is_summarised_and_the_model_told_to_go_on() {
     let part = compaction_of(&messages[2]).unwrap();
     assert_eq!((part.auto, part.overflow), (true, Some(false)));
     let go_on = serde_json::to_value(&messages[4].parts[0]).unwrap();
-    assert_eq!((&go_on["synthetic"], &go_on["metadata"]["compaction_continue"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&go_on["synthetic"], &go_on["metadata"]["compaction_continue"]),
+        (&json!(true), &json!(true))
+    );
     let log = world.log(&session.id).await;
     assert!(log.contains(&Fact::SessionCompacted));
     check(&world, &session.id).await;
@@ -328,6 +338,13 @@ async fn old_outputs_are_not_sent_again_but_stay_stored() {
         })
         .collect();
     assert!(marks[0] && !marks[7], "{marks:?}");
+    let sent = world.provider.requests().pop().unwrap()["messages"].as_array().unwrap().clone();
+    let sent: Vec<bool> = sent
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message.to_string().contains("xxx"))
+        .collect();
+    assert_eq!(sent, marks.iter().map(|is_marked| !is_marked).collect::<Vec<_>>());
     check(&world, &session.id).await;
 }
 

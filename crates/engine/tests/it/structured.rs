@@ -30,7 +30,8 @@ fn gives(arguments: Value) -> Answer {
 async fn ask(world: &World, session: &SessionId, schema: Value, retry_count: u32) -> MessageWithParts {
     let Value::Object(schema) = schema else { panic!("a schema is an object") };
     let format = Some(OutputFormat::JsonSchema { schema, retry_count });
-    let message = world.engine.prompt(session, PromptRequest { format, ..prompt("how many?") }).await.unwrap();
+    let message =
+        world.engine.prompt(session, PromptRequest { format, ..prompt("how many?") }).await.unwrap();
     world.engine.answer(session, &message).await.unwrap();
     world.messages(session).await.pop().unwrap()
 }
@@ -67,8 +68,13 @@ async fn an_object_that_fits_is_on_the_message_and_can_be_listed() {
     let info = assistant(&reply);
     assert_eq!(info.structured, Some(json!({ "answer": 42 })));
     assert_eq!((info.finish.as_deref(), &info.error), (Some("tool-calls"), &None));
-    let ToolState::Completed { output, title, metadata, .. } = call_of(&reply) else { panic!("not completed") };
-    assert_eq!((output.as_str(), title.as_str()), ("Structured output captured successfully.", "Structured Output"));
+    let ToolState::Completed { output, title, metadata, .. } = call_of(&reply) else {
+        panic!("not completed")
+    };
+    assert_eq!(
+        (output.as_str(), title.as_str()),
+        ("Structured output captured successfully.", "Structured Output")
+    );
     assert_eq!(metadata.get("valid"), Some(&json!(true)));
     let messages = world.messages(&session.id).await;
     let Message::User(user) = &messages[0].info else { panic!("not a prompt") };
