@@ -6,11 +6,17 @@ use crate::wire::schema;
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
+use std::time::Duration;
 use sturdy_session::id::{IdError, MessageId, SessionId};
+
+/// What is read of a body that is too large, so that its sender comes to read the refusal.
+const DRAIN_BYTES_MAX: usize = 128 * 1024 * 1024;
+const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Enough for everything but prompts, which carry files.
 pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -65,10 +71,25 @@ pub(crate) async fn read(parts: &Parts, body: Body, bytes_max: usize) -> Result<
     let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     // Refused before it is sent, where the sender says how much it is.
     if announced.is_some_and(|length: usize| length > bytes_max) {
+        // A sender that is cut off while it writes sees a broken pipe and never reads why.
+        let drained = to_bytes_away(body);
+        let _ = tokio::time::timeout(DRAIN_PATIENCE, drained).await;
         return Err(ApiError::TooLarge { bytes_max });
     }
     // What else can go wrong is the sender going away; it will not read the answer.
     to_bytes(body, bytes_max).await.map_err(|_| ApiError::TooLarge { bytes_max })
+}
+
+/// Reads on for a while and keeps nothing.
+async fn to_bytes_away(body: Body) {
+    let mut chunks = body.into_data_stream();
+    let mut read = 0;
+    while let Some(Ok(chunk)) = chunks.next().await {
+        read += chunk.len();
+        if read > DRAIN_BYTES_MAX {
+            return;
+        }
+    }
 }
 
 /// The query as pairs. Raw brackets and a trailing `&`, as clients send them, are fine.

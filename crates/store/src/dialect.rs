@@ -18,6 +18,8 @@ pub enum Durability {
 }
 
 /// Another program may look into the file; we wait this long for it.
+/// What SQLite calls vacuuming slice by slice.
+const INCREMENTAL: u64 = 2;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statements are few and constant; all of them stay prepared.
 const STATEMENTS: usize = 64;
@@ -48,9 +50,14 @@ pub(crate) fn open_writer(path: &Path, durability: Durability) -> rusqlite::Resu
     // On a Mac an ordinary fsync does not reach the disk; elsewhere `fullfsync` means nothing.
     let fullfsync = durability == Durability::Full;
     // Space is given back in slices by `fold`; this must be said before the first table.
+    // Said to a database that is so already, it writes to it all the same.
+    let vacuum = if pragma(&connection, "auto_vacuum")? == INCREMENTAL {
+        ""
+    } else {
+        "PRAGMA auto_vacuum = INCREMENTAL;"
+    };
     connection.execute_batch(&format!(
-        "PRAGMA auto_vacuum = INCREMENTAL;
-         PRAGMA journal_mode = WAL;
+        "{vacuum}PRAGMA journal_mode = WAL;
          PRAGMA synchronous = {synchronous};
          PRAGMA fullfsync = {fullfsync};
          PRAGMA checkpoint_fullfsync = {fullfsync};

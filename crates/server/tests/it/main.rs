@@ -11,6 +11,7 @@ mod files;
 mod messages;
 mod prompts;
 mod reads;
+mod rpc;
 mod sessions;
 mod stream;
 mod world;
