@@ -80,7 +80,6 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
         options: entry.options(ask),
         headers: headers(&call.session),
         session: call.session.to_string(),
-        ..Request::default()
     };
     Ok((model, request))
 }

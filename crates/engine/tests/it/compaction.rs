@@ -44,11 +44,10 @@ fn summary() -> Answer {
 }
 
 fn compaction_of(message: &MessageWithParts) -> Option<&CompactionPart> {
-    let compaction = |body| match body {
-        &PartBody::Compaction(ref part) => Some(part),
+    message.parts.iter().find_map(|part| match &part.body {
+        PartBody::Compaction(part) => Some(part),
         _ => None,
-    };
-    message.parts.iter().find_map(|part| compaction(&part.body))
+    })
 }
 
 fn text_of_request(request: &Value) -> String {
@@ -323,11 +322,10 @@ async fn old_outputs_are_not_sent_again_but_stay_stored() {
     world.ask(&session.id, "and now?").await.unwrap();
 
     let messages = world.messages(&session.id).await;
-    let tool = |body| match body {
-        &PartBody::Tool(ref tool) => Some(tool),
+    let calls = messages.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
+        PartBody::Tool(tool) => Some(tool),
         _ => None,
-    };
-    let calls = messages.iter().flat_map(|message| &message.parts).filter_map(|part| tool(&part.body));
+    });
     let marks: Vec<bool> = calls
         .map(|call| match &call.state {
             ToolState::Completed { time, output, .. } => {

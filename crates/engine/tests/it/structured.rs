@@ -50,11 +50,11 @@ fn given_up(message: &MessageWithParts) -> Option<u32> {
 }
 
 fn call_of(message: &MessageWithParts) -> &ToolState {
-    let state = |body| match body {
-        &PartBody::Tool(ref tool) => Some(&tool.state),
+    let state = message.parts.iter().find_map(|part| match &part.body {
+        PartBody::Tool(tool) => Some(&tool.state),
         _ => None,
-    };
-    message.parts.iter().find_map(|part| state(&part.body)).expect("no call")
+    });
+    state.expect("no call")
 }
 
 #[tokio::test]

@@ -1,4 +1,6 @@
 //! Compaction and pruning: when they begin, what they leave behind, and that they end.
+//!
+//! One file although it is long: each story stands alone, and they read as one list of what can happen.
 
 use crate::bench::*;
 use insta::assert_snapshot;
