@@ -2,6 +2,8 @@
 //!
 //! Invariant I10: rows equal the fold of the log. `fold` is used by the live commit and by
 //! `verify`, so there is one way to compute a row.
+//!
+//! One file although it is long: what each fact shows and which row it writes are two columns of one table.
 
 use crate::fact::{Fact, Outcome};
 use crate::json::Map;

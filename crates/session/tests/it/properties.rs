@@ -2,6 +2,8 @@
 //!
 //! A history is a list of wishes. Each becomes the input that fits the state at that moment, or late news
 //! for something that is over. Whatever comes out, the log keeps the promises of the oracle.
+//!
+//! One file although it is long: every wish and what it means now is one list.
 
 use crate::bench::*;
 use crate::compaction::{compaction_ready, small, summarize, too_long};
