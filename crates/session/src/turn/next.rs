@@ -187,7 +187,7 @@ fn failure_of(state: &State, step: &OpenStep, reason: &str) -> Option<Failure> {
     if reason == FinishReason::ContentFilter.as_str() {
         return Some(filtered());
     }
-    let silent = reason == FinishReason::Unknown.as_str() && step.calls.is_empty();
+    let silent = step.is_silent(reason);
     let silent_steps = state.machine.turn.as_ref().map_or(0, |turn| turn.silent_steps);
     if silent && silent_steps + 1 >= SILENT_STEPS_MAX {
         let message = format!("The provider ended {SILENT_STEPS_MAX} answers in a row without saying why");

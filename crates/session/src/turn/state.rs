@@ -455,7 +455,7 @@ impl State {
             turn.compactions = 0;
         }
         turn.tries += u32::from(super::structured::is_failed_try(step, finish));
-        let silent = finish == FinishReason::Unknown.as_str() && step.calls.is_empty();
+        let silent = step.is_silent(finish);
         turn.silent_steps = if silent { turn.silent_steps + 1 } else { 0 };
         if let Some(info) = step.info.as_mut() {
             info.finish = Some(finish.to_owned());
@@ -551,6 +551,13 @@ impl State {
 }
 
 impl OpenStep {
+    /// It ended without a word about why, or waits for calls it did not make: asking again may go on for ever.
+    pub(super) fn is_silent(&self, finish: &str) -> bool {
+        let goes_on =
+            [FinishReason::Unknown, FinishReason::ToolCalls].iter().any(|reason| reason.as_str() == finish);
+        goes_on && self.calls.is_empty()
+    }
+
     fn called(&mut self, part: &Part) {
         let PartBody::Tool(tool) = &part.body else { return };
         let by_provider = tool.metadata.as_ref().is_some_and(|map| map.contains_key("providerExecuted"));

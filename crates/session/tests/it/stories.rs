@@ -590,6 +590,19 @@ fn a_provider_that_never_says_why_it_stopped_is_given_up_after_three_steps() {
 }
 
 #[test]
+fn a_provider_that_announces_calls_and_makes_none_is_given_up_as_well() {
+    let mut bench = Bench::talking();
+    for _ in 0..2 {
+        bench.said(finished(FinishReason::ToolCalls));
+        bench.prepare();
+    }
+
+    bench.said(finished(FinishReason::ToolCalls));
+
+    assert!(bench.state.is_idle());
+}
+
+#[test]
 fn a_blocked_answer_is_an_error_on_the_message() {
     let mut bench = Bench::talking();
     bench.said(Said::Started);
