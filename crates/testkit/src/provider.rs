@@ -3,7 +3,7 @@
 //! Answers are taken from a queue. When it is empty, the fallback answers: a short text, so that a
 //! request nobody scripted (a title) does not hang a test.
 
-use crate::script::{Act, Answer, answer, chunk};
+use crate::script::{Act, Answer, Refusal, answer, chunk};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -87,7 +87,7 @@ async fn complete(State(shared): State<Arc<Shared>>, body: Bytes) -> Response<Bo
     let scripted = shared.answers.lock().unwrap().pop_front();
     shared.count.send_modify(|count| *count += 1);
     let scripted = scripted.unwrap_or_else(|| answer().text("All right.").finish("stop"));
-    if let Some((status, headers, body)) = scripted.status {
+    if let Some(Refusal { status, headers, body }) = scripted.refusal {
         let mut response = Response::builder().status(StatusCode::from_u16(status).unwrap());
         response = response.header("content-type", "application/json");
         for (name, value) in headers {

@@ -8,8 +8,16 @@ use tokio::sync::Semaphore;
 /// One answer of the model, as a list of things to send.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    pub(crate) status: Option<(u16, Vec<(String, String)>, String)>,
+    pub(crate) refusal: Option<Refusal>,
     pub(crate) acts: Vec<Act>,
+}
+
+/// An answer that is no stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 #[derive(Clone, Debug)]
@@ -112,13 +120,13 @@ impl Answer {
     #[must_use]
     pub fn error(status: u16, message: &str) -> Self {
         let body = json!({ "error": { "message": message } }).to_string();
-        Self { status: Some((status, Vec::new(), body)), acts: Vec::new() }
+        Self { refusal: Some(Refusal { status, headers: Vec::new(), body }), acts: Vec::new() }
     }
 
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
-        if let Some((_, headers, _)) = &mut self.status {
-            headers.push((name.to_owned(), value.to_owned()));
+        if let Some(refusal) = &mut self.refusal {
+            refusal.headers.push((name.to_owned(), value.to_owned()));
         }
         self
     }

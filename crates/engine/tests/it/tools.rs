@@ -8,6 +8,7 @@ use sturdy_session::id::SessionId;
 use sturdy_session::oracle;
 use sturdy_session::turn::Answer as Reply;
 use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
+use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::part::{PartBody, ToolPart};
 use sturdy_session::types::tool::ToolState;
@@ -33,11 +34,11 @@ async fn world_with(permission: Value) -> World {
 
 fn call_of(messages: &[MessageWithParts]) -> &ToolPart {
     let parts = messages.iter().flat_map(|message| &message.parts);
-    let tool = |body| match body {
-        &PartBody::Tool(ref tool) => Some(tool),
+    let mut calls = parts.filter_map(|part| match &part.body {
+        PartBody::Tool(tool) => Some(tool),
         _ => None,
-    };
-    parts.filter_map(|part| tool(&part.body)).next().expect("no call")
+    });
+    calls.next().expect("no call")
 }
 
 /// Waits until a person is asked, and gives the request.
@@ -212,7 +213,7 @@ async fn an_abort_stops_a_running_command_and_keeps_its_output() {
     world.engine.answer(&session.id, &prompted).await.unwrap();
 
     let messages = world.messages(&session.id).await;
-    assert!(assistant(&messages[1]).error.as_ref().is_some_and(|error| error.is_aborted()));
+    assert!(assistant(&messages[1]).error.as_ref().is_some_and(Failure::is_aborted));
     let kept = serde_json::to_string(&call_of(&messages).state).unwrap();
     assert!(kept.contains("begin"), "{kept}");
     check(&world, &session.id).await;

@@ -15,11 +15,11 @@ use sturdy_testkit::{Answer, Seen, World, answer};
 
 /// The texts of a message, in order.
 pub(crate) fn texts(message: &MessageWithParts) -> Vec<&str> {
-    let text = |body| match body {
-        &PartBody::Text(ref text) => Some(text.text.as_str()),
+    let texts = message.parts.iter().filter_map(|part| match &part.body {
+        PartBody::Text(text) => Some(text.text.as_str()),
         _ => None,
-    };
-    message.parts.iter().filter_map(|part| text(&part.body)).collect()
+    });
+    texts.collect()
 }
 
 pub(crate) fn assistant(message: &MessageWithParts) -> &AssistantMessage {
