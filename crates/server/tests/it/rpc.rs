@@ -1,6 +1,6 @@
 //! Cap'n Web against a real socket, with the client of our own crate.
 //!
-//! Longer than most: one file per route, and this route is an API of its own.
+//! One file although it is long: the route is an API of its own, and all of it shares one client and one sink.
 
 use crate::stream::{Frame, Stream};
 use crate::world::{Answer, NO_SESSION, World};
