@@ -175,9 +175,8 @@ async fn what_is_not_built_yet_says_so() {
     let world = World::new().await;
     let session = world.session().await;
     for (method, path) in [
-        ("POST", format!("/session/{session}/fork")),
+        ("POST", format!("/session/{session}/share")),
         ("POST", format!("/session/{session}/revert")),
-        ("DELETE", format!("/session/{session}/message/msg_x")),
         ("GET", "/vcs/diff?mode=git".to_owned()),
         ("PUT", "/auth/acme".to_owned()),
         ("POST", format!("/api/session/{session}/prompt")),
@@ -220,5 +219,5 @@ async fn the_document_describes_every_route_and_claims_none_that_is_absent() {
     for path in ["/session", "/session/{sessionID}/message", "/event", "/global/event", "/api/session"] {
         assert!(paths.contains_key(path), "{path}");
     }
-    assert!(!paths.contains_key("/vcs/diff") && !paths.contains_key("/session/{sessionID}/fork"));
+    assert!(!paths.contains_key("/vcs/diff") && !paths.contains_key("/session/{sessionID}/share"));
 }

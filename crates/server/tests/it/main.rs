@@ -14,4 +14,5 @@ mod reads;
 mod rpc;
 mod sessions;
 mod stream;
+mod turns;
 mod world;
