@@ -3,38 +3,42 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { bench } from '../lib/bench.mjs';
+import { ear } from '../lib/ear.mjs';
 import { runAttached } from '../lib/opencode.mjs';
 import { calls, says } from '../lib/provider.mjs';
-import { pause } from '../lib/wait.mjs';
 
 /**
  * The client asks for events and for the answer at the same moment, over two connections, and prints only
- * what it hears of. A model that answered at once could be done before it listens; no model is that fast.
+ * what it hears of. A model that answered at once could be done before it listens; this one waits for it.
+ * @param {string[]} args @param {import('../lib/provider.mjs').Script[]} scripts
  */
-const MODEL_THINKS_MS = 500;
-
-/** @param {import('../lib/provider.mjs').Script} script @returns {import('../lib/provider.mjs').Script} */
-const slowly = (script) => async (reply, asked) => {
-  await pause(MODEL_THINKS_MS);
-  await script(reply, asked);
-};
+async function run(args, ...scripts) {
+  const way = await ear(it.server.url);
+  it.provider.will(
+    ...scripts.map((script) => async (reply, asked) => {
+      await way.listens;
+      await script(reply, asked);
+    }),
+  );
+  try {
+    return await runAttached(it.world, way.url, args);
+  } finally {
+    way.close();
+  }
+}
 
 const it = bench({ config: { permission: { bash: 'ask' } }, env: { STURDY_DEMO_PACE_MS: '100' } });
 
 describe('opencode run --attach', { concurrency: 1, timeout: 300_000 }, () => {
   test('prints the answer', async () => {
-    it.provider.will(slowly(says('Hi from the model.')));
-
-    const { code, stdout, stderr } = await runAttached(it.world, it.server.url, ['hi']);
+    const { code, stdout, stderr } = await run(['hi'], says('Hi from the model.'));
 
     assert.equal(stdout, 'Hi from the model.\n', stderr);
     assert.equal(code, 0);
   });
 
   test('prints JSON lines', async () => {
-    it.provider.will(slowly(says('Line by line.')));
-
-    const { stdout } = await runAttached(it.world, it.server.url, ['--format', 'json', 'hi']);
+    const { stdout } = await run(['--format', 'json', 'hi'], says('Line by line.'));
 
     const lines = stdout.trim().split('\n').map((line) => JSON.parse(line));
     assert.deepEqual(
@@ -44,10 +48,9 @@ describe('opencode run --attach', { concurrency: 1, timeout: 300_000 }, () => {
   });
 
   test('continues the last session', async () => {
-    it.provider.will(slowly(says('First.')), slowly(says('Second.')));
-    await runAttached(it.world, it.server.url, ['--title', 'Continued', 'one']);
+    await run(['--title', 'Continued', 'one'], says('First.'));
 
-    const { stdout } = await runAttached(it.world, it.server.url, ['-c', 'two']);
+    const { stdout } = await run(['-c', 'two'], says('Second.'));
 
     assert.equal(stdout, 'Second.\n');
     const [session] = await it.server.tell('GET', '/session');
@@ -56,9 +59,7 @@ describe('opencode run --attach', { concurrency: 1, timeout: 300_000 }, () => {
   });
 
   test('rejects what it is asked, because nobody is there', async () => {
-    it.provider.will(slowly(calls('bash', { command: 'echo never > never', description: 'Writes' })));
-
-    const { code } = await runAttached(it.world, it.server.url, ['do it']);
+    const { code } = await run(['do it'], calls('bash', { command: 'echo never > never', description: 'Writes' }));
 
     assert.equal(code, 0);
     assert.deepEqual(await it.server.tell('GET', '/permission'), []);

@@ -11,8 +11,14 @@ use crate::reply;
 use crate::wire::body::Prompt;
 use axum::extract::State;
 use axum::response::Response;
+use std::time::Duration;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+
+/// Event streams are given this much of a lead. The command line client of this wire prints what it hears
+/// of, and stops listening as soon as its prompt is answered: an answer that overtakes the last event
+/// by a millisecond is printed without its text.
+pub(super) const HEAD_START: Duration = Duration::from_millis(50);
 
 type PromptPayload = Payload<Prompt, PROMPT_BYTES_MAX>;
 
@@ -35,7 +41,9 @@ async fn prompt(
     let wants_reply = body.wants_reply();
     let asked = engine.prompt(&id, body.into()).await.map_err(ApiError::of(&id))?;
     let answer = if wants_reply {
-        engine.answer(&id, &asked).await.map_err(ApiError::of(&id))?
+        let answer = engine.answer(&id, &asked).await.map_err(ApiError::of(&id))?;
+        tokio::time::sleep(HEAD_START).await;
+        answer
     } else {
         engine.store().message(&id, &asked).await?.ok_or(ApiError::NoMessage(asked))?
     };

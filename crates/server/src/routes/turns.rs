@@ -1,6 +1,7 @@
 //! Turns that are no plain prompt, copies, and edits of single messages and parts.
 
 use super::message::joined;
+use super::prompt::HEAD_START;
 use crate::app::App;
 use crate::ask::{OfSession, Optional, PROMPT_BYTES_MAX, Params, Payload};
 use crate::error::ApiError;
@@ -37,6 +38,7 @@ async fn command(
     let engine = app.engine();
     let asked = engine.command(&id, body.into()).await.map_err(ApiError::of(&id))?;
     let answer = engine.answer(&id, &asked).await.map_err(ApiError::of(&id))?;
+    tokio::time::sleep(HEAD_START).await;
     Ok(reply::streamed(joined(&answer)))
 }
 
