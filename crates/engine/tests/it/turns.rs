@@ -165,12 +165,20 @@ async fn a_failure_that_does_not_pass_stands_on_the_message() {
 async fn a_stream_that_breaks_off_keeps_what_was_said_and_is_tried_again() {
     let world = World::new().await;
     let session = world.session().await;
-    world.provider.will(Answer::error(503, "later").header("retry-after-ms", "1"));
+    let mut seen = Seen::from_now(world.engine.feed());
+    let gate = Gate::new();
+    world.provider.will(answer().text("Half an ans").gate(&gate).break_off());
     world.provider.will(answer().text("Whole.").finish("stop"));
 
-    let reply = world.ask(&session.id, "hi").await.unwrap();
+    let prompted = world.prompt(&session.id, "hi").await.unwrap();
+    seen.until(|record| record.texts.values().any(|text| text == "Half an ans")).await;
+    gate.open();
+    world.engine.answer(&session.id, &prompted).await.unwrap();
 
-    assert_eq!(texts(&reply), ["Whole."]);
+    let messages = world.messages(&session.id).await;
+    assert_eq!(texts(&messages[1]), ["Half an ans", "Whole."]);
+    assert!(assistant(&messages[1]).error.is_none());
+    oracle::check(&world.log(&session.id).await).unwrap();
 }
 
 #[tokio::test]
