@@ -130,7 +130,7 @@ impl Effects {
                     self.run_tool(call, Some((ask, answer)));
                 }
             }
-            Effect::StopModel { .. } | Effect::StopAll => self.stop_all(),
+            Effect::StopAll => self.stop_all(),
         }
     }
 

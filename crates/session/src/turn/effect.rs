@@ -64,9 +64,6 @@ pub enum Effect {
     Prune {
         edits: u32,
     },
-    StopModel {
-        step: MessageId,
-    },
     /// Wake the machine at this time.
     StartTimer {
         step: MessageId,
