@@ -13,7 +13,7 @@ use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::message::{Message, MessageWithParts};
 use sturdy_session::types::part::{PartBody, TextPart};
 use sturdy_session::types::session::Session;
-use sturdy_store::{CrashPlan, Durability, MessageQuery};
+use sturdy_store::{CrashPlan, Durability, MessageQuery, SessionRows};
 use tempfile::TempDir;
 
 /// The files of a world; they outlive its engines.
@@ -147,6 +147,21 @@ impl World {
     pub async fn log(&self, session: &SessionId) -> Vec<Fact> {
         let entries = self.engine.store().entries_of(session).await.expect("a log");
         entries.iter().map(|entry| Fact::parse(&entry.kind, &entry.data).expect("a fact")).collect()
+    }
+
+    /// The log and the rows of one moment. Work behind a turn (titles, pruning) may commit between two
+    /// reads; rows between two equal logs are the rows of that log.
+    pub async fn log_and_rows(&self, session: &SessionId) -> (Vec<Fact>, SessionRows) {
+        let mut log = self.log(session).await;
+        for _ in 0..1000 {
+            let rows = self.engine.store().rows_of_session(session).await.expect("rows");
+            let after = self.log(session).await;
+            if after.len() == log.len() {
+                return (log, rows);
+            }
+            log = after;
+        }
+        panic!("the log of {session} grows without end");
     }
 }
 

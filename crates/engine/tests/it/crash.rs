@@ -109,9 +109,9 @@ async fn check(world: &World, known: &Known, plan: &str) {
 
 /// Invariant I10.
 async fn assert_rows_are_the_fold(world: &World, id: &SessionId, plan: &str) {
-    let rows = world.engine.store().rows_of_session(id).await.unwrap();
+    let (log, rows) = world.log_and_rows(id).await;
     let mut state = State::default();
-    fold(&mut state, world.log(id).await, 0);
+    fold(&mut state, log, 0);
     let stored: Session = serde_json::from_str(&rows.session.unwrap().data).unwrap();
     assert_eq!(Some(Box::new(stored)), state.info, "{plan}: the session row is not the fold of the log");
 }
