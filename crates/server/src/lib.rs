@@ -11,6 +11,7 @@ mod app;
 mod ask;
 mod auth;
 mod cors;
+mod described;
 mod edge;
 mod error;
 mod instance;
@@ -30,6 +31,5 @@ use axum::Router;
 
 /// The whole API.
 pub fn router(app: &App) -> Router {
-    let (routes, _) = routes::all().split_for_parts();
-    edge::around(routes.with_state(app.clone()), app)
+    edge::around(routes::all().router.with_state(app.clone()), app)
 }

@@ -21,12 +21,11 @@ mod tui;
 mod turns;
 mod vcs;
 
-use crate::app::App;
-use utoipa_axum::router::OpenApiRouter;
+use crate::described::Routes;
 
 /// Every route, with its description.
-pub(crate) fn all() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(crate::openapi::frame())
+pub(crate) fn all() -> Routes {
+    Routes::new()
         .merge(global::routes())
         .merge(event::routes())
         .merge(session::routes())

@@ -22,6 +22,7 @@ mod value;
 
 use crate::app::App;
 use crate::cors::Origin;
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::{ask, reply};
 use axum::extract::ws::WebSocketUpgrade;
@@ -35,8 +36,6 @@ use serde_json::json;
 use std::sync::Arc;
 use sturdy_capnweb::{Limits, Options, batch};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// WebSockets at once. They leave the listener's count when they are upgraded, so they have their own.
 const SOCKETS_MAX: usize = 256;
@@ -59,9 +58,10 @@ impl Places {
     }
 }
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    let (schemas, paths, methods) = routes!(post);
-    OpenApiRouter::new().routes((schemas, paths, methods.get(upgrade).fallback(refuse)))
+pub(crate) fn routes() -> Routes {
+    let mut route = routes!(post);
+    route.methods = route.methods.get(upgrade).fallback(refuse);
+    Routes::new().routes(route)
 }
 
 /// A Cap'n Web session in one request. An upgrade of the same address is one over a WebSocket.

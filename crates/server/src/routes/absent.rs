@@ -2,10 +2,10 @@
 //! or something untrue.
 
 use crate::app::App;
+use crate::described::Routes;
 use crate::error::ApiError;
 use axum::extract::Request;
 use axum::routing::{MethodFilter, MethodRouter, on};
-use utoipa_axum::router::OpenApiRouter;
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
@@ -90,8 +90,8 @@ const ABSENT: &[(&str, MethodFilter)] = &[
 ];
 
 /// Not part of the document: it describes what there is.
-pub(super) fn routes() -> OpenApiRouter<App> {
-    ABSENT.iter().fold(OpenApiRouter::new(), |router, (path, methods)| router.route(path, told(*methods)))
+pub(super) fn routes() -> Routes {
+    ABSENT.iter().fold(Routes::new(), |router, (path, methods)| router.route(path, told(*methods)))
 }
 
 fn told(methods: MethodFilter) -> MethodRouter<App> {

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::ask::{OfSession, Params, Payload};
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::instance::Here;
 use crate::reply;
@@ -13,11 +14,9 @@ use sturdy_session::id::{PermissionId, QuestionId};
 use sturdy_session::row::AskKind;
 use sturdy_session::turn::{Answer, Refusal};
 use sturdy_store::AskQuery;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(permissions))
         .routes(routes!(reply_permission))
         .routes(routes!(respond_permission))

@@ -3,6 +3,7 @@
 use super::global::disposed;
 use crate::app::App;
 use crate::ask::Payload;
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::instance::Here;
 use crate::reply;
@@ -13,11 +14,9 @@ use sturdy_engine::config::{self, Places, UpdateError};
 use sturdy_session::json::{Map, Nothing};
 use sturdy_session::types::event::Event;
 use tracing::warn;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(get, edit)).routes(routes!(global, edit_global))
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(get, edit)).routes(routes!(global, edit_global))
 }
 
 /// The merged configuration of the directory.

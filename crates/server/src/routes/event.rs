@@ -2,17 +2,16 @@
 
 use crate::app::App;
 use crate::ask::Query;
+use crate::described::{Routes, routes};
 use crate::instance::Here;
 use crate::sse::{cursor, follow};
 use crate::wire::event::Stream;
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(of_instance)).routes(routes!(of_server))
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(of_instance)).routes(routes!(of_server))
 }
 
 /// Events of one directory. `Last-Event-ID` goes on where a stream broke off.

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::ask::Query;
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::instance::{Here, chosen};
 use crate::reply;
@@ -14,13 +15,11 @@ use std::collections::HashMap;
 use sturdy_session::types::project::Project;
 use sturdy_session::types::session::{GlobalSession, ProjectSummary, Session};
 use sturdy_store::{ReadError, SessionQuery};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 const LIMIT_DEFAULT: u32 = 100;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(capabilities))
         .routes(routes!(console))
         .routes(routes!(orgs))

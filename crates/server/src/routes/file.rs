@@ -1,7 +1,7 @@
 //! Files of the directory: lists, contents, names and lines that are looked for.
 
-use crate::app::App;
 use crate::ask::Query;
+use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
 use crate::instance::{Here, Location};
 use crate::reply;
@@ -13,15 +13,13 @@ use std::sync::Arc;
 use sturdy_engine::Instance;
 use sturdy_worktree::path::{PathError, Roots};
 use sturdy_worktree::search::{self, Find, SearchError};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// Names found when the client does not say how many, and at most.
 const NAMES_DEFAULT: u32 = 10;
 const NAMES_MAX: u32 = 200;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(list))
         .routes(routes!(content))
         .routes(routes!(status))

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::ask::Payload;
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::instance::Here;
 use crate::wire::body::{LogLevel, LogLine};
@@ -12,14 +13,12 @@ use serde_json::json;
 use sturdy_session::json::Nothing;
 use sturdy_session::types::event::Event;
 use tracing::{debug, error, info, warn};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// What is kept of a client's line.
 const LINE_CHARS_MAX: usize = 2000;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(health))
         .routes(routes!(dispose_all))
         .routes(routes!(dispose))

@@ -1,16 +1,14 @@
 //! What a directory offers: agents, commands, skills; and the lists of what this version does not
 //! have, which are truly empty.
 
-use crate::app::App;
+use crate::described::{Routes, routes};
 use crate::instance::Here;
 use crate::reply;
 use axum::response::Response;
 use sturdy_engine::commands::commands;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(agent))
         .routes(routes!(command))
         .routes(routes!(skill))

@@ -2,17 +2,16 @@
 
 use crate::app::App;
 use crate::ask::{OfMessage, OfSession, Query};
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::reply;
 use crate::wire::page;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use sturdy_store::{MessageQuery, RawMessage};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get))
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(list)).routes(routes!(get))
 }
 
 /// Messages, oldest first; with `limit` the newest of them.

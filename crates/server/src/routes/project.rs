@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::ask::{Params, Payload};
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::instance::Here;
 use crate::reply;
@@ -12,11 +13,9 @@ use serde_json::json;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::project::{GLOBAL, Project};
 use sturdy_store::ReadError;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(path))
         .routes(routes!(list))
         .routes(routes!(current))

@@ -5,6 +5,7 @@
 use super::message::joined;
 use crate::app::App;
 use crate::ask::{OfSession, PROMPT_BYTES_MAX, Payload};
+use crate::described::{Routes, routes};
 use crate::edge::NeverPacked;
 use crate::error::ApiError;
 use crate::reply;
@@ -12,8 +13,6 @@ use crate::wire::body::Prompt;
 use axum::extract::State;
 use axum::response::Response;
 use std::time::Duration;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// Event streams are given this much of a lead. The command line client of this wire prints what it hears
 /// of, and stops listening as soon as its prompt is answered: an answer that overtakes the last event
@@ -22,8 +21,8 @@ pub(super) const HEAD_START: Duration = Duration::from_millis(50);
 
 type PromptPayload = Payload<Prompt, PROMPT_BYTES_MAX>;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(prompt)).routes(routes!(prompt_async))
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(prompt)).routes(routes!(prompt_async))
 }
 
 /// Asks, waits for the end of the turn, and answers with its last message.

@@ -1,6 +1,6 @@
 //! Providers and models.
 
-use crate::app::App;
+use crate::described::{Routes, routes};
 use crate::instance::Here;
 use crate::reply;
 use axum::response::Response;
@@ -8,11 +8,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use sturdy_llm::catalog::Provider;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(usable)).routes(routes!(all)).routes(routes!(logins))
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(usable)).routes(routes!(all)).routes(routes!(logins))
 }
 
 #[derive(Serialize)]

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::ask::Params;
+use crate::described::{Routes, routes};
 use crate::error::{ApiError, SecondError};
 use crate::instance::Location;
 use crate::reply;
@@ -11,11 +12,9 @@ use axum::response::Response;
 use sturdy_engine::commands::commands;
 use sturdy_session::row::AskKind;
 use sturdy_store::AskQuery;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(health))
         .routes(routes!(location))
         .routes(routes!(agent))

@@ -5,6 +5,7 @@
 
 use crate::app::App;
 use crate::ask::{Params, Payload, Query};
+use crate::described::{Routes, routes};
 use crate::error::{ApiError, SecondError};
 use crate::instance::once_more;
 use crate::reply;
@@ -20,13 +21,11 @@ use sturdy_engine::{EngineError, NewSession};
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::{Session, SessionModel};
 use sturdy_store::{ReadError, SessionQuery};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 const LIMIT_DEFAULT: u32 = 50;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(list, create))
         .routes(routes!(active))
         .routes(routes!(get))

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::ask::{OfSession, Optional, Payload, Query};
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::instance::Here;
 use crate::reply;
@@ -16,11 +17,9 @@ use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::Message;
 use sturdy_session::types::status::Status;
 use sturdy_store::SessionQuery;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(list, create))
         .routes(routes!(status))
         .routes(routes!(get, edit, remove))

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::ask::Payload;
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::instance::Here;
 use crate::reply;
@@ -11,8 +12,6 @@ use axum::response::Response;
 use serde::Deserialize;
 use sturdy_engine::Instance;
 use sturdy_session::types::event::{Event, OfSession, Toast};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// The older names of commands, and what they are called now.
 const RENAMED: [(&str, &str); 13] = [
@@ -31,8 +30,8 @@ const RENAMED: [(&str, &str); 13] = [
     ("agent_cycle", "agent.cycle"),
 ];
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(append))
         .routes(routes!(submit))
         .routes(routes!(clear))

@@ -4,6 +4,7 @@ use super::message::joined;
 use super::prompt::HEAD_START;
 use crate::app::App;
 use crate::ask::{OfSession, Optional, PROMPT_BYTES_MAX, Params, Payload};
+use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::reply;
 use crate::wire::turns::{Fork, Init, RunCommand, RunShell, Summarize};
@@ -11,11 +12,9 @@ use axum::extract::State;
 use axum::response::Response;
 use sturdy_session::id::{MessageId, PartId};
 use sturdy_session::types::part::Part;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(command))
         .routes(routes!(shell))
         .routes(routes!(summarize))

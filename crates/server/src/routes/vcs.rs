@@ -1,6 +1,6 @@
 //! The branch of the directory.
 
-use crate::app::App;
+use crate::described::{Routes, routes};
 use crate::instance::Here;
 use crate::reply;
 use axum::response::Response;
@@ -9,14 +9,12 @@ use std::path::Path;
 use sturdy_session::types::project::Vcs;
 use sturdy_worktree::git::Git;
 use tracing::debug;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// What the default branch is called where no remote says so.
 const USUAL_DEFAULTS: [&str; 2] = ["main", "master"];
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(get))
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(get))
 }
 
 /// The branch, and the one others start from; null outside a repository.
