@@ -29,6 +29,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             http: Http::new(),
             registry: Registry::default(),
             instances: Instances::default(),
+            credentials: Arc::default(),
             options,
         }),
     };

@@ -9,7 +9,7 @@ use crate::instance::{Instance, Instances};
 use crate::registry::Registry;
 use crate::task::Tasks;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use sturdy_llm::Http;
 use sturdy_session::id::SessionId;
@@ -50,6 +50,8 @@ pub(crate) struct Inner {
     pub(crate) http: Http,
     pub(crate) registry: Registry,
     pub(crate) instances: Instances,
+    /// Held by who changes the stored credentials.
+    pub(crate) credentials: Arc<Mutex<()>>,
 }
 
 impl Engine {

@@ -16,6 +16,7 @@ mod coalesce;
 pub mod commands;
 pub mod config;
 pub mod context;
+mod credentials;
 mod edits;
 mod effects;
 mod engine;

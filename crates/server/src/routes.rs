@@ -4,6 +4,7 @@
 
 mod absent;
 mod asks;
+mod auth;
 mod config;
 mod event;
 mod experimental;
@@ -36,6 +37,7 @@ pub(crate) fn all() -> Routes {
         .merge(project::routes())
         .merge(config::routes())
         .merge(provider::routes())
+        .merge(auth::routes())
         .merge(lists::routes())
         .merge(file::routes())
         .merge(vcs::routes())

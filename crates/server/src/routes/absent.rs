@@ -14,7 +14,6 @@ const PATCH: MethodFilter = MethodFilter::PATCH;
 const DELETE: MethodFilter = MethodFilter::DELETE;
 
 const ABSENT: &[(&str, MethodFilter)] = &[
-    ("/auth/{providerID}", PUT.or(DELETE)),
     ("/global/upgrade", POST),
     ("/experimental/control-plane/move-session", POST),
     ("/experimental/console/switch", POST),

@@ -178,7 +178,6 @@ async fn what_is_not_built_yet_says_so() {
         ("POST", format!("/session/{session}/share")),
         ("POST", format!("/session/{session}/revert")),
         ("GET", "/vcs/diff?mode=git".to_owned()),
-        ("PUT", "/auth/acme".to_owned()),
         ("POST", format!("/api/session/{session}/prompt")),
     ] {
         let answer = world.call(method, &path).await;

@@ -4,6 +4,7 @@
 
 mod api;
 mod asks;
+mod auth;
 mod bodies;
 mod edge;
 mod events;

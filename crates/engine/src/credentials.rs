@@ -1,0 +1,58 @@
+//! Credentials that a client hands over or takes back.
+//!
+//! The file is shared with other programs, so each change reads it, changes one entry and replaces
+//! it in one step. Changes of this server take their turn. Every directory is read again behind a
+//! change, so that the next prompt uses it.
+//!
+//! Not here: what is in the file and how it is kept private (`sturdy_llm::auth`).
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use std::sync::{Arc, PoisonError};
+use sturdy_llm::auth::{AuthError, Credential, Credentials};
+use tracing::warn;
+
+impl Engine {
+    /// Keeps a credential for a provider, instead of the one it had.
+    ///
+    /// # Errors
+    /// The file cannot be read or written; it is then as it was.
+    pub async fn keep_credential(&self, provider: &str, credential: Credential) -> Result<(), EngineError> {
+        let provider = provider.to_owned();
+        self.change_credentials(move |all| all.set(&provider, credential)).await
+    }
+
+    /// Forgets the credential of a provider. One that has none is no error.
+    ///
+    /// # Errors
+    /// The file cannot be read or written; it is then as it was.
+    pub async fn forget_credential(&self, provider: &str) -> Result<(), EngineError> {
+        let provider = provider.to_owned();
+        self.change_credentials(move |all| {
+            all.remove(&provider);
+        })
+        .await
+    }
+
+    async fn change_credentials(
+        &self,
+        change: impl FnOnce(&mut Credentials) + Send + 'static,
+    ) -> Result<(), EngineError> {
+        let path = self.inner.options.environment.shared_data_dir().join("auth.json");
+        let turn = Arc::clone(&self.inner.credentials);
+        let changed = tokio::task::spawn_blocking(move || {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = Credentials::load(&path)?;
+            change(&mut all);
+            all.save(&path)
+        });
+        changed.await.map_err(|_| EngineError::Closing)?.map_err(|cause| refused(&cause))?;
+        self.dispose_all();
+        Ok(())
+    }
+}
+
+fn refused(cause: &AuthError) -> EngineError {
+    warn!(%cause, "stored credentials are left as they are");
+    EngineError::Bad(cause.to_string())
+}
