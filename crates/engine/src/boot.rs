@@ -44,6 +44,7 @@ async fn settle(engine: &Engine) -> Result<(), BootError> {
         return Ok(());
     }
     info!(sessions = open.len(), "settling what the last process left open");
+    let before = engine.store().head();
     for id in open {
         match engine.session(&id).await {
             Ok(_) => {}
@@ -52,5 +53,6 @@ async fn settle(engine: &Engine) -> Result<(), BootError> {
             Err(cause) => error!(session = %id, %cause, "a session could not be settled"),
         }
     }
+    engine.feed().settled(before, engine.clock().now());
     Ok(())
 }

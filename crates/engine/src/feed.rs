@@ -28,6 +28,9 @@ use tokio::sync::watch;
 const WINDOW_ENTRIES: usize = 2048;
 const WINDOW_BYTES: usize = 1024 * 1024;
 
+/// How long clients take to come back after a restart.
+const COMING_BACK: Millis = 60_000;
+
 /// One thing to show, shared by all readers.
 #[derive(Debug)]
 pub struct Shown {
@@ -106,13 +109,20 @@ pub struct Feed {
     window: Arc<Mutex<Window>>,
     wake: watch::Sender<u64>,
     store: Store,
+    /// Where the log stood before this process settled what the last one left open, and when it had.
+    settled: Arc<OnceLock<(u64, Millis)>>,
 }
 
 impl Feed {
     #[must_use]
     pub fn new(store: Store) -> Self {
         let window = Window { position: store.head(), ..Window::default() };
-        Self { window: Arc::new(Mutex::new(window)), wake: watch::Sender::new(0), store }
+        Self {
+            window: Arc::new(Mutex::new(window)),
+            wake: watch::Sender::new(0),
+            store,
+            settled: Arc::default(),
+        }
     }
 
     /// Called by the committer's thread, in the order of positions, when the entries are durable.
@@ -149,6 +159,26 @@ impl Feed {
         let wake = self.wake.subscribe();
         let window = self.lock();
         Reader::new(self.clone(), wake, Some(window.last_tick), window.position)
+    }
+
+    /// A reader that says nothing of what it saw.
+    ///
+    /// Soon after a restart that settled something it is most likely a client that was cut off by
+    /// the restart and keeps no cursor, as the terminal client does: it would show for ever what was
+    /// open when its stream broke. So it is shown how that ended. To somebody who is really new these
+    /// are changes of sessions it would have read anyway.
+    #[must_use]
+    pub fn newcomer(&self, now: Millis) -> Reader {
+        match self.settled.get() {
+            Some((before, at)) if now.saturating_sub(*at) < COMING_BACK => self.reader_after(*before),
+            _ => self.reader(),
+        }
+    }
+
+    /// Says that what came after `before` settled the work of a process that died.
+    pub(crate) fn settled(&self, before: u64, now: Millis) {
+        // Set once, by the start; a second start is another process.
+        let _ = self.settled.set((before, now));
     }
 
     /// A reader that was here before and saw everything up to `position`.

@@ -54,11 +54,13 @@ pub(crate) fn cursor(headers: &HeaderMap, query: &Query) -> Option<u64> {
     said?.trim().parse().ok()
 }
 
-/// Answers with a stream that begins after `cursor`, or now.
+/// Answers with a stream that begins after `cursor`, or now; for those who come back from a restart
+/// without a cursor, with how that restart ended what was open.
 pub(crate) fn follow(app: &App, stream: Stream, directory: Option<String>, cursor: Option<u64>) -> Response {
     let feed = app.engine().feed();
     // Attached before the first frame is written: nothing that happens from now on is missed.
-    let reader = cursor.map_or_else(|| feed.reader(), |position| feed.reader_after(position));
+    let reader = cursor
+        .map_or_else(|| feed.newcomer(app.engine().clock().now()), |position| feed.reader_after(position));
     let pace = app.heartbeat();
     let mut heartbeat = interval_at(Instant::now() + pace, pace);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -117,3 +117,24 @@ async fn a_message_read_while_it_streams_has_the_text_so_far() {
     let PartBody::Text(text) = &messages[1].parts[1].body else { panic!("no text") };
     assert!(text.time.unwrap().end.is_none());
 }
+
+#[tokio::test]
+async fn who_comes_back_from_a_restart_without_a_cursor_is_shown_how_it_ended_what_was_open() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.provider.will(answer().text("Cut off").hang());
+    let mut seen = Seen::from_now(world.engine.feed());
+    world.prompt(&session.id, "go").await.unwrap();
+    seen.until(|record| record.texts.values().any(|text| text == "Cut off")).await;
+    let before = world.engine.store().head();
+
+    let world = world.reopen().await;
+    let now = world.engine.clock().now();
+    let mut back = world.engine.feed().newcomer(now);
+    let later = world.engine.feed().newcomer(now + 3_600_000);
+
+    let end = world.engine.store().head();
+    assert_eq!((back.position(), later.position()), (before, end));
+    let shown = format!("{:?}", essence(&read_to(&mut back, end).await));
+    assert!(shown.contains("Cut off") && shown.contains("MessageAbortedError"), "{shown}");
+}
