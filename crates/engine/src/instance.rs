@@ -22,7 +22,7 @@ use sturdy_session::turn::PathPair;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::message::UserMessage;
 use sturdy_session::types::project::{Project, ProjectTime, Vcs};
-use sturdy_session::types::session::{Rule, Session};
+use sturdy_session::types::session::Session;
 use sturdy_worktree::bound::Limits;
 use sturdy_worktree::tool::{Settings as ToolSettings, Skill, Tool};
 use sturdy_worktree::tools::is_offered;
@@ -42,8 +42,6 @@ pub struct Instance {
     /// Everything a model may call here, by name.
     pub tools: Vec<Arc<dyn Tool>>,
     pub(crate) tool_settings: Arc<ToolSettings>,
-    /// What people allowed "always", for all sessions of this directory.
-    approvals: Mutex<Vec<Rule>>,
 }
 impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,7 +124,6 @@ impl Inner {
         let tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
         let tool_settings =
             Arc::new(tool_settings(&settings, skills, self.options.data_dir.join("tool-output")));
-        let approvals = Mutex::default();
         Ok(Arc::new(Instance {
             path,
             directory,
@@ -137,7 +134,6 @@ impl Inner {
             catalog,
             tools,
             tool_settings,
-            approvals,
         }))
     }
 
@@ -205,14 +201,6 @@ impl Instance {
             is_offered(name, &entry.info.api.id) && !switched_off(name) && !is_hidden(name, &rules)
         });
         offered.cloned().collect()
-    }
-
-    pub(crate) fn approvals(&self) -> Vec<Rule> {
-        self.approvals.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn approve(&self, rules: Vec<Rule>) {
-        self.approvals.lock().unwrap_or_else(PoisonError::into_inner).extend(rules);
     }
 
     #[must_use]

@@ -34,6 +34,9 @@ pub enum RowChange {
     RemoveAsk {
         id: String,
     },
+    /// Allowed for good. It belongs to a project and not to the session in which it was said: it outlives
+    /// the session, and a person may take it back.
+    Approval(ApprovalRow),
     /// The whole list, as one JSON array.
     Todos {
         session: SessionId,
@@ -86,6 +89,18 @@ pub struct AskRow {
     pub session_id: SessionId,
     pub kind: AskKind,
     pub data: String,
+}
+
+/// What a person allowed with "always".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalRow {
+    pub id: String,
+    pub project_id: String,
+    /// Empty in a project that has a repository. What is in none has one project for all directories
+    /// of the disk; there an approval counts for the directory it was given in.
+    pub directory: String,
+    pub permission: String,
+    pub pattern: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,10 @@
 
 use crate::fact::{Fact, Outcome};
 use crate::json::Map;
-use crate::row::{AskKind, AskRow, MessageRow, PartRow, RowChange, RowWrite, SessionRow};
+use crate::row::{ApprovalRow, AskKind, AskRow, MessageRow, PartRow, RowChange, RowWrite, SessionRow};
 use crate::stamp::Millis;
 use crate::turn::State;
+use crate::types::ask::PermissionReply;
 use crate::types::message::{AssistantMessage, TurnSummary, UserMessage};
 use crate::types::part::{Part, PartBody};
 use crate::types::session::Session;
@@ -68,6 +69,7 @@ impl Folder {
         let entry = self.folded.facts.len();
         let shown = show(state, &fact).or_else(|| self.show_written(&fact));
         let change = row_change(state, &fact, shown.as_deref(), self.seq + entry as u64 + 1);
+        let approvals = approvals(state, &fact);
         state.apply(&fact);
         if changes_session(&fact) {
             self.session_entry = Some(entry);
@@ -75,7 +77,7 @@ impl Folder {
         match change {
             Some(RowChange::RemoveSession(id)) => {
                 // Nothing written before it in this commit may come back after it.
-                self.folded.rows.clear();
+                self.folded.rows.retain(|row| matches!(row.change, RowChange::Approval(_)));
                 self.places.clear();
                 self.session_entry = None;
                 self.folded.rows.push(RowWrite { entry, change: RowChange::RemoveSession(id) });
@@ -83,6 +85,8 @@ impl Folder {
             Some(change) => self.put(RowWrite { entry, change }),
             None => {}
         }
+        let write = |row| RowWrite { entry, change: RowChange::Approval(row) };
+        self.folded.rows.extend(approvals.into_iter().map(write));
         self.folded.shown.push(shown);
         self.folded.facts.push(fact);
     }
@@ -289,6 +293,30 @@ fn row_change(state: &State, fact: &Fact, shown: Option<&str>, ord: u64) -> Opti
         }
         _ => return None,
     })
+}
+
+/// The project of directories that are in no repository.
+const NO_PROJECT: &str = "global";
+
+/// What the answer "always" allows for good; `state` is the state before it.
+fn approvals(state: &State, fact: &Fact) -> Vec<ApprovalRow> {
+    let Fact::PermissionReplied { request, reply: PermissionReply::Always, .. } = fact else {
+        return Vec::new();
+    };
+    let (Some(info), Some(step)) = (state.info.as_deref(), state.open_step()) else { return Vec::new() };
+    let mut asks = step.calls.iter().flat_map(|call| &call.asks);
+    let Some(ask) = asks.find(|ask| ask.id == request.as_str()) else { return Vec::new() };
+    let directory = if info.project_id == NO_PROJECT { info.directory.clone() } else { String::new() };
+    // Made of the request's id: the same log gives the same rows.
+    let tail = request.as_str().trim_start_matches("per_");
+    let row = |(index, pattern): (usize, &String)| ApprovalRow {
+        id: format!("psv_{tail}{index:02}"),
+        project_id: info.project_id.clone(),
+        directory: directory.clone(),
+        permission: ask.permission.clone(),
+        pattern: pattern.clone(),
+    };
+    ask.always.iter().enumerate().map(row).collect()
 }
 
 fn session_row(info: &Session, machine: String) -> SessionRow {

@@ -18,11 +18,10 @@ struct Migration {
     text: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 1,
-    name: "log_and_rows",
-    text: include_str!("../migrations/0001_log_and_rows.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration { number: 1, name: "log_and_rows", text: include_str!("../migrations/0001_log_and_rows.sql") },
+    Migration { number: 2, name: "approvals", text: include_str!("../migrations/0002_approvals.sql") },
+];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (
     number BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL)";

@@ -3,6 +3,7 @@
 //! `sessions` and `messages` are pages, `asks` and `projects` are short lists, `rows` is for those
 //! who want the current value of certain rows, or all rows of a session.
 
+pub(crate) mod approvals;
 pub(crate) mod asks;
 pub(crate) mod messages;
 pub(crate) mod projects;

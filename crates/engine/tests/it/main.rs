@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stop where a test would")]
 
 mod agents;
+mod approvals;
 mod commands;
 mod compaction;
 mod config;

@@ -17,12 +17,12 @@ use sturdy_testkit::world::{Disk, scripted};
 use sturdy_testkit::{Answer, Provider, Seen, World, answer};
 
 /// An answer that runs one command.
-fn runs(command: &str) -> Answer {
+pub(crate) fn runs(command: &str) -> Answer {
     answer().call(0, "call_1", "bash", &json!({ "command": command }).to_string()).finish("tool_calls")
 }
 
 /// A world with a `permission` setting.
-async fn world_with(permission: Value) -> World {
+pub(crate) async fn world_with(permission: Value) -> World {
     let (disk, provider) = (Disk::new(), Provider::start().await);
     let world = World::open(disk, provider, CrashPlan::Never).await;
     let mut config = scripted(&world.provider.url());
@@ -32,7 +32,7 @@ async fn world_with(permission: Value) -> World {
     world
 }
 
-fn call_of(messages: &[MessageWithParts]) -> &ToolPart {
+pub(crate) fn call_of(messages: &[MessageWithParts]) -> &ToolPart {
     let parts = messages.iter().flat_map(|message| &message.parts);
     let mut calls = parts.filter_map(|part| match &part.body {
         PartBody::Tool(tool) => Some(tool),
@@ -42,7 +42,7 @@ fn call_of(messages: &[MessageWithParts]) -> &ToolPart {
 }
 
 /// Waits until a person is asked, and gives the request.
-async fn asked(seen: &mut Seen) -> PermissionRequest {
+pub(crate) async fn asked(seen: &mut Seen) -> PermissionRequest {
     let request = |fact: &Fact| match fact {
         Fact::PermissionAsked { request } => Some((**request).clone()),
         _ => None,
@@ -51,7 +51,7 @@ async fn asked(seen: &mut Seen) -> PermissionRequest {
     record.facts.iter().rev().find_map(request).unwrap()
 }
 
-fn permission(reply: PermissionReply, message: Option<&str>) -> Reply {
+pub(crate) fn permission(reply: PermissionReply, message: Option<&str>) -> Reply {
     Reply::Permission { reply, message: message.map(str::to_owned) }
 }
 
@@ -59,7 +59,7 @@ async fn open_asks(world: &World) -> usize {
     world.engine.store().asks(AskQuery::default()).await.unwrap().len()
 }
 
-async fn check(world: &World, session: &SessionId) {
+pub(crate) async fn check(world: &World, session: &SessionId) {
     let summary = oracle::check(&world.log(session).await).unwrap();
     assert!(!summary.is_busy && summary.waiting.is_empty());
     assert_eq!(open_asks(world).await, 0);

@@ -79,7 +79,6 @@ const ABSENT: &[(&str, MethodFilter)] = &[
     ("/api/integration/attempt/{attemptID}", GET.or(DELETE)),
     ("/api/integration/attempt/{attemptID}/complete", POST),
     ("/api/credential/{credentialID}", PATCH.or(DELETE)),
-    ("/api/permission/saved/{id}", DELETE),
     ("/api/fs/read/{*path}", GET),
     ("/api/event", GET),
     ("/api/pty", GET.or(POST)),

@@ -1,7 +1,7 @@
 //! Location reads of the second half of the API: what pickers show.
 
 use crate::app::App;
-use crate::ask::Params;
+use crate::ask::{Params, Query};
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, SecondError};
 use crate::instance::Location;
@@ -28,6 +28,7 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(permissions))
         .routes(routes!(questions))
         .routes(routes!(saved))
+        .routes(routes!(unsave))
 }
 
 /// Says that the server answers.
@@ -145,9 +146,21 @@ async fn questions(State(app): State<App>, Location(here): Location) -> Result<R
     Ok(reply::json(&Located::at(&here, asks)))
 }
 
-/// Permissions that were given for good: none are kept.
+/// Permissions that were given for good, oldest first.
 #[utoipa::path(get, path = "/api/permission/saved", operation_id = "v2.permission.saved.list",
+    params(("projectID" = Option<String>, Query)),
     responses((status = 200, description = "Saved permissions", body = Object)))]
-async fn saved() -> Response {
-    reply::text(r#"{"data":[]}"#)
+async fn saved(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
+    let kept = app.engine().store().approvals(query.get("projectID")).await?;
+    let kept: Vec<_> = kept.iter().map(second::saved).collect();
+    Ok(reply::json(&serde_json::json!({ "data": kept })))
+}
+
+/// Takes one back; the next call that needs it is asked about again. One that is gone is no error.
+#[utoipa::path(delete, path = "/api/permission/saved/{id}", operation_id = "v2.permission.saved.remove",
+    params(("id" = String, Path)),
+    responses((status = 204, description = "Taken back")))]
+async fn unsave(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
+    app.engine().store().remove_approval(params.get("id")).await?;
+    Ok(reply::no_content())
 }

@@ -8,6 +8,7 @@ use sturdy_engine::commands::Command;
 use sturdy_llm::catalog::{Modalities, ModelInfo, Provider};
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::Num;
+use sturdy_session::row::ApprovalRow;
 use sturdy_session::types::ask::PermissionRequest;
 use sturdy_session::types::event::{PermissionSource, PermissionV2Request};
 use sturdy_session::types::session::{Revert, Session, SessionModel, SessionTime};
@@ -180,6 +181,12 @@ pub(crate) fn command(command: &Command) -> Value {
     put("model", command.model.clone().map(Value::from));
     put("subtask", command.subtask.map(Value::from));
     out
+}
+
+/// What was allowed for good.
+pub(crate) fn saved(kept: &ApprovalRow) -> Value {
+    let ApprovalRow { id, project_id, permission, pattern, .. } = kept;
+    json!({ "id": id, "projectID": project_id, "action": permission, "resource": pattern })
 }
 
 /// A permission request: what the first half calls permission and patterns are action and resources here.

@@ -101,3 +101,30 @@ async fn a_request_is_still_open_after_a_restart() {
     stream.until(Frame::is_idle).await;
     assert_eq!(world.get(&format!("/session/{session}")).await.status, 200);
 }
+
+#[tokio::test]
+async fn what_is_allowed_for_good_is_listed_kept_and_taken_back() {
+    let (world, session, mut stream, request) = asked(BASH).await;
+    let path = format!("/permission/{}/reply", request["id"].as_str().unwrap());
+    world.send("POST", &path, &json!({ "reply": "always" })).await;
+    stream.until(Frame::is_idle).await;
+    drop(stream);
+
+    let world = world.reopened().await;
+    let kept = world.get("/api/permission/saved").await.json();
+    let id = kept["data"][0]["id"].as_str().unwrap().to_owned();
+    let expected = json!([{ "id": id, "projectID": "global", "action": "bash", "resource": "echo *" }]);
+    assert_eq!(kept["data"], expected);
+    assert_eq!(world.get("/api/permission/saved?projectID=global").await.json()["data"], expected);
+    assert_eq!(world.get("/api/permission/saved?projectID=other").await.json()["data"], json!([]));
+    let answer = world.ask(&session, BASH).await;
+    assert_eq!(answer["info"]["role"], "assistant");
+
+    for _ in 0..2 {
+        assert_eq!(world.call("DELETE", &format!("/api/permission/saved/{id}")).await.status, 204);
+    }
+    assert_eq!(world.get("/api/permission/saved").await.json()["data"], json!([]));
+    let mut stream = Stream::open(&world, "/event").await;
+    world.send("POST", &format!("/session/{session}/prompt_async"), &prompt(BASH)).await;
+    stream.until(|frame| frame.kind() == "permission.asked").await;
+}

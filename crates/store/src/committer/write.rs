@@ -7,7 +7,7 @@ use crate::error::Failure;
 use rusqlite::{CachedStatement, Connection};
 use std::borrow::Cow;
 use sturdy_session::id::SessionId;
-use sturdy_session::row::{AskRow, MessageRow, PartRow, RowChange, SessionRow};
+use sturdy_session::row::{ApprovalRow, AskRow, MessageRow, PartRow, RowChange, SessionRow};
 
 const APPEND: &str = "INSERT INTO log (position, session_id, seq, kind, at, data, blob)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -31,6 +31,9 @@ const PUT_PART: &str = "INSERT INTO part (id, message_id, session_id, ord, is_op
     ON CONFLICT (id) DO UPDATE SET is_open = excluded.is_open, data = excluded.data, position = excluded.position";
 const PUT_ASK: &str = "INSERT INTO ask (id, session_id, kind, data, position) VALUES (?1, ?2, ?3, ?4, ?5)
     ON CONFLICT (id) DO UPDATE SET data = excluded.data, position = excluded.position";
+// What is allowed already stays as it is, with the id a client may know.
+const PUT_APPROVAL: &str = "INSERT INTO approval (id, project_id, directory, permission, pattern, position)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING";
 const PUT_TODOS: &str = "INSERT INTO todo (session_id, data, position) VALUES (?1, ?2, ?3)
     ON CONFLICT (session_id) DO UPDATE SET data = excluded.data, position = excluded.position";
 
@@ -107,6 +110,7 @@ impl<'c> Writer<'c> {
             RowChange::RemovePart(id) => self.run(REMOVE_PART, [id.as_str()]),
             RowChange::Ask(row) => self.ask(row, position),
             RowChange::RemoveAsk { id } => self.run(REMOVE_ASK, [id]),
+            RowChange::Approval(row) => self.approval(row, position),
             RowChange::Todos { session, data } => self.run(PUT_TODOS, (session.as_str(), data, position)),
         }
     }
@@ -151,6 +155,11 @@ impl<'c> Writer<'c> {
 
     fn ask(&mut self, row: &AskRow, position: i64) -> Result<(), Failure> {
         self.run(PUT_ASK, (&row.id, row.session_id.as_str(), row.kind.as_str(), &row.data, position))
+    }
+
+    fn approval(&mut self, row: &ApprovalRow, position: i64) -> Result<(), Failure> {
+        let ApprovalRow { id, project_id, directory, permission, pattern } = row;
+        self.run(PUT_APPROVAL, (id, project_id, directory, permission, pattern, position))
     }
 
     fn run(&self, statement: &str, values: impl rusqlite::Params) -> Result<(), Failure> {

@@ -7,6 +7,7 @@
 #[macro_use]
 mod bench;
 
+mod approvals;
 mod commit;
 mod crash;
 mod damage;

@@ -95,6 +95,8 @@ impl Rows {
                 self.asks.remove(&id);
             }
             RowChange::Todos { data, .. } => self.todos = Some(data),
+            // Of the project, not of the session; and a person may have taken it back.
+            RowChange::Approval(_) => {}
         }
     }
 }

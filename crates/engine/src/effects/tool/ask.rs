@@ -3,14 +3,15 @@
 use super::{Place, Run};
 use crate::clock::Clock;
 use crate::effects::Back;
-use crate::instance::Instance;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::PartId;
-use sturdy_session::rules::{Verdict, approvals_of, judge, speaking_of};
+use sturdy_session::row::ApprovalRow;
+use sturdy_session::rules::{Verdict, judge, speaking_of};
 use sturdy_session::turn::{Answer, Ask, Input, OpenAsk};
 use sturdy_session::types::ask::{PermissionReply, Question};
 use sturdy_session::types::session::{Action, Rule};
+use sturdy_store::Store;
 use sturdy_worktree::tool::{PermissionAsk, ToolFailure};
 use tokio::sync::oneshot;
 
@@ -50,7 +51,9 @@ impl Asks {
 pub(super) struct Asker {
     part: PartId,
     rules: Vec<Rule>,
-    instance: Arc<Instance>,
+    store: Store,
+    /// Project and directory, for what was allowed for good.
+    place: (String, String),
     asks: Asks,
     back: Back,
     clock: Clock,
@@ -64,7 +67,8 @@ impl Asker {
         Self {
             part: run.call.part.clone(),
             rules: place.rules.clone(),
-            instance: place.instance.clone(),
+            store: run.inner.store.clone(),
+            place: (place.info.project_id.clone(), place.info.directory.clone()),
             asks: run.asks.clone(),
             back: run.back.clone(),
             clock: run.inner.clock.clone(),
@@ -78,7 +82,7 @@ impl Asker {
         if self.is_wished(&ask) {
             return Ok(());
         }
-        match judge(&ask.permission, &ask.patterns, &self.rules, &self.instance.approvals()) {
+        match self.judge(&ask).await? {
             Verdict::Deny(rules) => return Err(ToolFailure::denied(rules)),
             Verdict::Allow if !self.is_doubtful(&ask) => return Ok(()),
             Verdict::Allow | Verdict::Ask => {}
@@ -89,11 +93,8 @@ impl Asker {
             None => self.ask_person(&ask).await?,
         };
         match answer {
-            Answer::Permission { reply: PermissionReply::Once, .. } => Ok(()),
-            Answer::Permission { reply: PermissionReply::Always, .. } => {
-                self.instance.approve(approvals_of(&ask.permission, &ask.always));
-                Ok(())
-            }
+            // "Always" was written down by the commit of the answer; there is nothing left to do.
+            Answer::Permission { reply: PermissionReply::Once | PermissionReply::Always, .. } => Ok(()),
             Answer::Permission { reply: PermissionReply::Reject, message } => {
                 Err(ToolFailure::rejected(message))
             }
@@ -115,6 +116,20 @@ impl Asker {
             Answer::Question { answers } => Ok(answers),
             Answer::Dismissed | Answer::Permission { .. } => Err(ToolFailure::dismissed()),
         }
+    }
+
+    /// The rules first. Only where they would ask does it matter what was allowed for good, and that is
+    /// read where it is kept, so that what was taken back does not count any more.
+    async fn judge(&self, ask: &PermissionAsk) -> Result<Verdict, ToolFailure> {
+        let verdict = judge(&ask.permission, &ask.patterns, &self.rules, &[]);
+        if verdict != Verdict::Ask {
+            return Ok(verdict);
+        }
+        let (project, directory) = (&self.place.0, &self.place.1);
+        let kept = self.store.approvals_at(project, directory).await;
+        let kept = kept.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
+        let approvals: Vec<Rule> = kept.into_iter().map(rule_of).collect();
+        Ok(judge(&ask.permission, &ask.patterns, &self.rules, &approvals))
     }
 
     async fn ask_person(&self, ask: &PermissionAsk) -> Result<Answer, ToolFailure> {
@@ -155,4 +170,8 @@ impl Asker {
         ask.unclear
             && speaking_of(&ask.permission, &self.rules).iter().any(|rule| rule.action != Action::Allow)
     }
+}
+
+fn rule_of(kept: ApprovalRow) -> Rule {
+    Rule { permission: kept.permission, pattern: kept.pattern, action: Action::Allow }
 }

@@ -1,0 +1,57 @@
+//! What people allowed for good.
+
+use crate::Store;
+use crate::error::{CommitError, ReadError};
+use rusqlite::{Connection, Row};
+use sturdy_session::row::ApprovalRow;
+
+const ALL: &str = "SELECT id, project_id, directory, permission, pattern FROM approval ORDER BY position, id";
+const OF_PROJECT: &str = "SELECT id, project_id, directory, permission, pattern FROM approval
+    WHERE project_id = ?1 ORDER BY position, id";
+// '' is everywhere in the project.
+const AT: &str = "SELECT id, project_id, directory, permission, pattern FROM approval
+    WHERE project_id = ?1 AND directory IN ('', ?2) ORDER BY position, id";
+const REMOVE: &str = "DELETE FROM approval WHERE id = ?1";
+
+impl Store {
+    /// What counts for a session of this project in this directory, in the order it was said.
+    pub async fn approvals_at(&self, project: &str, directory: &str) -> Result<Vec<ApprovalRow>, ReadError> {
+        let (project, directory) = (project.to_owned(), directory.to_owned());
+        self.read(move |connection| collect(connection, AT, (project, directory))).await
+    }
+
+    /// All that are kept, or those of one project.
+    pub async fn approvals(&self, project: Option<&str>) -> Result<Vec<ApprovalRow>, ReadError> {
+        let project = project.map(str::to_owned);
+        self.read(move |connection| match project {
+            Some(project) => collect(connection, OF_PROJECT, [project]),
+            None => collect(connection, ALL, ()),
+        })
+        .await
+    }
+
+    /// Takes one back. False when there is none with this id.
+    pub async fn remove_approval(&self, id: &str) -> Result<bool, CommitError> {
+        let id = id.to_owned();
+        self.write(move |connection| Ok(connection.prepare_cached(REMOVE)?.execute([&id])? > 0)).await
+    }
+}
+
+fn collect(
+    connection: &Connection,
+    statement: &str,
+    values: impl rusqlite::Params,
+) -> Result<Vec<ApprovalRow>, ReadError> {
+    let row = |row: &Row<'_>| {
+        Ok(ApprovalRow {
+            id: row.get(0)?,
+            project_id: row.get(1)?,
+            directory: row.get(2)?,
+            permission: row.get(3)?,
+            pattern: row.get(4)?,
+        })
+    };
+    let mut statement = connection.prepare_cached(statement)?;
+    let rows = statement.query_map(values, row)?;
+    Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
+}
