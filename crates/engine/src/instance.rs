@@ -8,6 +8,7 @@ use crate::config::{self, ConfigError, Settings};
 use crate::context;
 use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::formatters::formatters;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use sturdy_session::types::message::UserMessage;
 use sturdy_session::types::project::{Project, ProjectTime, Vcs};
 use sturdy_session::types::session::Session;
 use sturdy_worktree::bound::Limits;
+use sturdy_worktree::format::Formatter;
 use sturdy_worktree::tool::{Settings as ToolSettings, Skill, Tool};
 use sturdy_worktree::tools::is_offered;
 use tokio::sync::OnceCell;
@@ -122,8 +124,8 @@ impl Inner {
             .delegates()
             .map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
         let tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
-        let tool_settings =
-            Arc::new(tool_settings(&settings, skills, self.options.data_dir.join("tool-output")));
+        let mut tool_settings = tool_settings(&settings, skills, self.options.data_dir.join("tool-output"));
+        tool_settings.formatters = formatters(&settings, place, &found.worktree);
         Ok(Arc::new(Instance {
             path,
             directory,
@@ -133,7 +135,7 @@ impl Inner {
             agents,
             catalog,
             tools,
-            tool_settings,
+            tool_settings: Arc::new(tool_settings),
         }))
     }
 
@@ -201,6 +203,12 @@ impl Instance {
             is_offered(name, &entry.info.api.id) && !switched_off(name) && !is_hidden(name, &rules)
         });
         offered.cloned().collect()
+    }
+
+    /// What runs after a file was changed, and what could.
+    #[must_use]
+    pub fn formatters(&self) -> &[Formatter] {
+        &self.tool_settings.formatters
     }
 
     #[must_use]

@@ -24,6 +24,7 @@ pub mod environment;
 mod error;
 pub mod feed;
 mod fork;
+mod formatters;
 mod handle;
 mod instance;
 pub mod instructions;

@@ -1,7 +1,11 @@
 //! Formatters: run on a file after a tool has changed it, when one is configured for its kind.
 //!
-//! A formatter that is missing, fails or hangs changes nothing about the edit: the file is as the
-//! tool wrote it.
+//! A formatter that is missing, fails or hangs changes nothing about the edit: the call ends as if
+//! there were none. Which there are is said by the configuration, or known (`format/known.rs`).
+
+mod known;
+
+pub use known::known;
 
 use crate::process::{Command, Ended};
 use std::ffi::OsString;
@@ -24,6 +28,8 @@ pub struct Formatter {
     /// With their dot: `.rs`.
     pub extensions: Vec<String>,
     pub variables: Vec<(String, String)>,
+    /// False for one that is known, but not here or not wanted here.
+    pub is_enabled: bool,
 }
 
 /// What happened to a file.
@@ -38,14 +44,13 @@ impl Formatter {
     #[must_use]
     pub fn takes(&self, path: &Path) -> bool {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        self.extensions.iter().any(|end| name.ends_with(end.as_str()))
+        self.is_enabled && self.extensions.iter().any(|end| name.ends_with(end.as_str()))
     }
 
     /// Runs it; true when it ended well.
     pub async fn run(&self, path: &Path, directory: &Path, stop: &CancellationToken) -> bool {
         let [program, arguments @ ..] = self.command.as_slice() else { return false };
-        let file = path.as_os_str();
-        let argument = |text: &String| if text == FILE { file.to_owned() } else { OsString::from(text) };
+        let argument = |text: &String| with_file(text, path);
         let command = Command {
             program: PathBuf::from(program),
             arguments: arguments.iter().map(argument).collect(),
@@ -76,4 +81,15 @@ pub async fn format(
         ran |= went_well;
     }
     ran
+}
+
+/// The argument with the path in the places that stand for it; a path need not be text.
+fn with_file(argument: &str, path: &Path) -> OsString {
+    let mut parts = argument.split(FILE);
+    let mut whole = OsString::from(parts.next().unwrap_or_default());
+    for part in parts {
+        whole.push(path);
+        whole.push(part);
+    }
+    whole
 }

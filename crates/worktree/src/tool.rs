@@ -8,11 +8,13 @@
 
 mod failure;
 mod memory;
+mod turns;
 mod world;
 
 pub use failure::{FailureKind, ToolFailure};
 pub use memory::Memory;
 pub(crate) use memory::{Checked, Guarded};
+pub(crate) use turns::{Turn, turn};
 pub(crate) use world::map;
 pub use world::{
     Delegated, Diagnostic, Edited, Handles, PermissionAsk, Progress, Reach, Settings, Severity, Skill, Task,

@@ -5,7 +5,9 @@ use crate::described::{Routes, routes};
 use crate::instance::Here;
 use crate::reply;
 use axum::response::Response;
+use serde_json::json;
 use sturdy_engine::commands::commands;
+use sturdy_worktree::format::Formatter;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -54,11 +56,12 @@ async fn lsp(_: Here) -> Response {
     reply::text("[]")
 }
 
-/// Formatters: none are run by this version.
+/// Formatters: what runs after a file was changed, and what is known but not here.
 #[utoipa::path(get, path = "/formatter", operation_id = "formatter.status",
     responses((status = 200, description = "Formatters", body = [Object])))]
-async fn formatter(_: Here) -> Response {
-    reply::text("[]")
+async fn formatter(Here(here): Here) -> Response {
+    let shown = |one: &Formatter| json!({ "name": one.name, "extensions": one.extensions, "enabled": one.is_enabled });
+    reply::json(&here.formatters().iter().map(shown).collect::<Vec<_>>())
 }
 
 /// Terminals: none are started by this version.

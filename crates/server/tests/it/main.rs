@@ -9,6 +9,7 @@ mod bodies;
 mod edge;
 mod events;
 mod files;
+mod formatters;
 mod messages;
 mod prompts;
 mod reads;

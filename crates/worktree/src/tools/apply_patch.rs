@@ -7,7 +7,9 @@ use super::patch::{Section, apply, parse};
 use super::{change, diff};
 use crate::format::Change;
 use crate::path::{Stamp, WorkPath};
-use crate::tool::{Call, Done, Guarded, PermissionAsk, Tool, ToolFailure, World, map, spec, text};
+use crate::tool::{
+    Call, Done, Edited, Guarded, PermissionAsk, Tool, ToolFailure, World, map, spec, text, turn,
+};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,7 +49,7 @@ impl Tool for ApplyPatch {
                 plans.push(plan(world, section).await?);
             }
             ask(world, &plans).await?;
-            carry_out(world, &plans).await
+            carry_out(world, plans).await
         })
     }
 }
@@ -61,6 +63,8 @@ struct Plan {
     before: Option<Stamp>,
     /// What stands at the new place, for a move.
     before_there: Option<Stamp>,
+    /// What was there, for the difference to what a formatter makes of it.
+    text_before: String,
     bytes: Vec<u8>,
     diff: diff::Difference,
 }
@@ -98,18 +102,19 @@ async fn plan(world: &World, section: Section) -> Result<Plan, ToolFailure> {
             let path = world.reach(&path).await?;
             super::write::refuse_directory(world, &path).await?;
             let found = change::load(world, &path).await?;
-            let before = found.as_ref().map_or("", |found| found.text.as_str());
-            let diff = diff::difference(path.relative(), before, &content);
+            let before = found.as_ref().map(|found| found.stamp);
+            let text_before = found.map(|found| found.text).unwrap_or_default();
+            let diff = diff::difference(path.relative(), &text_before, &content);
             let bytes = change::encode(&content, false);
-            let before = found.map(|found| found.stamp);
-            Ok(Plan { path, moved_to: None, kind: Kind::Add, before, before_there: None, bytes, diff })
+            let (moved_to, kind, before_there) = (None, Kind::Add, None);
+            Ok(Plan { path, moved_to, kind, before, before_there, text_before, bytes, diff })
         }
         Section::Delete { path } => {
             let (path, found) = existing(world, &path).await?;
             let diff = diff::difference(path.relative(), &found.text, "");
             let before = Some(found.stamp);
-            let bytes = Vec::new();
-            Ok(Plan { path, moved_to: None, kind: Kind::Delete, before, before_there: None, bytes, diff })
+            let (moved_to, kind, before_there, bytes) = (None, Kind::Delete, None, Vec::new());
+            Ok(Plan { path, moved_to, kind, before, before_there, text_before: found.text, bytes, diff })
         }
         Section::Update { path, moved_to, chunks } => {
             let (path, found) = existing(world, &path).await?;
@@ -127,8 +132,8 @@ async fn plan(world: &World, section: Section) -> Result<Plan, ToolFailure> {
             };
             let diff = diff::difference(path.relative(), &found.text, &after);
             let kind = if moved_to.is_some() { Kind::Move } else { Kind::Update };
-            let (before, bytes) = (Some(found.stamp), found.encode(&after));
-            Ok(Plan { path, moved_to, kind, before, before_there, bytes, diff })
+            let (before, bytes, text_before) = (Some(found.stamp), found.encode(&after), found.text);
+            Ok(Plan { path, moved_to, kind, before, before_there, text_before, bytes, diff })
         }
     }
 }
@@ -172,11 +177,13 @@ async fn ask(world: &World, plans: &[Plan]) -> Result<(), ToolFailure> {
     world.ask(PermissionAsk::new("edit", patterns, vec!["*".to_owned()], map(metadata))).await
 }
 
-async fn carry_out(world: &World, plans: &[Plan]) -> Result<Done, ToolFailure> {
+async fn carry_out(world: &World, mut plans: Vec<Plan>) -> Result<Done, ToolFailure> {
     let mut lines = Vec::new();
     let mut diagnostics = Vec::new();
     let mut changed: Vec<PathBuf> = Vec::new();
-    for plan in plans {
+    for plan in &mut plans {
+        let target = plan.moved_to.clone().unwrap_or_else(|| plan.path.clone());
+        let turn = turn(target.real()).await;
         if !write(world, plan).await? {
             let done = if lines.is_empty() {
                 "Nothing was changed.".to_owned()
@@ -188,24 +195,27 @@ async fn carry_out(world: &World, plans: &[Plan]) -> Result<Done, ToolFailure> {
                 "{shown} was changed by somebody else meanwhile. {done}"
             )));
         }
-        let target = plan.moved_to.as_ref().unwrap_or(&plan.path);
         lines.push(format!("{} {}", plan.kind.letter(), target.relative()));
         if plan.kind == Kind::Move {
-            change::after(world, &plan.path, Change::Removed).await;
+            (world.handles.edited)(Edited { path: plan.path.shown().to_owned(), change: Change::Removed });
         }
         let change = match plan.kind {
             Kind::Add | Kind::Move => Change::Added,
             Kind::Update => Change::Changed,
             Kind::Delete => Change::Removed,
         };
-        diagnostics.extend(change::after(world, target, change).await);
+        let settled = change::settle(world, &target, change, turn).await;
+        if let Some(text) = settled.formatted {
+            plan.diff = diff::difference(plan.path.relative(), &plan.text_before, &text);
+        }
+        diagnostics.extend(settled.diagnostics);
         changed.push(target.real().to_owned());
     }
     let errors = change::diagnostics_text(&diagnostics, &changed);
     let summary = format!("The patch was applied:\n{}", lines.join("\n"));
     let metadata = json!({
-        "diff": whole_diff(plans),
-        "files": files_json(plans),
+        "diff": whole_diff(&plans),
+        "files": files_json(&plans),
         "diagnostics": change::diagnostics_json(&diagnostics),
     });
     Ok(Done::new(summary.clone(), format!("{summary}{errors}"), metadata))

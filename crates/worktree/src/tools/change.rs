@@ -1,11 +1,12 @@
 //! What every change of a file goes through: the guards, the write, what follows it.
 //!
 //! A text is read with the state it was in; the write happens only if the file is still in that
-//! state. So nothing is locked while a person is asked, and nobody's change is lost.
+//! state. So nothing is locked while a person is asked, and nobody's change is lost. Only from the
+//! write until the formatter is done does a call hold the file's turn.
 
 use crate::format::{self, Change};
 use crate::path::{Stamp, WorkPath};
-use crate::tool::{Checked, Diagnostic, Edited, Severity, ToolFailure, World};
+use crate::tool::{Checked, Diagnostic, Edited, Severity, ToolFailure, Turn, World, turn};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -86,7 +87,10 @@ fn load_now(path: &WorkPath) -> Result<Option<Found>, ToolFailure> {
 /// Reads a file that is to be changed, if it was read in this session and is as it was then.
 pub(super) async fn load_read(world: &World, path: &WorkPath) -> Result<Option<Found>, ToolFailure> {
     for _ in 0..LOOKS_MAX {
+        // Not while another call formats it: that is half of a change.
+        let turn = turn(path.real()).await;
         let Some(found) = load(world, path).await? else { return Ok(None) };
+        drop(turn);
         if !world.settings.read_before_write {
             return Ok(Some(found));
         }
@@ -100,27 +104,46 @@ pub(super) async fn load_read(world: &World, path: &WorkPath) -> Result<Option<F
     Err(ToolFailure::failed(format!("{shown} keeps changing. Read it again before changing it.")))
 }
 
-/// Formats the file, tells who listens, and asks the language server.
-pub(super) async fn after(world: &World, path: &WorkPath, change: Change) -> Vec<Diagnostic> {
-    if change != Change::Removed {
-        let directory = world.roots.directory();
-        if format::format(&world.settings.formatters, path.real(), directory, &world.stop).await {
-            let (memory, path) = (world.memory.clone(), path.clone());
-            let note = move || {
-                memory.saw(&path, path.stamp()?);
-                Ok(())
-            };
-            let noted = world.blocking(note).await;
-            if let Err(error) = noted {
-                tracing::debug!(%error, "formatted file is gone");
-            }
-        }
-    }
+/// What a changed file became after the tool had written it.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    /// Its text, when a formatter has rewritten it.
+    pub formatted: Option<String>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Formats the file, gives its turn back, tells who listens, and asks the language server.
+pub(super) async fn settle(world: &World, path: &WorkPath, change: Change, turn: Turn) -> Settled {
+    let formatted = match change {
+        Change::Removed => None,
+        Change::Added | Change::Changed => formatted(world, path).await,
+    };
+    // Nobody waits for a language server to write.
+    drop(turn);
     (world.handles.edited)(Edited { path: path.shown().to_owned(), change });
-    match (&world.handles.diagnose, change) {
+    let diagnostics = match (&world.handles.diagnose, change) {
         (Some(diagnose), Change::Added | Change::Changed) => diagnose(vec![path.real().to_owned()]).await,
         _ => Vec::new(),
+    };
+    Settled { formatted, diagnostics }
+}
+
+/// Runs the formatters of the file; its text, if it is another one now.
+async fn formatted(world: &World, path: &WorkPath) -> Option<String> {
+    let directory = world.roots.directory();
+    if !format::format(&world.settings.formatters, path.real(), directory, &world.stop).await {
+        return None;
     }
+    let found = match load(world, path).await {
+        Ok(found) => found?,
+        Err(failure) => {
+            tracing::debug!(%failure, "a formatted file cannot be read");
+            return None;
+        }
+    };
+    // The formatter's change is not somebody else's.
+    world.memory.saw(path, found.stamp);
+    Some(found.text)
 }
 
 /// `{path: [{range, severity, message}]}`, as clients read it.

@@ -12,7 +12,7 @@ use super::write::refuse_directory;
 use super::{ask, change, diff};
 use crate::format::Change;
 use crate::path::WorkPath;
-use crate::tool::{Call, Done, Guarded, Tool, ToolFailure, World, spec, text};
+use crate::tool::{Call, Done, Guarded, Tool, ToolFailure, World, spec, text, turn};
 use change::Found;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -80,6 +80,7 @@ async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolF
             ask::permission(world, "edit", path.relative(), metadata).await?;
         }
 
+        let turn = turn(path.real()).await;
         let bytes =
             found.as_ref().map_or_else(|| change::encode(&after, false), |found| found.encode(&after));
         let (memory, expected, target) =
@@ -90,7 +91,11 @@ async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolF
         }
 
         let change = if found.is_some() { Change::Changed } else { Change::Added };
-        let diagnostics = change::after(world, &path, change).await;
+        let change::Settled { formatted, diagnostics } = change::settle(world, &path, change, turn).await;
+        let diff = match formatted {
+            Some(text) if text != after => diff::difference(&shown, before, &text),
+            _ => diff,
+        };
         let errors = change::diagnostics_text(&diagnostics, &[path.real().to_owned()]);
         let metadata = json!({
             "diagnostics": change::diagnostics_json(&diagnostics),

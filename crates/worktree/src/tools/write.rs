@@ -3,7 +3,7 @@
 use super::{ask, change, diff};
 use crate::format::Change;
 use crate::path::{FileKind, PathError, WorkPath, Written};
-use crate::tool::{Call, Done, Tool, ToolFailure, World, spec, text};
+use crate::tool::{Call, Done, Tool, ToolFailure, World, spec, text, turn};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
@@ -56,6 +56,7 @@ async fn write(world: &World, path: WorkPath, content: String) -> Result<Done, T
 
     let has_bom = found.as_ref().is_some_and(|found| found.has_bom) || content.starts_with('\u{feff}');
     let bytes = change::encode(&content, has_bom);
+    let turn = turn(path.real()).await;
     let (memory, expected, target) =
         (world.memory.clone(), found.as_ref().map(|found| found.stamp), path.clone());
     let written = world.blocking(move || Ok(memory.write(&target, expected, &bytes)?)).await?;
@@ -66,7 +67,7 @@ async fn write(world: &World, path: WorkPath, content: String) -> Result<Done, T
     };
 
     let change = if written == Written::Created { Change::Added } else { Change::Changed };
-    let diagnostics = change::after(world, &path, change).await;
+    let diagnostics = change::settle(world, &path, change, turn).await.diagnostics;
     let errors = change::diagnostics_text(&diagnostics, &[path.real().to_owned()]);
     let metadata = json!({
         "diagnostics": change::diagnostics_json(&diagnostics),

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, ask};
 use serde_json::json;
-use sturdy_worktree::format::{Change, Formatter};
+use sturdy_worktree::format::Change;
 use sturdy_worktree::tool::ToolFailure;
 use sturdy_worktree::tools::{Replacement, replace};
 
@@ -214,26 +214,6 @@ fn odd_quotations_do_not_panic() {
             let _ = (replace(text, old, "N", false), replace(text, old, "N", true));
         }
     }
-}
-
-#[tokio::test]
-async fn a_configured_formatter_runs_after_an_edit() {
-    let formatter = Formatter {
-        name: "upper".to_owned(),
-        command: ["sh", "-c", "tr a-z A-Z < \"$0\" > tmp && cat tmp > \"$0\" && rm tmp", "$FILE"]
-            .map(str::to_owned)
-            .to_vec(),
-        extensions: vec![".up".to_owned()],
-        variables: Vec::new(),
-    };
-    let bench = Bench::with(|settings| settings.formatters = vec![formatter]);
-
-    bench.ok("write", json!({ "filePath": "x.up", "content": "text" })).await;
-    bench.ok("write", json!({ "filePath": "y.txt", "content": "text" })).await;
-
-    assert_eq!((bench.text("x.up").as_str(), bench.text("y.txt").as_str()), ("TEXT", "text"));
-    bench.ok("edit", json!({ "filePath": "x.up", "oldString": "TEXT", "newString": "more" })).await;
-    assert_eq!(bench.text("x.up"), "MORE", "the formatter's change is not somebody else's");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod bench;
 mod bound;
 mod change;
 mod find;
+mod format;
 mod others;
 mod path;
 mod process;
