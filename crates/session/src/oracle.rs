@@ -48,6 +48,8 @@ pub struct Oracle {
     steps: u64,
     closed_steps: HashSet<MessageId>,
     finished: bool,
+    /// The model of the open step has said its last word.
+    silent: bool,
     texts: HashMap<PartId, String>,
     calls: HashMap<PartId, Call>,
     ended_calls: HashSet<PartId>,
@@ -136,9 +138,13 @@ impl Oracle {
                 ensure(!self.closed_steps.contains(&info.id), "a closed step starts again")?;
                 self.step = Some(info.id.clone());
                 self.steps += 1;
-                self.finished = false;
+                (self.finished, self.silent) = (false, false);
             }
-            Fact::ModelFinished { message, .. } => self.in_open_step(message)?,
+            Fact::ModelFinished { message, .. } => {
+                self.in_open_step(message)?;
+                ensure(!self.silent, "the model finished twice")?;
+                self.silent = true;
+            }
             Fact::StepFinished { message, .. } => {
                 self.in_open_step(message)?;
                 ensure(!self.finished, "the step finished twice")?;
@@ -198,6 +204,7 @@ impl Oracle {
         match fact {
             Fact::TextStarted { part, .. } => {
                 self.in_open_step(&part.message_id)?;
+                ensure(!self.silent, "a text starts after the model's last word")?;
                 ensure(text_of(part) == Some(""), "a text starts with something in it")?;
                 let known = self.texts.insert(part.id.clone(), String::new());
                 ensure(known.is_none(), "the text is open already")
@@ -223,6 +230,7 @@ impl Oracle {
         match fact {
             Fact::ToolCalled { part } => {
                 self.in_open_step(&part.message_id)?;
+                ensure(!self.silent, "a call comes after the model's last word")?;
                 ensure(!self.ended_calls.contains(&part.id), "an ended call is called again")?;
                 // A call the server makes itself is started when it is first seen.
                 let phase = if is_running(part) { Call::Started } else { Call::Called };

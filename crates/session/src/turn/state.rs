@@ -582,7 +582,8 @@ impl OpenStep {
         else {
             return;
         };
-        let Some(call) = self.calls.iter_mut().find(|call| call.part == *part) else { return };
+        let Some(place) = self.calls.iter().position(|call| call.part == *part) else { return };
+        let call = &mut self.calls[place];
         match fact {
             Fact::ToolStarted { .. } => {
                 call.phase = CallPhase::Running;
@@ -598,6 +599,10 @@ impl OpenStep {
                 super::structured::note(self, body.as_deref(), outcome);
                 if let Outcome::Blocked { .. } = outcome {
                     self.blocked = true;
+                }
+                // One that was refused for being too many; thousands of them would make every commit dear.
+                if place >= super::tools::CALLS_MAX {
+                    self.calls.remove(place);
                 }
             }
             _ => {}

@@ -16,7 +16,7 @@ use crate::types::tool::{Started, ToolState};
 use serde_json::Value;
 
 /// More calls than this in one step are refused one by one; the model is told.
-const CALLS_MAX: usize = 128;
+pub(super) const CALLS_MAX: usize = 128;
 
 /// The tool that answers calls which name no tool or carry no JSON.
 pub(super) const INVALID: &str = "invalid";
@@ -45,7 +45,8 @@ pub(super) fn called(state: &State, step: &OpenStep, called: Called, stamp: &mut
     if by_provider {
         metadata.get_or_insert_default().insert("providerExecuted".to_owned(), Value::Bool(true));
     }
-    let part = match find(step, &call) {
+    let place = step.calls.iter().position(|open| open.call == call).unwrap_or(step.calls.len());
+    let part = match step.calls.get(place) {
         // A repeated call of one that already runs or ended changes nothing.
         Some(open) if open.phase != CallPhase::Pending => return,
         Some(open) => open.part.clone(),
@@ -69,7 +70,7 @@ pub(super) fn called(state: &State, step: &OpenStep, called: Called, stamp: &mut
         start,
         metadata,
     });
-    if step.calls.len() >= CALLS_MAX {
+    if place >= CALLS_MAX {
         let error = format!("Not run: more than {CALLS_MAX} calls in one answer. Ask for fewer at a time.");
         return out.fact(Fact::ToolEnded {
             part,

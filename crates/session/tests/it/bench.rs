@@ -103,6 +103,11 @@ impl Bench {
         self.feed(Input::Failed { step, attempt, failure })
     }
 
+    /// The wall clock is set, ahead or back.
+    pub(crate) fn jump_to(&mut self, now: u64) {
+        self.now = now;
+    }
+
     /// The part of the first call that is still open.
     pub(crate) fn call(&self) -> PartId {
         let step = self.state.open_step().expect("no step is open");

@@ -18,6 +18,7 @@ mod retry;
 mod rules;
 mod sample;
 mod side_stories;
+mod step_stories;
 mod stories;
 mod structured;
 mod tail;

@@ -8,11 +8,12 @@
 use crate::bench::*;
 use crate::compaction::{compaction_ready, small, summarize, too_long};
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use sturdy_session::fact::{Fact, Outcome};
 use sturdy_session::id::{MessageId, PartId};
 use sturdy_session::oracle;
 use sturdy_session::replay::{Needs, needs, show_again};
+use sturdy_session::row::{RowChange, RowWrite};
 use sturdy_session::rows::fold;
 use sturdy_session::talk::{FinishReason, Said};
 use sturdy_session::turn::{Answer, Effect, Input, OpenStep, Ready, SessionPatch, State};
@@ -57,7 +58,7 @@ enum Wish {
     Compact,
     NotCompacted,
     TooLong,
-    Late,
+    Late(u8, u8),
     Remove,
 }
 
@@ -104,15 +105,69 @@ fn wish() -> impl Strategy<Value = Wish> {
         6 => Just(Wish::Compact),
         1 => Just(Wish::NotCompacted),
         1 => Just(Wish::TooLong),
-        2 => Just(Wish::Late),
+        4 => any::<(u8, u8)>().prop_map(|(kind, which)| Wish::Late(kind, which)),
         1 => Just(Wish::Remove),
     ]
 }
 
+/// A removed session ends the story, so it may only come at the end.
+fn wish_before_the_end() -> impl Strategy<Value = Wish> {
+    wish().prop_filter("not yet", |wish| !matches!(wish, Wish::Remove))
+}
+
+/// Histories without any plan, and histories of turns that are disturbed.
 fn wishes(most: usize) -> impl Strategy<Value = Vec<Wish>> {
-    // A removed session ends the story, so it may only come at the end.
-    let before = wish().prop_filter("not yet", |wish| !matches!(wish, Wish::Remove));
-    prop::collection::vec(before, 0..most)
+    let wild = prop::collection::vec(wish_before_the_end(), 0..most);
+    prop_oneof![wild, disturbed(most)]
+}
+
+/// Turns as they usually go, with something else in between every now and then. Chance alone hardly ever
+/// comes as far as a call that returns twice.
+fn disturbed(most: usize) -> impl Strategy<Value = Vec<Wish>> {
+    let turns = prop::collection::vec(prop::sample::select(usual_turns()), 1..8);
+    let noise = prop::collection::vec((0..4u8, wish_before_the_end()), most);
+    (turns, noise).prop_map(move |(turns, noise)| {
+        let mut wishes = Vec::new();
+        for (usual, (weight, other)) in turns.into_iter().flatten().zip(noise) {
+            wishes.push(usual);
+            if weight == 0 {
+                wishes.push(other);
+            }
+        }
+        wishes.truncate(most);
+        wishes
+    })
+}
+
+fn usual_turns() -> Vec<Vec<Wish>> {
+    use Wish::*;
+    let words = || "hm".to_owned();
+    let (stop, calls) = (FinishReason::Stop, FinishReason::ToolCalls);
+    vec![
+        vec![Prompt(words()), Prepare, Begin, Open(0), Grow(0, words()), Close(0), Finish(stop)],
+        vec![Prompt(words()), Prepare, Think(3), Think(4), Grow(3, words()), Grow(4, words()), Finish(stop)],
+        vec![
+            Prompt(words()),
+            Prepare,
+            Announce(0),
+            Call(0),
+            Call(1),
+            Finish(calls),
+            Return(true),
+            Return(true),
+            Prepare,
+        ],
+        vec![Prompt(words()), Prepare, Call(0), Ask(0), Finish(calls), Answer(0, true), Return(true)],
+        vec![Prompt(words()), Prepare, Open(0), Grow(0, words()), Fail(true), Timer, Begin, Finish(stop)],
+        vec![Subtasks(2), Prepare, PrepareSubtask(false), Return(true), PrepareSubtask(true), Return(true)],
+        vec![Prompt(words()), Prepare, TooLong, Compact, Open(0), Grow(0, words()), Finish(stop), Prepare],
+        vec![Summarize, Compact, Open(0), Grow(0, words()), Finish(stop)],
+        vec![Prompt(words()), Prepare, Call(0), Call(1), Ask(0), Abort, Return(true), Settle],
+        vec![Prompt(words()), Prepare, Call(0), Ask(0), Finish(calls), Crash, Answer(0, true), Return(true)],
+        vec![Shell, Progress, Return(true)],
+        vec![Prompt(words()), Prepare, Call(0), Call(1), Return(true), Late(8, 0), Late(9, 0), Finish(calls)],
+        vec![Prompt(words()), Prepare, Finish(stop), Late(6, 0), Prompt(words()), Prepare, Late(6, 0)],
+    ]
 }
 
 /// The input a wish means now.
@@ -213,7 +268,7 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
         Wish::Rename => {
             Input::Edit(SessionPatch { title: Some("renamed".to_owned()), ..SessionPatch::default() })
         }
-        Wish::Late => late(bench)?,
+        Wish::Late(kind, which) => late(bench, *kind, *which)?,
         Wish::Remove => Input::Remove,
     })
 }
@@ -233,13 +288,53 @@ fn either(bench: &Bench) -> Ready {
     if bench.log.len().is_multiple_of(2) { ready() } else { small() }
 }
 
-/// News for a step that is over.
-fn late(bench: &Bench) -> Option<Input> {
-    let step = bench.log.iter().find_map(|fact| match fact {
-        Fact::StepEnded { message, .. } => Some(message.clone()),
-        _ => None,
-    })?;
-    Some(Input::Said { step, attempt: 0, said: text_started("late") })
+/// News for something that is over, or that was heard before.
+fn late(bench: &Bench, kind: u8, which: u8) -> Option<Input> {
+    // 0 is the newest.
+    let some = |count: usize| count.checked_sub(1 + usize::from(which) % count.max(1));
+    let pick = |ids: Vec<MessageId>| some(ids.len()).map(|at| ids[at].clone());
+    let steps = || {
+        let over = bench.log.iter().filter_map(|fact| match fact {
+            Fact::StepEnded { message, .. } => Some(message.clone()),
+            _ => None,
+        });
+        pick(over.collect())
+    };
+    let prompts = || {
+        let known = bench.log.iter().filter_map(|fact| match fact {
+            Fact::PromptAdmitted { message } => Some(message.clone()),
+            _ => None,
+        });
+        pick(known.collect())
+    };
+    let calls = || {
+        let ended = bench.log.iter().filter_map(|fact| match fact {
+            Fact::ToolEnded { part, .. } => Some(part.clone()),
+            _ => None,
+        });
+        let ended: Vec<PartId> = ended.collect();
+        some(ended.len()).map(|at| ended[at].clone())
+    };
+    let attempt = u32::from(which % 3);
+    Some(match kind % 12 {
+        0 => Input::Said { step: steps()?, attempt, said: text_started("late") },
+        1 => Input::Said { step: steps()?, attempt, said: tool_call("c9", "bash") },
+        2 => Input::Said { step: steps()?, attempt, said: finished(FinishReason::Stop) },
+        3 => Input::Failed { step: steps()?, attempt, failure: overloaded() },
+        4 => Input::Timer { step: steps()?, attempt },
+        5 => Input::Settle { step: steps()? },
+        6 => Input::Prepared { user: prompts()?, ready: Box::new(ready()) },
+        7 => Input::NotPrepared { user: prompts()?, failure: refused() },
+        8 => Input::Returned { part: calls()?, outcome: done("again") },
+        9 => Input::Progressed { part: calls()?, title: None, metadata: None },
+        10 => Input::Asked { part: calls()?, ask: permission(&format!("per_late{}", bench.log.len()), "ls") },
+        // An attempt of the step that is open, before the one that runs.
+        _ => {
+            let step = bench.state.open_step().filter(|step| step.attempt > 0)?;
+            let (step, attempt) = (step.message.clone(), step.attempt - 1);
+            Input::Said { step, attempt, said: text_started("late") }
+        }
+    })
 }
 
 /// Plays a history. Effects that were asked for are remembered until a wish answers them.
@@ -386,6 +481,16 @@ proptest! {
         prop_assert_eq!(bench.log.len(), length);
     }
 
+    /// Invariant I10: mail that waits becomes one commit, however it falls; the rows are the same.
+    #[test]
+    fn one_commit_of_many_decisions_leaves_the_rows_of_many_commits(wishes in wishes(60), size in 1..40_usize) {
+        let bench = play(&wishes);
+        let (one_by_one, state) = rows_of(&bench.log, 1);
+        let (gathered, gathered_state) = rows_of(&bench.log, size);
+        prop_assert_eq!(gathered, one_by_one);
+        prop_assert_eq!(gathered_state.machine_text(), state.machine_text());
+    }
+
     /// A reader that was away is shown each fact as it was shown live.
     #[test]
     fn what_a_fact_showed_can_be_shown_again(wishes in wishes(60)) {
@@ -393,7 +498,6 @@ proptest! {
         let folded = fold(&mut State::default(), bench.log, 0);
         let (mut messages, mut parts) = (HashMap::new(), HashMap::new());
         for write in &folded.rows {
-            use sturdy_session::row::RowChange;
             match &write.change {
                 RowChange::Message(row) => { messages.insert(row.id.clone(), row.data.clone()); }
                 RowChange::Part(row) => { parts.insert(row.id.clone(), row.data.clone()); }
@@ -408,6 +512,50 @@ proptest! {
             }
         }
     }
+}
+
+/// What a store holds after these facts came in commits of this size: each row, and the growth behind it.
+fn rows_of(log: &[Fact], size: usize) -> (BTreeMap<String, String>, State) {
+    let (mut state, mut rows, mut growth) = (State::default(), BTreeMap::new(), HashMap::new());
+    for commit in log.chunks(size) {
+        let folded = fold(&mut state, commit.iter().cloned(), 0);
+        for fact in &folded.facts {
+            if let Fact::TextGrew { part, delta, .. } = fact {
+                growth.entry(part.to_string()).or_insert_with(String::new).push_str(delta);
+            }
+        }
+        for RowWrite { change, .. } in folded.rows {
+            match change {
+                RowChange::Session(row) => {
+                    rows.insert(format!("session {}", row.id), row.data);
+                    rows.insert(format!("machine {}", row.id), row.machine);
+                }
+                RowChange::Machine { session, machine } => {
+                    rows.insert(format!("machine {session}"), machine);
+                }
+                RowChange::Message(row) => {
+                    rows.insert(format!("message {}", row.id), row.data);
+                }
+                RowChange::Part(row) => {
+                    rows.insert(format!("part {} {}", row.message_id, row.id), row.data);
+                }
+                RowChange::Ask(row) => {
+                    rows.insert(format!("ask {}", row.id), row.data);
+                }
+                RowChange::Todos { session, data } => {
+                    rows.insert(format!("todos {session}"), data);
+                }
+                RowChange::RemoveSession(_) => rows.clear(),
+                RowChange::RemoveMessage(id) => rows.retain(|key, _| {
+                    *key != format!("message {id}") && !key.starts_with(&format!("part {id} "))
+                }),
+                RowChange::RemovePart(id) => rows.retain(|key, _| !key.ends_with(&format!(" {id}"))),
+                RowChange::RemoveAsk { id } => rows.retain(|key, _| *key != format!("ask {id}")),
+            }
+        }
+    }
+    rows.extend(growth.into_iter().map(|(part, text)| (format!("growth {part}"), text)));
+    (rows, state)
 }
 
 fn row_for<'a>(

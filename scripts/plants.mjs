@@ -1,0 +1,136 @@
+#!/usr/bin/env node
+// Plants bugs and looks whether a test turns red. A test that no bug turns red is decoration.
+//
+//   scripts/plants.mjs            every bug of crates/session/plants.txt
+//   scripts/plants.mjs NAME...    only these
+//
+// The crate is copied, and every bug is written into the copy at once, behind a switch: `was` becomes
+// `(if planted("NAME") { is } else { was })`. So there is one build, and each bug is one run of one test with the
+// environment variable STURDY_PLANT. With no bug switched on, all those tests must be green. A bug whose
+// `was` is not found exactly once fails: the code has moved on, and so must the list.
+//
+// Ends with a line `N passed, M failed`.
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const target = process.env.CARGO_TARGET_DIR
+  ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "sturdy-target");
+const copy = join(target, "plants");
+const crate = join(copy, "crates", "session");
+
+/** Blocks of `[name]` and `key  value` lines. */
+function parse(text) {
+  const plants = [];
+  for (const line of text.split("\n")) {
+    if (line.trim() === "" || line.startsWith("#")) continue;
+    const name = line.match(/^\[(.+)\]$/);
+    if (name) plants.push({ name: name[1] });
+    else {
+      const [, key, value] = line.match(/^(file|was|is|red)\s+(.*)$/) ?? fail(`not a line of a plant: ${line}`);
+      plants.at(-1)[key] = value;
+    }
+  }
+  return plants;
+}
+
+function fail(why) {
+  console.error(`error: ${why}`);
+  process.exit(2);
+}
+
+function copyCrate() {
+  for (const name of ["crates", "Cargo.toml", "Cargo.lock", "clippy.toml"]) {
+    rmSync(join(copy, name), { recursive: true, force: true });
+  }
+  mkdirSync(crate, { recursive: true });
+  for (const name of ["Cargo.toml", "Cargo.lock", "clippy.toml"]) cpSync(join(root, name), join(copy, name));
+  for (const name of ["Cargo.toml", "src", "tests", "benches"]) {
+    cpSync(join(root, "crates", "session", name), join(crate, name), { recursive: true });
+  }
+  // What the copy leaves out is no member of it.
+  const manifest = readFileSync(join(copy, "Cargo.toml"), "utf8").replace(/^default-members.*$/m, "");
+  writeFileSync(join(copy, "Cargo.toml"), manifest);
+}
+
+/** Writes the bugs into the copy; gives those that could not be written. */
+function plant(plants) {
+  const misfits = [];
+  for (const bug of plants) {
+    const path = join(crate, "src", bug.file);
+    const source = readFileSync(path, "utf8");
+    if (source.split(bug.was).length !== 2) {
+      misfits.push(bug);
+      continue;
+    }
+    const switched = `(if crate::planted(${JSON.stringify(bug.name)}) { ${bug.is} } else { ${bug.was} })`;
+    writeFileSync(path, source.replace(bug.was, () => switched));
+  }
+  const door = `
+    /// Which bug is switched on.
+    pub(crate) fn planted(name: &str) -> bool {
+        static PLANT: std::sync::LazyLock<String> =
+            std::sync::LazyLock::new(|| std::env::var("STURDY_PLANT").unwrap_or_default());
+        PLANT.as_str() == name
+    }
+  `;
+  const lib = join(crate, "src", "lib.rs");
+  writeFileSync(lib, readFileSync(lib, "utf8") + door);
+  return misfits;
+}
+
+function build() {
+  const said = spawnSync(
+    "cargo",
+    ["test", "--offline", "-p", "sturdy-session", "--test", "it", "--no-run", "--message-format", "json"],
+    {
+      cwd: copy,
+      // A target of its own: cargo would take the copy's objects for those of the crate itself.
+      env: { ...process.env, CARGO_TARGET_DIR: join(copy, "target") },
+      encoding: "utf8",
+      maxBuffer: 1 << 28,
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
+  const lines = said.stdout.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+  if (said.status !== 0) {
+    for (const { message } of lines) if (message?.level === "error") console.error(message.rendered);
+    fail("the copy with the bugs does not build");
+  }
+  return lines.find((line) => line.executable && line.target.name === "it").executable;
+}
+
+/** Whether the tests are green with this bug switched on. */
+function isGreen(program, tests, bug) {
+  const env = { ...process.env, STURDY_PLANT: bug, INSTA_UPDATE: "no", INSTA_FORCE_PASS: "0" };
+  const ran = spawnSync(program, ["--exact", ...tests], { cwd: crate, env, encoding: "utf8", timeout: 300_000 });
+  const counted = ran.stdout.match(/^running (\d+) tests?$/m)?.[1];
+  if (Number(counted) !== tests.length) fail(`these are not ${tests.length} tests: ${tests.join(" ")}`);
+  return ran.status === 0;
+}
+
+const all = parse(readFileSync(join(root, "crates", "session", "plants.txt"), "utf8"));
+const wanted = process.argv.slice(2);
+const plants = wanted.length === 0 ? all : all.filter((bug) => wanted.includes(bug.name));
+for (const bug of plants) {
+  for (const key of ["file", "was", "is", "red"]) if (!bug[key]) fail(`${bug.name} has no line "${key}"`);
+}
+copyCrate();
+const misfits = plant(plants);
+const program = build();
+const fits = plants.filter((bug) => !misfits.includes(bug));
+const tests = [...new Set(fits.flatMap((bug) => bug.red.split(" ")))];
+if (!isGreen(program, tests, "")) fail("the tests are red before any bug is switched on");
+
+let failed = misfits.length;
+for (const bug of misfits) console.log(`not planted  ${bug.name}: its text is not found once in ${bug.file}`);
+for (const bug of fits) {
+  const green = bug.red.split(" ").filter((test) => isGreen(program, [test], bug.name));
+  if (green.length > 0) failed += 1;
+  console.log(green.length > 0 ? `not caught   ${bug.name} by ${green.join(" ")}` : `caught       ${bug.name}`);
+}
+console.log(`${plants.length - failed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
