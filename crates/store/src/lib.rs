@@ -194,7 +194,10 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.work = None;
         self.jobs = None;
-        for thread in self.threads.drain(..) {
+        let own = std::thread::current().id();
+        // What waits to be called when a commit is durable may hold the last handle; then it is the writing
+        // thread that drops the store, and it cannot wait for itself.
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
             // A thread that panicked has already said so.
             let _ = thread.join();
         }

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -31,6 +32,10 @@ struct Shared {
     answers: Mutex<VecDeque<Answer>>,
     requests: Mutex<Vec<Value>>,
     count: watch::Sender<usize>,
+    /// When each request had come in, and when the last byte of each answer had gone out.
+    arrivals: Mutex<Vec<Instant>>,
+    ends: Mutex<Vec<Instant>>,
+    ended: watch::Sender<usize>,
 }
 
 impl Provider {
@@ -40,6 +45,9 @@ impl Provider {
             answers: Mutex::default(),
             requests: Mutex::default(),
             count: watch::Sender::new(0),
+            arrivals: Mutex::default(),
+            ends: Mutex::default(),
+            ended: watch::Sender::new(0),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -62,6 +70,11 @@ impl Provider {
         self
     }
 
+    /// Throws away what was scripted and not said.
+    pub fn forget_answers(&self) {
+        self.shared.answers.lock().unwrap().clear();
+    }
+
     /// The bodies of all requests so far.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
@@ -73,6 +86,24 @@ impl Provider {
         let mut seen = self.shared.count.subscribe();
         let _ = seen.wait_for(|seen| *seen >= count).await;
     }
+
+    /// When each request had come in, for whoever measures.
+    #[must_use]
+    pub fn arrivals(&self) -> Vec<Instant> {
+        self.shared.arrivals.lock().unwrap().clone()
+    }
+
+    /// When each streamed answer had been given to the socket, in the order of their ends.
+    #[must_use]
+    pub fn ends(&self) -> Vec<Instant> {
+        self.shared.ends.lock().unwrap().clone()
+    }
+
+    /// Waits until this many streamed answers have been given to the socket.
+    pub async fn wait_for_ends(&self, count: usize) {
+        let mut seen = self.shared.ended.subscribe();
+        let _ = seen.wait_for(|seen| *seen >= count).await;
+    }
 }
 
 impl Drop for Provider {
@@ -82,6 +113,7 @@ impl Drop for Provider {
 }
 
 async fn complete(State(shared): State<Arc<Shared>>, body: Bytes) -> Response<Body> {
+    shared.arrivals.lock().unwrap().push(Instant::now());
     let request = serde_json::from_slice(&body).unwrap_or(Value::Null);
     shared.requests.lock().unwrap().push(request);
     let scripted = shared.answers.lock().unwrap().pop_front();
@@ -96,7 +128,11 @@ async fn complete(State(shared): State<Arc<Shared>>, body: Bytes) -> Response<Bo
         return response.body(Body::from(body)).unwrap();
     }
     let (sender, receiver) = mpsc::channel(16);
-    tokio::spawn(perform(scripted.acts, sender));
+    tokio::spawn(async move {
+        perform(scripted.acts, sender).await;
+        shared.ends.lock().unwrap().push(Instant::now());
+        shared.ended.send_modify(|count| *count += 1);
+    });
     Response::builder()
         .header("content-type", "text/event-stream")
         .body(Body::from_stream(ReceiverStream::new(receiver)))
