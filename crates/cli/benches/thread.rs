@@ -3,7 +3,8 @@
 //! The server is a process of its own; provider and readers live in this one, so that the server's CPU
 //! and memory can be read from `/proc`. Nothing here asserts: it prints a table.
 //!
-//! `cargo bench -p sturdy` measures the binary built for benchmarks; `STURDY_BIN=…` names another one.
+//! `cargo bench -p sturdy` measures the binary built for benchmarks; `STURDY_BIN=…` names another one, and
+//! `cargo bench -p sturdy -- turns` measures one group: `feed` or `turns`.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be made has failed")]
 #![allow(clippy::disallowed_methods, reason = "readers are tasks of this process")]
@@ -12,6 +13,8 @@
 mod measure;
 #[path = "thread/server.rs"]
 mod server;
+#[path = "thread/turns.rs"]
+mod turns;
 
 use measure::{Table, median};
 use server::{Reader, Server};
@@ -23,12 +26,21 @@ const DELTAS: usize = 20_000;
 #[tokio::main]
 async fn main() {
     let mut table = Table::new();
-    start_and_idle(&mut table).await;
-    many_deltas(&mut table, 1).await;
-    many_deltas(&mut table, 100).await;
-    stalled_readers(&mut table).await;
-    latency(&mut table).await;
-    prompt_and_abort(&mut table).await;
+    let groups: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wants = |group: &str| groups.is_empty() || groups.iter().any(|wanted| wanted == group);
+    if wants("feed") {
+        start_and_idle(&mut table).await;
+        many_deltas(&mut table, 1).await;
+        many_deltas(&mut table, 100).await;
+        stalled_readers(&mut table).await;
+        latency(&mut table).await;
+        prompt_and_abort(&mut table).await;
+    }
+    if wants("turns") {
+        turns::tool_to_request(&mut table).await;
+        turns::many_sessions(&mut table).await;
+        turns::long_session(&mut table).await;
+    }
     table.print();
 }
 

@@ -34,6 +34,11 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// The best of them: what the machine can do when nobody else uses it.
+pub(crate) fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
 /// What one small synced write costs on the disk of the store.
 pub(crate) fn fsync_ms(directory: &Path) -> f64 {
     let path = directory.join("fsync-probe");

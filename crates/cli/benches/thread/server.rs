@@ -55,6 +55,10 @@ impl Server {
         self.disk.data()
     }
 
+    pub(crate) fn project_dir(&self) -> PathBuf {
+        self.disk.project()
+    }
+
     pub(crate) async fn session(&self) -> String {
         let body = self.request("POST", "/session", Some(json!({ "title": "bench" }))).await.unwrap();
         body["id"].as_str().unwrap().to_owned()
@@ -78,8 +82,17 @@ impl Server {
 
     /// Resident memory now.
     pub(crate) fn memory_mb(&self) -> f64 {
+        self.status_mb("VmRSS:")
+    }
+
+    /// The most resident memory so far.
+    pub(crate) fn memory_peak_mb(&self) -> f64 {
+        self.status_mb("VmHWM:")
+    }
+
+    fn status_mb(&self, field: &str) -> f64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
     }
 
@@ -134,6 +147,11 @@ impl Reader {
         while seen < bytes {
             seen += self.delta().await.len();
         }
+    }
+
+    /// Reads on until a line contains this.
+    pub(crate) async fn read_until(&mut self, words: &str) {
+        while !self.line().await.contains(words) {}
     }
 
     /// How late each stamp was when it arrived, in milliseconds.
