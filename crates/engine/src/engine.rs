@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
+use crate::extension::Extensions;
 use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::instance::{Instance, Instances};
@@ -32,6 +33,8 @@ pub struct EngineOptions {
     pub wire_version: String,
     /// Tests let the process die at a chosen commit.
     pub crash: CrashPlan,
+    /// What takes part in turns besides us.
+    pub extensions: Extensions,
 }
 
 /// Cheap to clone; all clones are one engine.

@@ -22,6 +22,7 @@ mod effects;
 mod engine;
 pub mod environment;
 mod error;
+pub mod extension;
 pub mod feed;
 mod fork;
 mod formatters;

@@ -22,8 +22,10 @@ use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
 use sturdy_store::{Before, MessageQuery, RawMessage};
 
-/// Messages read at a time, newest first, until no older one is wanted.
+/// Messages read at first, newest first. Most requests want no more.
 const PAGE: u32 = 50;
+/// The largest page: more at once only holds memory.
+const PAGE_MAX: u32 = 800;
 
 /// Something that answers, and the question.
 pub(crate) type Asked = (Arc<dyn Model>, Request);
@@ -78,7 +80,7 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
         top_p: agent.top_p.or(sampling.top_p),
         top_k: sampling.top_k,
         options: entry.options(ask),
-        headers: headers(&call.session),
+        headers: headers(&call.session, info.parent_id.as_ref()),
         session: call.session.to_string(),
     };
     Ok((model, request))
@@ -108,7 +110,7 @@ async fn for_summary(inner: &Arc<Inner>, call: &Call, text: &str) -> Result<Aske
         top_p: agent.top_p.or(sampling.top_p),
         top_k: sampling.top_k,
         options: entry.options(ask),
-        headers: headers(&call.session),
+        headers: headers(&call.session, None),
         session: call.session.to_string(),
         ..Request::default()
     };
@@ -143,7 +145,7 @@ pub(crate) async fn for_title(
         output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
         temperature: agent.temperature.filter(|_| entry.info.capabilities.temperature),
         options: entry.options(ask),
-        headers: headers(session),
+        headers: headers(session, None),
         session: session.to_string(),
         ..Request::default()
     };
@@ -156,8 +158,7 @@ pub(crate) async fn message(
     session: &SessionId,
     id: &MessageId,
 ) -> Result<MessageWithParts, EngineError> {
-    let gone = || EngineError::Unknown(format!("Message not found: {id}"));
-    parsed(&inner.store.message(session, id).await?.ok_or_else(gone)?)
+    parsed(&inner.store.message(session, id).await?.ok_or_else(|| no_message(id))?)
 }
 
 /// The prompt a step answers.
@@ -166,11 +167,9 @@ pub(crate) async fn user_message(
     session: &SessionId,
     user: &MessageId,
 ) -> Result<UserMessage, EngineError> {
-    let gone = || EngineError::Unknown(format!("Message not found: {user}"));
-    let raw = inner.store.message(session, user).await?.ok_or_else(gone)?;
-    match serde_json::from_str(&raw.info) {
-        Ok(Message::User(info)) => Ok(*info),
-        Ok(Message::Assistant(_)) | Err(_) => Err(gone()),
+    match message_info(inner, session, user).await? {
+        Message::User(info) => Ok(*info),
+        Message::Assistant(_) => Err(no_message(user)),
     }
 }
 
@@ -180,12 +179,24 @@ pub(crate) async fn assistant_message(
     session: &SessionId,
     step: &MessageId,
 ) -> Result<AssistantMessage, EngineError> {
-    let gone = || EngineError::Unknown(format!("Message not found: {step}"));
-    let raw = inner.store.message(session, step).await?.ok_or_else(gone)?;
-    match serde_json::from_str(&raw.info) {
-        Ok(Message::Assistant(info)) => Ok(*info),
-        Ok(Message::User(_)) | Err(_) => Err(gone()),
+    match message_info(inner, session, step).await? {
+        Message::Assistant(info) => Ok(*info),
+        Message::User(_) => Err(no_message(step)),
     }
+}
+
+/// A message without its parts.
+async fn message_info(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    id: &MessageId,
+) -> Result<Message, EngineError> {
+    let raw = inner.store.message(session, id).await?.ok_or_else(|| no_message(id))?;
+    serde_json::from_str(&raw.info).map_err(|_| no_message(id))
+}
+
+fn no_message(id: &MessageId) -> EngineError {
+    EngineError::Unknown(format!("Message not found: {id}"))
 }
 
 /// Who makes a call: its rules are judged by that agent's.
@@ -224,24 +235,42 @@ pub(crate) async fn history(
 }
 
 /// Shows messages, newest first, until the visitor has seen enough.
+///
+/// Pages grow, and from the second on the next is read while this one is looked at: a long conversation
+/// costs as much as its reading or its parsing, whichever is more, and a short one is read no further.
 pub(crate) async fn walk_back(
     inner: &Arc<Inner>,
     session: &SessionId,
     mut visit: impl FnMut(MessageWithParts) -> ControlFlow<()>,
 ) -> Result<(), EngineError> {
-    let mut before: Option<Before> = None;
+    let mut limit = PAGE;
+    let mut page = inner.store.messages(session, MessageQuery { limit: Some(limit), before: None }).await?;
     loop {
-        let query = MessageQuery { limit: Some(PAGE), before: before.take() };
-        let page = inner.store.messages(session, query).await?;
-        before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
-        for raw in page.items.iter().rev() {
-            if visit(parsed(raw)?).is_break() {
-                return Ok(());
+        let oldest = page.items.first().filter(|_| page.more);
+        let before = oldest.map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
+        let is_first = limit == PAGE;
+        limit = (limit * 2).min(PAGE_MAX);
+        let query = before.map(|before| MessageQuery { limit: Some(limit), before: Some(before) });
+        let ahead = async {
+            match &query {
+                Some(query) if !is_first => Some(inner.store.messages(session, query.clone()).await),
+                _ => None,
             }
-        }
-        if !page.more {
-            return Ok(());
-        }
+        };
+        let look = async {
+            for raw in page.items.iter().rev() {
+                if visit(parsed(raw)?).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok::<_, EngineError>(ControlFlow::Continue(()))
+        };
+        let (ahead, seen) = tokio::join!(biased; ahead, look);
+        let (ControlFlow::Continue(()), Some(query)) = (seen?, query) else { return Ok(()) };
+        page = match ahead {
+            Some(page) => page?,
+            None => inner.store.messages(session, query).await?,
+        };
     }
 }
 
@@ -293,11 +322,13 @@ fn ceiling(inner: &Inner) -> u64 {
 }
 
 /// Lets a provider keep the requests of one session on one machine.
-fn headers(session: &SessionId) -> Vec<(String, String)> {
-    vec![
+fn headers(session: &SessionId, parent: Option<&SessionId>) -> Vec<(String, String)> {
+    let parent = parent.map(|parent| ("x-parent-session-id".to_owned(), parent.to_string()));
+    let own = [
         ("x-session-affinity".to_owned(), session.to_string()),
         ("x-session-id".to_owned(), session.to_string()),
-    ]
+    ];
+    own.into_iter().chain(parent).collect()
 }
 
 fn unknown(cause: EngineError) -> Failure {

@@ -132,6 +132,12 @@ pub enum Said {
         block: String,
         metadata: Option<Map>,
     },
+    /// The text ended, and something else is kept in its place.
+    TextReplaced {
+        block: String,
+        text: String,
+        metadata: Option<Map>,
+    },
     ReasoningStarted {
         block: String,
         metadata: Option<Map>,

@@ -7,7 +7,7 @@ use crate::script::{Act, Answer, Refusal, answer, chunk};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::post;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -31,6 +31,7 @@ pub struct Provider {
 struct Shared {
     answers: Mutex<VecDeque<Answer>>,
     requests: Mutex<Vec<Value>>,
+    headers: Mutex<Vec<HeaderMap>>,
     count: watch::Sender<usize>,
     /// When each request had come in, and when the last byte of each answer had gone out.
     arrivals: Mutex<Vec<Instant>>,
@@ -44,6 +45,7 @@ impl Provider {
         let shared = Arc::new(Shared {
             answers: Mutex::default(),
             requests: Mutex::default(),
+            headers: Mutex::default(),
             count: watch::Sender::new(0),
             arrivals: Mutex::default(),
             ends: Mutex::default(),
@@ -81,6 +83,13 @@ impl Provider {
         self.shared.requests.lock().unwrap().clone()
     }
 
+    /// A header of the request of this number, from 0.
+    #[must_use]
+    pub fn header(&self, request: usize, name: &str) -> Option<String> {
+        let headers = self.shared.headers.lock().unwrap();
+        headers.get(request)?.get(name)?.to_str().ok().map(str::to_owned)
+    }
+
     /// Waits until this many requests have come in.
     pub async fn wait_for_requests(&self, count: usize) {
         let mut seen = self.shared.count.subscribe();
@@ -112,10 +121,11 @@ impl Drop for Provider {
     }
 }
 
-async fn complete(State(shared): State<Arc<Shared>>, body: Bytes) -> Response<Body> {
+async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     shared.arrivals.lock().unwrap().push(Instant::now());
     let request = serde_json::from_slice(&body).unwrap_or(Value::Null);
     shared.requests.lock().unwrap().push(request);
+    shared.headers.lock().unwrap().push(headers);
     let scripted = shared.answers.lock().unwrap().pop_front();
     shared.count.send_modify(|count| *count += 1);
     let scripted = scripted.unwrap_or_else(|| answer().text("All right.").finish("stop"));

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
+use sturdy_engine::extension::Extensions;
 use sturdy_engine::{Engine, EngineError, EngineOptions, Environment, NewSession, PromptRequest};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, SessionId};
@@ -183,5 +184,6 @@ pub fn options(disk: &Disk, crash: CrashPlan) -> EngineOptions {
         environment: Environment::new(HashMap::from([("HOME".to_owned(), home)])),
         wire_version: "1.18.33".to_owned(),
         crash,
+        extensions: Extensions::default(),
     }
 }

@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use sturdy_engine::extension::Extensions;
 use sturdy_engine::{Engine, EngineOptions, Environment};
 use sturdy_server::{App, Password, ServerOptions};
 use sturdy_store::CrashPlan;
@@ -51,6 +52,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
         environment,
         wire_version: WIRE_VERSION.to_owned(),
         crash: CrashPlan::default(),
+        extensions: Extensions::default(),
     };
     let engine = Engine::open(options).await.map_err(|cause| failure::booting(&data_dir, cause))?;
     let listener = match bind(&arguments.hostname, arguments.port).await {

@@ -6,6 +6,7 @@
 use super::Back;
 use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::extension::SummaryWords;
 use crate::instance::Instance;
 use crate::request;
 use crate::window;
@@ -62,7 +63,9 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, wanted: &Wanted) -> Resu
         history.truncate(at);
     }
     let plan = divide(inner, &instance, &history, &part, wanted, &spoken);
-    let text = summary_request(&plan)?;
+    let mut words = SummaryWords::default();
+    inner.options.extensions.tell(|extension| extension.before_summary(session, &mut words));
+    let text = summary_request(&plan, &words)?;
     let compaction = Compaction {
         part: part_id,
         auto: part.auto,
@@ -105,7 +108,7 @@ fn divide<'a>(
     plan(history, &wanted.request, overflow, &request::target(spoken), &rules)
 }
 
-fn summary_request(plan: &Plan<'_>) -> Result<String, Failure> {
+fn summary_request(plan: &Plan<'_>, words: &SummaryWords) -> Result<String, Failure> {
     let conversation = conversation(plan.head.iter().copied());
     if conversation.is_empty() && plan.previous_summary.is_none() {
         return Err(Failure::unknown("There is nothing to summarise yet"));
@@ -113,7 +116,8 @@ fn summary_request(plan: &Plan<'_>) -> Result<String, Failure> {
     let request = SummaryRequest {
         conversation: &conversation,
         previous: plan.previous_summary.as_deref(),
-        ..SummaryRequest::default()
+        context: &words.context,
+        prompt: words.prompt.as_deref(),
     };
     Ok(request.text())
 }

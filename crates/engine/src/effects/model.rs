@@ -7,10 +7,12 @@
 use super::Back;
 use crate::coalesce::{FLOOR, Gathered};
 use crate::engine::Inner;
+use crate::extension::{Extensions, Moment};
 use crate::request;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use std::collections::HashMap;
 use std::sync::Arc;
 use sturdy_llm::ModelError;
 use sturdy_session::id::{MessageId, SessionId};
@@ -43,9 +45,12 @@ pub(crate) async fn run(inner: Arc<Inner>, call: Call, back: Back, stop: Cancell
 
 async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
     let failure = match request::for_step(inner, call).await {
-        Ok((model, request)) => {
+        Ok((model, mut request)) => {
+            let moment = Moment { session: &call.session, message: &call.step };
+            inner.options.extensions.tell(|extension| extension.before_request(moment, &mut request));
             info!(session = %call.session, step = %call.step, model = %request.model, "model called");
-            pump(model.stream(request), call, back).await
+            let texts = Texts::new(&inner.options.extensions, call);
+            pump(model.stream(request), call, texts, back).await
         }
         Err(failure) => Some(failure),
     };
@@ -59,6 +64,7 @@ async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
 async fn pump(
     mut stream: BoxStream<'static, Result<Said, ModelError>>,
     call: &Call,
+    mut texts: Texts<'_>,
     back: &Back,
 ) -> Option<Failure> {
     let mut gathered = Gathered::default();
@@ -87,7 +93,7 @@ async fn pump(
             item = stream.next(), if !ended && !gathered.is_full() => match item {
                 Some(Ok(said)) => {
                     finished |= matches!(said, Said::Finished { .. });
-                    gathered.push(said);
+                    gathered.push(texts.hear(said));
                 }
                 Some(Err(error)) => (ended, broke) = (true, Some(error.into_failure())),
                 None => ended = true,
@@ -98,6 +104,43 @@ async fn pump(
     match broke {
         None if !finished => Some(cut_off()),
         broke => broke,
+    }
+}
+
+/// The texts that are open, for extensions to look at when they are complete.
+struct Texts<'a> {
+    extensions: &'a Extensions,
+    call: &'a Call,
+    open: HashMap<String, String>,
+}
+
+impl<'a> Texts<'a> {
+    fn new(extensions: &'a Extensions, call: &'a Call) -> Self {
+        Self { extensions, call, open: HashMap::new() }
+    }
+
+    /// What is passed on of what was said: the same, or another text at its end.
+    fn hear(&mut self, said: Said) -> Said {
+        if self.extensions.is_empty() {
+            return said;
+        }
+        match said {
+            Said::TextGrew { block, text } => {
+                self.open.entry(block.clone()).or_default().push_str(&text);
+                Said::TextGrew { block, text }
+            }
+            Said::TextEnded { block, metadata } => {
+                let said = self.open.remove(&block).unwrap_or_default();
+                let mut text = said.clone();
+                let moment = Moment { session: &self.call.session, message: &self.call.step };
+                self.extensions.tell(|extension| extension.after_text(moment, &mut text));
+                if text == said {
+                    return Said::TextEnded { block, metadata };
+                }
+                Said::TextReplaced { block, text, metadata }
+            }
+            other => other,
+        }
     }
 }
 

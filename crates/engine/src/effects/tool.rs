@@ -13,6 +13,7 @@ pub(crate) use ask::Asks;
 use super::Back;
 use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::extension::ToolMoment;
 use crate::instance::Instance;
 use crate::request;
 use crate::structured;
@@ -66,6 +67,11 @@ struct Place {
 }
 
 impl Run {
+    fn moment(&self) -> ToolMoment<'_> {
+        let RunTool { step, call, tool, .. } = &self.call;
+        ToolMoment { session: &self.session, message: step, call, tool }
+    }
+
     /// A person's own command, not one of a model.
     fn is_users_shell(&self) -> bool {
         self.call.by_user && self.call.tool == "bash"
@@ -74,10 +80,12 @@ impl Run {
 
 pub(crate) async fn run(run: Run) {
     let part = run.call.part.clone();
-    let outcome = tokio::select! {
+    let mut outcome = tokio::select! {
         outcome = perform(&run) => outcome,
         () = run.kill.cancelled() => return,
     };
+    let extensions = &run.inner.options.extensions;
+    extensions.tell(|extension| extension.after_tool(run.moment(), &mut outcome));
     run.back.say(Input::Returned { part, outcome }).await;
 }
 
@@ -105,6 +113,8 @@ async fn perform(run: &Run) -> Outcome {
             // A person who waits says stop; nobody else does.
             input.insert("timeout".to_owned(), SHELL_TIMEOUT_MS.into());
         }
+        let extensions = &run.inner.options.extensions;
+        extensions.tell(|extension| extension.before_tool(run.moment(), &mut input));
         let call = Call { id: run.call.call.clone(), name: run.call.tool.clone(), input };
         run_tool(tool.as_ref(), call, &world).await
     };

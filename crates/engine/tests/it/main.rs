@@ -11,6 +11,7 @@ mod context;
 mod copies;
 mod crash;
 mod desk;
+mod extensions;
 mod feed;
 mod intake;
 mod invoke;

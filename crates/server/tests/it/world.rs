@@ -4,6 +4,7 @@ use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use sturdy_engine::extension::Extensions;
 use sturdy_engine::{Engine, EngineOptions, Environment};
 use sturdy_server::{App, ServerOptions};
 use sturdy_store::{CrashPlan, Durability};
@@ -74,6 +75,7 @@ impl World {
             environment: Environment::new(variables),
             wire_version: "1.18.33".to_owned(),
             crash: CrashPlan::default(),
+            extensions: Extensions::default(),
         });
         let engine = engine.await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -120,6 +120,10 @@ pub(super) fn said(
         Said::TextEnded { block, metadata } | Said::ReasoningEnded { block, metadata } => {
             close_texts(step, Which::Block(&block), metadata, stamp, out);
         }
+        Said::TextReplaced { block, text, metadata } => {
+            close_texts(step, Which::Block(&block), metadata, stamp, out);
+            replace_closed(text, out);
+        }
         // Nothing was offered to a model that summarises; what it calls all the same is nothing.
         Said::ToolInputStarted { .. } | Said::ToolCalled { .. } | Said::ToolReturned { .. }
             if step.ready.kind.is_compaction() => {}
@@ -255,6 +259,19 @@ pub(super) fn close_texts(
             _ => {}
         }
         out.fact(Fact::TextEnded { part });
+    }
+}
+
+/// Keeps another text in place of the one that was just closed. It was closed as it was said, so that its
+/// growth still adds up; what replaces it is a change like any other.
+fn replace_closed(words: String, out: &mut Decision) {
+    let Some(Fact::TextEnded { part }) = out.facts.last() else { return };
+    let mut part = part.clone();
+    if let PartBody::Text(text) = &mut part.body
+        && text.text != words
+    {
+        text.text = words;
+        out.fact(Fact::PartWritten { part });
     }
 }
 

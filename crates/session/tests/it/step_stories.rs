@@ -1,6 +1,7 @@
 //! Stories of one step: what each thing a provider can say becomes, and what it does not.
 //!
-//! They follow the table of the specification (engine §2.3–2.8) line by line, where `stories` follows a user.
+//! They follow the table of the specification (engine §2.3–2.8) line by line, where `stories` follows a user. One
+//! file although it is long: it is that table.
 
 use crate::bench::*;
 use insta::assert_snapshot;
