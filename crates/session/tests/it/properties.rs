@@ -545,7 +545,10 @@ fn rows_of(log: &[Fact], size: usize) -> (BTreeMap<String, String>, State) {
                 RowChange::Todos { session, data } => {
                     rows.insert(format!("todos {session}"), data);
                 }
-                RowChange::RemoveSession(_) => rows.clear(),
+                RowChange::Approval(row) => {
+                    rows.insert(format!("approval {}", row.id), row.pattern);
+                }
+                RowChange::RemoveSession(_) => rows.retain(|key, _| key.starts_with("approval ")),
                 RowChange::RemoveMessage(id) => rows.retain(|key, _| {
                     *key != format!("message {id}") && !key.starts_with(&format!("part {id} "))
                 }),
