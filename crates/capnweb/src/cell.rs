@@ -33,17 +33,38 @@ pub(crate) struct Cell {
     line: Mutex<Line>,
 }
 
+/// A session keeps a cell for every result, most of them settled from the start: so a cell is
+/// small, and what those do not need stands in a box.
 #[derive(Default)]
 struct Line {
-    link: Option<Ref>,
     serving: bool,
     pending: bool,
+    rest: Option<Box<Rest>>,
+    /// What keeping the value is counted as, until it is dropped.
+    charge: Option<Charge>,
+}
+
+#[derive(Default)]
+struct Rest {
+    link: Option<Ref>,
     waiting: VecDeque<Waiting>,
     wakers: Vec<Waker>,
     /// A local call that no session drives: whoever awaits the cell polls it.
     task: Option<Task>,
-    /// What keeping the value is counted as, until it is dropped.
-    charge: Option<Charge>,
+}
+
+impl Line {
+    fn rest(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
+    }
+
+    fn link(&self) -> Option<Ref> {
+        self.rest.as_ref()?.link.clone()
+    }
+
+    fn take_task(&mut self) -> Option<Task> {
+        self.rest.as_mut()?.task.take()
+    }
 }
 
 /// Bytes on somebody's account.
@@ -69,7 +90,7 @@ impl Cell {
     pub(crate) fn settled(value: Result<Value, Thrown>) -> Arc<Cell> {
         let cell = Cell { value: OnceLock::new(), line: Mutex::default() };
         match value {
-            Ok(Value::Promise(promise)) => cell.lock().link = Some(promise.0.shortened()),
+            Ok(Value::Promise(promise)) => cell.lock().rest().link = Some(promise.0.shortened()),
             value => drop(cell.value.set(value)),
         }
         Arc::new(cell)
@@ -95,7 +116,7 @@ impl Cell {
         if line.pending || line.serving {
             return Stage::Pending;
         }
-        line.link.clone().map_or(Stage::Settled, Stage::Linked)
+        line.link().map_or(Stage::Settled, Stage::Linked)
     }
 
     /// The stage for somebody who is being served: the line before him does not count.
@@ -103,15 +124,20 @@ impl Cell {
         if self.value.get().is_some() {
             return Stage::Settled;
         }
-        let line = self.lock();
-        line.link.clone().map_or(Stage::Pending, Stage::Linked)
+        self.lock().link().map_or(Stage::Pending, Stage::Linked)
+    }
+
+    /// The outcome, if it is there and nobody stands in line for it.
+    pub(crate) fn settled_value(&self) -> Option<&Result<Value, Thrown>> {
+        let value = self.value.get()?;
+        (!self.lock().serving).then_some(value)
     }
 
     /// Runs `job` when the cell has left `Pending`, after those who asked before.
     pub(crate) fn wait(&self, job: Waiting) {
         let mut line = self.lock();
         if line.pending || line.serving {
-            line.waiting.push_back(job);
+            line.rest().waiting.push_back(job);
             return;
         }
         drop(line);
@@ -127,26 +153,27 @@ impl Cell {
                 waker.wake_by_ref();
                 return;
             }
-            if !line.wakers.iter().any(|known| known.will_wake(waker)) {
-                line.wakers.push(waker.clone());
+            let wakers = &mut line.rest().wakers;
+            if !wakers.iter().any(|known| known.will_wake(waker)) {
+                wakers.push(waker.clone());
             }
-            line.task.take()
+            line.take_task()
         };
         if let Some(mut task) = task {
             let all = Waker::from(Arc::new(WakeAll(Arc::downgrade(self))));
             if task.as_mut().poll(&mut Context::from_waker(&all)).is_pending() {
-                self.lock().task = Some(task);
+                self.lock().rest().task = Some(task);
             }
         }
     }
 
     /// Keeps a local call until somebody awaits it or a session takes it over.
     pub(crate) fn keep(&self, task: Task) {
-        self.lock().task = Some(task);
+        self.lock().rest().task = Some(task);
     }
 
     pub(crate) fn take_task(&self) -> Option<Task> {
-        self.lock().task.take()
+        self.lock().take_task()
     }
 
     /// Puts the bytes of the value on an account for as long as the cell lives, once. Returns
@@ -169,13 +196,17 @@ impl Cell {
                 return;
             }
             match outcome {
-                Outcome::Value(Ok(Value::Promise(promise))) => line.link = Some(promise.0.shortened()),
+                Outcome::Value(Ok(Value::Promise(promise))) => {
+                    line.rest().link = Some(promise.0.shortened());
+                }
                 Outcome::Value(value) => drop(self.value.set(value)),
-                Outcome::Link(target) => line.link = Some(target.shortened()),
+                Outcome::Link(target) => line.rest().link = Some(target.shortened()),
             }
             line.pending = false;
-            line.serving = !line.waiting.is_empty();
-            std::mem::take(&mut line.wakers)
+            let Some(rest) = &mut line.rest else { return };
+            let wakers = std::mem::take(&mut rest.wakers);
+            line.serving = !rest.waiting.is_empty();
+            wakers
         };
         wakers.into_iter().for_each(Waker::wake);
         let cell = Arc::clone(self);
@@ -187,7 +218,7 @@ impl Cell {
         loop {
             let next = {
                 let mut line = self.lock();
-                let next = line.waiting.pop_front();
+                let next = line.rest.as_mut().and_then(|rest| rest.waiting.pop_front());
                 line.serving = next.is_some();
                 next
             };
@@ -210,10 +241,9 @@ impl Drop for Cell {
             .value
             .take()
             .filter(|value| !matches!(value, Ok(Value::Undefined | Value::Null | Value::Number(_))));
-        let line = self.line.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let (link, task) = (line.link.take(), line.task.take());
-        if value.is_some() || link.is_some() || task.is_some() {
-            turn::bury((value, link, task));
+        let rest = self.line.get_mut().unwrap_or_else(PoisonError::into_inner).rest.take();
+        if value.is_some() || rest.is_some() {
+            turn::bury((value, rest));
         }
     }
 }
@@ -267,8 +297,8 @@ struct WakeAll(Weak<Cell>);
 impl Wake for WakeAll {
     fn wake(self: Arc<Self>) {
         let Some(cell) = self.0.upgrade() else { return };
-        let wakers = std::mem::take(&mut cell.lock().wakers);
-        wakers.into_iter().for_each(Waker::wake);
+        let wakers = cell.lock().rest.as_mut().map(|rest| std::mem::take(&mut rest.wakers));
+        wakers.into_iter().flatten().for_each(Waker::wake);
     }
 }
 

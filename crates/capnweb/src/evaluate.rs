@@ -16,9 +16,10 @@ use crate::{
     BigInt, ErrorValue, Limits, Object, Thrown, Value, json::Json, map::Frame, names::is_dropped,
     session::Shared, turn::Origin,
 };
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 /// Where references lead.
+#[derive(Clone, Copy)]
 pub(crate) enum Scope<'s> {
     Session(&'s Arc<Shared>),
     /// The body of a map, with its private table.
@@ -27,10 +28,14 @@ pub(crate) enum Scope<'s> {
     Alone,
 }
 
+#[derive(Clone, Copy)]
 pub(crate) struct Evaluator<'s> {
     pub(crate) scope: Scope<'s>,
     pub(crate) limits: &'s Limits,
-    pub(crate) origin: Origin,
+    pub(crate) origin: &'s Origin,
+    /// True for the arguments of a call that is made here and now: a promise that is kept
+    /// already is read as the value it would be replaced by.
+    pub(crate) fills: bool,
 }
 
 type Evaluated = Result<Value, Thrown>;
@@ -45,11 +50,9 @@ impl Evaluator<'_> {
             return Err(self.too_deep());
         }
         match json {
-            Json::Array(items) => match items.as_slice() {
+            Json::Array(items) => match items {
                 [Json::Array(escaped)] => self.array(escaped, depth),
-                [Json::String(tag), ..] if tag == "pipeline" || tag == "import" => {
-                    self.called(json, items, depth)
-                }
+                [Json::String("pipeline" | "import"), ..] => self.called(json, items, depth),
                 _ => self.special(json, items, depth),
             },
             Json::Object(members) => self.object(members, depth),
@@ -68,13 +71,13 @@ impl Evaluator<'_> {
             .into()
     }
 
-    fn object(&self, members: &[(Cow<'_, str>, Json<'_>)], depth: usize) -> Evaluated {
+    fn object(&self, members: &[(&str, Json<'_>)], depth: usize) -> Evaluated {
         let mut object = Object::with_capacity(members.len());
         for (name, member) in members {
             // Evaluated even if dropped: stubs inside have to be released.
             let value = self.value(member, depth + 1)?;
             if !is_dropped(name) {
-                object.insert(name.as_ref(), value);
+                object.insert(*name, value);
             }
         }
         Ok(Value::Object(object))
@@ -90,7 +93,7 @@ impl Evaluator<'_> {
 
     fn special(&self, json: &Json<'_>, items: &[Json<'_>], depth: usize) -> Evaluated {
         let tag = match items {
-            [Json::String(tag), ..] => tag.as_ref(),
+            [Json::String(tag), ..] => *tag,
             _ => return Err(unknown(json)),
         };
         let found = match tag {
@@ -132,7 +135,7 @@ fn scalar(json: &Json<'_>) -> Value {
     match json {
         Json::Bool(flag) => Value::Bool(*flag),
         Json::Number(number) => Value::Number(*number),
-        Json::String(text) => Value::String(text.clone().into_owned()),
+        Json::String(text) => Value::String((*text).to_owned()),
         Json::Null | Json::Array(_) | Json::Object(_) => Value::Null,
     }
 }

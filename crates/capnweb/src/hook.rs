@@ -206,6 +206,7 @@ impl Hook {
                     drop(import);
                 }));
             }
+            Hook::Cell(cell) if cell.settled_value().is_some() => then(Arc::clone(cell)),
             Hook::Cell(cell) => {
                 adopt(cell, origin);
                 let (waited, origin) = (Arc::clone(cell), origin.clone());

@@ -20,7 +20,13 @@
 //! # let _ = counter;
 //! ```
 
-use std::{collections::HashMap, fmt, future::Future, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    hash::{BuildHasherDefault, Hasher},
+    sync::Arc,
+};
 
 use crate::{
     Call, Member, Outcome, Reply, Stub, Target,
@@ -30,11 +36,35 @@ use crate::{
 type End<T> = Box<dyn Fn(&T) + Send + Sync>;
 type Serve<T> = Box<dyn Fn(Arc<T>, Call) -> Reply + Send + Sync>;
 
+/// The names are ours, so nobody can choose them to collide; a peer only asks for them.
+type ByName<T> = HashMap<&'static str, T, BuildHasherDefault<NameHasher>>;
+
+/// FNV-1a.
+struct NameHasher(u64);
+
+impl Default for NameHasher {
+    fn default() -> NameHasher {
+        NameHasher(0xCBF2_9CE4_8422_2325)
+    }
+}
+
+impl Hasher for NameHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    }
+}
+
 /// What a type answers to. Shared by all its stubs.
 pub struct Interface<T> {
     name: &'static str,
-    methods: HashMap<&'static str, Serve<T>>,
-    getters: HashMap<&'static str, Serve<T>>,
+    methods: ByName<Serve<T>>,
+    getters: ByName<Serve<T>>,
     invoke: Option<Serve<T>>,
     private: Vec<&'static str>,
     disposed: Option<End<T>>,
@@ -44,8 +74,8 @@ impl<T: Send + Sync + 'static> Interface<T> {
     pub fn named(name: &'static str) -> Interface<T> {
         Interface {
             name,
-            methods: HashMap::new(),
-            getters: HashMap::new(),
+            methods: ByName::default(),
+            getters: ByName::default(),
             invoke: None,
             private: Vec::new(),
             disposed: None,

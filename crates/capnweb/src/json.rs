@@ -5,26 +5,29 @@
 //! JavaScript sends and Rust text cannot hold. `read` then builds the tree with
 //! serde_json, borrowing every string that has no escape in it. `write` is the way out.
 //!
+//! A tree lives in an arena, which is emptied between messages: a small message costs no
+//! allocation, and dropping its tree costs nothing.
+//!
 //! Not here: what an array means (`evaluate`).
 
 mod read;
 mod scan;
 mod write;
 
-use std::borrow::Cow;
+use bumpalo::Bump;
 
 pub(crate) use read::{ReadError, read};
-pub(crate) use write::{write_json, write_number, write_string};
+pub(crate) use write::{write_integer, write_json, write_number, write_string};
 
 /// A JSON value. Objects keep the order and the duplicates of the text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Json<'t> {
     Null,
     Bool(bool),
     Number(f64),
-    String(Cow<'t, str>),
-    Array(Vec<Json<'t>>),
-    Object(Vec<(Cow<'t, str>, Json<'t>)>),
+    String(&'t str),
+    Array(&'t [Json<'t>]),
+    Object(&'t [(&'t str, Json<'t>)]),
 }
 
 impl<'t> Json<'t> {
@@ -37,47 +40,55 @@ impl<'t> Json<'t> {
         }
     }
 
-    pub(crate) fn as_str(&self) -> Option<&str> {
+    pub(crate) fn as_str(&self) -> Option<&'t str> {
         match self {
             Json::String(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn as_array(&self) -> Option<&[Json<'t>]> {
+    pub(crate) fn as_array(&self) -> Option<&'t [Json<'t>]> {
         match self {
             Json::Array(items) => Some(items),
             _ => None,
         }
     }
 
-    /// The same tree, independent of the text it was read from.
-    pub(crate) fn into_owned(self) -> Json<'static> {
-        match self {
-            Json::Null => Json::Null,
-            Json::Bool(flag) => Json::Bool(flag),
-            Json::Number(number) => Json::Number(number),
-            Json::String(text) => Json::String(Cow::Owned(text.into_owned())),
-            Json::Array(items) => Json::Array(items.into_iter().map(Json::into_owned).collect()),
-            Json::Object(members) => Json::Object(
-                members
-                    .into_iter()
-                    .map(|(name, value)| (Cow::Owned(name.into_owned()), value.into_owned()))
-                    .collect(),
-            ),
-        }
+    /// The text of this value.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        write_json(&mut text, self);
+        text
     }
 
     /// The text of this value, cut to something a person would read in an error.
     pub(crate) fn excerpt(&self) -> String {
         const LONGEST: usize = 500;
-        let mut text = String::new();
-        write_json(&mut text, self);
+        let mut text = self.text();
         if text.len() > LONGEST {
             let cut = (0..=LONGEST).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
             text.truncate(cut);
             text.push('…');
         }
         text
+    }
+}
+
+/// Room for the tree of one message after the other.
+#[derive(Default)]
+pub(crate) struct Arena(Bump);
+
+impl Arena {
+    /// What is kept for the next message; a larger room was for a large message, and is given back.
+    const KEPT_BYTES_MAX: usize = 32 * 1024;
+
+    /// Empties the room and lends it out.
+    pub(crate) fn fresh(&mut self) -> &Bump {
+        if self.0.allocated_bytes() > Self::KEPT_BYTES_MAX {
+            self.0 = Bump::new();
+        } else {
+            self.0.reset();
+        }
+        &self.0
     }
 }

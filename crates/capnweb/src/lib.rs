@@ -74,9 +74,10 @@ pub mod codec {
     /// The value an expression stands for.
     pub fn decode(text: &str) -> Result<Value, Thrown> {
         let limits = Limits::default();
-        let evaluator = Evaluator { scope: Scope::Alone, limits: &limits, origin: None };
-        json::read(text, limits.bracket_depth_max, |tree, _| evaluator.value(&tree, 0))
-            .map_err(|reason| Thrown::from(ErrorValue::named("SyntaxError", reason.to_string())))?
+        let mut arena = json::Arena::default();
+        let (tree, _) = json::read(text, limits.bracket_depth_max, arena.fresh())
+            .map_err(|reason| ErrorValue::named("SyntaxError", reason.to_string()))?;
+        Evaluator { scope: Scope::Alone, limits: &limits, origin: &None, fills: false }.value(&tree, 0)
     }
 }
 

@@ -9,7 +9,7 @@ mod record;
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use crate::{hook::Ref, json::Json};
+use crate::hook::Ref;
 
 pub(crate) use apply::{Frame, apply};
 pub use record::MapScope;
@@ -19,13 +19,25 @@ pub(crate) use record::{Recording, Variable, not_now, record};
 #[derive(Clone)]
 pub(crate) struct Mapper {
     pub(crate) captures: Vec<Ref>,
-    /// Templates: evaluated anew for each element.
-    pub(crate) instructions: Arc<[Json<'static>]>,
+    /// JSON texts, read when the map is applied.
+    pub(crate) instructions: Arc<[String]>,
     /// Evaluations left, shared with the maps inside.
     pub(crate) budget: Arc<AtomicU64>,
 }
 
 impl Mapper {
+    /// The instructions as they stand in a message.
+    pub(crate) fn write_instructions(&self, out: &mut String) {
+        out.push('[');
+        for (at, instruction) in self.instructions.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            out.push_str(instruction);
+        }
+        out.push(']');
+    }
+
     pub(crate) fn budget(evaluations: u64) -> Arc<AtomicU64> {
         Arc::new(AtomicU64::new(evaluations))
     }

@@ -165,7 +165,12 @@ impl Drop for Held {
 }
 
 pub(crate) fn call(held: &Arc<Held>, path: Path, mut args: Vec<Value>, origin: &Origin) -> Hook {
-    if !path.is_empty() && !is_method(held, &path) {
+    if let [PathPart::Name(name)] = path.as_slice()
+        && has_method(held, name)
+    {
+        return call_method(held, name, args, origin);
+    }
+    if !path.is_empty() {
         // Not a method here, so perhaps one of a property: ask that, in order.
         return match path.split_first() {
             Some((_, [])) if !is_property(held, &path) => Hook::rejected(not_a_function(&path)),
@@ -173,36 +178,47 @@ pub(crate) fn call(held: &Arc<Held>, path: Path, mut args: Vec<Value>, origin: &
             None => Hook::rejected(not_a_function(&path)),
         };
     }
-    if gather::has_promise(&args) {
-        match gather::complete_now(&mut args) {
-            Ok(true) => {}
-            Ok(false) => return call_when_settled(held, path, args, origin),
-            Err(reason) => return Hook::rejected(reason),
-        }
+    match complete(&mut args) {
+        Ok(true) => run(invoke(held, None, args, origin), origin),
+        Ok(false) => call_when_settled(held, None, args, origin),
+        Err(reason) => Hook::rejected(reason),
     }
-    run(invoke(held, &path, args, origin), origin)
+}
+
+/// Calls what [`has_method`] said is a method.
+pub(crate) fn call_method(held: &Arc<Held>, name: &str, mut args: Vec<Value>, origin: &Origin) -> Hook {
+    match complete(&mut args) {
+        Ok(true) => run(invoke(held, Some(name), args, origin), origin),
+        Ok(false) => call_when_settled(held, Some(name.to_owned()), args, origin),
+        Err(reason) => Hook::rejected(reason),
+    }
+}
+
+/// True when the arguments are values, all promises among them being kept.
+fn complete(args: &mut [Value]) -> Result<bool, Thrown> {
+    if gather::has_promise(args) { gather::complete_now(args) } else { Ok(true) }
 }
 
 /// Only the first name of a path can be a method of the target.
-fn is_method(held: &Arc<Held>, path: &[PathPart]) -> bool {
-    matches!(path, [PathPart::Name(name)] if !is_inherited(name) && held.target.member(name) == Member::Method)
+pub(crate) fn has_method(held: &Arc<Held>, name: &str) -> bool {
+    !is_inherited(name) && held.target.member(name) == Member::Method
 }
 
 fn is_property(held: &Arc<Held>, path: &[PathPart]) -> bool {
     matches!(path, [PathPart::Name(name)] if !is_inherited(name) && held.target.member(name) == Member::Property)
 }
 
-fn invoke(held: &Arc<Held>, path: &[PathPart], args: Vec<Value>, origin: &Origin) -> Reply {
+fn invoke(held: &Arc<Held>, method: Option<&str>, args: Vec<Value>, origin: &Origin) -> Reply {
     let target = Arc::clone(&held.target);
     let call = Call::new(args, origin);
-    match path {
-        [PathPart::Name(name)] => target.call(name, call),
-        _ => target.invoke(call),
+    match method {
+        Some(name) => target.call(name, call),
+        None => target.invoke(call),
     }
 }
 
 /// A method is called with values only, so this call waits; others may overtake it.
-fn call_when_settled(held: &Arc<Held>, path: Path, args: Vec<Value>, origin: &Origin) -> Hook {
+fn call_when_settled(held: &Arc<Held>, method: Option<String>, args: Vec<Value>, origin: &Origin) -> Hook {
     let (cell, resolver) = Cell::pending();
     let (held, asker) = (Arc::clone(held), origin.clone());
     let task: Task = Box::pin(async move {
@@ -210,7 +226,7 @@ fn call_when_settled(held: &Arc<Held>, path: Path, args: Vec<Value>, origin: &Or
             Ok(args) => args,
             Err(reason) => return resolver.settle(Err(reason)),
         };
-        match invoke(&held, &path, args, &asker) {
+        match invoke(&held, method.as_deref(), args, &asker) {
             Reply::Now(outcome) => resolver.settle(outcome),
             Reply::Later(future) => {
                 // Not this session's for the time of the wait: it is driven by it.

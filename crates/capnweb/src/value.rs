@@ -4,7 +4,7 @@
 //! dates, bytes and errors are data; a stub, a promise and the two ends of a stream
 //! are references, and dropping the last copy of one tells the peer.
 //!
-//! Children: `object` (ordered members), `bytes` (typed buffers), `bigint`, `error`
+//! Children: `object` (ordered members), `name` (their names), `bytes` (typed buffers), `bigint`, `error`
 //! (errors and what is thrown), `fetch` (URL-shaped things: headers, requests,
 //! responses, blobs), `convert` (from and to Rust types).
 
@@ -13,6 +13,7 @@ mod bytes;
 mod convert;
 mod error;
 mod fetch;
+mod name;
 mod object;
 
 pub use bigint::BigInt;
@@ -60,8 +61,10 @@ pub enum Value {
 
 impl Value {
     /// An object from its members.
-    pub fn object<N: Into<String>, V: Into<Value>>(members: impl IntoIterator<Item = (N, V)>) -> Value {
-        Value::Object(members.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    pub fn object<N: AsRef<str>, V: Into<Value>>(members: impl IntoIterator<Item = (N, V)>) -> Value {
+        let mut object = Object::new();
+        members.into_iter().for_each(|(name, value)| object.insert(name, value));
+        Value::Object(object)
     }
 
     /// An array from its items.

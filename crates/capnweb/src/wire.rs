@@ -39,6 +39,10 @@ pub enum Outgoing {
     Close { code: u16, reason: String },
 }
 
+/// A good size for the read buffer of a WebSocket. tungstenite fills the whole of it with zeros before
+/// every read, so its default of 128 KiB costs more than the messages do.
+pub const READ_BUFFER_BYTES: usize = 16 * 1024;
+
 /// Close code of a peer that was silent for too long.
 const CLOSE_GOING_AWAY: u16 = 1001;
 /// How long a peer may take to answer our close.
@@ -47,19 +51,17 @@ const CLOSE_GRACE: Duration = Duration::from_secs(2);
 /// would let one peer keep the task.
 const READS_PER_TURN: usize = 128;
 
-/// Carries a session until it ends. Dropping the future ends it too.
-pub async fn drive<T, S, K, E>(connection: Connection, incoming: S, outgoing: K) -> Ended
+/// Carries a session over a socket until it ends. Dropping the future ends it too.
+pub async fn drive<T, S, E>(connection: Connection, socket: S) -> Ended
 where
     T: Deref<Target = str>,
-    S: Stream<Item = Result<Incoming<T>, E>> + Unpin,
-    K: Sink<Outgoing> + Unpin,
+    S: Stream<Item = Result<Incoming<T>, E>> + Sink<Outgoing> + Unpin,
 {
     let limits = connection.shared().limits().clone();
     let now = Instant::now();
     let mut driver = Driver {
         connection,
-        incoming,
-        outgoing,
+        socket,
         held: None,
         heard_at: now,
         pinged_at: now,
@@ -72,10 +74,9 @@ where
     driver.hang_up().await
 }
 
-struct Driver<T, S, K> {
+struct Driver<T, S> {
     connection: Connection,
-    incoming: S,
-    outgoing: K,
+    socket: S,
     /// A message that came while we wanted none.
     held: Option<T>,
     heard_at: Instant,
@@ -86,11 +87,10 @@ struct Driver<T, S, K> {
     unflushed: bool,
 }
 
-impl<T, S, K, E> Driver<T, S, K>
+impl<T, S, E> Driver<T, S>
 where
     T: Deref<Target = str>,
-    S: Stream<Item = Result<Incoming<T>, E>> + Unpin,
-    K: Sink<Outgoing> + Unpin,
+    S: Stream<Item = Result<Incoming<T>, E>> + Sink<Outgoing> + Unpin,
 {
     /// Ready when the session has ended and said what it could.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -110,6 +110,7 @@ where
 
     /// Takes in what is there. True when there may be more.
     fn read(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut now = None;
         for _ in 0..READS_PER_TURN {
             if self.held.is_some() {
                 if !self.connection.wants_input() {
@@ -119,13 +120,14 @@ where
                     self.connection.receive(&text);
                 }
             }
-            if self.connection.handle().ended().is_some() {
+            if self.connection.has_ended() {
                 return false;
             }
-            match self.incoming.poll_next_unpin(cx) {
+            match self.socket.poll_next_unpin(cx) {
                 Poll::Pending => return false,
                 Poll::Ready(frame) => {
-                    self.heard_at = Instant::now();
+                    // One look at the clock for all that has come by now.
+                    self.heard_at = *now.get_or_insert_with(Instant::now);
                     match frame {
                         Some(Ok(Incoming::Text(text))) => self.held = Some(text),
                         Some(Ok(Incoming::Alive)) => {}
@@ -150,12 +152,12 @@ where
     /// Sends what there is. True when the session has ended and everything was said.
     fn write(&mut self, cx: &mut Context<'_>) -> bool {
         loop {
-            match self.outgoing.poll_ready_unpin(cx) {
+            match self.socket.poll_ready_unpin(cx) {
                 Poll::Pending => {
                     // The peer does not read; methods go on all the same.
                     self.connection.poll_work(cx);
                     // Once it has ended, hanging up says the rest, and waits only so long.
-                    return self.connection.handle().ended().is_some();
+                    return self.connection.has_ended();
                 }
                 Poll::Ready(Err(_)) => {
                     self.lost(1006, "");
@@ -165,7 +167,7 @@ where
             }
             match self.connection.poll_message(cx) {
                 Poll::Ready(Some(text)) => {
-                    if self.outgoing.start_send_unpin(Outgoing::Text(text)).is_err() {
+                    if self.socket.start_send_unpin(Outgoing::Text(text)).is_err() {
                         self.lost(1006, "");
                         return true;
                     }
@@ -175,7 +177,7 @@ where
                 Poll::Pending => break,
             }
         }
-        if self.unflushed && self.outgoing.poll_flush_unpin(cx).is_ready() {
+        if self.unflushed && self.socket.poll_flush_unpin(cx).is_ready() {
             self.unflushed = false;
         }
         false
@@ -192,8 +194,8 @@ where
             self.connection.shared().lost(silent, CLOSE_GOING_AWAY);
         } else if now >= self.heard_at.max(self.pinged_at) + self.ping_every {
             self.pinged_at = now;
-            if let Poll::Ready(Ok(())) = self.outgoing.poll_ready_unpin(cx) {
-                let _ = self.outgoing.start_send_unpin(Outgoing::Ping);
+            if let Poll::Ready(Ok(())) = self.socket.poll_ready_unpin(cx) {
+                let _ = self.socket.start_send_unpin(Outgoing::Ping);
                 self.unflushed = true;
             }
         }
@@ -215,13 +217,13 @@ where
         let close = Outgoing::Close { code: ended.close_code, reason: ended.close_reason.clone() };
         let goodbye = async {
             while let Some(text) = self.connection.message().await {
-                if self.outgoing.send(Outgoing::Text(text)).await.is_err() {
+                if self.socket.send(Outgoing::Text(text)).await.is_err() {
                     break;
                 }
             }
             // Refused when the peer closed first; reading on still completes its closing.
-            let _ = self.outgoing.send(close).await;
-            while let Some(Ok(_)) = self.incoming.next().await {}
+            let _ = self.socket.send(close).await;
+            while let Some(Ok(_)) = self.socket.next().await {}
         };
         let _ = timeout(CLOSE_GRACE, goodbye).await;
         ended

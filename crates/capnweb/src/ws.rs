@@ -18,7 +18,7 @@ use tokio_tungstenite::{
 
 use crate::{
     Connection, Ended, Handle, Options, Stub,
-    wire::{Incoming, Outgoing, drive},
+    wire::{Incoming, Outgoing, READ_BUFFER_BYTES, drive},
 };
 
 /// Why there is no connection.
@@ -62,17 +62,20 @@ pub async fn connect(
     }
     // A little above our own limit, so that a message over it gets our answer and not a torn line.
     let frame_max = options.limits.message_bytes_max + 64 * 1024;
-    let config = WebSocketConfig::default().max_message_size(Some(frame_max)).max_frame_size(Some(frame_max));
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .max_message_size(Some(frame_max))
+        .max_frame_size(Some(frame_max));
     let (socket, _) = connect_async_with_config(request, Some(config), true)
         .await
         .map_err(|reason| ConnectError::Refused(Box::new(reason)))?;
 
     let connection = Connection::new(main, options);
     let (root, handle) = (connection.remote(), connection.handle());
-    let (sink, stream) = socket.split();
-    let incoming = stream.map(|frame| frame.map(incoming));
-    let outgoing = sink.with(|frame| std::future::ready(Ok::<_, tungstenite::Error>(outgoing(frame))));
-    Ok(Client { root, handle, run: Box::pin(drive(connection, incoming, outgoing)) })
+    let socket = socket
+        .map(|frame| frame.map(incoming))
+        .with(|frame| std::future::ready(Ok::<_, tungstenite::Error>(outgoing(frame))));
+    Ok(Client { root, handle, run: Box::pin(drive(connection, socket)) })
 }
 
 fn incoming(frame: Message) -> Incoming<Utf8Bytes> {

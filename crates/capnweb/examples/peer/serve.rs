@@ -20,7 +20,7 @@ use axum::{
 use futures_util::{SinkExt, StreamExt};
 use sturdy_capnweb::{
     Connection, ErrorValue, Handle, Limits, Options, Stub, batch,
-    wire::{Incoming, Outgoing, drive},
+    wire::{Incoming, Outgoing, READ_BUFFER_BYTES, drive},
 };
 
 use crate::service::{Service, SessionSlot};
@@ -133,6 +133,7 @@ async fn upgrade(
     let Ok(upgrade): Result<Upgrade, _> = upgrade else { return refuse().await };
     let frame_max = Limits::default().message_bytes_max + 64 * 1024;
     upgrade
+        .read_buffer_size(READ_BUFFER_BYTES)
         .max_message_size(frame_max)
         .max_frame_size(frame_max)
         .on_upgrade(move |socket| converse(socket, Service::root(), wanted, sessions))
@@ -153,10 +154,10 @@ async fn converse(socket: WebSocket, root: Stub, wanted: Wanted, sessions: Sessi
         });
         open.push(handle);
     }
-    let (sink, stream) = socket.split();
-    let incoming = stream.map(|frame| frame.map(into_incoming));
-    let outgoing = sink.with(|frame| std::future::ready(Ok::<_, axum::Error>(from_outgoing(frame))));
-    drive(connection, incoming, outgoing).await;
+    let socket = socket
+        .map(|frame| frame.map(into_incoming))
+        .with(|frame| std::future::ready(Ok::<_, axum::Error>(from_outgoing(frame))));
+    drive(connection, socket).await;
 }
 
 fn into_incoming(frame: ws::Message) -> Incoming<ws::Utf8Bytes> {

@@ -81,7 +81,7 @@ pub(super) fn header_list(json: Option<&Json<'_>>) -> Result<Option<Headers>, Th
     let mut texts = Vec::with_capacity(pairs.len());
     for pair in pairs {
         match pair.as_array() {
-            Some([Json::String(name), Json::String(value)]) => texts.push((name.as_ref(), value.as_ref())),
+            Some([Json::String(name), Json::String(value)]) => texts.push((*name, *value)),
             _ => return Err(bad_header()),
         }
     }
@@ -98,13 +98,13 @@ fn literal(json: &Json<'_>) -> Value {
         Json::Null => Value::Null,
         Json::Bool(flag) => Value::Bool(*flag),
         Json::Number(number) => Value::Number(*number),
-        Json::String(text) => Value::String(text.clone().into_owned()),
+        Json::String(text) => Value::String((*text).to_owned()),
         Json::Array(items) => Value::Array(items.iter().map(literal).collect()),
         Json::Object(members) => Value::Object(
             members
                 .iter()
                 .filter(|(name, _)| !is_dropped(name))
-                .map(|(name, value)| (name.clone().into_owned(), literal(value)))
+                .map(|(name, value)| ((*name).to_owned(), literal(value)))
                 .collect(),
         ),
     }
@@ -122,10 +122,10 @@ impl Evaluator<'_> {
         match items.get(4) {
             None => {}
             Some(Json::Object(members)) => {
-                for (name, member) in members {
+                for (name, member) in *members {
                     let value = self.value(member, depth + 1)?;
                     if !is_error_slot(name) {
-                        error.props.insert(name.as_ref(), value);
+                        error.props.insert(*name, value);
                     }
                 }
             }
@@ -139,8 +139,8 @@ impl Evaluator<'_> {
             return Ok(None);
         };
         let mut request = Request::new("GET", parse_url(url)?);
-        for (name, member) in members {
-            match name.as_ref() {
+        for (name, member) in *members {
+            match *name {
                 "method" => request.method = method(member)?,
                 "headers" => {
                     let refused = "Request headers must be serialized as an array of pairs.";
@@ -159,8 +159,8 @@ impl Evaluator<'_> {
         let (Some(body), Some(Json::Object(members))) = (items.get(1), items.get(2)) else { return Ok(None) };
         let mut response = Response::new(200);
         response.body = self.body(body, depth, "Response")?;
-        for (name, member) in members {
-            match name.as_ref() {
+        for (name, member) in *members {
+            match *name {
                 "status" => response.status = status(member)?,
                 "statusText" => response.status_text = member.as_str().unwrap_or_default().to_owned(),
                 "headers" => {
@@ -196,7 +196,7 @@ impl Evaluator<'_> {
             return Ok(None);
         };
         match self.scope {
-            Scope::Session(session) => session.take_blob(id, mime.clone().into_owned()).map(Some),
+            Scope::Session(session) => session.take_blob(id, (*mime).to_owned()).map(Some),
             Scope::Map(_) | Scope::Alone => Err(ErrorValue::new("a blob cannot be received here").into()),
         }
     }

@@ -8,16 +8,25 @@ use crate::{
     hook::{Hook, Ref},
     json::Json,
     map::Mapper,
+    names::is_inherited,
     path::{Path, PathPart},
+    target::{self, Held},
 };
 
 type Found = Result<Option<Value>, Thrown>;
 
 /// What a call in an expression is made on.
-struct Callee {
-    target: Ref,
-    path: Path,
-    is_promise: bool,
+enum Callee<'t> {
+    /// A method of an object of ours, which nearly every call is.
+    Method {
+        held: Arc<Held>,
+        name: &'t str,
+    },
+    Other {
+        target: Ref,
+        path: Path,
+        is_promise: bool,
+    },
 }
 
 impl Evaluator<'_> {
@@ -25,9 +34,10 @@ impl Evaluator<'_> {
     pub(super) fn called(&self, json: &Json<'_>, items: &[Json<'_>], depth: usize) -> Result<Value, Thrown> {
         match items {
             [_, Json::Number(_), Json::Array(_), Json::Array(args), ..] => {
-                let target = self.callee(json, items)?;
-                let args = self.items(args, depth)?;
-                Ok(self.call(target, args))
+                let callee = self.callee(json, items)?;
+                let fills = matches!(callee, Callee::Method { .. });
+                let args = Evaluator { fills, ..*self }.items(args, depth)?;
+                Ok(self.call(callee, args))
             }
             _ => self.reference(items)?.ok_or_else(|| unknown(json)),
         }
@@ -35,21 +45,65 @@ impl Evaluator<'_> {
 
     /// Looked up before the arguments are evaluated, so that errors come in the order of the text.
     #[inline(never)]
-    fn callee(&self, json: &Json<'_>, items: &[Json<'_>]) -> Result<Callee, Thrown> {
+    fn callee<'t>(&self, json: &Json<'_>, items: &[Json<'t>]) -> Result<Callee<'t>, Thrown> {
         let id = items[1].as_integer().ok_or_else(|| unknown(json))?;
-        let path = self.path(&items[2])?.ok_or_else(|| unknown(json))?;
         let is_promise = items[0].as_str() == Some("pipeline");
-        Ok(Callee { target: self.lookup(id)?, path, is_promise })
+        if is_promise && let Json::Array([Json::String(name)]) = items[2] {
+            let target = self.lookup(id)?;
+            if let Hook::Target(held) = &target.hook
+                && target.path.is_empty()
+                && target::has_method(held, name)
+            {
+                return Ok(Callee::Method { held: Arc::clone(held), name });
+            }
+        }
+        let path = self.path(&items[2])?.ok_or_else(|| unknown(json))?;
+        Ok(Callee::Other { path, target: self.lookup(id)?, is_promise })
     }
 
     #[inline(never)]
-    fn call(&self, callee: Callee, args: Vec<Value>) -> Value {
-        let found = Ref::from(callee.target.call(callee.path, args, &self.origin));
-        if callee.is_promise { Value::Promise(Promise(found)) } else { Value::Stub(Stub(found)) }
+    fn call(&self, callee: Callee<'_>, args: Vec<Value>) -> Value {
+        let (hook, is_promise) = match callee {
+            Callee::Method { held, name } => (target::call_method(&held, name, args, self.origin), true),
+            Callee::Other { target, path, is_promise } => (target.call(path, args, self.origin), is_promise),
+        };
+        let found = Ref::from(hook);
+        if is_promise { Value::Promise(Promise(found)) } else { Value::Stub(Stub(found)) }
+    }
+
+    /// What a promise came to, if that is known and a scalar. Anything larger could nest deeper with
+    /// every call, and is left to whoever watches over that.
+    fn filled(&self, id: i64, path: Option<&Json<'_>>) -> Option<Value> {
+        let Scope::Session(session) = self.scope else { return None };
+        let Hook::Cell(cell) = session.export(id)? else { return None };
+        let Ok(value) = cell.settled_value()? else { return None };
+        let found = match path {
+            None | Some(Json::Array([])) => value,
+            Some(Json::Array([Json::String(name)])) if !is_inherited(name) => value.get(name)?,
+            Some(_) => return None,
+        };
+        let is_scalar = matches!(
+            found,
+            Value::Undefined
+                | Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Date(_)
+        );
+        is_scalar.then(|| found.clone())
     }
 
     fn reference(&self, items: &[Json<'_>]) -> Found {
         let Some(id) = items.get(1).and_then(Json::as_integer) else { return Ok(None) };
+        let is_promise = items[0].as_str() == Some("pipeline");
+        if self.fills
+            && is_promise
+            && items.len() <= 3
+            && let Some(value) = self.filled(id, items.get(2))
+        {
+            return Ok(Some(value));
+        }
         let path = match items.get(2) {
             None => Path::new(),
             Some(json) => match self.path(json)? {
@@ -61,10 +115,9 @@ impl Evaluator<'_> {
             // With arguments, and they are not a list.
             return Ok(None);
         }
-        let is_promise = items[0].as_str() == Some("pipeline");
         let wanted = self.lookup(id)?;
         let found = match path.is_empty() {
-            false => Ref::from(wanted.read(path, &self.origin)),
+            false => Ref::from(wanted.read(path, self.origin)),
             true if is_promise => self.as_promise(wanted, id),
             true => wanted,
         };
@@ -98,7 +151,7 @@ impl Evaluator<'_> {
             return Err(ErrorValue::type_error(format!("a path has at most {most} elements")).into());
         }
         let part = |json: &Json<'_>| match json {
-            Json::String(name) => Some(PathPart::Name(name.clone().into_owned())),
+            Json::String(name) => Some(PathPart::Name((*name).to_owned())),
             Json::Number(place) => Some(PathPart::Index(*place)),
             _ => None,
         };
@@ -134,14 +187,13 @@ impl Evaluator<'_> {
 
         let wanted = self.lookup(id)?;
         let captures = captures.iter().map(|capture| self.capture(capture)).collect::<Result<_, _>>()?;
-        let instructions: Arc<[Json<'static>]> =
-            instructions.iter().map(|json| json.clone().into_owned()).collect();
+        let instructions = instructions.iter().map(Json::text).collect();
         let budget = match &self.scope {
             Scope::Map(frame) => frame.budget(),
             Scope::Session(_) | Scope::Alone => Mapper::budget(self.limits.map_evaluations_max),
         };
         let mapper = Mapper { captures, instructions, budget };
-        Ok(Some(Value::Promise(Promise(Ref::from(wanted.map(path, mapper, &self.origin))))))
+        Ok(Some(Value::Promise(Promise(Ref::from(wanted.map(path, mapper, self.origin))))))
     }
 
     fn check_map(&self, captures: usize, instructions: usize) -> Result<(), Thrown> {
@@ -160,7 +212,7 @@ impl Evaluator<'_> {
             ErrorValue::type_error(format!("unknown map capture: {}", json.excerpt())).into()
         };
         let (tag, id) = match json.as_array() {
-            Some([Json::String(tag), id]) => (tag.as_ref(), id.as_integer().ok_or_else(refused)?),
+            Some([Json::String(tag), id]) => (*tag, id.as_integer().ok_or_else(refused)?),
             _ => return Err(refused()),
         };
         match tag {

@@ -2,7 +2,8 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use bumpalo::Bump;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{Json, scan::scan};
 
@@ -15,100 +16,147 @@ pub(crate) enum ReadError {
     Syntax(#[from] serde_json::Error),
 }
 
-/// Reads one JSON value and gives it to `then`, with the number of lone surrogates that
-/// were replaced. A callback, because the tree borrows from a text we may have mended.
-pub(crate) fn read<R>(
-    text: &str,
+/// Reads one JSON value; also says how many lone surrogates were replaced.
+pub(crate) fn read<'t>(
+    text: &'t str,
     depth_max: usize,
-    then: impl FnOnce(Json<'_>, u32) -> R,
-) -> Result<R, ReadError> {
+    arena: &'t Bump,
+) -> Result<(Json<'t>, u32), ReadError> {
     let scanned = scan(text, depth_max).ok_or(ReadError::TooDeep(depth_max))?;
-    let mut parser = serde_json::Deserializer::from_str(&scanned.text);
+    let text = match scanned.text {
+        Cow::Borrowed(text) => text,
+        Cow::Owned(mended) => arena.alloc_str(&mended),
+    };
+    let mut parser = serde_json::Deserializer::from_str(text);
     // The scan has bounded the depth, far below what the stack holds.
     parser.disable_recursion_limit();
-    let tree = Json::deserialize(&mut parser)?;
+    let tree = Tree(arena).deserialize(&mut parser)?;
     parser.end()?;
-    Ok(then(tree, scanned.replaced))
+    Ok((tree, scanned.replaced))
 }
 
-impl<'de> Deserialize<'de> for Json<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TreeVisitor)
+/// Makes a tree in an arena.
+#[derive(Clone, Copy)]
+struct Tree<'t>(&'t Bump);
+
+impl<'t> DeserializeSeed<'t> for Tree<'t> {
+    type Value = Json<'t>;
+
+    fn deserialize<D: Deserializer<'t>>(self, deserializer: D) -> Result<Json<'t>, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct TreeVisitor;
-
-impl<'de> Visitor<'de> for TreeVisitor {
-    type Value = Json<'de>;
+impl<'t> Visitor<'t> for Tree<'t> {
+    type Value = Json<'t>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+    fn visit_unit<E>(self) -> Result<Json<'t>, E> {
         Ok(Json::Null)
     }
 
-    fn visit_bool<E>(self, flag: bool) -> Result<Json<'de>, E> {
+    fn visit_bool<E>(self, flag: bool) -> Result<Json<'t>, E> {
         Ok(Json::Bool(flag))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Json<'de>, E> {
+    fn visit_i64<E>(self, number: i64) -> Result<Json<'t>, E> {
         Ok(Json::Number(number as f64))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Json<'de>, E> {
+    fn visit_u64<E>(self, number: u64) -> Result<Json<'t>, E> {
         Ok(Json::Number(number as f64))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Json<'de>, E> {
+    fn visit_f64<E>(self, number: f64) -> Result<Json<'t>, E> {
         Ok(Json::Number(number))
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Json<'de>, E> {
-        Ok(Json::String(Cow::Borrowed(text)))
+    fn visit_borrowed_str<E>(self, text: &'t str) -> Result<Json<'t>, E> {
+        Ok(Json::String(text))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Json<'de>, E> {
-        Ok(Json::String(Cow::Owned(text.to_owned())))
+    fn visit_str<E>(self, text: &str) -> Result<Json<'t>, E> {
+        Ok(Json::String(self.0.alloc_str(text)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
-        let mut array = Vec::new();
-        while let Some(item) = items.next_element()? {
-            array.push(item);
+    fn visit_seq<A: SeqAccess<'t>>(self, mut items: A) -> Result<Json<'t>, A::Error> {
+        let mut list = Gathering::new(self.0, Json::Null);
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
         }
-        Ok(Json::Array(array))
+        Ok(Json::Array(list.done()))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
-        let mut object = Vec::new();
-        while let Some(Name(name)) = members.next_key()? {
-            object.push((name, members.next_value()?));
+    fn visit_map<A: MapAccess<'t>>(self, mut members: A) -> Result<Json<'t>, A::Error> {
+        let mut list = Gathering::new(self.0, ("", Json::Null));
+        while let Some(name) = members.next_key_seed(Name(self.0))? {
+            list.push((name, members.next_value_seed(self)?));
         }
-        Ok(Json::Object(object))
+        Ok(Json::Object(list.done()))
+    }
+}
+
+/// A list whose length is not known: the first few stand on the stack, many in a vector.
+struct Gathering<'t, T> {
+    arena: &'t Bump,
+    few: [T; FEW],
+    count: usize,
+    many: Vec<T>,
+}
+
+/// Most lists of a message are shorter: a message, a call, its path and its arguments.
+const FEW: usize = 4;
+
+impl<'t, T: Copy> Gathering<'t, T> {
+    fn new(arena: &'t Bump, blank: T) -> Gathering<'t, T> {
+        Gathering { arena, few: [blank; FEW], count: 0, many: Vec::new() }
+    }
+
+    fn push(&mut self, item: T) {
+        if self.count < FEW {
+            self.few[self.count] = item;
+        } else {
+            if self.count == FEW {
+                self.many.reserve(4 * FEW);
+                self.many.extend_from_slice(&self.few);
+            }
+            self.many.push(item);
+        }
+        self.count += 1;
+    }
+
+    fn done(self) -> &'t [T] {
+        let all = if self.count <= FEW { &self.few[..self.count] } else { &self.many[..] };
+        self.arena.alloc_slice_copy(all)
     }
 }
 
 /// A member name, borrowed if the text allows.
-struct Name<'t>(Cow<'t, str>);
+struct Name<'t>(&'t Bump);
 
-impl<'de> Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameVisitor;
-        impl<'de> Visitor<'de> for NameVisitor {
-            type Value = Name<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a member name")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(NameVisitor)
+impl<'t> DeserializeSeed<'t> for Name<'t> {
+    type Value = &'t str;
+
+    fn deserialize<D: Deserializer<'t>>(self, deserializer: D) -> Result<&'t str, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'t> Visitor<'t> for Name<'t> {
+    type Value = &'t str;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a member name")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'t str) -> Result<&'t str, E> {
+        Ok(text)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<&'t str, E> {
+        Ok(self.0.alloc_str(text))
     }
 }

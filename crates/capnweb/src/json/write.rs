@@ -49,14 +49,32 @@ pub(crate) fn write_string(out: &mut String, text: &str) {
     }
 }
 
+/// Ids and most numbers are integers, so they skip the formatting machinery.
+pub(crate) fn write_integer(out: &mut String, number: i64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push('-');
+    }
+    out.push_str(str::from_utf8(&digits[at..]).unwrap_or_default());
+}
+
 /// A finite number: integers without a point, shortest digits otherwise, an exponent
 /// where JavaScript would write one.
 pub(crate) fn write_number(out: &mut String, number: f64) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= EXACT {
         // Also turns -0 into 0, as the npm package does.
-        let _ = write!(out, "{}", number as i64);
-        return;
+        return write_integer(out, number as i64);
     }
     let shortest = format!("{number:e}");
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));

@@ -11,8 +11,10 @@ use crate::{
     cell::Cell,
     evaluate::{Evaluator, Scope},
     hook::{Hook, Ref},
+    json::{self, Arena, Json},
     turn::Origin,
 };
+use bumpalo::Bump;
 
 /// The private table of one run of the body.
 pub(crate) struct Frame<'m> {
@@ -45,16 +47,34 @@ pub(crate) fn apply(settled: &Arc<Cell>, mapper: Mapper, origin: &Origin) -> Out
     match value {
         Value::Undefined => Ok(Value::Undefined),
         Value::Null => Ok(Value::Null),
-        Value::Array(items) => items
-            .iter()
-            .map(|item| run(item.clone(), &mapper, origin))
-            .collect::<Result<_, _>>()
-            .map(Value::Array),
-        single => run(single.clone(), &mapper, origin),
+        Value::Array(items) => {
+            let mut arena = Arena::default();
+            let body = read(&mapper, arena.fresh())?;
+            items
+                .iter()
+                .map(|item| run(item.clone(), &mapper, &body, origin))
+                .collect::<Result<_, _>>()
+                .map(Value::Array)
+        }
+        single => {
+            let mut arena = Arena::default();
+            let body = read(&mapper, arena.fresh())?;
+            run(single.clone(), &mapper, &body, origin)
+        }
     }
 }
 
-fn run(element: Value, mapper: &Mapper, origin: &Origin) -> Outcome {
+/// The instructions, read once for all elements.
+fn read<'t>(mapper: &'t Mapper, arena: &'t Bump) -> Result<Vec<Json<'t>>, Thrown> {
+    let brackets = Limits::default().bracket_depth_max;
+    let instructions = mapper.instructions.iter().map(|text| match json::read(text, brackets, arena) {
+        Ok((tree, _)) => Ok(tree),
+        Err(reason) => Err(ErrorValue::new(reason.to_string()).into()),
+    });
+    instructions.collect()
+}
+
+fn run(element: Value, mapper: &Mapper, body: &[Json<'_>], origin: &Origin) -> Outcome {
     let element = match element {
         Value::Stub(stub) if stub.0.path.is_empty() => stub.0.hook,
         other => Hook::value(other),
@@ -63,11 +83,11 @@ fn run(element: Value, mapper: &Mapper, origin: &Origin) -> Outcome {
     let limits = Limits::default();
     let mut frame = Frame { mapper, entries: vec![element] };
     let mut result = None;
-    for (at, instruction) in mapper.instructions.iter().enumerate() {
+    for (at, instruction) in body.iter().enumerate() {
         spend(&mapper.budget)?;
-        let evaluator = Evaluator { scope: Scope::Map(&frame), limits: &limits, origin: origin.clone() };
+        let evaluator = Evaluator { scope: Scope::Map(&frame), limits: &limits, origin, fills: false };
         let value = evaluator.value(instruction, 0)?;
-        if at + 1 == mapper.instructions.len() {
+        if at + 1 == body.len() {
             result = Some(value);
         } else {
             frame.entries.push(as_hook(value));

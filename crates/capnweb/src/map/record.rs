@@ -10,7 +10,6 @@ use crate::{
     ErrorValue, Limits, Promise, Stub, Thrown, Value,
     encode::{Encoder, Place},
     hook::{Hook, Ref},
-    json::{self, Json, write_json},
     path::{Path, PathPart, write_path},
     target::asker,
 };
@@ -159,7 +158,7 @@ impl Variable {
             out.push(']');
         }
         out.push_str("],");
-        write_json(&mut out, &Json::Array(mapper.instructions.to_vec()));
+        mapper.write_instructions(&mut out);
         out.push(']');
         self.instruction(out)
     }
@@ -204,15 +203,9 @@ fn finish(recorder: &Arc<Recorder>, result: &Value) -> Result<Mapper, Thrown> {
         return Err(reason);
     }
     let limits = Limits::default();
-    let mut instructions = Vec::with_capacity(tape.instructions.len() + 1);
-    for text in tape.instructions.iter().chain(std::iter::once(&last)) {
-        let tree = json::read(text, limits.bracket_depth_max, |tree, _| tree.into_owned())
-            .map_err(|reason| ErrorValue::new(reason.to_string()))?;
-        instructions.push(tree);
-    }
     Ok(Mapper {
         captures: tape.captures,
-        instructions: instructions.into(),
+        instructions: tape.instructions.into_iter().chain(std::iter::once(last)).collect(),
         budget: Mapper::budget(limits.map_evaluations_max),
     })
 }

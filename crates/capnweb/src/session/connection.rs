@@ -18,6 +18,7 @@ use crate::{
     ErrorValue, Stub, Thrown,
     cell::Task,
     hook::{Hook, Ref},
+    json::Arena,
     turn,
 };
 
@@ -30,6 +31,7 @@ pub struct Connection {
     shared: Arc<Shared>,
     calls: FuturesUnordered<Task>,
     pumps: FuturesUnordered<Task>,
+    arena: Arena,
 }
 
 /// How full the tables are. An idle session has one export and one import: the two mains.
@@ -58,7 +60,12 @@ impl Connection {
             None => Hook::rejected(ErrorValue::new("This connection has no main object.")),
         };
         shared.lock().exports.insert(0, Export::new(main));
-        Connection { shared, calls: FuturesUnordered::new(), pumps: FuturesUnordered::new() }
+        Connection {
+            shared,
+            calls: FuturesUnordered::new(),
+            pumps: FuturesUnordered::new(),
+            arena: Arena::default(),
+        }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -78,7 +85,9 @@ impl Connection {
     /// Takes one message. A message that makes no sense ends the session, and the next
     /// messages out say why.
     pub fn receive(&mut self, text: &str) {
-        turn::on_behalf_of(&self.shared, || turn::gather(|| self.shared.receive(text)));
+        let Connection { shared, arena, .. } = self;
+        let arena = arena.fresh();
+        turn::on_behalf_of(shared, || turn::gather(|| shared.receive(text, arena)));
     }
 
     /// False while the peer should wait: too many calls run, or it does not read its answers.
@@ -91,15 +100,22 @@ impl Connection {
             && state.outbox_bytes < limits.outbox_bytes_max
     }
 
+    /// Whether the session is over.
+    pub fn has_ended(&self) -> bool {
+        self.shared.lock().ended.is_some()
+    }
+
     /// The next message to send; `None` when the session has ended and everything was said.
     pub fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
         loop {
-            self.adopt_fresh();
-            let more = self.poll_tasks(cx);
-            let mut state = self.shared.lock();
-            if let Some(text) = state.outbox.pop_front() {
-                state.outbox_bytes -= text.len();
+            // What is said already goes first: methods are polled once for all of it, not once for each.
+            if let Some(text) = self.shared.lock().next_text() {
                 return Poll::Ready(Some(text));
+            }
+            let more = self.run_tasks(cx);
+            let mut state = self.shared.lock();
+            if !state.outbox.is_empty() {
+                continue;
             }
             if state.ended.is_some() {
                 drop(state);
@@ -144,8 +160,7 @@ impl Connection {
     /// Runs what can run now.
     pub(crate) fn poll_work(&mut self, cx: &mut Context<'_>) {
         loop {
-            self.adopt_fresh();
-            let more = self.poll_tasks(cx);
+            let more = self.run_tasks(cx);
             let mut state = self.shared.lock();
             if !more && !state.has_fresh() {
                 state.waker = Some(cx.waker().clone());
@@ -155,17 +170,23 @@ impl Connection {
     }
 
     fn adopt_fresh(&mut self) {
-        let (calls, pumps) = {
-            let mut state = self.shared.lock();
-            (std::mem::take(&mut state.fresh_calls), std::mem::take(&mut state.fresh_pumps))
-        };
+        let mut state = self.shared.lock();
+        if !state.has_fresh() {
+            return;
+        }
+        let (calls, pumps) = (std::mem::take(&mut state.fresh_calls), std::mem::take(&mut state.fresh_pumps));
+        drop(state);
         self.calls.extend(calls);
         self.pumps.extend(pumps);
     }
 
-    /// True when a task ended, so that there may be more to do.
-    fn poll_tasks(&mut self, cx: &mut Context<'_>) -> bool {
-        let Connection { shared, calls, pumps } = self;
+    /// Polls methods and pumps. True when one ended, so that there may be more to do.
+    fn run_tasks(&mut self, cx: &mut Context<'_>) -> bool {
+        self.adopt_fresh();
+        let Connection { shared, calls, pumps, .. } = self;
+        if calls.is_empty() && pumps.is_empty() {
+            return false;
+        }
         turn::on_behalf_of(shared, || {
             turn::gather(|| {
                 let mut more = false;
@@ -188,6 +209,12 @@ impl Connection {
 }
 
 impl State {
+    fn next_text(&mut self) -> Option<String> {
+        let text = self.outbox.pop_front()?;
+        self.outbox_bytes -= text.len();
+        Some(text)
+    }
+
     fn has_fresh(&self) -> bool {
         !self.fresh_calls.is_empty() || !self.fresh_pumps.is_empty()
     }

@@ -60,7 +60,7 @@ impl Shared {
     }
 
     /// The peer wants the value of an export; it gets it when it is there, once.
-    pub(super) fn pulled(&self, id: i64) -> Result<(), Thrown> {
+    pub(super) fn pulled(self: &Arc<Self>, id: i64) -> Result<(), Thrown> {
         let hook = {
             let mut state = self.lock();
             let Some(export) = state.exports.get_mut(&id) else { return Err(no_such_export(id)) };
@@ -72,7 +72,11 @@ impl Shared {
             state.unanswered += 1;
             hook
         };
-        self.answer_when_settled(id, &hook.into());
+        match &hook {
+            // Nothing to wait for, as usual when a method is quick.
+            Hook::Cell(cell) if cell.settled_value().is_some() => self.answer(id, cell),
+            _ => self.answer_when_settled(id, &hook.into()),
+        }
         Ok(())
     }
 

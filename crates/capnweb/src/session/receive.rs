@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use bumpalo::Bump;
+
 use super::{Mode, Shared, import::ImportKind, import::no_return_path};
 use crate::{
     ErrorValue, Thrown, Value,
@@ -12,29 +14,28 @@ use crate::{
 
 impl Shared {
     /// Takes one message. Whatever is wrong with it ends the session.
-    pub(super) fn receive(self: &Arc<Self>, text: &str) {
+    pub(super) fn receive(self: &Arc<Self>, text: &str, arena: &Bump) {
         if self.lock().ended.is_some() {
             return;
         }
-        if let Err(reason) = self.accept(text) {
+        if let Err(reason) = self.accept(text, arena) {
             self.abort(reason);
         }
     }
 
-    fn accept(self: &Arc<Self>, text: &str) -> Result<(), Thrown> {
+    fn accept(self: &Arc<Self>, text: &str, arena: &Bump) -> Result<(), Thrown> {
         let most = self.limits().message_bytes_max;
         if text.len() > most {
             let text = format!("Incoming message exceeds maximum size of {most} UTF-16 code units.");
             return Err(ErrorValue::type_error(text).into());
         }
-        let read = json::read(text, self.limits().bracket_depth_max, |message, replaced| {
-            if replaced > 0 {
-                self.replaced.fetch_add(u64::from(replaced), Ordering::Relaxed);
+        match json::read(text, self.limits().bracket_depth_max, arena) {
+            Ok((message, replaced)) => {
+                if replaced > 0 {
+                    self.replaced.fetch_add(u64::from(replaced), Ordering::Relaxed);
+                }
+                self.dispatch(&message)
             }
-            self.dispatch(&message)
-        });
-        match read {
-            Ok(done) => done,
             Err(reason @ ReadError::TooDeep(_)) => Err(ErrorValue::type_error(reason.to_string()).into()),
             Err(reason @ ReadError::Syntax(_)) => {
                 Err(ErrorValue::named("SyntaxError", reason.to_string()).into())
@@ -46,7 +47,7 @@ impl Shared {
         let bad = || -> Thrown { ErrorValue::new(format!("bad RPC message: {}", message.excerpt())).into() };
         let Some([Json::String(name), rest @ ..]) = message.as_array() else { return Err(bad()) };
         let integer = |at: usize| rest.get(at).and_then(Json::as_integer);
-        match (name.as_ref(), rest) {
+        match (*name, rest) {
             ("push", [expression, ..]) => self.take_push(expression),
             ("stream", [expression, ..]) => self.take_stream(expression),
             ("pipe", _) => {
@@ -80,7 +81,8 @@ impl Shared {
 
     fn evaluate(self: &Arc<Self>, expression: &Json<'_>) -> Result<Value, Thrown> {
         let origin = Some(Arc::clone(self));
-        Evaluator { scope: Scope::Session(self), limits: self.limits(), origin }.value(expression, 0)
+        Evaluator { scope: Scope::Session(self), limits: self.limits(), origin: &origin, fills: false }
+            .value(expression, 0)
     }
 
     fn take_push(self: &Arc<Self>, expression: &Json<'_>) -> Result<(), Thrown> {

@@ -17,7 +17,7 @@ use crate::{
     cell::Stage,
     encode::{Encoder, Place},
     hook::{Hook, Ref},
-    json::{Json, write_json},
+    json::write_integer,
     map::Mapper,
     path::{PathPart, write_path},
     stream,
@@ -105,20 +105,20 @@ impl Shared {
     }
 
     pub(super) fn push_call(self: &Arc<Self>, id: i64, path: &[PathPart], args: &[Value]) -> Hook {
-        let mut head = format!("[\"push\",[\"pipeline\",{id},");
+        let mut head = opened("[\"push\",[\"pipeline\",", id);
         write_path(&mut head, path);
         head.push(',');
         self.push(head, |encoder| encoder.args(args, 0))
     }
 
     pub(super) fn push_get(self: &Arc<Self>, id: i64, path: &[PathPart]) -> Hook {
-        let mut head = format!("[\"push\",[\"pipeline\",{id},");
+        let mut head = opened("[\"push\",[\"pipeline\",", id);
         write_path(&mut head, path);
         self.push(head, |_| Ok(()))
     }
 
     pub(super) fn push_map(self: &Arc<Self>, id: i64, path: &[PathPart], mapper: &Mapper) -> Hook {
-        let mut head = format!("[\"push\",[\"remap\",{id},");
+        let mut head = opened("[\"push\",[\"remap\",", id);
         write_path(&mut head, path);
         head.push_str(",[");
         self.push(head, |encoder| {
@@ -130,7 +130,7 @@ impl Shared {
                 sending.capture(&mut encoder.out, capture)?;
             }
             encoder.out.push_str("],");
-            write_json(&mut encoder.out, &Json::Array(mapper.instructions.to_vec()));
+            mapper.write_instructions(&mut encoder.out);
             Ok(())
         })
     }
@@ -177,7 +177,7 @@ impl Shared {
         }
         let reason = match value {
             Ok(value) => {
-                let head = format!("[\"resolve\",{id},");
+                let head = opened("[\"resolve\",", id);
                 match self.write(head, |encoder| encoder.value(value, 0), State::post) {
                     Ok(()) => return,
                     Err(reason) => reason,
@@ -187,7 +187,7 @@ impl Shared {
         };
         let reason = self.rewritten(&reason).unwrap_or(reason);
         let mut encoder = Encoder {
-            out: format!("[\"reject\",{id},"),
+            out: opened("[\"reject\",", id),
             place: Place::Alone,
             depth_max: self.limits().depth_max,
             allow_dropped: self.options.allow_dropped_names,
@@ -203,6 +203,15 @@ impl Shared {
             state.post(encoder.out);
         }
     }
+}
+
+/// The beginning of a message about one entry.
+fn opened(head: &str, id: i64) -> String {
+    let mut out = String::with_capacity(64);
+    out.push_str(head);
+    write_integer(&mut out, id);
+    out.push(',');
+    out
 }
 
 impl After {

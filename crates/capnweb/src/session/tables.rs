@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{Ended, ImportRef, Shared, import::ImportKind};
-use crate::{ErrorValue, Readable, Thrown, cell::Task, hook::Hook};
+use crate::{ErrorValue, Readable, Thrown, cell::Task, hook::Hook, json::write_integer};
 
 /// Something of ours the peer can address.
 pub(super) struct Export {
@@ -173,6 +173,12 @@ impl State {
     }
 
     pub(super) fn post_release(&mut self, id: i64, introductions: u64) {
-        self.post(format!("[\"release\",{id},{introductions}]"));
+        let mut text = String::with_capacity(32);
+        text.push_str("[\"release\",");
+        write_integer(&mut text, id);
+        text.push(',');
+        write_integer(&mut text, i64::try_from(introductions).unwrap_or(i64::MAX));
+        text.push(']');
+        self.post(text);
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::Value;
+use super::{Value, name::Name};
 
 /// A plain object. Small ones are searched, large ones indexed, so that a peer's object
 /// with a million members costs no more than it should.
 #[derive(Clone, Debug, Default)]
 pub struct Object {
-    members: Vec<(String, Value)>,
+    members: Vec<(Name, Value)>,
     // Boxed, because nearly no object has one and every value pays for its size.
     #[allow(clippy::box_collection, reason = "a value stays small")]
     index: Option<Box<HashMap<String, usize>>>,
@@ -43,28 +43,29 @@ impl Object {
     }
 
     /// Sets a member; the last value wins, at the place of the first.
-    pub fn insert(&mut self, name: impl Into<String>, value: impl Into<Value>) {
-        let name = name.into();
-        if let Some(at) = self.place(&name) {
+    pub fn insert(&mut self, name: impl AsRef<str>, value: impl Into<Value>) {
+        let name = name.as_ref();
+        if let Some(at) = self.place(name) {
             self.members[at].1 = value.into();
             return;
         }
         if let Some(index) = &mut self.index {
-            index.insert(name.clone(), self.members.len());
+            index.insert(name.to_owned(), self.members.len());
         } else if self.members.len() == INDEX_FROM {
+            let known = self.members.iter().enumerate();
             let mut index: HashMap<String, usize> =
-                self.members.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
-            index.insert(name.clone(), self.members.len());
+                known.map(|(at, (name, _))| (name.as_str().to_owned(), at)).collect();
+            index.insert(name.to_owned(), self.members.len());
             self.index = Some(Box::new(index));
         }
-        self.members.push((name, value.into()));
+        self.members.push((Name::new(name), value.into()));
     }
 
     /// Takes a member out, keeping the order of the rest.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         let at = self.place(name)?;
         let (_, value) = self.members.remove(at);
-        let rest = std::mem::take(&mut self.members);
+        let rest = std::mem::take(self);
         *self = rest.into_iter().collect();
         Some(value)
     }
@@ -80,7 +81,7 @@ impl Object {
     fn place(&self, name: &str) -> Option<usize> {
         match &self.index {
             Some(index) => index.get(name).copied(),
-            None => self.members.iter().position(|(known, _)| known == name),
+            None => self.members.iter().position(|(known, _)| known.as_bytes() == name.as_bytes()),
         }
     }
 }
@@ -103,9 +104,25 @@ impl FromIterator<(String, Value)> for Object {
 
 impl IntoIterator for Object {
     type Item = (String, Value);
-    type IntoIter = std::vec::IntoIter<(String, Value)>;
+    type IntoIter = IntoMembers;
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.members.into_iter()
+    fn into_iter(self) -> IntoMembers {
+        IntoMembers(self.members.into_iter())
+    }
+}
+
+/// The members of an object, one after the other.
+#[derive(Debug)]
+pub struct IntoMembers(std::vec::IntoIter<(Name, Value)>);
+
+impl Iterator for IntoMembers {
+    type Item = (String, Value);
+
+    fn next(&mut self) -> Option<(String, Value)> {
+        self.0.next().map(|(name, value)| (name.as_str().to_owned(), value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
     }
 }

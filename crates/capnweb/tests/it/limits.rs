@@ -1,12 +1,12 @@
 //! Each bound, with what happens when it is passed.
 
-use std::{sync::Arc, time::Duration};
+mod line;
 
-use futures_util::{SinkExt, StreamExt, stream};
+use std::time::Duration;
+
 use sturdy_capnweb::{
-    Connection, Interface, Limits, Options, Reply, Value,
+    Connection, Limits, Options, Value,
     batch::{self, Refused},
-    wire::{Incoming, Outgoing, drive},
 };
 
 use crate::service::Service;
@@ -22,8 +22,13 @@ fn ended_by(change: impl FnOnce(&mut Limits), frames: &[&str]) -> Option<String>
 
 #[test]
 fn a_message_over_the_limit_ends_the_session() {
-    let ended = ended_by(|limits| limits.message_bytes_max = 10, &["[\"push\",55]"]);
-    assert!(ended.is_some_and(|reason| reason.contains("maximum size of 10")));
+    let limits = Limits { message_bytes_max: 10, ..Limits::default() };
+    let (said, connection) = said_after(limits, &["[\"push\",5]".to_owned(), "[\"push\",55]".to_owned()]);
+
+    let ended = connection.handle().ended().expect("it ended");
+    assert_eq!(ended.close_code, 3000);
+    assert!(ended.close_reason.contains("maximum size of 10"), "{ended:?}");
+    assert!(matches!(said.as_slice(), [abort] if abort.starts_with("[\"abort\",")), "{said:?}");
 }
 
 #[test]
@@ -168,23 +173,131 @@ fn too_many_pipes_end_the_session() {
     assert!(ended.is_some_and(|reason| reason.contains("more than 2 pipes")));
 }
 
-#[tokio::test]
-async fn writes_into_a_full_pipe_are_rejected() {
-    let limits = Limits { pipe_bytes_max: 100, session_pipe_bytes_max: 250, ..Limits::default() };
+/// What a session says after these frames, without waiting for anything.
+fn said_after(limits: Limits, frames: &[String]) -> (Vec<String>, Connection) {
     let mut connection = Connection::new(Some(Service::root()), Options::default().with_limits(limits));
-    let chunk = "x".repeat(60);
-    for pipe in [1, 2] {
-        connection.receive("[\"pipe\"]");
-        for _ in 0..2 {
-            connection.receive(&format!("[\"stream\",[\"pipeline\",{pipe},[\"write\"],[\"{chunk}\"]]]"));
-        }
-        if pipe == 1 {
-            // The ids of the writes count as well, so the second pipe would not be 2.
-            break;
-        }
+    frames.iter().for_each(|frame| connection.receive(frame));
+    let mut said = Vec::new();
+    while let Some(Some(text)) = futures_util::FutureExt::now_or_never(connection.message()) {
+        said.push(text);
     }
-    let answer = futures_util::FutureExt::now_or_never(connection.message()).flatten();
-    assert!(answer.is_some_and(|text| text.contains("pipe_full")));
+    (said, connection)
+}
+
+/// A write of so many letters into a pipe.
+fn write(pipe: usize, letters: usize) -> String {
+    format!("[\"stream\",[\"pipeline\",{pipe},[\"write\"],[\"{}\"]]]", "x".repeat(letters))
+}
+
+#[test]
+fn writes_into_a_full_pipe_are_rejected() {
+    let limits = Limits { pipe_bytes_max: 100, ..Limits::default() };
+    let frames = ["[\"pipe\"]".to_owned(), write(1, 60), write(1, 60)];
+
+    let (said, connection) = said_after(limits, &frames);
+
+    // The first write waits for a reader; the second found no room.
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("[\"reject\",3,") && said[0].contains("pipe_full"), "{said:?}");
+    assert!(!connection.has_ended());
+}
+
+#[test]
+fn the_pipes_of_a_session_are_bounded_together() {
+    let limits = Limits { pipe_bytes_max: 1000, session_pipe_bytes_max: 200, ..Limits::default() };
+    let pipe = "[\"pipe\"]".to_owned();
+    let full = [pipe.clone(), pipe, write(1, 100), write(2, 100)];
+    // What is read, or let go with its pipe, makes room again.
+    let again = [full.as_slice(), &["[\"release\",1,1]".to_owned(), write(2, 100)]].concat();
+
+    let (refused, connection) = said_after(limits.clone(), &full);
+    let (let_go, _) = said_after(limits, &again);
+
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(refused[0].starts_with("[\"reject\",4,") && refused[0].contains("pipe_full"), "{refused:?}");
+    assert!(!connection.has_ended());
+    assert!(!let_go.iter().any(|text| text.starts_with("[\"reject\",5,")), "{let_go:?}");
+}
+
+#[test]
+fn a_blob_over_the_limit_fails_the_call_it_was_for() {
+    let blob = |bytes: &str| {
+        vec![
+            "[\"pipe\"]".to_owned(),
+            "[\"push\",[\"pipeline\",0,[\"blobInfo\"],[[\"blob\",\"text/plain\",[\"readable\",1]]]]]"
+                .to_owned(),
+            "[\"pull\",2]".to_owned(),
+            format!("[\"stream\",[\"pipeline\",1,[\"write\"],[[\"bytes\",\"{bytes}\"]]]]"),
+            "[\"stream\",[\"pipeline\",1,[\"close\"],[]]]".to_owned(),
+        ]
+    };
+    let limits = Limits { blob_bytes_max: 3, ..Limits::default() };
+
+    let (fits, _) = said_after(limits.clone(), &blob("YWJj"));
+    let (refused, connection) = said_after(limits, &blob("YWJjZA"));
+
+    assert!(fits.iter().any(|text| text.starts_with("[\"resolve\",2,") && text.contains("abc")), "{fits:?}");
+    let wanted = |text: &String| text.starts_with("[\"reject\",2,") && text.contains("blob_too_large");
+    assert!(refused.iter().any(wanted), "{refused:?}");
+    assert!(!connection.has_ended());
+}
+
+#[test]
+fn a_session_whose_answers_are_not_read_wants_no_more() {
+    let limits = Limits { outbox_bytes_max: 1000, ..Limits::default() };
+    let mut connection = Connection::new(Some(Service::root()), Options::default().with_limits(limits));
+    let ask = |connection: &mut Connection, id: usize| {
+        connection.receive(&format!("[\"push\",\"{}\"]", "x".repeat(400)));
+        connection.receive(&format!("[\"pull\",{id}]"));
+    };
+    ask(&mut connection, 1);
+    ask(&mut connection, 2);
+    assert!(connection.wants_input());
+    ask(&mut connection, 3);
+    assert!(!connection.wants_input());
+
+    let read = futures_util::FutureExt::now_or_never(connection.message()).flatten();
+
+    assert!(read.is_some_and(|text| text.starts_with("[\"resolve\",1,")));
+    assert!(connection.wants_input());
+}
+
+#[test]
+fn the_defaults_are_those_of_the_protocol_document() {
+    const MIB: usize = 1 << 20;
+    let Limits {
+        message_bytes_max,
+        depth_max,
+        bracket_depth_max,
+        bigint_digits_max,
+        table_entries_max,
+        running_calls_max,
+        path_elements_max,
+        map_captures_max,
+        map_instructions_max,
+        map_evaluations_max,
+        pipes_max,
+        pipe_bytes_max,
+        session_pipe_bytes_max,
+        blob_bytes_max,
+        batch_bytes_max,
+        batch_messages_max,
+        batch_deadline,
+        ping_every,
+        silence_max,
+        // Ours alone.
+        retained_bytes_max: _,
+        outbox_bytes_max: _,
+    } = Limits::default();
+
+    assert_eq!((message_bytes_max, batch_bytes_max, batch_messages_max), (32 * MIB, 32 * MIB, 10_000));
+    assert_eq!((depth_max, bracket_depth_max, bigint_digits_max), (256, 530, 16_384));
+    assert_eq!((table_entries_max, running_calls_max, path_elements_max), (20_000, 1024, 64));
+    assert_eq!((map_captures_max, map_instructions_max, map_evaluations_max), (256, 1024, 100_000));
+    assert_eq!((pipes_max, pipe_bytes_max, session_pipe_bytes_max), (64, 16 * MIB, 64 * MIB));
+    assert_eq!(blob_bytes_max, 64 * MIB);
+    let seconds = [batch_deadline, ping_every, silence_max].map(|time| time.as_secs());
+    assert_eq!(seconds, [30, 30, 90]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,58 +343,6 @@ async fn a_batch_with_more_calls_than_may_run_at_once_is_served_in_turns() {
             .await;
 
     assert_eq!(answer.map(|body| body.split(|byte| *byte == b'\n').count()), Ok(9));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_silent_peer_is_pinged_and_then_left() {
-    let connection = Connection::new(Some(Service::root()), Options::default());
-    let silent = stream::pending::<Result<Incoming, ()>>();
-    let (sent, mut outgoing) = futures_channel();
-
-    let started = tokio::time::Instant::now();
-    let ended = drive(connection, silent, sent).await;
-
-    assert_eq!((ended.close_code, ended.reason.code()), (1001, Some("silent")));
-    assert!(started.elapsed() >= Duration::from_secs(90));
-    let mut frames = Vec::new();
-    while let Some(frame) = outgoing.next().await {
-        frames.push(frame);
-    }
-    assert_eq!(frames.iter().filter(|frame| **frame == Outgoing::Ping).count(), 2);
-    assert!(matches!(frames.last(), Some(Outgoing::Close { code: 1001, .. })));
-}
-
-/// A bounded sink and what went into it.
-fn futures_channel()
--> (impl futures_util::Sink<Outgoing, Error = ()> + Unpin, impl futures_util::Stream<Item = Outgoing> + Unpin)
-{
-    let (sender, receiver) = tokio::sync::mpsc::channel::<Outgoing>(16);
-    let sink = Box::pin(futures_util::sink::unfold(sender, async |sender, frame| {
-        sender.send(frame).await.map(|()| sender).map_err(drop)
-    }));
-    let stream = Box::pin(stream::unfold(receiver, async |mut receiver| {
-        receiver.recv().await.map(|frame| (frame, receiver))
-    }));
-    (sink.sink_map_err(drop), stream)
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_peer_that_does_not_read_is_left_too() {
-    let root = Interface::named("Root")
-        .quick("echo", |_: Arc<()>, mut call| Reply::Now(Ok(call.arg())))
-        .build()
-        .stub(());
-    let connection = Connection::new(Some(root), Options::default());
-    let asks = stream::iter([
-        Ok::<_, ()>(Incoming::Text("[\"push\",5]".to_owned())),
-        Ok(Incoming::Text("[\"pull\",1]".to_owned())),
-    ]);
-    let stuck =
-        Box::pin(futures_util::sink::unfold((), |(), _: Outgoing| std::future::pending::<Result<(), ()>>()));
-
-    let ended = drive(connection, asks.chain(stream::pending()), stuck).await;
-
-    assert_eq!(ended.close_code, 1001);
 }
 
 #[test]
