@@ -1,108 +1,123 @@
-// bench.mjs: calls per second of the npm client against both servers, what a batch costs beyond
-// its JSON, and whether a million calls leave anything behind. Run: ./bench (builds the peer).
+// bench.mjs: calls per second of npm clients against our servers and the npm server, what a batch costs
+// beyond its JSON, and whether a million calls leave anything behind. Run: ./bench [calls|batch|memory]...
+//
+// Every client is a process of its own, because one client is slower than either server. The
+// servers take turns within a round, so that whatever else the machine does falls on both, and a number is the
+// median of the rounds. What a server paid is read from the kernel, in nanoseconds.
 
-import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFileSync, fork, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
 import { RpcSession, WebSocketTransport } from "capnweb";
 import { WebSocket } from "ws";
 
 globalThis.WebSocket ??= WebSocket;
 
-async function connect(port) {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/rpc`);
-  await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
-  return { socket, root: new RpcSession(new WebSocketTransport(socket)).getRemoteMain() };
-}
+const wanted = new Set(process.argv.slice(2));
+const wants = (name) => wanted.size === 0 || wanted.has(name);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
+const roundMs = Number(process.env.BENCH_SECONDS ?? 2) * 1000;
 
-/** So many calls at a time for so long; returns how many were answered. */
-async function callFor(port, ms, width) {
-  const { socket, root } = await connect(port);
-  const end = performance.now() + ms;
-  let calls = 0;
-  while (performance.now() < end) {
-    await Promise.all(Array.from({ length: width }, (_, at) => root.square(at)));
-    calls += width;
+const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
+const once = (emitter, event) => new Promise((resolve) => emitter.once(event, resolve));
+
+/** A program that prints where it listens. */
+async function start(command, args, read, options = {}) {
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "ignore"], cwd: import.meta.dirname, ...options });
+  const lines = createInterface({ input: child.stdout });
+  for await (const line of lines) {
+    const port = read(line);
+    if (port) return { child, url: `ws://127.0.0.1:${port}/rpc`, http: `http://127.0.0.1:${port}` };
   }
-  socket.terminate();
-  return calls;
+  throw new Error(`${command} did not start`);
 }
 
-if (!isMainThread) {
-  parentPort.postMessage(await callFor(workerData.port, workerData.ms, workerData.width));
-  process.exit(0);
-}
-
-function start(command, args) {
-  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"], cwd: import.meta.dirname });
-  return new Promise((resolve) => createInterface({ input: child.stdout }).once("line", (line) => resolve({ child, port: Number(line) })));
-}
-
-/** CPU seconds a process has used. */
-function cpu(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / 100;
+/** Nanoseconds of CPU a process has used, all its threads. */
+function cpuNs(pid) {
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  return tasks.reduce((sum, task) => sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]), 0);
 }
 const memoryMb = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
 
-async function measure(server, ms, width, clients) {
-  const before = cpu(server.child.pid);
-  const runs = Array.from({ length: clients }, () =>
-    new Promise((resolve) => new Worker(new URL(import.meta.url), { workerData: { port: server.port, ms, width } }).once("message", resolve)));
-  const calls = (await Promise.all(runs)).reduce((sum, one) => sum + one, 0);
-  const used = cpu(server.child.pid) - before;
-  return { perSecond: Math.round((calls * 1000) / ms), perCpuSecond: Math.round(calls / used) };
+/** One round: every client calls one server for a while. */
+async function round(server, clients, width, ms) {
+  const before = cpuNs(server.child.pid);
+  const answers = clients.map((client) => once(client, "message"));
+  for (const client of clients) client.send({ url: server.url, method: "echo", ms, width });
+  const results = await Promise.all(answers);
+  const calls = results.reduce((sum, one) => sum + one.calls, 0);
+  return {
+    perSecond: results.reduce((sum, one) => sum + one.perSecond, 0),
+    serverUs: (cpuNs(server.child.pid) - before) / 1000 / calls,
+    clientUs: results.reduce((sum, one) => sum + one.cpuUs, 0) / calls,
+  };
 }
 
-const seconds = Number(process.env.BENCH_SECONDS ?? 4);
-const rust = await start(process.env.CAPNWEB_PEER, ["serve"]);
-const npm = await start(process.execPath, ["server.mjs"]);
-
-for (const [width, clients] of [[1, 1], [100, 1], [1, 4], [100, 4]]) {
-  await measure(rust, 500, width, clients);
-  await measure(npm, 500, width, clients);
-  const [a, b] = [await measure(rust, seconds * 1000, width, clients), await measure(npm, seconds * 1000, width, clients)];
-  const ratio = (x, y) => (x / y).toFixed(2);
+async function compare(name, ours, theirs, clientCount, width) {
+  const clients = Array.from({ length: clientCount }, () => fork(join(import.meta.dirname, "bench-client.mjs")));
+  await Promise.all(clients.map((client) => once(client, "message")));
+  for (const server of [ours, theirs]) await round(server, clients, width, 500);
+  const seen = [];
+  for (let at = 0; at < rounds; at += 1) {
+    const order = at % 2 === 0 ? [ours, theirs] : [theirs, ours];
+    const pair = new Map();
+    for (const server of order) pair.set(server, await round(server, clients, width, roundMs));
+    seen.push([pair.get(ours), pair.get(theirs)]);
+  }
+  clients.forEach((client) => client.disconnect());
+  const [a, b] = [0, 1].map((which) => (key) => median(seen.map((pair) => pair[which][key])));
+  const ratio = (pick) => median(seen.map(pick)).toFixed(2);
   console.log(
-    `calls  ${clients} client(s), ${String(width).padStart(3)} at a time: rust ${a.perSecond}/s, npm ${b.perSecond}/s, ${ratio(a.perSecond, b.perSecond)}x` +
-      `; per CPU second of the server: rust ${a.perCpuSecond}, npm ${b.perCpuSecond}, ${ratio(a.perCpuSecond, b.perCpuSecond)}x`,
+    `| ${name} | ${clientCount}, ${width} | ${Math.round(a("perSecond"))}/s | ${Math.round(b("perSecond"))}/s | ${ratio(([x, y]) => x.perSecond / y.perSecond)}x ` +
+      `| ${a("serverUs").toFixed(1)} us | ${b("serverUs").toFixed(1)} us | ${ratio(([x, y]) => y.serverUs / x.serverUs)}x | ${a("clientUs").toFixed(1)} us | ${b("clientUs").toFixed(1)} us |`,
   );
 }
 
-// A batch of 1,000 calls, each on the result of the one before, against the same 100 KB as JSON alone.
-const lines = [];
-for (let id = 1; id <= 1000; id += 1) {
-  lines.push(`["push",["pipeline",0,["echo"],[{"text":"${"x".repeat(40)}","n":${id},"before":${id > 1 ? `["pipeline",${id - 1},["n"]]` : 0}}]]]`);
-}
-lines.push('["pull",1000]');
-const body = lines.join("\n");
-async function time(path, repeats) {
-  const times = [];
-  for (let at = 0; at < repeats; at += 1) {
-    const start = performance.now();
-    const response = await fetch(`http://127.0.0.1:${rust.port}${path}`, { method: "POST", body });
-    await response.text();
-    times.push(performance.now() - start);
-  }
-  return times.sort((a, b) => a - b)[repeats >> 1];
-}
-await time("/rpc", 50);
-await time("/json", 50);
-const [batch, json] = [await time("/rpc", 300), await time("/json", 300)];
-console.log(`batch  1000 calls in ${(body.length / 1000).toFixed(0)} KB: ${batch.toFixed(2)} ms, its JSON alone ${json.toFixed(2)} ms, ${(batch / json).toFixed(2)}x`);
+const number = (line) => Number(line) || 0;
+const peer = await start(process.env.CAPNWEB_PEER, ["serve"], number);
+const npm = await start(process.execPath, ["server.mjs"], number);
+const servers = [peer, npm];
+const home = mkdtempSync(join(tmpdir(), "sturdy-bench-"));
 
-// A million calls on one connection.
-const million = Number(process.env.BENCH_CALLS ?? 1_000_000);
-const { socket, root } = await connect(rust.port);
-const samples = [];
-for (let done = 0; done < million; done += 1000) {
-  await Promise.all(Array.from({ length: 1000 }, (_, at) => root.square(at)));
-  if (done % (million / 10) === 0) samples.push(memoryMb(rust.child.pid).toFixed(1));
+try {
+  if (wants("calls")) {
+    console.log("| server | clients, calls at a time | ours | npm | ratio | our CPU a call | npm's | ratio | client's CPU, ours | npm's |");
+    console.log("|---|---|---|---|---|---|---|---|---|---|");
+    const shapes = (process.env.BENCH_SHAPES ?? "1x1 1x100 4x1 4x100 8x100").split(" ").map((shape) => shape.split("x").map(Number));
+    for (const [clients, width] of shapes) await compare("example peer", peer, npm, clients, width);
+    if (process.env.STURDY_BIN) {
+      const sturdy = await start(process.env.STURDY_BIN, ["serve", "--port", "0"], (line) => /:(\d+)\s*$/.exec(line)?.[1], {
+        cwd: home,
+        env: { PATH: process.env.PATH, HOME: home },
+      });
+      servers.push(sturdy);
+      for (const [clients, width] of shapes) await compare("sturdy serve", sturdy, npm, clients, width);
+    }
+  }
+  if (wants("batch")) {
+    process.stdout.write(execFileSync(process.env.CAPNWEB_PEER, ["bench"]));
+  }
+  if (wants("memory")) await million();
+} finally {
+  servers.forEach((server) => server.child.kill());
+  rmSync(home, { recursive: true, force: true });
 }
-const stats = await root.sessionStats();
-console.log(`memory of the server over ${million} calls, MiB: ${samples.join(" ")}; tables ${stats.imports}/${stats.exports}`);
-socket.terminate();
-rust.child.kill();
-npm.child.kill();
 process.exit(0);
+
+/** A million calls on one connection. */
+async function million() {
+  const calls = Number(process.env.BENCH_CALLS ?? 1_000_000);
+  const socket = new WebSocket(peer.url);
+  await once(socket, "open");
+  const root = new RpcSession(new WebSocketTransport(socket)).getRemoteMain();
+  const samples = [];
+  for (let done = 0; done < calls; done += 1000) {
+    await Promise.all(Array.from({ length: 1000 }, (_, at) => root.square(at)));
+    if (done % (calls / 10) === 0) samples.push(memoryMb(peer.child.pid).toFixed(1));
+  }
+  const stats = await root.sessionStats();
+  console.log(`memory of the server over ${calls} calls, MiB: ${samples.join(" ")}; tables ${stats.imports}/${stats.exports}`);
+  socket.terminate();
+}

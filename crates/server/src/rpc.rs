@@ -34,6 +34,7 @@ use http::header::{self, HeaderMap, HeaderValue};
 use http::{StatusCode, Uri};
 use serde_json::json;
 use std::sync::Arc;
+use sturdy_capnweb::wire::READ_BUFFER_BYTES;
 use sturdy_capnweb::{Limits, Options, batch};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -111,7 +112,10 @@ async fn upgrade(
     let Some(place) = app.rpc().take() else { return come_back() };
 
     let frame_bytes_max = Limits::default().message_bytes_max + FRAME_SLACK_BYTES;
-    let upgrade = upgrade.max_message_size(frame_bytes_max).max_frame_size(frame_bytes_max);
+    let upgrade = upgrade
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .max_message_size(frame_bytes_max)
+        .max_frame_size(frame_bytes_max);
     upgrade.on_upgrade(move |socket| async move {
         let talk = socket::converse(app.clone(), socket);
         // In a task of the engine, so that its end is waited for when the server closes.

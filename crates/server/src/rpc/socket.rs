@@ -19,10 +19,10 @@ pub(super) async fn converse(app: App, socket: WebSocket) {
     let connection = Connection::new(Some(root::stub(&app)), options(caller));
     let handle = connection.handle();
 
-    let (sink, stream) = socket.split();
-    let incoming = stream.map(|frame| frame.map(into_incoming));
-    let outgoing = sink.with(|frame| ready(Ok::<_, axum::Error>(from_outgoing(frame))));
-    let mut talk = pin!(drive(connection, incoming, outgoing));
+    let socket = socket
+        .map(|frame| frame.map(into_incoming))
+        .with(|frame| ready(Ok::<_, axum::Error>(from_outgoing(frame))));
+    let mut talk = pin!(drive(connection, socket));
     let ended = tokio::select! {
         ended = &mut talk => ended,
         () = app.closing().cancelled() => {

@@ -2,6 +2,8 @@
 //!
 //! One file although it is long: the route is an API of its own, and all of it shares one client and one sink.
 
+mod bounds;
+
 use crate::stream::{Frame, Stream};
 use crate::world::{Answer, NO_SESSION, World};
 use serde_json::json;
