@@ -30,6 +30,7 @@ mod stream;
 mod stub;
 mod target;
 mod turn;
+pub mod typed;
 mod value;
 #[cfg(feature = "tokio")]
 pub mod wire;
@@ -46,6 +47,7 @@ pub use session::{Connection, Ended, Handle, Options, Stats};
 pub use stream::{Flow, Readable, Ticket, Writable};
 pub use stub::Stub;
 pub use target::{Call, CallContext, Member, Outcome, Reply, Target};
+pub use typed::{Arg, Typed};
 pub use value::{
     BigInt, Blob, Body, Bytes, ErrorValue, Headers, Kind, Object, Request, Response, Thrown, Unexpected, Url,
     Value,

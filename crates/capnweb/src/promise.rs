@@ -90,6 +90,13 @@ impl Promise {
     }
 }
 
+/// An object is a promise of itself.
+impl From<Stub> for Promise {
+    fn from(stub: Stub) -> Promise {
+        Promise(stub.0)
+    }
+}
+
 impl IntoFuture for Promise {
     type Output = Outcome;
     type IntoFuture = Asked;

@@ -25,12 +25,14 @@ use crate::cors::Origin;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::{ask, reply};
+use axum::body::{Body, Bytes};
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use caller::{Caller, Transport};
 use http::header::{self, HeaderMap, HeaderValue};
+use http::request::Parts;
 use http::{StatusCode, Uri};
 use serde_json::json;
 use std::sync::Arc;
@@ -69,7 +71,8 @@ pub(crate) fn routes() -> Routes {
 #[utoipa::path(post, path = "/rpc", operation_id = "rpc.batch",
     request_body(content = String, content_type = "text/plain", description = "Messages, one per line"),
     responses((status = 200, description = "Messages, one per line", content_type = "text/plain", body = String),
-        (status = 403, description = "A page of another site"), (status = 413, description = "Too large"),
+        (status = 403, description = "A page of another site"),
+        (status = 408, description = "The body did not arrive in time"), (status = 413, description = "Too large"),
         (status = 415, description = "Not text")))]
 async fn post(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
@@ -77,8 +80,8 @@ async fn post(State(app): State<App>, request: Request) -> Result<Response, ApiE
         return Ok(forbid());
     }
     let options = options(Caller::new(&app, Transport::Batch));
-    let (bytes_max, patience) = (options.limits.batch_bytes_max, options.limits.batch_deadline);
-    let body = ask::read(&parts, body, bytes_max).await?;
+    let patience = options.limits.batch_deadline;
+    let Some(body) = arrived(&parts, body, &options.limits).await? else { return Ok(too_slow()) };
 
     let deadline = async {
         tokio::select! {
@@ -127,6 +130,13 @@ async fn upgrade(
     })
 }
 
+/// The body, unless its sender is as slow as a WebSocket may be silent: a batch that trickles in would
+/// hold its connection for as long as it likes.
+async fn arrived(parts: &Parts, body: Body, limits: &Limits) -> Result<Option<Bytes>, ApiError> {
+    let reading = ask::read(parts, body, limits.batch_bytes_max);
+    tokio::time::timeout(limits.silence_max, reading).await.ok().transpose()
+}
+
 /// How a session with this caller behaves.
 fn options(caller: Caller) -> Options {
     let mut options = Options::default().with_context(caller);
@@ -146,6 +156,11 @@ async fn refuse() -> Response {
 fn forbid() -> Response {
     let message = "Pages of this origin may not use the API. `sturdy serve --cors <origin>` lets them.";
     refusal(StatusCode::FORBIDDEN, "ForbiddenError", message)
+}
+
+fn too_slow() -> Response {
+    let message = "The batch did not arrive in time. Send it again, or in smaller pieces.";
+    refusal(StatusCode::REQUEST_TIMEOUT, "TimeoutError", message)
 }
 
 fn come_back() -> Response {
@@ -171,3 +186,6 @@ fn is_own_page(headers: &HeaderMap) -> bool {
     let authority = origin.as_ref().and_then(Uri::authority);
     authority.zip(text(header::HOST)).is_some_and(|(origin, host)| origin.as_str() == host)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,4 +7,5 @@ mod properties;
 mod service;
 mod sessions;
 mod support;
+mod typed;
 mod vectors;

@@ -3,9 +3,10 @@
 //! One file although it is long: the route is an API of its own, and all of it shares one client and one sink.
 
 mod bounds;
+mod reconnect;
 
 use crate::stream::{Frame, Stream};
-use crate::world::{Answer, NO_SESSION, World};
+use crate::world::{Answer, NO_SESSION, World, prompt};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
