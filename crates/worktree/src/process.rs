@@ -8,8 +8,8 @@
 //! When the command itself ends, what it left in the background ends too: the group is killed, and
 //! whoever left the group (a daemon) is found by a mark in its environment (`process/stray.rs`).
 
-mod environment;
-mod stray;
+pub(crate) mod environment;
+pub(crate) mod stray;
 
 pub use environment::is_ours;
 

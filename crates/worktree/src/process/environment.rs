@@ -33,7 +33,7 @@ pub fn is_ours(name: &str) -> bool {
         || OTHER_KEYS.contains(&name.as_str())
 }
 
-pub(super) fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
+pub(crate) fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
     let kept = std::env::vars_os().filter(|(name, _)| !is_ours(&name.to_string_lossy()));
     kept.chain(SETTINGS.iter().map(|(name, value)| (name.into(), value.into())))
 }

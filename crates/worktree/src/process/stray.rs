@@ -9,7 +9,7 @@ use rustix::process::Pid;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The variable that carries the mark.
-pub(super) const VARIABLE: &str = "STURDY_COMMAND";
+pub(crate) const VARIABLE: &str = "STURDY_COMMAND";
 
 /// A daemon may fork while it is looked for; after this many rounds it is fleeing on purpose.
 #[cfg(target_os = "linux")]
@@ -17,24 +17,24 @@ const ROUNDS_MAX: usize = 3;
 
 /// One command's mark.
 #[derive(Clone, Debug)]
-pub(super) struct Mark(String);
+pub(crate) struct Mark(String);
 
 impl Mark {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let boot = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros());
         Self(format!("{}-{boot}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.0
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn kill_strays(&self, _command: Option<Pid>) {}
+    pub(crate) fn kill_strays(&self, _command: Option<Pid>) {}
 
     #[cfg(target_os = "linux")]
-    pub(super) fn kill_strays(&self, command: Option<Pid>) {
+    pub(crate) fn kill_strays(&self, command: Option<Pid>) {
         let Some(command) = command else { return };
         for _ in 0..ROUNDS_MAX {
             let strays: Vec<Pid> = younger_than(command).filter(|pid| self.is_on(*pid)).collect();

@@ -8,6 +8,7 @@ mod bound;
 mod change;
 mod find;
 mod format;
+mod mcp;
 mod others;
 mod path;
 mod process;
