@@ -10,6 +10,7 @@ use crate::task::Tasks;
 use std::sync::Arc;
 use sturdy_llm::Http;
 use sturdy_store::{Options, Store};
+use sturdy_worktree::mcp::auth::Logins;
 use tracing::{error, info};
 
 /// Settles before anything is served: nobody sees a step that will never end.
@@ -30,6 +31,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             registry: Registry::default(),
             instances: Instances::default(),
             credentials: Arc::default(),
+            logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
             options,
         }),
     };

@@ -16,6 +16,7 @@ use sturdy_llm::Http;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::status::Status;
 use sturdy_store::{CrashPlan, Durability, Store};
+use sturdy_worktree::mcp::auth::Logins;
 
 /// Running work is given this long to end when the engine closes.
 const CLOSING_GRACE: Duration = Duration::from_secs(5);
@@ -55,6 +56,8 @@ pub(crate) struct Inner {
     pub(crate) instances: Instances,
     /// Held by who changes the stored credentials.
     pub(crate) credentials: Arc<Mutex<()>>,
+    /// At tool servers; one file for all directories.
+    pub(crate) logins: Logins,
 }
 
 impl Engine {

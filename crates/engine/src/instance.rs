@@ -9,6 +9,7 @@ use crate::context;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::formatters::formatters;
+use crate::mcp::ToolServers;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -41,8 +42,9 @@ pub struct Instance {
     pub settings: Arc<Settings>,
     pub agents: Agents,
     pub catalog: Catalog,
-    /// Everything a model may call here, by name.
+    /// What we bring along for a model to call, by name.
     pub tools: Vec<Arc<dyn Tool>>,
+    pub mcp: ToolServers,
     pub(crate) tool_settings: Arc<ToolSettings>,
 }
 impl fmt::Debug for Instance {
@@ -62,11 +64,15 @@ const INSTANCES_MAX: usize = 256;
 
 impl Instances {
     pub(crate) fn forget(&self, directory: &str) {
-        self.lock().remove(directory);
+        if let Some(instance) = self.lock().remove(directory).as_ref().and_then(|cell| cell.get()) {
+            instance.mcp.close();
+        }
     }
 
     pub(crate) fn forget_all(&self) {
-        self.lock().clear();
+        for cell in self.lock().drain().map(|(_, cell)| cell) {
+            cell.get().inspect(|instance| instance.mcp.close());
+        }
     }
 
     fn cell(&self, directory: &str) -> Arc<OnceCell<Arc<Instance>>> {
@@ -126,6 +132,7 @@ impl Inner {
         let tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
         let mut tool_settings = tool_settings(&settings, skills, self.options.data_dir.join("tool-output"));
         tool_settings.formatters = formatters(&settings, place, &found.worktree);
+        let mcp = ToolServers::new(self, &directory, &project.id, &settings);
         Ok(Arc::new(Instance {
             path,
             directory,
@@ -135,6 +142,7 @@ impl Inner {
             agents,
             catalog,
             tools,
+            mcp,
             tool_settings: Arc::new(tool_settings),
         }))
     }
@@ -180,12 +188,21 @@ impl Instance {
     }
 
     #[must_use]
-    pub fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.iter().find(|tool| tool.spec().name == name)
+    pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let own = self.tools.iter().find(|tool| tool.spec().name == name).cloned();
+        own.or_else(|| self.mcp.tool(name))
+    }
+
+    /// Everything a model may call here: our own, and what tool servers offer now.
+    pub async fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        let is_ours = |tool: &Arc<dyn Tool>| self.tools.iter().any(|own| own.spec().name == tool.spec().name);
+        let mut all = self.tools.clone();
+        all.extend(self.mcp.tools().await.into_iter().filter(|tool| !is_ours(tool)));
+        all
     }
 
     /// What a model is told it may call: what its kind is offered, less what rules and prompt switch off.
-    pub(crate) fn tools_for(
+    pub(crate) async fn tools_for(
         &self,
         agent: &Agent,
         session: &Session,
@@ -198,7 +215,8 @@ impl Instance {
         let mut rules = agent.permission.clone();
         rules.extend(session.permission.iter().flatten().cloned());
         let switched_off = |name: &str| user.tools.as_ref().and_then(|tools| tools.get(name)) == Some(false);
-        let offered = self.tools.iter().map(|tool| tool.spec()).filter(|spec| {
+        let tools = self.all_tools().await;
+        let offered = tools.iter().map(|tool| tool.spec()).filter(|spec| {
             let name = spec.name.as_str();
             is_offered(name, &entry.info.api.id) && !switched_off(name) && !is_hidden(name, &rules)
         });

@@ -10,6 +10,7 @@
 //! Not here: agent and model of the prompt (`prompt.rs`), `@` in texts (`mentions.rs`).
 
 mod data;
+mod resource;
 
 use crate::agents::Agent;
 use crate::engine::Inner;
@@ -117,9 +118,8 @@ impl Intake<'_> {
         if let Some(FileSourceKind::Resource { client_name, uri }) =
             file.source.as_ref().map(|source| &source.kind)
         {
-            taken.note(format!(
-                "The resource {uri} could not be read: no tool server named {client_name:?} is connected."
-            ));
+            let pieces = self.instance.mcp.read(client_name, uri).await;
+            resource::take(&file, uri, pieces, taken);
             return Ok(());
         }
         let scheme = file.url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();

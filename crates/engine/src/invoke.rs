@@ -1,7 +1,8 @@
 //! A command by its name: the template is filled in and becomes a prompt (spec: engine §1.8).
 //!
 //! Arguments go in first, then the output of shell snippets, which run in the session's directory.
-//! A skill is a document and not a template: the arguments stand behind it, and nothing in it runs.
+//! A skill is a document and not a template: the arguments stand behind it, and nothing in it runs. A
+//! prompt of a tool server is filled in by the server; nothing in it runs and no file it names is read.
 //!
 //! Not here: which commands there are (`commands.rs`).
 
@@ -57,7 +58,7 @@ impl Engine {
         let (name, arguments) = (request.command.clone(), request.arguments.clone());
         let info = request::session_info(&self.inner, session).await?;
         let instance = self.inner.instance(&info.directory).await?;
-        let command = find(&instance, &name)?;
+        let command = find(&instance, &name).await?;
         let prompt = self.inner.invocation(&instance, &info, command, request).await?;
         let message = self.prompt(session, prompt).await?;
 
@@ -80,8 +81,14 @@ impl Engine {
     }
 }
 
-fn find(instance: &Instance, name: &str) -> Result<Command, EngineError> {
-    let all = commands(&instance.settings, Vec::new());
+async fn find(instance: &Instance, name: &str) -> Result<Command, EngineError> {
+    let own = commands(&instance.settings, Vec::new());
+    // Only a name that we do not know ourselves is worth asking the servers.
+    let prompts = match own.iter().any(|command| command.name == name) {
+        true => Vec::new(),
+        false => instance.mcp.commands().await,
+    };
+    let all = commands(&instance.settings, prompts);
     let names = all.iter().map(|command| command.name.as_str()).collect::<Vec<_>>().join(", ");
     let unknown = format!("Command not found: {name:?}. Available commands: {names}");
     all.into_iter().find(|command| command.name == name).ok_or(EngineError::Unknown(unknown))
@@ -145,8 +152,9 @@ impl Inner {
             });
         }
         let named = match command.source {
-            Source::Skill => Vec::new(),
-            Source::Native | Source::Config | Source::Mcp => mentions::named_in(self, instance, &text).await,
+            // What somebody else wrote names no files of ours.
+            Source::Skill | Source::Mcp => Vec::new(),
+            Source::Native | Source::Config => mentions::named_in(self, instance, &text).await,
         };
         let text = PartBody::Text(TextPart { text, ..TextPart::default() });
         let mut parts = vec![(None, text)];
@@ -176,6 +184,14 @@ impl Inner {
         if command.source == Source::Skill {
             let behind = if arguments.trim().is_empty() { "" } else { "\n\n" };
             return Ok(format!("{}{behind}{arguments}", command.template).trim().to_owned());
+        }
+        if command.source == Source::Mcp {
+            // The server puts the arguments in, and nothing of what it says runs.
+            let asked = instance.mcp.prompt(&command.name, arguments).await;
+            let gone = || EngineError::Unknown(format!("Command not found: {:?}", command.name));
+            return asked.ok_or_else(gone)?.map_err(|cause| {
+                EngineError::Bad(format!("The prompt {:?} cannot be had: {cause}", command.name))
+            });
         }
         let text = expand(&command.template, arguments);
         let found = snippets(&text);

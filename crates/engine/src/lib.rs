@@ -31,6 +31,7 @@ mod instance;
 pub mod instructions;
 mod intake;
 mod invoke;
+pub mod mcp;
 mod mentions;
 mod prompt;
 mod registry;

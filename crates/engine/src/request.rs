@@ -54,7 +54,7 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
     let sampling = entry.sampling();
     let can_set_temperature = entry.info.capabilities.temperature;
     let mut offered = match call.tools {
-        Tools::Offered => instance.tools_for(agent, &info, &user, &entry),
+        Tools::Offered => instance.tools_for(agent, &info, &user, &entry).await,
         Tools::Withheld => Vec::new(),
     };
     let mut messages = lower(&history, &target(&entry));

@@ -12,6 +12,7 @@ use http::header::{HeaderValue, RETRY_AFTER};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
+use sturdy_engine::mcp::ServerError;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::Refusal;
 use sturdy_store::{CommitError, DriverError, DriverErrorKind, ReadError};
@@ -77,6 +78,8 @@ pub(crate) enum ApiError {
     NoProject(String),
     #[error("File not found: {0}")]
     NoFile(String),
+    #[error(transparent)]
+    Server(#[from] ServerError),
     #[error("no route {method} {path}")]
     NoRoute { method: Method, path: String },
     /// The wire has it, this version has not.
@@ -147,6 +150,7 @@ impl IntoResponse for ApiError {
                 tagged(StatusCode::NOT_FOUND, body)
             }
             Self::NoFile(path) => not_found(&format!("File not found: {path}")),
+            Self::Server(cause) => server(&cause),
             Self::NoRoute { method, path } => not_found(&format!("There is no {method} {path}")),
             Self::NotBuilt(message) => named(StatusCode::NOT_IMPLEMENTED, "NotImplementedError", &message),
             Self::ContentType(kind) => {
@@ -246,6 +250,19 @@ fn store(driver: &DriverError) -> Response {
         ),
     };
     come_back(named(status, "StoreUnavailableError", message))
+}
+
+/// Of a tool server.
+fn server(cause: &ServerError) -> Response {
+    let message = cause.to_string();
+    match cause {
+        ServerError::Unknown(name) => {
+            let body = json!({ "_tag": "McpServerNotFoundError", "name": name, "message": message });
+            tagged(StatusCode::NOT_FOUND, body)
+        }
+        ServerError::NoOAuth(_) => tagged(StatusCode::BAD_REQUEST, json!({ "error": message })),
+        ServerError::Bad(_) => bad_request(&message, Kind::Payload),
+    }
 }
 
 fn second(cause: &SecondError) -> Response {

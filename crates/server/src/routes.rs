@@ -11,6 +11,7 @@ mod experimental;
 mod file;
 mod global;
 mod lists;
+mod mcp;
 pub(crate) mod message;
 mod project;
 mod prompt;
@@ -39,6 +40,7 @@ pub(crate) fn all() -> Routes {
         .merge(provider::routes())
         .merge(auth::routes())
         .merge(lists::routes())
+        .merge(mcp::routes())
         .merge(file::routes())
         .merge(vcs::routes())
         .merge(tui::routes())

@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test's own server may spawn")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+pub mod mcp;
 pub mod provider;
 pub mod script;
 pub mod seen;

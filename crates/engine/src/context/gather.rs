@@ -19,6 +19,7 @@ pub(crate) fn system_text(
 ) -> Vec<String> {
     let instructions = instructions::read(&instance.settings);
     let can_load = !rules::is_hidden("skill", &agent.permission);
+    let servers = servers(instance, agent);
     let date = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%A, %Y-%m-%d").to_string();
     let inputs = Inputs {
         agent_prompt: agent.prompt.as_deref(),
@@ -36,10 +37,20 @@ pub(crate) fn system_text(
             date: &date,
         },
         instructions: &instructions,
+        servers: &servers,
         skills: can_load.then(|| instance.settings.skills()),
         structured,
         user_system: extra,
         ..Inputs::default()
     };
     vec![system(&inputs)]
+}
+
+/// What tool servers say about themselves, unless the agent may use nothing of theirs.
+fn servers(instance: &Instance, agent: &Agent) -> Vec<(String, String)> {
+    let is_usable = |tools: &[String]| {
+        tools.is_empty() || tools.iter().any(|tool| !rules::is_hidden(tool, &agent.permission))
+    };
+    let all = instance.mcp.instructions().into_iter();
+    all.filter(|(_, _, tools)| is_usable(tools)).map(|(name, words, _)| (name, words)).collect()
 }

@@ -38,7 +38,8 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
         tree: None,
         steps_max: agent.steps,
         tools: instance
-            .tools
+            .all_tools()
+            .await
             .iter()
             .map(|tool| tool.spec().name.clone())
             .filter(|name| name != "invalid")

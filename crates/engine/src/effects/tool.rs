@@ -210,7 +210,7 @@ fn world(
     Ok(World { roots, settings, memory: run.memory.clone(), stop: run.stop.clone(), handles })
 }
 
-fn find<'a>(instance: &'a Instance, name: &str) -> Result<&'a Arc<dyn Tool>, ToolFailure> {
+fn find(instance: &Instance, name: &str) -> Result<Arc<dyn Tool>, ToolFailure> {
     instance.tool(name).ok_or_else(|| ToolFailure::failed(format!("There is no tool named {name:?}.")))
 }
 

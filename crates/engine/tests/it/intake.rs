@@ -211,8 +211,13 @@ async fn a_resource_of_a_server_that_is_not_there_is_a_note() {
 
     let message = sent(&world, &session.id, vec![PartBody::File(part)]).await.unwrap();
 
-    assert_eq!(kinds(&message), ["text"]);
-    assert!(texts(&message)[0].contains("docs://a"));
+    assert_eq!(
+        texts(&message),
+        [
+            "Reading MCP resource: docs://a (docs://a)",
+            "The resource docs://a could not be read: no tool server named \"docs\" is connected.",
+        ]
+    );
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ mod extensions;
 mod feed;
 mod intake;
 mod invoke;
+mod mcp;
 mod structured;
 mod tools;
 mod turns;

@@ -52,11 +52,11 @@ async fn orgs(_: Here) -> Response {
     reply::text(r#"{"orgs":[]}"#)
 }
 
-/// Resources of tool servers: there are none.
+/// Resources of tool servers.
 #[utoipa::path(get, path = "/experimental/resource", operation_id = "experimental.resource.list",
     responses((status = 200, description = "Resources", body = Object)))]
-async fn resource(_: Here) -> Response {
-    reply::text("{}")
+async fn resource(Here(here): Here) -> Response {
+    reply::json(&here.mcp.resources().await)
 }
 
 /// Remote workspaces: there are none.
@@ -77,7 +77,8 @@ async fn workspace_status(_: Here) -> Response {
 #[utoipa::path(get, path = "/experimental/tool/ids", operation_id = "tool.ids",
     responses((status = 200, description = "Names", body = [String])))]
 async fn tool_ids(Here(here): Here) -> Response {
-    let ids: Vec<_> = here.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+    let tools = here.all_tools().await;
+    let ids: Vec<_> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
     reply::json(&ids)
 }
 
@@ -87,8 +88,8 @@ async fn tool_ids(Here(here): Here) -> Response {
     responses((status = 200, description = "Tools", body = [Object]), (status = 400, description = "Unknown model")))]
 async fn tools(Here(here): Here, query: Query) -> Result<Response, ApiError> {
     here.model(query.wanted("provider")?, query.wanted("model")?)?;
-    let tools: Vec<_> = here
-        .tools
+    let tools = here.all_tools().await;
+    let tools: Vec<_> = tools
         .iter()
         .map(|tool| tool.spec())
         .map(

@@ -14,7 +14,6 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(agent))
         .routes(routes!(command))
         .routes(routes!(skill))
-        .routes(routes!(mcp))
         .routes(routes!(lsp))
         .routes(routes!(formatter))
         .routes(routes!(pty))
@@ -28,11 +27,11 @@ async fn agent(Here(here): Here) -> Response {
     reply::json(here.agents.all())
 }
 
-/// Commands.
+/// Commands, and the prompts of tool servers.
 #[utoipa::path(get, path = "/command", operation_id = "command.list",
     responses((status = 200, description = "Commands", body = [Object])))]
 async fn command(Here(here): Here) -> Response {
-    reply::json(&commands(&here.settings, Vec::new()))
+    reply::json(&commands(&here.settings, here.mcp.commands().await))
 }
 
 /// Skills.
@@ -40,13 +39,6 @@ async fn command(Here(here): Here) -> Response {
     responses((status = 200, description = "Skills", body = [Object])))]
 async fn skill(Here(here): Here) -> Response {
     reply::json(here.settings.skills())
-}
-
-/// Tool servers: none are started by this version.
-#[utoipa::path(get, path = "/mcp", operation_id = "mcp.status",
-    responses((status = 200, description = "Status by server", body = Object)))]
-async fn mcp(_: Here) -> Response {
-    reply::text("{}")
 }
 
 /// Language servers: none are started by this version.

@@ -90,7 +90,8 @@ async fn one_provider(Location(here): Location, params: Params) -> Result<Respon
     params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Commands", body = Object)))]
 async fn command(Location(here): Location) -> Response {
-    let all: Vec<_> = commands(&here.settings, Vec::new()).iter().map(second::command).collect();
+    let all: Vec<_> =
+        commands(&here.settings, here.mcp.commands().await).iter().map(second::command).collect();
     reply::json(&Located::at(&here, all))
 }
 

@@ -247,3 +247,17 @@ pub(crate) struct EditProject {
     #[schema(value_type = Option<Object>)]
     pub(crate) commands: Option<sturdy_session::types::project::ProjectCommands>,
 }
+
+/// A tool server to add. Its configuration may hold keys, so it is not shown.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct AddServer {
+    pub(crate) name: String,
+    #[schema(value_type = Object)]
+    pub(crate) config: Map,
+}
+
+/// What an authorization server gave a person. Worth a login, so it is not shown.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct LoginCode {
+    pub(crate) code: String,
+}

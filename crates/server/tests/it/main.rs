@@ -10,6 +10,7 @@ mod edge;
 mod events;
 mod files;
 mod formatters;
+mod mcp;
 mod messages;
 mod prompts;
 mod reads;

@@ -1,0 +1,98 @@
+//! Tool servers: how they stand, adding and connecting them, logging in at them.
+
+use crate::ask::{Params, Payload};
+use crate::described::{Routes, routes};
+use crate::error::ApiError;
+use crate::instance::Here;
+use crate::reply;
+use crate::wire::body::{AddServer, LoginCode};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+use sturdy_engine::Instance;
+
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .routes(routes!(status, add))
+        .routes(routes!(connect))
+        .routes(routes!(disconnect))
+        .routes(routes!(start_login, forget_login))
+        .routes(routes!(finish_login))
+        .routes(routes!(authenticate))
+}
+
+/// How the tool servers stand, once each has had its chance to connect.
+#[utoipa::path(get, path = "/mcp", operation_id = "mcp.status",
+    responses((status = 200, description = "Status by server", body = Object)))]
+async fn status(Here(here): Here) -> Response {
+    all(&here).await
+}
+
+/// Adds a tool server until the directory is disposed, and connects it.
+#[utoipa::path(post, path = "/mcp", operation_id = "mcp.add", request_body = AddServer,
+    responses((status = 200, description = "Status by server", body = Object), (status = 400, description = "No server")))]
+async fn add(Here(here): Here, Payload(body): Payload<AddServer>) -> Result<Response, ApiError> {
+    here.mcp.add(&body.name, &body.config).await?;
+    Ok(all(&here).await)
+}
+
+/// Connects a tool server. How that went is its status.
+#[utoipa::path(post, path = "/mcp/{name}/connect", operation_id = "mcp.connect", params(("name" = String, Path)),
+    responses((status = 200, description = "Tried", body = bool), (status = 404, description = "No such server")))]
+async fn connect(Here(here): Here, params: Params) -> Result<Response, ApiError> {
+    here.mcp.connect(params.get("name")).await?;
+    Ok(reply::done())
+}
+
+/// Ends the connection to a tool server.
+#[utoipa::path(post, path = "/mcp/{name}/disconnect", operation_id = "mcp.disconnect", params(("name" = String, Path)),
+    responses((status = 200, description = "Ended", body = bool), (status = 404, description = "No such server")))]
+async fn disconnect(Here(here): Here, params: Params) -> Result<Response, ApiError> {
+    here.mcp.disconnect(params.get("name")).await?;
+    Ok(reply::done())
+}
+
+/// Begins a login at a tool server: gives the address a person has to open.
+#[utoipa::path(post, path = "/mcp/{name}/auth", operation_id = "mcp.auth.start", params(("name" = String, Path)),
+    responses((status = 200, description = "Where to go", body = Object), (status = 400, description = "No login there"),
+        (status = 404, description = "No such server")))]
+async fn start_login(Here(here): Here, params: Params) -> Result<Response, ApiError> {
+    let started = here.mcp.start_login(params.get("name")).await?;
+    Ok(reply::json(&json!({ "authorizationUrl": started.url, "oauthState": started.state })))
+}
+
+/// Ends a login with the code the person was given.
+#[utoipa::path(post, path = "/mcp/{name}/auth/callback", operation_id = "mcp.auth.callback",
+    params(("name" = String, Path)), request_body = LoginCode,
+    responses((status = 200, description = "Status", body = Object), (status = 404, description = "No such server")))]
+async fn finish_login(
+    Here(here): Here,
+    params: Params,
+    Payload(body): Payload<LoginCode>,
+) -> Result<Response, ApiError> {
+    let status = here.mcp.finish_login(params.get("name"), &body.code).await?;
+    Ok(reply::json(&status.wire()))
+}
+
+/// A whole login: opens a browser on this machine and waits for it to come back.
+#[utoipa::path(post, path = "/mcp/{name}/auth/authenticate", operation_id = "mcp.auth.authenticate",
+    params(("name" = String, Path)),
+    responses((status = 200, description = "Status", body = Object), (status = 400, description = "No login there"),
+        (status = 404, description = "No such server")))]
+async fn authenticate(Here(here): Here, params: Params) -> Result<Response, ApiError> {
+    let status = here.mcp.authenticate(params.get("name")).await?;
+    Ok(reply::json(&status.wire()))
+}
+
+/// Forgets the login at a tool server.
+#[utoipa::path(delete, path = "/mcp/{name}/auth", operation_id = "mcp.auth.remove", params(("name" = String, Path)),
+    responses((status = 200, description = "Forgotten", body = Object), (status = 404, description = "No such server")))]
+async fn forget_login(Here(here): Here, params: Params) -> Result<Response, ApiError> {
+    here.mcp.forget_login(params.get("name")).await?;
+    Ok(reply::text(r#"{"success":true}"#))
+}
+
+async fn all(here: &Instance) -> Response {
+    let status = here.mcp.status().await;
+    let map: Map<String, Value> = status.into_iter().map(|(name, status)| (name, status.wire())).collect();
+    reply::json(&map)
+}
