@@ -156,6 +156,51 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     assert.ok(screen.includes('Cut off here'));
   });
 
+  test('shows a turn of several steps with its calls', async (t) => {
+    it.provider.will(
+      (reply) => reply.text('Let me look.').call('glob', { pattern: '*.json' }).finish(),
+      calls('read', { filePath: `${it.world.project}/opencode.json` }),
+      says('It is a configuration.'),
+    );
+
+    const terminal = await open(t);
+    await prompt(terminal, 'What is here');
+
+    const screen = await terminal.shows('It is a configuration.');
+    for (const words of ['Let me look.', 'Glob "*.json"', 'Read opencode.json']) assert.ok(screen.includes(words), screen);
+    await idle();
+  });
+
+  test('counts down to a retry, and goes on', async (t) => {
+    it.provider.will((reply) => reply.refuse(503, 'The model takes a break', { 'retry-after': '4' }), says('It is back.'));
+
+    const terminal = await open(t);
+    await prompt(terminal, 'Are you there');
+
+    await terminal.shows('The model takes a break');
+    await terminal.shows(/retrying.*in \ds/i);
+    const screen = await terminal.shows('It is back.');
+    assert.ok(!/retrying/i.test(screen), screen);
+  });
+
+  test('summarises a conversation, and the model goes on from there', async (t) => {
+    it.provider.will(says('The word is xyzzy.'), says('They spoke of a magic word.'), says('I remember.'));
+
+    const terminal = await open(t);
+    await prompt(terminal, 'Tell me a word');
+    await terminal.shows('The word is xyzzy.');
+    await idle();
+    await terminal.type('/compact');
+    await terminal.shows('/compact');
+    await terminal.press('Enter');
+    await terminal.shows('They spoke of a magic word.');
+    await idle();
+    await prompt(terminal, 'Which was it');
+    await terminal.shows('I remember.');
+
+    assert.match(JSON.stringify(it.provider.asked.at(-1).body.messages), /They spoke of a magic word\./);
+  });
+
   test('shows why a model failed', async (t) => {
     it.provider.will((reply) => reply.refuse(400, 'No ears today'));
 

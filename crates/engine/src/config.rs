@@ -23,7 +23,7 @@ pub use error::{ConfigError, Issue, UpdateError};
 pub use load::{load, load_global};
 pub use merge::{Origin, Source};
 pub use places::Places;
-pub use settings::{Compaction, Settings, ShareMode, ToolOutput};
+pub use settings::{Compaction, ImageLimits, Settings, ShareMode, ToolOutput};
 pub use update::update_file;
 
 pub(crate) use markdown::read_document;

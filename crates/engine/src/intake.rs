@@ -16,6 +16,7 @@ use crate::agents::Agent;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::instance::Instance;
+use crate::picture;
 use data::DataUrl;
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -127,8 +128,7 @@ impl Intake<'_> {
             "data" if file.mime == PLAIN => take_text(id, file, taken),
             "file" => self.local(id, file, room, taken).await,
             _ => {
-                let file = checked(file).await?;
-                taken.parts.push((id, PartBody::File(file)));
+                self.whole_file(id, file, taken).await;
                 Ok(())
             }
         }
@@ -181,12 +181,29 @@ impl Intake<'_> {
             Ok(bytes) => {
                 *room -= bytes.len() as u64;
                 file.url = data::url(&file.mime, &bytes);
-                let file = checked(file).await?;
-                taken.parts.push((id, PartBody::File(file)));
+                self.whole_file(id, file, taken).await;
             }
             Err(why) => taken.fail(&shown, why),
         }
         Ok(())
+    }
+
+    /// A file that the model gets as it is. A picture that a provider would refuse, with every later request
+    /// of the conversation, is told of instead.
+    async fn whole_file(&self, id: Option<PartId>, file: FilePart, taken: &mut Taken) {
+        if !picture::is_picture(&file.mime) {
+            return taken.parts.push((id, PartBody::File(file)));
+        }
+        let limits = self.instance.settings.images();
+        let look = move || (picture::look(&file.url, &limits), file);
+        match tokio::task::spawn_blocking(look).await {
+            Ok((Ok(()), file)) => taken.parts.push((id, PartBody::File(file))),
+            Ok((Err(why), file)) => {
+                let name = file.filename.unwrap_or(file.mime);
+                taken.fail(&name, Unreadable(why.to_string()));
+            }
+            Err(_) => taken.fail("A picture", Unreadable("Reading it was given up.".to_owned())),
+        }
     }
 
     async fn is_directory(&self, path: &Path) -> bool {
@@ -305,24 +322,6 @@ fn take_text(id: Option<PartId>, file: FilePart, taken: &mut Taken) -> Result<()
     taken.note(String::from_utf8_lossy(&bytes).into_owned());
     taken.parts.push((id, PartBody::File(file)));
     Ok(())
-}
-
-/// An image must be one: a provider would refuse the whole conversation because of it, for ever.
-async fn checked(file: FilePart) -> Result<FilePart, EngineError> {
-    if !file.mime.to_ascii_lowercase().starts_with("image/") {
-        return Ok(file);
-    }
-    let name = file.filename.clone().unwrap_or_else(|| file.mime.clone());
-    let look = move || {
-        let bytes = DataUrl::parse(&file.url).filter(|data| data.is_base64).and_then(|data| data.bytes());
-        bytes.is_some_and(|bytes| data::is_image(&bytes)).then_some(file)
-    };
-    let looked = tokio::task::spawn_blocking(look).await.unwrap_or(None);
-    looked.ok_or_else(|| {
-        EngineError::Bad(format!(
-            "{name} is not an image: a PNG, JPEG, GIF or WebP in a base64 data URL is one"
-        ))
-    })
 }
 
 async fn in_background<T: Send + 'static>(

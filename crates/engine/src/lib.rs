@@ -33,6 +33,7 @@ mod intake;
 mod invoke;
 pub mod mcp;
 mod mentions;
+mod picture;
 mod prompt;
 mod registry;
 mod request;

@@ -47,6 +47,20 @@ pub struct Compaction {
     pub preserve_recent_tokens: Option<u64>,
 }
 
+/// The `attachment.image` section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageLimits {
+    pub max_width: Option<u32>,
+    pub max_height: Option<u32>,
+    pub max_base64_bytes: u64,
+}
+
+impl Default for ImageLimits {
+    fn default() -> Self {
+        Self { max_width: None, max_height: None, max_base64_bytes: 5 * 1024 * 1024 }
+    }
+}
+
 /// How much of a tool's output the model sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
@@ -251,6 +265,20 @@ impl Settings {
             reserved: count("reserved"),
             tail_turns: count("tail_turns"),
             preserve_recent_tokens: count("preserve_recent_tokens"),
+        }
+    }
+
+    /// What pictures may be sent.
+    #[must_use]
+    pub fn images(&self) -> ImageLimits {
+        let section = self.section("attachment").and_then(|map| map.get("image"));
+        let count = |key| section.and_then(|map| map.get(key)).and_then(whole);
+        let side = |key| count(key).map(|pixels| u32::try_from(pixels).unwrap_or(u32::MAX));
+        let defaults = ImageLimits::default();
+        ImageLimits {
+            max_width: side("max_width"),
+            max_height: side("max_height"),
+            max_base64_bytes: count("max_base64_bytes").unwrap_or(defaults.max_base64_bytes),
         }
     }
 

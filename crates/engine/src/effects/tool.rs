@@ -124,7 +124,10 @@ async fn perform(run: &Run) -> Outcome {
     };
     match done {
         Ok(done) if run.is_users_shell() => outcome::printed(done),
-        Ok(done) => outcome::done(done, run, &run.inner.clock),
+        Ok(done) => {
+            let done = outcome::with_pictures_that_can_be_sent(done, &place.instance.settings.images());
+            outcome::done(done, run, &run.inner.clock)
+        }
         Err(failure) => outcome::failed(failure, place.continue_on_deny),
     }
 }

@@ -13,7 +13,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 );
 
 pub(super) struct DataUrl<'a> {
-    pub(super) is_base64: bool,
+    is_base64: bool,
     payload: &'a str,
 }
 
@@ -38,14 +38,4 @@ impl<'a> DataUrl<'a> {
 
 pub(super) fn url(mime: &str, bytes: &[u8]) -> String {
     format!("data:{mime};base64,{}", BASE64_STANDARD.encode(bytes))
-}
-
-/// The kinds that models look at, by their first bytes.
-pub(super) fn is_image(bytes: &[u8]) -> bool {
-    let starts = |magic: &[u8]| bytes.starts_with(magic);
-    starts(b"\x89PNG\r\n\x1a\n")
-        || starts(b"\xff\xd8\xff")
-        || starts(b"GIF87a")
-        || starts(b"GIF89a")
-        || (starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"))
 }

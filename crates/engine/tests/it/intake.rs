@@ -1,6 +1,7 @@
 //! The parts of a prompt on their way in.
 
 use crate::turns::texts;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::json;
 use std::fs;
 use sturdy_engine::{EngineError, PromptRequest};
@@ -141,7 +142,7 @@ async fn a_file_outside_the_project_is_read_because_the_user_named_it() {
 }
 
 #[tokio::test]
-async fn other_files_are_sent_whole_and_images_must_be_images() {
+async fn other_files_are_sent_whole() {
     let world = World::new().await;
     let session = world.session().await;
     fs::write(world.disk.project().join("a.pdf"), "%PDF-1.4 tiny").unwrap();
@@ -160,12 +161,50 @@ async fn other_files_are_sent_whole_and_images_must_be_images() {
     assert_eq!(kinds(&message), ["text", "file", "file"]);
     let PartBody::File(pdf) = &message.parts[1].body else { panic!("not a file") };
     assert!(pdf.url.starts_with("data:application/pdf;base64,JVBERi0x"), "{}", pdf.url);
-    let before = world.messages(&session.id).await.len();
-    for wrong in ["data:image/png;base64,!!!", "data:image/png;base64,AAAA", "https://example.com/a.png"] {
-        let refused = sent(&world, &session.id, vec![file("image/png", wrong)]).await;
-        assert!(matches!(refused, Err(EngineError::Bad(_))), "{wrong}: {refused:?}");
+}
+
+/// The header of a PNG of this many pixels, and nothing behind it.
+fn unfolds_to(width: u32, height: u32) -> String {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+    bytes.extend(width.to_be_bytes());
+    bytes.extend(height.to_be_bytes());
+    format!("data:image/png;base64,{}", BASE64_STANDARD.encode(bytes))
+}
+
+#[tokio::test]
+async fn a_picture_that_a_provider_would_refuse_is_told_of_and_not_sent() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let huge = unfolds_to(60_000, 60_000);
+    let wrong = [
+        ("data:image/png;base64,!!!", "attached could not be read. It is not a PNG"),
+        ("data:image/png;base64,AAAA", "attached could not be read. It is not a PNG"),
+        ("https://example.com/a.png", "attached could not be read. It is not a PNG"),
+        (&huge, "attached could not be read. It is 60000 by 60000 pixels, and 8000 by 8000 may be sent."),
+    ];
+
+    for (url, told) in wrong {
+        let message = sent(&world, &session.id, vec![file("image/png", url)]).await.unwrap();
+
+        assert_eq!(kinds(&message), ["text"], "{url}");
+        assert!(texts(&message)[0].starts_with(told), "{:?}", texts(&message));
     }
-    assert_eq!(world.messages(&session.id).await.len(), before);
+}
+
+#[tokio::test]
+async fn a_damaged_picture_that_a_tool_found_is_left_out_and_counted() {
+    let world = World::new().await;
+    let session = world.session().await;
+    fs::write(world.disk.project().join("a.png"), b"\x89PNG\r\n\x1a\n and then nothing").unwrap();
+    let arguments = serde_json::json!({ "filePath": world.disk.project().join("a.png") }).to_string();
+    world.provider.will(answer().call(0, "c1", "read", &arguments).finish("tool_calls"));
+    world.provider.will(answer().text("It is damaged.").finish("stop"));
+
+    world.ask(&session.id, "look at it").await.unwrap();
+
+    let sent = world.provider.requests()[1]["messages"].to_string();
+    assert!(sent.contains("[1 picture was left out: it is damaged or too large.]"), "{sent}");
+    assert!(!sent.contains("data:image"), "{sent}");
 }
 
 #[tokio::test]

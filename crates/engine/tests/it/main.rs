@@ -4,6 +4,7 @@
 
 mod agents;
 mod approvals;
+mod bad_provider;
 mod commands;
 mod compaction;
 mod config;

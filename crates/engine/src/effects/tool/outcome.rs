@@ -2,19 +2,21 @@
 
 use super::Run;
 use crate::clock::Clock;
+use crate::config::ImageLimits;
+use crate::picture;
 use serde_json::Value;
 use sturdy_session::fact::Outcome;
 use sturdy_session::json::Map;
 use sturdy_session::types::part::FilePart;
 use sturdy_session::types::tool::{Attachment, FileTag};
-use sturdy_worktree::tool::{Done, FailureKind, ToolFailure};
+use sturdy_worktree::tool::{Attached, Done, FailureKind, ToolFailure};
 
 /// What a model is told of a command that printed nothing.
 const NOTHING: &str = "(no output)";
 
 pub(super) fn done(done: Done, run: &Run, clock: &Clock) -> Outcome {
     let mut stamp = clock.stamp();
-    let attach = |file: sturdy_worktree::tool::Attached| Attachment {
+    let attach = |file: Attached| Attachment {
         id: stamp.part_id(),
         session_id: run.session.clone(),
         message_id: run.call.step.clone(),
@@ -23,6 +25,23 @@ pub(super) fn done(done: Done, run: &Run, clock: &Clock) -> Outcome {
     };
     let attachments = done.attachments.into_iter().map(attach).collect();
     Outcome::Done { output: done.output, title: done.title, metadata: done.metadata, attachments }
+}
+
+/// Leaves out the pictures a provider would refuse, and says how many.
+pub(super) fn with_pictures_that_can_be_sent(mut done: Done, limits: &ImageLimits) -> Done {
+    let before = done.attachments.len();
+    let is_sent =
+        |file: &Attached| !picture::is_picture(&file.mime) || picture::look(&file.url, limits).is_ok();
+    done.attachments.retain(is_sent);
+    match before - done.attachments.len() {
+        0 => {}
+        1 => done.output.push_str("\n[1 picture was left out: it is damaged or too large.]"),
+        many => {
+            done.output
+                .push_str(&format!("\n[{many} pictures were left out: they are damaged or too large.]"));
+        }
+    }
+    done
 }
 
 /// The output of a person's own command: what it printed, and nothing of how a model sees it.
