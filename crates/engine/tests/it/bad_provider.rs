@@ -9,6 +9,7 @@ use sturdy_session::oracle;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::part::{PartBody, ToolPart};
 use sturdy_session::types::tool::ToolState;
+use sturdy_testkit::seen::Record;
 use sturdy_testkit::{Seen, World, answer};
 
 async fn check(world: &World, session: &SessionId) {
@@ -124,7 +125,7 @@ async fn half_a_word_of_json_is_tried_again_and_what_was_said_before_is_kept() {
     seen.until(|record| record.facts.iter().any(is_retry)).await;
     world.engine.abort(&session.id).await.unwrap();
 
-    seen.until(|record| record.is_idle()).await;
+    seen.until(Record::is_idle).await;
     let messages = world.messages(&session.id).await;
     assert_eq!(texts(&messages[1]), ["Good so far."]);
     assert!(matches!(assistant(&messages[1]).error, Some(Failure::Aborted { .. })));
@@ -143,7 +144,7 @@ async fn a_provider_that_hangs_can_be_aborted_before_and_after_its_first_word() 
         world.provider.wait_for_requests(1).await;
         world.engine.abort(&session.id).await.unwrap();
 
-        seen.until(|record| record.is_idle()).await;
+        seen.until(Record::is_idle).await;
         check(&world, &session.id).await;
     }
 }
