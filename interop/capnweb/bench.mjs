@@ -17,8 +17,8 @@ globalThis.WebSocket ??= WebSocket;
 
 const wanted = new Set(process.argv.slice(2));
 const wants = (name) => wanted.size === 0 || wanted.has(name);
-const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
-const roundMs = Number(process.env.BENCH_SECONDS ?? 2) * 1000;
+const rounds = Number(process.env.BENCH_ROUNDS ?? 9);
+const roundMs = Number(process.env.BENCH_SECONDS ?? 1) * 1000;
 
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
 const once = (emitter, event) => new Promise((resolve) => emitter.once(event, resolve));
@@ -55,22 +55,26 @@ async function round(server, clients, width, ms) {
   };
 }
 
+/** Two servers in turns. The first is also measured with nothing behind its socket, which is as fast as these clients get. */
 async function compare(name, ours, theirs, clientCount, width) {
   const clients = Array.from({ length: clientCount }, () => fork(join(import.meta.dirname, "bench-client.mjs")));
   await Promise.all(clients.map((client) => once(client, "message")));
-  for (const server of [ours, theirs]) await round(server, clients, width, 500);
+  const nothing = { ...peer, url: peer.url.replace("/rpc", "/nothing") };
+  const all = [ours, theirs, nothing];
+  for (const server of all) await round(server, clients, width, 500);
   const seen = [];
   for (let at = 0; at < rounds; at += 1) {
-    const order = at % 2 === 0 ? [ours, theirs] : [theirs, ours];
+    const order = at % 2 === 0 ? all : [...all].reverse();
     const pair = new Map();
     for (const server of order) pair.set(server, await round(server, clients, width, roundMs));
-    seen.push([pair.get(ours), pair.get(theirs)]);
+    seen.push(all.map((server) => pair.get(server)));
   }
   clients.forEach((client) => client.disconnect());
-  const [a, b] = [0, 1].map((which) => (key) => median(seen.map((pair) => pair[which][key])));
+  const [a, b, c] = [0, 1, 2].map((which) => (key) => median(seen.map((one) => one[which][key])));
   const ratio = (pick) => median(seen.map(pick)).toFixed(2);
   console.log(
     `| ${name} | ${clientCount}, ${width} | ${Math.round(a("perSecond"))}/s | ${Math.round(b("perSecond"))}/s | ${ratio(([x, y]) => x.perSecond / y.perSecond)}x ` +
+      `| ${Math.round(c("perSecond"))}/s, ${ratio(([, y, z]) => z.perSecond / y.perSecond)}x ` +
       `| ${a("serverUs").toFixed(1)} us | ${b("serverUs").toFixed(1)} us | ${ratio(([x, y]) => y.serverUs / x.serverUs)}x | ${a("clientUs").toFixed(1)} us | ${b("clientUs").toFixed(1)} us |`,
   );
 }
@@ -83,8 +87,8 @@ const home = mkdtempSync(join(tmpdir(), "sturdy-bench-"));
 
 try {
   if (wants("calls")) {
-    console.log("| server | clients, calls at a time | ours | npm | ratio | our CPU a call | npm's | ratio | client's CPU, ours | npm's |");
-    console.log("|---|---|---|---|---|---|---|---|---|---|");
+    console.log("| server | clients, calls at a time | ours | npm | ratio | no server | our CPU a call | npm's | ratio | client's CPU, ours | npm's |");
+    console.log("|---|---|---|---|---|---|---|---|---|---|---|");
     const shapes = (process.env.BENCH_SHAPES ?? "1x1 1x100 4x1 4x100 8x100").split(" ").map((shape) => shape.split("x").map(Number));
     for (const [clients, width] of shapes) await compare("example peer", peer, npm, clients, width);
     if (process.env.STURDY_BIN) {

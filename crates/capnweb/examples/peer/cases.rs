@@ -1,4 +1,4 @@
-//! The cases a Rust client runs against an npm server.
+//! The cases a Rust client runs against an npm server, and most of them against a Rust one.
 //!
 //! Each runs in a task of its own, so that one that panics is one that failed. Children hold
 //! the cases, by subject; `Context` gives them a root over a WebSocket or a batch.
@@ -138,11 +138,17 @@ pub(crate) async fn connect(url: &str, main: Option<Stub>) -> (Stub, Handle) {
     (client.root, client.handle)
 }
 
+/// Runs the cases with these names, or all; those whose name is given with a `-` before it are left out.
 pub(crate) async fn run(ws: &str, http: &str, names: &[&str]) -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     let mut failed = false;
     let all = [values::all(), calls::all(), objects::all(), streams::all(), wire::all()];
-    for case in all.into_iter().flatten().filter(|case| names.is_empty() || names.contains(&case.name)) {
+    let (without, only): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| name.starts_with('-'));
+    let is_wanted = |case: &Case| {
+        let left_out = without.iter().any(|name| name.strip_prefix('-') == Some(case.name));
+        !left_out && (only.is_empty() || only.contains(&case.name))
+    };
+    for case in all.into_iter().flatten().filter(is_wanted) {
         let error = attempt(&case, ws, http).await.err();
         failed |= error.is_some();
         let way = if case.over == Over::Socket { "BW" } else { "BH" };

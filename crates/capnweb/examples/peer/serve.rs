@@ -17,7 +17,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use sturdy_capnweb::{
     Connection, ErrorValue, Handle, Limits, Options, Stub, batch,
     wire::{Incoming, Outgoing, READ_BUFFER_BYTES, drive},
@@ -42,6 +42,7 @@ pub(crate) async fn run() -> ExitCode {
     let app = Router::new()
         .route("/rpc", get(upgrade).post(post).fallback(refuse))
         .route("/json", axum::routing::post(json_alone))
+        .route("/nothing", get(nothing))
         .route("/sessions", get(sessions_open))
         .layer(DefaultBodyLimit::max(Limits::default().batch_bytes_max + 1))
         .with_state(sessions);
@@ -105,6 +106,31 @@ async fn post(Query(wanted): Query<Wanted>, body: Bytes) -> Response {
             (status, refused.to_string()).into_response()
         }
     }
+}
+
+/// A socket that answers every pull and understands nothing: what the clients of a benchmark reach
+/// against a server that costs as good as nothing.
+async fn nothing(upgrade: WebSocketUpgrade) -> Response {
+    upgrade.read_buffer_size(READ_BUFFER_BYTES).on_upgrade(|mut socket| async move {
+        while let Some(Ok(frame)) = socket.next().await {
+            let mut next = Some(frame);
+            // All that is there is answered before anything is flushed, as by `drive`.
+            while let Some(frame) = next.take() {
+                if let ws::Message::Text(text) = &frame
+                    && let Some(id) = text.strip_prefix("[\"pull\",").and_then(|rest| rest.strip_suffix(']'))
+                {
+                    let answer = ws::Message::Text(format!("[\"resolve\",{id},0]").into());
+                    if socket.feed(answer).await.is_err() {
+                        return;
+                    }
+                }
+                next = socket.next().now_or_never().flatten().and_then(Result::ok);
+            }
+            if socket.flush().await.is_err() {
+                return;
+            }
+        }
+    })
 }
 
 /// What a batch costs without its meaning: the same lines, read and written as JSON.

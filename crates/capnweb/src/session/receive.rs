@@ -29,6 +29,11 @@ impl Shared {
             let text = format!("Incoming message exceeds maximum size of {most} UTF-16 code units.");
             return Err(ErrorValue::type_error(text).into());
         }
+        match short(text) {
+            Some(Short::Pull(id)) => return self.pulled(id),
+            Some(Short::Release(id, count)) => return self.released(id, count),
+            None => {}
+        }
         match json::read(text, self.limits().bracket_depth_max, arena) {
             Ok((message, replaced)) => {
                 if replaced > 0 {
@@ -138,11 +143,80 @@ impl Shared {
     }
 }
 
+/// A message that is nothing but numbers.
+#[derive(Debug, PartialEq)]
+enum Short {
+    Pull(i64),
+    Release(i64, i64),
+}
+
+/// Two of the three messages of a call, read without a tree if they are spelled as every peer
+/// spells them. Anything else is for the parser, which also says what is wrong with it.
+fn short(text: &str) -> Option<Short> {
+    let body = text.strip_suffix(']')?;
+    if let Some(id) = body.strip_prefix("[\"pull\",") {
+        return Some(Short::Pull(number(id)?));
+    }
+    let (id, count) = body.strip_prefix("[\"release\",")?.split_once(',')?;
+    Some(Short::Release(number(id)?, number(count)?))
+}
+
+/// A whole number as JSON has it, of a size that a double holds exactly.
+fn number(text: &str) -> Option<i64> {
+    const DIGITS_MAX: usize = 15;
+    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    match digits {
+        [] => return None,
+        // A zero stands alone: `007` is no number, and what `-0` is the parser knows.
+        [b'0', ..] => return (text == "0").then_some(0),
+        _ if digits.len() > DIGITS_MAX || !digits.iter().all(u8::is_ascii_digit) => return None,
+        _ => {}
+    }
+    text.parse().ok()
+}
+
 /// What a push leaves in the table.
 fn as_hook(value: Value, session: &Arc<Shared>) -> Hook {
     match value {
         Value::Promise(promise) if promise.0.path.is_empty() => promise.0.hook,
         Value::Promise(promise) => promise.0.read(Vec::new(), &Some(Arc::clone(session))),
         other => Hook::value(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Short, short};
+
+    #[test]
+    fn a_short_message_is_read_as_the_parser_reads_it_or_left_to_it() {
+        assert_eq!(short("[\"pull\",7]"), Some(Short::Pull(7)));
+        assert_eq!(short("[\"pull\",0]"), Some(Short::Pull(0)));
+        assert_eq!(short("[\"pull\",-12]"), Some(Short::Pull(-12)));
+        assert_eq!(short("[\"release\",3,1]"), Some(Short::Release(3, 1)));
+        assert_eq!(short("[\"release\",-3,-1]"), Some(Short::Release(-3, -1)));
+        let left = [
+            "",
+            "]",
+            "[\"pull\"]",
+            "[\"pull\",]",
+            "[\"pull\",-]",
+            "[\"pull\",-0]",
+            "[\"pull\",07]",
+            "[\"pull\",+7]",
+            "[\"pull\",7.0]",
+            "[\"pull\", 7]",
+            "[\"pull\",7,8]",
+            "[\"pull\",1e2]",
+            "[\"pull\",\"7\"]",
+            "[\"pull\",9007199254740993]",
+            "[\"release\",1]",
+            "[\"release\",1,1,1]",
+            "[\"release\",1,0.5]",
+            "[\"push\",1]",
+        ];
+        for text in left {
+            assert_eq!(short(text), None, "{text}");
+        }
     }
 }

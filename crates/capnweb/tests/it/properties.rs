@@ -157,7 +157,8 @@ fn feed(frames: &[String]) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    // As many cases as PROPTEST_CASES says: the same is a fuzzer when it says many.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// What is written is read as the same.
     #[test]
