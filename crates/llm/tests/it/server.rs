@@ -228,6 +228,7 @@ fn line(said: &Said) -> String {
         Said::TextStarted { block, metadata } => format!("text+ {block}{}", meta(metadata)),
         Said::TextGrew { block, text } => format!("text {block} {text:?}"),
         Said::TextEnded { block, metadata } => format!("text- {block}{}", meta(metadata)),
+        Said::TextReplaced { block, text, metadata } => format!("text= {block} {text:?}{}", meta(metadata)),
         Said::ReasoningStarted { block, metadata } => format!("reason+ {block}{}", meta(metadata)),
         Said::ReasoningGrew { block, text, metadata } => format!("reason {block} {text:?}{}", meta(metadata)),
         Said::ReasoningEnded { block, metadata } => format!("reason- {block}{}", meta(metadata)),

@@ -228,6 +228,8 @@ fn check(said: &[Said], is_whole: bool) -> Result<(), String> {
             Said::TextStarted { block, .. } => text.replace(block.clone()).is_none(),
             Said::TextGrew { block, .. } => text.as_ref() == Some(block),
             Said::TextEnded { block, .. } => text.take().as_ref() == Some(block),
+            // Nobody but the engine's extensions says that.
+            Said::TextReplaced { .. } => false,
             Said::ReasoningStarted { block, .. } => {
                 let is_new = !reasoning.contains(block);
                 reasoning.push(block.clone());
