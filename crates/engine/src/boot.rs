@@ -11,6 +11,7 @@ use std::sync::Arc;
 use sturdy_llm::Http;
 use sturdy_store::{Options, Store};
 use sturdy_worktree::mcp::auth::Logins;
+use sturdy_worktree::process::kill_orphans;
 use tracing::{error, info};
 
 /// Settles before anything is served: nobody sees a step that will never end.
@@ -35,9 +36,22 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             options,
         }),
     };
+    end_orphans(&engine).await;
     settle(&engine).await?;
+    engine.tasks().spawn("branch", crate::branch::run(engine.inner.clone()));
+    engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));
     Ok(engine)
+}
+
+/// Commands of a process that was killed go on without anybody. The store has one serving process and
+/// that is us, so whoever carries its name and another process's is one of them.
+async fn end_orphans(engine: &Engine) {
+    let realm = engine.inner.realm();
+    let ended = tokio::task::spawn_blocking(move || kill_orphans(&realm)).await.unwrap_or(0);
+    if ended > 0 {
+        info!(processes = ended, "ended commands that the last process left running");
+    }
 }
 
 async fn settle(engine: &Engine) -> Result<(), BootError> {

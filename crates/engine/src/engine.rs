@@ -123,3 +123,17 @@ impl Engine {
         self.inner.store.clone().close().await;
     }
 }
+
+impl Inner {
+    /// Where outputs too long for a model are kept whole.
+    pub(crate) fn output_dir(&self) -> PathBuf {
+        self.options.data_dir.join("tool-output")
+    }
+
+    /// The name under which commands of this store are known to the system.
+    pub(crate) fn realm(&self) -> String {
+        let data_dir = &self.options.data_dir;
+        let place = data_dir.canonicalize().unwrap_or_else(|_| data_dir.clone());
+        place.to_string_lossy().into_owned()
+    }
+}

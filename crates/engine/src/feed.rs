@@ -153,6 +153,12 @@ impl Feed {
         self.wake.send_replace(tick);
     }
 
+    /// Whether anybody listens.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.wake.receiver_count() > 0
+    }
+
     /// A reader of everything that comes from now on.
     #[must_use]
     pub fn reader(&self) -> Reader {

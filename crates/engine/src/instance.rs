@@ -4,6 +4,7 @@
 //! belong to it: they live in the store and survive it.
 
 use crate::agents::{Agent, Agents};
+use crate::branch::read_head;
 use crate::config::{self, ConfigError, Settings};
 use crate::context;
 use crate::engine::Inner;
@@ -27,8 +28,10 @@ use sturdy_session::types::project::{Project, ProjectTime, Vcs};
 use sturdy_session::types::session::Session;
 use sturdy_worktree::bound::Limits;
 use sturdy_worktree::format::Formatter;
+use sturdy_worktree::process::STORE;
 use sturdy_worktree::tool::{Settings as ToolSettings, Skill, Tool};
 use sturdy_worktree::tools::is_offered;
+use sturdy_worktree::vcs::Checkout;
 use tokio::sync::OnceCell;
 use tracing::warn;
 
@@ -46,6 +49,9 @@ pub struct Instance {
     pub tools: Vec<Arc<dyn Tool>>,
     pub mcp: ToolServers,
     pub(crate) tool_settings: Arc<ToolSettings>,
+    checkout: Option<Checkout>,
+    /// What its `HEAD` said when it was last looked at.
+    pub(crate) head: Mutex<Option<String>>,
 }
 impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,6 +79,11 @@ impl Instances {
         for cell in self.lock().drain().map(|(_, cell)| cell) {
             cell.get().inspect(|instance| instance.mcp.close());
         }
+    }
+
+    /// Those that are made.
+    pub(crate) fn ready(&self) -> Vec<Arc<Instance>> {
+        self.lock().values().filter_map(|cell| cell.get().cloned()).collect()
     }
 
     fn cell(&self, directory: &str) -> Arc<OnceCell<Arc<Instance>>> {
@@ -124,13 +135,16 @@ impl Inner {
             http: self.http.clone(),
         });
         let project = self.note_project(&found).await?;
+        let checkout =
+            found.git.as_ref().map(|dirs| Checkout { top: found.worktree.clone(), dirs: dirs.clone() });
         let path = found.path_of(place);
         let skills = skills_of(&settings);
         let delegates = agents
             .delegates()
             .map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
         let tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
-        let mut tool_settings = tool_settings(&settings, skills, self.options.data_dir.join("tool-output"));
+        let mut tool_settings = tool_settings(&settings, skills, self.output_dir());
+        tool_settings.variables.push((STORE.into(), self.realm().into()));
         tool_settings.formatters = formatters(&settings, place, &found.worktree);
         let mcp = ToolServers::new(self, &directory, &project.id, &settings);
         Ok(Arc::new(Instance {
@@ -144,6 +158,8 @@ impl Inner {
             tools,
             mcp,
             tool_settings: Arc::new(tool_settings),
+            head: Mutex::new(checkout.as_ref().and_then(|one| read_head(&one.dirs.own.join("HEAD")))),
+            checkout,
         }))
     }
 
@@ -221,6 +237,12 @@ impl Instance {
             is_offered(name, &entry.info.api.id) && !switched_off(name) && !is_hidden(name, &rules)
         });
         offered.cloned().collect()
+    }
+
+    /// The checkout the directory is in, if it is in one.
+    #[must_use]
+    pub fn checkout(&self) -> Option<&Checkout> {
+        self.checkout.as_ref()
     }
 
     /// What runs after a file was changed, and what could.

@@ -11,6 +11,7 @@
 mod actor;
 pub mod agents;
 mod boot;
+mod branch;
 pub mod clock;
 mod coalesce;
 pub mod commands;

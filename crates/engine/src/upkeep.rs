@@ -3,10 +3,13 @@
 //!
 //! A closed text stands whole in its last entry, so nothing is lost. Only a reader that was away for
 //! longer than the kept stretch sees a text appear at once instead of growing.
+//!
+//! Outputs of tools that were too long for a model are kept in files for a week.
 
 use crate::engine::Inner;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+use sturdy_worktree::bound;
 use tracing::{debug, warn};
 
 /// Rarely: a slice is short, and nobody waits for it.
@@ -25,6 +28,33 @@ pub(crate) async fn run(inner: Arc<Inner>) {
         match inner.store.fold(before).await {
             Ok(folded) => debug!(?folded, "old growth is folded away"),
             Err(cause) => warn!(%cause, "old growth was not folded away"),
+        }
+    }
+}
+
+/// A start has better things to do in its first minute.
+const FIRST_SWEEP: Duration = Duration::from_secs(60);
+const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+/// A model that still needs the output of last week asks again.
+const OUTPUT_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Removes saved outputs that are older than a week.
+pub(crate) async fn sweep(inner: Arc<Inner>) {
+    let stopping = inner.tasks.stopping().clone();
+    let directory = inner.output_dir();
+    let mut wait = FIRST_SWEEP;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = stopping.cancelled() => return,
+        }
+        wait = SWEEP_EVERY;
+        let Some(before) = SystemTime::now().checked_sub(OUTPUT_KEPT) else { continue };
+        let place = directory.clone();
+        match tokio::task::spawn_blocking(move || bound::sweep(&place, before)).await {
+            Ok(Ok(removed)) => debug!(removed, "old outputs of tools are removed"),
+            Ok(Err(cause)) => warn!(%cause, "old outputs of tools were not removed"),
+            Err(_) => return,
         }
     }
 }

@@ -16,6 +16,7 @@ use sturdy_engine::mcp::ServerError;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::Refusal;
 use sturdy_store::{CommitError, DriverError, DriverErrorKind, ReadError};
+use sturdy_worktree::vcs::VcsError;
 use tracing::{error, warn};
 
 /// What a client is told of a value it sent is cut here: it could be a whole document.
@@ -91,9 +92,27 @@ pub(crate) enum ApiError {
     TooLarge { bytes_max: usize },
     #[error("unforeseen ({reference})")]
     Unforeseen { reference: String },
+    #[error("Patch can't be applied")]
+    Vcs(VcsReason),
     /// An error of the second half of the API.
     #[error(transparent)]
     Second(#[from] SecondError),
+}
+
+/// Why a patch was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VcsReason {
+    NonGit,
+    NotClean,
+}
+
+impl VcsReason {
+    fn name(self) -> &'static str {
+        match self {
+            Self::NonGit => "non-git",
+            Self::NotClean => "not-clean",
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -134,6 +153,14 @@ impl From<CommitError> for ApiError {
     }
 }
 
+impl From<VcsError> for ApiError {
+    fn from(cause: VcsError) -> Self {
+        let reference = reference();
+        error!(%reference, %cause, "git gave no answer");
+        Self::Unforeseen { reference }
+    }
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match self {
@@ -162,6 +189,10 @@ impl IntoResponse for ApiError {
                 named(StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeError", &message)
             }
             Self::Unforeseen { reference } => unforeseen(&reference),
+            Self::Vcs(reason) => {
+                let data = json!({ "message": "Patch can't be applied", "reason": reason.name() });
+                tagged(StatusCode::BAD_REQUEST, json!({ "name": "VcsApplyError", "data": data }))
+            }
             Self::Second(cause) => second(&cause),
         }
     }

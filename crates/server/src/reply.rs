@@ -35,6 +35,10 @@ pub(crate) fn plain(status: StatusCode, text: String) -> Response {
     with_type(status, HeaderValue::from_static("text/plain"), Body::from(text))
 }
 
+pub(crate) fn patch(text: Vec<u8>) -> Response {
+    with_type(StatusCode::OK, HeaderValue::from_static("text/x-diff; charset=utf-8"), Body::from(text))
+}
+
 /// `true`: done, and nothing else to say.
 pub(crate) fn done() -> Response {
     text("true")

@@ -135,6 +135,23 @@ pub async fn save(dir: &Path, call: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
+/// Removes what was kept before a moment; how many files that were. What else lies there is not ours.
+pub fn sweep(dir: &Path, before: std::time::SystemTime) -> io::Result<usize> {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let is_old = |entry: &std::fs::DirEntry| {
+        let is_ours = entry.file_name().as_encoded_bytes().starts_with(b"tool_");
+        let found = entry.metadata().ok().filter(|found| is_ours && found.is_file());
+        found.and_then(|found| found.modified().ok()).is_some_and(|written| written < before)
+    };
+    let old = entries.flatten().filter(is_old);
+    // One that cannot be removed now is tried again with the next round.
+    Ok(old.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count())
+}
+
 pub(crate) async fn create(dir: &Path, path: &Path) -> io::Result<tokio::fs::File> {
     tokio::fs::create_dir_all(dir).await?;
     let mut options = tokio::fs::OpenOptions::new();

@@ -15,4 +15,5 @@ pub mod search;
 pub mod shell;
 pub mod tool;
 pub mod tools;
+pub mod vcs;
 mod walk;

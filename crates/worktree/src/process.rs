@@ -7,11 +7,13 @@
 //!
 //! When the command itself ends, what it left in the background ends too: the group is killed, and
 //! whoever left the group (a daemon) is found by a mark in its environment (`process/stray.rs`).
+//! By the same mark the next server finds what a killed one could not end.
 
 pub(crate) mod environment;
 pub(crate) mod stray;
 
 pub use environment::is_ours;
+pub use stray::{STORE, kill_orphans};
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use std::ffi::OsString;

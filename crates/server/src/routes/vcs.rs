@@ -1,64 +1,105 @@
-//! The branch of the directory.
+//! The checkout of the directory: its branch, what is changed in it, and patches for it.
 
+use crate::ask::{PROMPT_BYTES_MAX, Payload, Query};
 use crate::described::{Routes, routes};
+use crate::error::{ApiError, Kind, VcsReason};
 use crate::instance::Here;
 use crate::reply;
 use axum::response::Response;
+use serde::Deserialize;
 use serde_json::json;
-use std::path::Path;
-use sturdy_session::types::project::Vcs;
-use sturdy_worktree::git::Git;
-use tracing::debug;
+use sturdy_worktree::vcs::{Against, FileDiff};
 
-/// What the default branch is called where no remote says so.
-const USUAL_DEFAULTS: [&str; 2] = ["main", "master"];
+/// Lines around a change where nobody says how many.
+const CONTEXT: u32 = 3;
+/// More is the whole file.
+const CONTEXT_MAX: u32 = 1_000_000;
 
 pub(super) fn routes() -> Routes {
-    Routes::new().routes(routes!(get))
+    Routes::new()
+        .routes(routes!(get))
+        .routes(routes!(status))
+        .routes(routes!(diff))
+        .routes(routes!(raw))
+        .routes(routes!(apply))
 }
 
 /// The branch, and the one others start from; null outside a repository.
 #[utoipa::path(get, path = "/vcs", operation_id = "vcs.get",
     responses((status = 200, description = "Branches", body = Object)))]
 async fn get(Here(here): Here) -> Response {
-    let directory = Path::new(&here.directory);
-    let (branch, default_branch) = match here.project.vcs {
-        Some(Vcs::Git) => tokio::join!(branch(directory), default_branch(directory)),
+    let (branch, default_branch) = match here.checkout() {
+        Some(checkout) => tokio::join!(checkout.branch(), checkout.default_branch()),
         None => (None, None),
     };
     reply::json(&json!({ "branch": branch, "default_branch": default_branch }))
 }
 
-async fn branch(directory: &Path) -> Option<String> {
-    one_line(directory, &["branch", "--show-current"]).await
+/// Files that differ from the last commit, those git does not know yet included.
+#[utoipa::path(get, path = "/vcs/status", operation_id = "vcs.status",
+    responses((status = 200, description = "Changed files", body = [Object])))]
+async fn status(Here(here): Here) -> Result<Response, ApiError> {
+    let files = match here.checkout() {
+        Some(checkout) => checkout.status().await?,
+        None => Vec::new(),
+    };
+    Ok(reply::json(&files))
 }
 
-async fn default_branch(directory: &Path) -> Option<String> {
-    let remote =
-        one_line(directory, &["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]).await;
-    if let Some(remote) = remote {
-        return Some(remote.strip_prefix("origin/").unwrap_or(&remote).to_owned());
-    }
-    let known = one_line(directory, &["config", "init.defaultBranch"]).await;
-    for name in known.iter().map(String::as_str).chain(USUAL_DEFAULTS) {
-        let reference = format!("refs/heads/{name}");
-        let answer = Git::at(directory).args(["rev-parse", "--verify", "--quiet", &reference]).run().await;
-        if answer.is_ok() {
-            return Some(name.to_owned());
+/// The same with patches, against the last commit or against where the branch left the default one.
+#[utoipa::path(get, path = "/vcs/diff", operation_id = "vcs.diff",
+    params(("mode" = String, Query), ("context" = Option<u32>, Query)),
+    responses((status = 200, description = "Changed files with patches", body = [Object]), (status = 400, description = "No such mode")))]
+async fn diff(Here(here): Here, query: Query) -> Result<Response, ApiError> {
+    let against = match query.wanted("mode")? {
+        "git" => Against::Commit,
+        "branch" => Against::Branch,
+        other => {
+            let text = format!("Expected \"git\" | \"branch\", got {other:?}\n  at [\"mode\"]");
+            return Err(ApiError::schema(Kind::Query, text));
         }
-    }
-    None
+    };
+    let context = match query.get("context").map(str::parse::<u32>) {
+        None => CONTEXT,
+        Some(Ok(lines)) => lines.min(CONTEXT_MAX),
+        Some(Err(_)) => {
+            let text = "Expected a whole number of at least 0\n  at [\"context\"]".to_owned();
+            return Err(ApiError::schema(Kind::Query, text));
+        }
+    };
+    let files: Vec<FileDiff> = match here.checkout() {
+        Some(checkout) => checkout.diff(against, context).await?,
+        None => Vec::new(),
+    };
+    Ok(reply::json(&files))
 }
 
-async fn one_line(directory: &Path, arguments: &[&str]) -> Option<String> {
-    match Git::at(directory).args(arguments).run().await {
-        Ok(answer) => {
-            let line = answer.lines().next().map(|line| String::from_utf8_lossy(line).into_owned());
-            line.filter(|line| !line.is_empty())
-        }
-        Err(cause) => {
-            debug!(%cause, "git gave no answer");
-            None
-        }
+/// Everything that is not committed, as one patch.
+#[utoipa::path(get, path = "/vcs/diff/raw", operation_id = "vcs.diff.raw",
+    responses((status = 200, description = "A patch", body = String, content_type = "text/x-diff; charset=utf-8")))]
+async fn raw(Here(here): Here) -> Result<Response, ApiError> {
+    let patch = match here.checkout() {
+        Some(checkout) => checkout.raw_diff().await?,
+        None => Vec::new(),
+    };
+    Ok(reply::patch(patch))
+}
+
+#[derive(Deserialize)]
+struct Patch {
+    patch: String,
+}
+
+/// Changes the files as a patch says, all of them or none.
+#[utoipa::path(post, path = "/vcs/apply", operation_id = "vcs.apply", request_body = Object,
+    responses((status = 200, description = "Applied", body = Object), (status = 400, description = "It does not fit")))]
+async fn apply(
+    Here(here): Here,
+    Payload(Patch { patch }): Payload<Patch, PROMPT_BYTES_MAX>,
+) -> Result<Response, ApiError> {
+    let Some(checkout) = here.checkout() else { return Err(ApiError::Vcs(VcsReason::NonGit)) };
+    match checkout.apply(&patch).await? {
+        true => Ok(reply::json(&json!({ "applied": true }))),
+        false => Err(ApiError::Vcs(VcsReason::NotClean)),
     }
 }

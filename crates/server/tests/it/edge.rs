@@ -177,7 +177,7 @@ async fn what_is_not_built_yet_says_so() {
     for (method, path) in [
         ("POST", format!("/session/{session}/share")),
         ("POST", format!("/session/{session}/revert")),
-        ("GET", "/vcs/diff?mode=git".to_owned()),
+        ("POST", "/sync/start".to_owned()),
         ("POST", format!("/api/session/{session}/prompt")),
     ] {
         let answer = world.call(method, &path).await;
@@ -218,5 +218,5 @@ async fn the_document_describes_every_route_and_claims_none_that_is_absent() {
     for path in ["/session", "/session/{sessionID}/message", "/event", "/global/event", "/api/session"] {
         assert!(paths.contains_key(path), "{path}");
     }
-    assert!(!paths.contains_key("/vcs/diff") && !paths.contains_key("/session/{sessionID}/share"));
+    assert!(!paths.contains_key("/sync/start") && !paths.contains_key("/session/{sessionID}/share"));
 }

@@ -18,4 +18,5 @@ mod rpc;
 mod sessions;
 mod stream;
 mod turns;
+mod vcs;
 mod world;

@@ -4,12 +4,20 @@
 //! Each command therefore carries a mark in its environment, which its children inherit. On Linux
 //! the processes that are younger than the command are looked through for it; elsewhere the group
 //! has to do.
+//!
+//! The mark names the server that started the command, and a second variable the store it serves. A
+//! server that was killed ends nothing any more; the next one of the same store finds by them what it
+//! left running.
 
 use rustix::process::Pid;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The variable that carries the mark.
 pub(crate) const VARIABLE: &str = "STURDY_COMMAND";
+
+/// The variable that names the store whose server started a command.
+pub const STORE: &str = "STURDY_STORE";
 
 /// A daemon may fork while it is looked for; after this many rounds it is fleeing on purpose.
 #[cfg(target_os = "linux")]
@@ -22,8 +30,7 @@ pub(crate) struct Mark(String);
 impl Mark {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let boot = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros());
-        Self(format!("{}-{boot}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)))
+        Self(format!("{}{}", server(), NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -47,9 +54,7 @@ impl Mark {
 
     #[cfg(target_os = "linux")]
     fn is_on(&self, pid: Pid) -> bool {
-        let Ok(variables) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
-        let wanted = format!("{VARIABLE}={}", self.0);
-        variables.split(|byte| *byte == 0).any(|one| one == wanted.as_bytes())
+        variable(pid, VARIABLE).is_some_and(|mark| mark == self.0)
     }
 
     /// Held by a descriptor while it is looked at again, so that a number given to another process
@@ -69,9 +74,100 @@ impl Mark {
     }
 }
 
+/// How marks of this process begin: its number, and when it was started, because numbers are used again.
+fn server() -> &'static str {
+    static SERVER: LazyLock<String> = LazyLock::new(|| {
+        let pid = std::process::id();
+        let started = started(pid).unwrap_or_else(|| {
+            // Elsewhere the time of the first command has to do.
+            let now = std::time::UNIX_EPOCH.elapsed();
+            now.map_or(0, |since| since.as_micros()).to_string()
+        });
+        format!("{pid}-{started}-")
+    });
+    &SERVER
+}
+
+/// Ends what dead servers of this store left running; how many processes that were.
+#[cfg(not(target_os = "linux"))]
+pub fn kill_orphans(_store: &str) -> usize {
+    0
+}
+
+/// Ends what dead servers of this store left running; how many processes that were.
+///
+/// Another live server of the same store cannot be: it holds the lock. One in another namespace of
+/// process numbers can look dead from here, so only what shares ours is touched.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn kill_orphans(store: &str) -> usize {
+    let own = namespace(rustix::process::getpid());
+    let mut ended = 0;
+    for _ in 0..ROUNDS_MAX {
+        let orphan = |pid: &Pid| {
+            variable(*pid, STORE).is_some_and(|found| found == store)
+                && variable(*pid, VARIABLE).is_some_and(|mark| !is_alive(&mark))
+                && namespace(*pid) == own
+        };
+        let orphans: Vec<(Pid, Mark)> =
+            all().filter(orphan).filter_map(|pid| Some((pid, Mark(variable(pid, VARIABLE)?)))).collect();
+        if orphans.is_empty() {
+            break;
+        }
+        ended += orphans.len();
+        orphans.into_iter().for_each(|(pid, mark)| mark.kill(pid));
+    }
+    ended
+}
+
+/// Whether the server that made a mark still runs. A mark of another form is not judged.
+#[cfg(target_os = "linux")]
+fn is_alive(mark: &str) -> bool {
+    let mut fields = mark.split('-');
+    let (Some(pid), Some(since)) = (fields.next().and_then(|pid| pid.parse().ok()), fields.next()) else {
+        return true;
+    };
+    started(pid).is_some_and(|found| found == since)
+}
+
+/// When a process was started, in ticks since the system was.
+#[cfg(target_os = "linux")]
+fn started(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in brackets may hold anything; after it the fields are plain. The time is the 22nd.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    // What is dead and not yet waited for runs nothing.
+    let is_dead = fields.next()?.starts_with(['Z', 'X']);
+    fields.nth(18).filter(|_| !is_dead).map(str::to_owned)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn started(_pid: u32) -> Option<String> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn namespace(pid: Pid) -> Option<std::path::PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
+}
+
+/// A variable a process was started with.
+#[cfg(target_os = "linux")]
+fn variable(pid: Pid, name: &str) -> Option<String> {
+    let variables = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let start = format!("{name}=");
+    let found = variables.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(start.as_bytes()))?;
+    Some(String::from_utf8_lossy(found).into_owned())
+}
+
+#[cfg(target_os = "linux")]
+fn all() -> impl Iterator<Item = Pid> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()).filter_map(Pid::from_raw)
+}
+
 #[cfg(target_os = "linux")]
 fn younger_than(command: Pid) -> impl Iterator<Item = Pid> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    numbers.filter(move |number| *number > command.as_raw_nonzero().get()).filter_map(Pid::from_raw)
+    all().filter(move |pid| pid.as_raw_nonzero() > command.as_raw_nonzero())
 }

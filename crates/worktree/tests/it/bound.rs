@@ -1,6 +1,6 @@
 //! What is shown of a long output.
 
-use sturdy_worktree::bound::{Keep, Limits, Removed, cut, prefix, save, saved_path, suffix};
+use sturdy_worktree::bound::{Keep, Limits, Removed, cut, prefix, save, saved_path, suffix, sweep};
 
 const SMALL: Limits = Limits { lines_max: 3, bytes_max: 12 };
 
@@ -66,4 +66,25 @@ async fn saved_output_is_readable_by_its_owner_alone() {
 
     assert_eq!(std::fs::read(&path).unwrap(), b"text");
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn what_was_saved_before_a_moment_is_removed_and_nothing_else() {
+    use std::time::{Duration, SystemTime};
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new) =
+        (save(dir.path(), "old", b"x").await.unwrap(), save(dir.path(), "new", b"x").await.unwrap());
+    let strange = dir.path().join("strange.txt");
+    std::fs::write(&strange, "x").unwrap();
+    let now = SystemTime::now();
+    let week = Duration::from_secs(7 * 24 * 60 * 60);
+    for path in [&old, &strange] {
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(now - week - Duration::from_secs(1)).unwrap();
+    }
+
+    assert_eq!(sweep(dir.path(), now - week).unwrap(), 1);
+
+    assert_eq!((old.exists(), new.exists(), strange.exists()), (false, true, true));
+    assert_eq!(sweep(&dir.path().join("absent"), now).unwrap(), 0);
 }

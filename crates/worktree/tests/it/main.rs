@@ -15,4 +15,5 @@ mod process;
 mod project;
 mod read;
 mod shell;
+mod vcs;
 mod webfetch;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use sturdy_worktree::process::{Command, Ended, is_ours};
+use sturdy_worktree::process::{Command, Ended, STORE, is_ours, kill_orphans};
 use tokio_util::sync::CancellationToken;
 
 fn sh(script: &str, dir: &Path) -> Command {
@@ -178,5 +178,33 @@ fn keys_and_own_settings_are_not_inherited() {
     }
     for name in ["PATH", "HOME", "GITHUB_TOKEN", "API_KEY_FILE", "CARGO_HOME"] {
         assert!(!is_ours(name), "{name}");
+    }
+}
+
+/// A process as a server would have left it, with these variables.
+fn left_by(store: &str, mark: &str) -> std::process::Child {
+    let mut command = std::process::Command::new("sleep");
+    command.arg("600").env(STORE, store).env("STURDY_COMMAND", mark).spawn().unwrap()
+}
+
+#[test]
+fn what_a_dead_server_left_is_ended_by_the_next_of_its_store() {
+    let live = format!("{}-", std::process::id());
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let started = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap();
+    let mut orphan = left_by("/store/one", "1-999-0");
+    let mut others = [
+        left_by("/store/two", "1-999-0"),
+        left_by("/store/one", &format!("{live}{started}-7")),
+        left_by("/store/one", "nonsense"),
+    ];
+
+    assert_eq!(kill_orphans("/store/one"), 1);
+
+    assert!(!orphan.wait().unwrap().success());
+    for other in &mut others {
+        assert_eq!(other.try_wait().unwrap(), None, "somebody else's");
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }
