@@ -119,6 +119,7 @@ impl Engine {
 
     /// Ends what runs and lets go of the store. A step that is open is settled by the next start.
     pub async fn close(&self) {
+        self.inner.instances.forget_all();
         self.inner.tasks.finish(CLOSING_GRACE).await;
         self.inner.store.clone().close().await;
     }

@@ -44,6 +44,12 @@ impl Environment {
         self.get(name).filter(|value| !value.is_empty())
     }
 
+    /// A switch that is set to `1` or `true`.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
+    }
+
     /// Where configuration shared with other programs of this wire stands.
     #[must_use]
     pub fn config_dir(&self) -> PathBuf {

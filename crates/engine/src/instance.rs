@@ -28,9 +28,10 @@ use sturdy_session::types::project::{Project, ProjectTime, Vcs};
 use sturdy_session::types::session::Session;
 use sturdy_worktree::bound::Limits;
 use sturdy_worktree::format::Formatter;
+use sturdy_worktree::lsp::Lsp;
 use sturdy_worktree::process::STORE;
 use sturdy_worktree::tool::{Settings as ToolSettings, Skill, Tool};
-use sturdy_worktree::tools::is_offered;
+use sturdy_worktree::tools::{LspTool, is_offered};
 use sturdy_worktree::vcs::Checkout;
 use tokio::sync::OnceCell;
 use tracing::warn;
@@ -64,6 +65,9 @@ impl fmt::Debug for Instance {
 pub(crate) struct Instances {
     by_directory: Mutex<HashMap<String, Arc<OnceCell<Arc<Instance>>>>>,
 }
+
+/// The tool `lsp` is an experiment of the reference, switched on by either.
+const LSP_TOOL: [&str; 2] = ["OPENCODE_EXPERIMENTAL_LSP_TOOL", "OPENCODE_EXPERIMENTAL"];
 
 /// Directories kept at once. More are forgotten and made again when they are needed.
 const INSTANCES_MAX: usize = 256;
@@ -142,9 +146,13 @@ impl Inner {
         let delegates = agents
             .delegates()
             .map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
-        let tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
+        let mut tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
+        if LSP_TOOL.iter().any(|flag| environment.is_on(flag)) {
+            tools.push(Arc::new(LspTool::new()));
+        }
         let mut tool_settings = tool_settings(&settings, skills, self.output_dir());
         tool_settings.variables.push((STORE.into(), self.realm().into()));
+        tool_settings.lsp = self.languages(&settings, place, &project.id);
         tool_settings.formatters = formatters(&settings, place, &found.worktree);
         let mcp = ToolServers::new(self, &directory, &project.id, &settings);
         Ok(Arc::new(Instance {
@@ -237,6 +245,12 @@ impl Instance {
             is_offered(name, &entry.info.api.id) && !switched_off(name) && !is_hidden(name, &rules)
         });
         offered.cloned().collect()
+    }
+
+    /// The language servers, where the configuration has some.
+    #[must_use]
+    pub fn lsp(&self) -> Option<&Arc<Lsp>> {
+        self.tool_settings.lsp.as_ref()
     }
 
     /// The checkout the directory is in, if it is in one.

@@ -32,6 +32,7 @@ mod instance;
 pub mod instructions;
 mod intake;
 mod invoke;
+mod languages;
 pub mod mcp;
 mod mentions;
 mod picture;

@@ -10,9 +10,12 @@
 //! By the same mark the next server finds what a killed one could not end.
 
 pub(crate) mod environment;
+mod service;
 pub(crate) mod stray;
 
 pub use environment::is_ours;
+pub(crate) use environment::on_path;
+pub(crate) use service::Service;
 pub use stray::{STORE, kill_orphans};
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};

@@ -27,9 +27,11 @@ use sturdy_session::types::event::{Event, FileChange};
 use sturdy_session::types::part::{Part, PartBody};
 use sturdy_session::types::session::{Rule, Session};
 use sturdy_worktree::format::Change;
+use sturdy_worktree::lsp::Lsp;
 use sturdy_worktree::path::Roots;
 use sturdy_worktree::tool::{
-    Call, Edited, Handles, Memory, PermissionAsk, Progress, Tool, ToolFailure, World, run as run_tool,
+    Call, Diagnose, Edited, Handles, Memory, PermissionAsk, Progress, Tool, ToolFailure, World,
+    run as run_tool,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -207,10 +209,18 @@ fn world(
                 feed.tell(clock.now(), Some(&directory), Some(&project), event);
             }
         }),
-        diagnose: None,
+        diagnose: place.instance.lsp().map(|lsp| diagnose(lsp.clone())),
     };
     let settings = place.instance.tool_settings.clone();
     Ok(World { roots, settings, memory: run.memory.clone(), stop: run.stop.clone(), handles })
+}
+
+/// Asks the language servers about changed files.
+fn diagnose(lsp: Arc<Lsp>) -> Arc<Diagnose> {
+    Arc::new(move |paths| {
+        let lsp = lsp.clone();
+        Box::pin(async move { lsp.diagnose(&paths).await })
+    })
 }
 
 fn find(instance: &Instance, name: &str) -> Result<Arc<dyn Tool>, ToolFailure> {

@@ -51,7 +51,7 @@ async fn content(Here(here): Here, query: Query) -> Result<Response, ApiError> {
 
 /// Nothing is tracked here; `/vcs` knows about changes.
 #[utoipa::path(get, path = "/file/status", operation_id = "file.status",
-    responses((status = 200, description = "Always empty", body = [Object])))]
+    responses((status = 200, description = "Symbols", body = [Object])))]
 async fn status(_: Here) -> Response {
     reply::text("[]")
 }
@@ -76,12 +76,16 @@ async fn find_file(Here(here): Here, query: Query) -> Result<Response, ApiError>
     Ok(reply::json(&names(&here, &query, find).await?))
 }
 
-/// Symbols are not known without a language server.
+/// Names of classes, functions and the like, from the language servers that run.
 #[utoipa::path(get, path = "/find/symbol", operation_id = "find.symbols", params(("query" = String, Query)),
     responses((status = 200, description = "Always empty", body = [Object])))]
-async fn find_symbol(_: Here, query: Query) -> Result<Response, ApiError> {
-    query.wanted("query")?;
-    Ok(reply::text("[]"))
+async fn find_symbol(Here(here): Here, query: Query) -> Result<Response, ApiError> {
+    let name = query.wanted("query")?;
+    let found = match here.lsp() {
+        Some(lsp) => lsp.symbols(name).await,
+        None => Vec::new(),
+    };
+    Ok(reply::json(&found))
 }
 
 /// The names in a directory.

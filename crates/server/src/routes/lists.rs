@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde_json::json;
 use sturdy_engine::commands::commands;
 use sturdy_worktree::format::Formatter;
+use sturdy_worktree::lsp::Status;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -41,11 +42,17 @@ async fn skill(Here(here): Here) -> Response {
     reply::json(here.settings.skills())
 }
 
-/// Language servers: none are started by this version.
+/// Language servers that were started, and how they are.
 #[utoipa::path(get, path = "/lsp", operation_id = "lsp.status",
     responses((status = 200, description = "Language servers", body = [Object])))]
-async fn lsp(_: Here) -> Response {
-    reply::text("[]")
+async fn lsp(Here(here): Here) -> Response {
+    let shown = |one: &Status| {
+        let root = one.root.strip_prefix(&here.directory).unwrap_or(&one.root);
+        let status = if one.is_connected { "connected" } else { "error" };
+        json!({ "id": one.id, "name": one.id, "root": root, "status": status })
+    };
+    let all = here.lsp().map(|lsp| lsp.status()).unwrap_or_default();
+    reply::json(&all.iter().map(shown).collect::<Vec<_>>())
 }
 
 /// Formatters: what runs after a file was changed, and what is known but not here.

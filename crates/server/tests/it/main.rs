@@ -10,6 +10,7 @@ mod edge;
 mod events;
 mod files;
 mod formatters;
+mod languages;
 mod mcp;
 mod messages;
 mod prompts;

@@ -4,7 +4,7 @@
 //! says which: a configuration file, or a copy of the program among the project's own packages.
 
 use super::Formatter;
-use std::os::unix::fs::PermissionsExt as _;
+use crate::process::on_path;
 use std::path::{Path, PathBuf};
 
 /// What has to be there besides a program of that name.
@@ -144,13 +144,4 @@ impl Place<'_> {
 fn holds(path: &Path, text: &str) -> bool {
     let is_small = path.metadata().is_ok_and(|found| found.is_file() && found.len() <= TEXT_BYTES_MAX);
     is_small && std::fs::read_to_string(path).is_ok_and(|whole| whole.contains(text))
-}
-
-/// The program of this name that a shell would run.
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let is_program = |path: &PathBuf| {
-        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&path).map(|place| place.join(name)).find(is_program)
 }

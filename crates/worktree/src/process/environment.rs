@@ -4,6 +4,8 @@
 //! speaks to its providers, nor its own settings.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 /// Names that end so are keys of providers.
 const KEY_ENDINGS: [&str; 2] = ["_API_KEY", "_AUTH_TOKEN"];
@@ -36,4 +38,13 @@ pub fn is_ours(name: &str) -> bool {
 pub(crate) fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
     let kept = std::env::vars_os().filter(|(name, _)| !is_ours(&name.to_string_lossy()));
     kept.chain(SETTINGS.iter().map(|(name, value)| (name.into(), value.into())))
+}
+
+/// The program of this name that a shell would run.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let is_program = |path: &PathBuf| {
+        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&path).map(|place| place.join(name)).find(is_program)
 }

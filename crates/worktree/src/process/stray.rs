@@ -102,22 +102,23 @@ pub fn kill_orphans(_store: &str) -> usize {
 #[must_use]
 pub fn kill_orphans(store: &str) -> usize {
     let own = namespace(rustix::process::getpid());
-    let mut ended = 0;
+    let is_orphan = |pid: Pid| {
+        let mark = variable(pid, VARIABLE).filter(|mark| !is_alive(mark))?;
+        let is_ours = variable(pid, STORE).is_some_and(|found| found == store);
+        (is_ours && namespace(pid) == own).then_some(Mark(mark))
+    };
+    let mut ended = std::collections::HashSet::new();
     for _ in 0..ROUNDS_MAX {
-        let orphan = |pid: &Pid| {
-            variable(*pid, STORE).is_some_and(|found| found == store)
-                && variable(*pid, VARIABLE).is_some_and(|mark| !is_alive(&mark))
-                && namespace(*pid) == own
-        };
-        let orphans: Vec<(Pid, Mark)> =
-            all().filter(orphan).filter_map(|pid| Some((pid, Mark(variable(pid, VARIABLE)?)))).collect();
-        if orphans.is_empty() {
+        let orphans: Vec<(Pid, Mark)> = all().filter_map(|pid| Some((pid, is_orphan(pid)?))).collect();
+        // One that was killed may be seen dying; one that is new was forked meanwhile.
+        let before = ended.len();
+        ended.extend(orphans.iter().map(|(pid, _)| pid.as_raw_nonzero()));
+        orphans.into_iter().for_each(|(pid, mark)| mark.kill(pid));
+        if ended.len() == before {
             break;
         }
-        ended += orphans.len();
-        orphans.into_iter().for_each(|(pid, mark)| mark.kill(pid));
     }
-    ended
+    ended.len()
 }
 
 /// Whether the server that made a mark still runs. A mark of another form is not judged.

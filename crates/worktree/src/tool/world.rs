@@ -46,6 +46,8 @@ pub struct Settings {
     pub reach: Reach,
     pub skills: Vec<Skill>,
     pub formatters: Vec<crate::format::Formatter>,
+    /// The language servers, where there are some.
+    pub lsp: Option<Arc<crate::lsp::Lsp>>,
 }
 
 impl Settings {
@@ -61,6 +63,7 @@ impl Settings {
             reach: Reach::Public,
             skills: Vec::new(),
             formatters: Vec::new(),
+            lsp: None,
         }
     }
 }
@@ -162,7 +165,8 @@ type Answer<T> = BoxFuture<'static, Result<T, ToolFailure>>;
 /// The chosen answers, question by question.
 type Answers = Vec<Vec<String>>;
 
-type Diagnose = dyn Fn(Vec<PathBuf>) -> BoxFuture<'static, Vec<Diagnostic>> + Send + Sync;
+/// Asks what language servers say about files.
+pub type Diagnose = dyn Fn(Vec<PathBuf>) -> BoxFuture<'static, Vec<Diagnostic>> + Send + Sync;
 
 /// Whom a tool may ask. All wait; an ask that nobody answers waits until the turn is stopped,
 /// and the asked side says so with a failure.

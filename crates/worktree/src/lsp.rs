@@ -1,0 +1,294 @@
+//! Language servers: started by the first file they know, asked after each change, ended with the
+//! directory.
+//!
+//! A server is started once for each root. One that cannot be started, breaks off or speaks nonsense
+//! is broken and stays so; nothing is tried in a loop. A change waits a bounded time for what the
+//! servers say about it and goes on without them.
+//!
+//! Not here: which servers a directory has (the engine, from its settings), and what a tool makes of
+//! their words (`tools/change.rs`).
+
+mod client;
+mod known;
+mod words;
+
+pub use known::known;
+pub use words::Operation;
+
+use crate::tool::Diagnostic;
+use client::Client;
+use futures_util::future::{BoxFuture, join_all};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// What a change waits for a server that is just being started. It goes on starting meanwhile.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Symbols shown of a search.
+const SYMBOLS_MAX: usize = 10;
+
+/// Files of others whose errors are told.
+const OTHER_FILES_MAX: usize = 20;
+
+/// A program that knows a language.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    pub id: String,
+    pub command: Vec<String>,
+    /// With their dot; none is every file.
+    pub extensions: Vec<String>,
+    pub variables: Vec<(String, String)>,
+    /// What it is told at its start.
+    pub initialization: Value,
+    /// Its root is the nearest directory that holds one of these.
+    pub root_files: Vec<String>,
+}
+
+/// How a started server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub id: String,
+    pub root: PathBuf,
+    pub is_connected: bool,
+}
+
+/// Why a language server gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LspError {
+    #[error("no language server is configured for this file")]
+    NoServer,
+    #[error("the language server {0} does not run")]
+    Broken(String),
+    #[error("the language server took longer than {} s", .0.as_secs())]
+    TimedOut(Duration),
+    #[error("the language server refused")]
+    Refused(#[source] async_lsp::Error),
+    #[error("{} cannot be read", .0.display())]
+    Unreadable(PathBuf),
+}
+
+/// Starts a task.
+pub type Spawn = Arc<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
+/// Hears that a server was started or broke.
+pub type Tell = Arc<dyn Fn() + Send + Sync>;
+
+/// The language servers of one directory. Dropping it ends them.
+pub struct Lsp {
+    servers: Vec<Server>,
+    directory: PathBuf,
+    /// Given to every server.
+    variables: Vec<(OsString, OsString)>,
+    spawn: Spawn,
+    tell: Tell,
+    stop: CancellationToken,
+    start_patience: Duration,
+    started: Mutex<HashMap<(String, PathBuf), watch::Sender<State>>>,
+}
+
+/// A server is starting, then one of the others; `Ready` may become `Broken`.
+#[derive(Clone)]
+enum State {
+    Starting,
+    Ready(Arc<Client>),
+    Broken,
+}
+
+impl fmt::Debug for Lsp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lsp").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Lsp {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Server {
+    #[must_use]
+    pub fn takes(&self, path: &Path) -> bool {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        self.extensions.is_empty() || self.extensions.iter().any(|end| name.ends_with(end.as_str()))
+    }
+}
+
+impl Lsp {
+    #[must_use]
+    pub fn new(
+        servers: Vec<Server>,
+        directory: PathBuf,
+        variables: Vec<(OsString, OsString)>,
+        spawn: Spawn,
+        tell: Tell,
+        stop: CancellationToken,
+    ) -> Self {
+        let (start_patience, started) = (START_PATIENCE, Mutex::default());
+        Self { servers, directory, variables, spawn, tell, stop, start_patience, started }
+    }
+
+    /// How long a change waits for a server that is just being started.
+    #[must_use]
+    pub fn start_patience(self, start_patience: Duration) -> Self {
+        let mut lsp = self;
+        lsp.start_patience = start_patience;
+        lsp
+    }
+
+    /// The servers that were started, by name and root.
+    #[must_use]
+    pub fn status(&self) -> Vec<Status> {
+        let one = |((id, root), state): (&(String, PathBuf), &watch::Sender<State>)| match &*state.borrow() {
+            State::Starting => None,
+            State::Ready(_) => Some(Status { id: id.clone(), root: root.clone(), is_connected: true }),
+            State::Broken => Some(Status { id: id.clone(), root: root.clone(), is_connected: false }),
+        };
+        let mut all: Vec<Status> = self.lock().iter().filter_map(one).collect();
+        all.sort_by(|a, b| (&a.id, &a.root).cmp(&(&b.id, &b.root)));
+        all
+    }
+
+    /// Tells the servers that these files changed, and what they have to say about them: all of it for
+    /// these, the errors for others.
+    pub async fn diagnose(&self, paths: &[PathBuf]) -> Vec<Diagnostic> {
+        let mut asked: Vec<Arc<Client>> = Vec::new();
+        for path in paths {
+            let clients = self.clients_of(path).await;
+            join_all(clients.iter().map(|client| client.look_at(path))).await;
+            for client in clients {
+                if !asked.iter().any(|known| Arc::ptr_eq(known, &client)) {
+                    asked.push(client);
+                }
+            }
+        }
+        let mut all = Vec::new();
+        let mut others = Vec::new();
+        for client in asked {
+            client.gather(paths, &mut all, &mut others);
+        }
+        others.truncate(OTHER_FILES_MAX);
+        all.extend(others.into_iter().flatten());
+        all
+    }
+
+    /// Symbols whose name fits, of all servers that run.
+    pub async fn symbols(&self, query: &str) -> Vec<Value> {
+        let running = self.running();
+        let found = join_all(running.iter().map(|client| client.symbols(query))).await;
+        found.into_iter().flatten().take(SYMBOLS_MAX).collect()
+    }
+
+    /// What the servers of a file know of a place in it. `line` and `column` count from 1.
+    pub async fn operate(
+        &self,
+        operation: Operation,
+        path: &Path,
+        (line, column): (u32, u32),
+        query: &str,
+    ) -> Result<Vec<Value>, LspError> {
+        let clients = self.clients_of(path).await;
+        if clients.is_empty() {
+            let configured = self.servers.iter().find(|server| server.takes(path));
+            return Err(configured.map_or(LspError::NoServer, |server| LspError::Broken(server.id.clone())));
+        }
+        let mut results = Vec::new();
+        for client in clients {
+            client.open(path).await?;
+            results.extend(client.operate(operation, path, (line, column), query).await?);
+        }
+        Ok(results)
+    }
+
+    /// The servers that know this file and run; those that do not run yet are started.
+    async fn clients_of(&self, path: &Path) -> Vec<Arc<Client>> {
+        let waiting = self.servers.iter().filter(|server| server.takes(path)).map(|server| {
+            let mut state = self.start(server, path);
+            let patience = self.start_patience;
+            async move {
+                let settled = state.wait_for(|state| !matches!(state, State::Starting));
+                let state = tokio::time::timeout(patience, settled).await.ok()?.ok()?.clone();
+                match state {
+                    State::Ready(client) => Some(client),
+                    State::Starting | State::Broken => None,
+                }
+            }
+        });
+        join_all(waiting).await.into_iter().flatten().collect()
+    }
+
+    fn running(&self) -> Vec<Arc<Client>> {
+        let ready = |state: &watch::Sender<State>| match &*state.borrow() {
+            State::Ready(client) => Some(client.clone()),
+            State::Starting | State::Broken => None,
+        };
+        self.lock().values().filter_map(ready).collect()
+    }
+
+    /// How the server of this file is; started if it never was.
+    fn start(&self, server: &Server, path: &Path) -> watch::Receiver<State> {
+        let root = self.root_of(server, path);
+        let mut started = self.lock();
+        if let Some(state) = started.get(&(server.id.clone(), root.clone())) {
+            return state.subscribe();
+        }
+        let state = watch::Sender::new(State::Starting);
+        let receiver = state.subscribe();
+        started.insert((server.id.clone(), root.clone()), state.clone());
+        drop(started);
+        let variables = self.variables.clone();
+        let (tell, stop) = (self.tell.clone(), self.stop.clone());
+        (self.spawn)(Box::pin(serve(server.clone(), root, variables, state, tell, stop)));
+        receiver
+    }
+
+    fn root_of(&self, server: &Server, path: &Path) -> PathBuf {
+        let inside = |place: &&Path| place.starts_with(&self.directory);
+        let is_root = |place: &&Path| server.root_files.iter().any(|file| place.join(file).exists());
+        let above = path.ancestors().skip(1).take_while(inside).find(is_root);
+        above.unwrap_or(&self.directory).to_owned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), watch::Sender<State>>> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs one server from its start to its end.
+async fn serve(
+    server: Server,
+    root: PathBuf,
+    variables: Vec<(OsString, OsString)>,
+    state: watch::Sender<State>,
+    tell: Tell,
+    stop: CancellationToken,
+) {
+    let id = server.id.clone();
+    let talk = async {
+        let (client, talking) = Client::connect(&server, &root, variables)?;
+        tokio::pin!(talking);
+        tokio::select! {
+            ended = &mut talking => return ended.map_err(LspError::Refused),
+            ready = client.introduce(&server) => ready?,
+        }
+        state.send_replace(State::Ready(Arc::new(client)));
+        tell();
+        talking.await.map_err(LspError::Refused)
+    };
+    tokio::select! {
+        ended = talk => match ended {
+            Ok(()) => tracing::warn!(server = id, "language server ended"),
+            Err(cause) => tracing::warn!(server = id, %cause, "language server broke"),
+        },
+        () = stop.cancelled() => {}
+    }
+    // Lets go of the client, and with it of the process.
+    state.send_replace(State::Broken);
+    tell();
+}

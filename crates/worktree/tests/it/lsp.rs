@@ -1,0 +1,229 @@
+//! Language servers, spoken to by a scripted one (`lsp.sh`).
+
+use crate::bench::Bench;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use sturdy_worktree::lsp::{Lsp, LspError, Operation, Server};
+use tokio_util::sync::CancellationToken;
+
+fn scripted() -> Server {
+    Server {
+        id: "script".to_owned(),
+        command: vec![
+            "/bin/sh".to_owned(),
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/lsp.sh").to_owned(),
+        ],
+        extensions: vec![".lang".to_owned()],
+        variables: vec![("LEVEL".to_owned(), "9".to_owned())],
+        initialization: json!({ "deep": { "er": "found" } }),
+        root_files: Vec::new(),
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the engine's tasks are not here")]
+fn start(server: Server, directory: &Path, told: Arc<AtomicUsize>, patience: Duration) -> Arc<Lsp> {
+    let spawn = Arc::new(|task| {
+        tokio::spawn(task);
+    });
+    let tell = Arc::new(move || {
+        told.fetch_add(1, Ordering::SeqCst);
+    });
+    let stop = CancellationToken::new();
+    let lsp = Lsp::new(vec![server], directory.to_owned(), Vec::new(), spawn, tell, stop);
+    Arc::new(lsp.start_patience(patience))
+}
+
+struct Scene {
+    bench: Bench,
+    lsp: Arc<Lsp>,
+    told: Arc<AtomicUsize>,
+}
+
+/// A directory with a server in it; `marks` are the files that change it.
+fn scene(marks: &[&str]) -> Scene {
+    scene_with(scripted(), marks)
+}
+
+fn scene_with(server: Server, marks: &[&str]) -> Scene {
+    let mut bench = Bench::new();
+    marks.iter().for_each(|mark| drop(bench.file(mark, "")));
+    let told = Arc::new(AtomicUsize::new(0));
+    // Nobody waits for one that will not answer.
+    let patience =
+        if marks.contains(&"silent") { Duration::from_millis(50) } else { Duration::from_secs(30) };
+    let lsp = start(server, &bench.dir, told.clone(), patience);
+    let asked = lsp.clone();
+    bench.world.handles.diagnose = Some(Arc::new(move |paths| {
+        let lsp = asked.clone();
+        Box::pin(async move { lsp.diagnose(&paths).await })
+    }));
+    Scene { bench, lsp, told }
+}
+
+impl Scene {
+    fn starts(&self) -> Vec<i32> {
+        let text = std::fs::read_to_string(self.bench.dir.join("starts")).unwrap_or_default();
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    }
+
+    fn status(&self) -> Vec<(String, PathBuf, bool)> {
+        self.lsp.status().into_iter().map(|one| (one.id, one.root, one.is_connected)).collect()
+    }
+
+    async fn write(&self, name: &str, content: &str) -> (String, Value) {
+        let done = self.bench.ok("write", json!({ "filePath": name, "content": content })).await;
+        (done.output, done.metadata["diagnostics"].clone())
+    }
+}
+
+fn is_alive(pid: i32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let state = stat.rsplit(')').next().unwrap_or_default().trim_start().chars().next();
+    !matches!(state, None | Some('Z' | 'X'))
+}
+
+async fn dies(pid: i32) -> bool {
+    for _ in 0..500 {
+        if !is_alive(pid) {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    false
+}
+
+const CLEAN: &str = "The file was written.";
+
+#[tokio::test]
+async fn what_a_server_says_of_a_change_is_told_to_the_model() {
+    let scene = scene(&[]);
+    let path = scene.bench.dir.join("x.lang");
+
+    assert_eq!(scene.write("other.txt", "BAD").await.0, CLEAN);
+    assert_eq!((scene.status(), scene.starts()), (vec![], vec![]), "nothing is started before it is needed");
+
+    let (output, diagnostics) = scene.write("x.lang", "one\n  BAD\n").await;
+    assert!(output.contains("ERROR [2:3] this is bad"), "{output}");
+    let place = json!({ "line": 1, "character": 2 });
+    let fault = json!({ "range": { "start": place, "end": place }, "severity": 1, "message": "this is bad" });
+    assert_eq!(diagnostics, json!({ path.to_string_lossy(): [fault] }));
+
+    let edit = json!({ "filePath": "x.lang", "oldString": "BAD", "newString": "good" });
+    let done = scene.bench.ok("edit", edit).await;
+    assert_eq!((done.output.as_str(), &done.metadata["diagnostics"]), ("The file was changed.", &json!({})));
+
+    assert_eq!(scene.status(), [("script".to_owned(), scene.bench.dir.clone(), true)]);
+    assert_eq!((scene.starts().len(), scene.told.load(Ordering::SeqCst)), (1, 1));
+}
+
+#[tokio::test]
+async fn errors_of_other_files_are_told_as_well() {
+    let scene = scene(&[]);
+    scene.write("a.lang", "one\n  BAD\n").await;
+
+    let (output, _) = scene.write("b.lang", "fine\n").await;
+
+    assert!(output.contains("This other file has errors") && output.contains("a.lang"), "{output}");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_to_be_asked_is_asked() {
+    let scene = scene(&["pulls"]);
+
+    let (output, _) = scene.write("x.lang", "one\n  BAD\n").await;
+
+    assert!(output.contains("ERROR [2:3] this is bad"), "{output}");
+    assert_eq!(scene.write("x.lang", "good\n").await.0, CLEAN);
+}
+
+#[tokio::test]
+async fn a_server_that_dies_is_broken_and_not_started_again() {
+    let scene = scene(&["dies"]);
+
+    for _ in 0..3 {
+        assert_eq!(scene.write("x.lang", "BAD").await.0, CLEAN);
+    }
+
+    assert_eq!(scene.starts().len(), 1);
+    assert_eq!(scene.status(), [("script".to_owned(), scene.bench.dir.clone(), false)]);
+}
+
+#[tokio::test]
+async fn a_server_that_breaks_off_later_is_broken() {
+    let scene = scene(&[]);
+    scene.write("x.lang", "BAD").await;
+    let pid = rustix::process::Pid::from_raw(scene.starts()[0]).unwrap();
+
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    while scene.status()[0].2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    assert_eq!(scene.write("x.lang", "BAD again").await.0, CLEAN);
+    assert_eq!((scene.starts().len(), scene.told.load(Ordering::SeqCst)), (1, 2));
+}
+
+#[tokio::test]
+async fn a_program_that_is_missing_or_speaks_nonsense_is_broken() {
+    for command in [vec!["no-such-program"], vec!["echo", "hello"], vec![]] {
+        let command = command.into_iter().map(str::to_owned).collect();
+        let scene = scene_with(Server { command, ..scripted() }, &[]);
+
+        assert_eq!(scene.write("x.lang", "BAD").await.0, CLEAN);
+
+        assert_eq!(scene.status(), [("script".to_owned(), scene.bench.dir.clone(), false)]);
+    }
+}
+
+#[tokio::test]
+async fn a_change_does_not_wait_for_a_silent_server_for_ever() {
+    let scene = scene(&["silent"]);
+
+    assert_eq!(scene.write("x.lang", "BAD").await.0, CLEAN);
+    assert_eq!(scene.status(), [], "it is still starting");
+}
+
+#[tokio::test]
+async fn a_server_ends_with_its_directory() {
+    let scene = scene(&[]);
+    scene.write("x.lang", "BAD").await;
+    let pid = scene.starts()[0];
+    assert!(is_alive(pid));
+
+    drop(scene);
+
+    assert!(dies(pid).await);
+}
+
+#[tokio::test]
+async fn a_server_is_given_its_settings_and_no_keys() {
+    let scene = scene(&[]);
+    scene.write("x.lang", "BAD").await;
+    scene.write("x.lang", "still BAD").await;
+
+    let seen = std::fs::read_to_string(scene.bench.dir.join("env")).unwrap();
+    let configured = std::fs::read_to_string(scene.bench.dir.join("configured")).unwrap();
+
+    assert!(seen.contains("LEVEL=9") && !seen.contains("_API_KEY"), "{seen}");
+    assert!(configured.contains(r#""result":["found"]"#), "{configured}");
+}
+
+#[tokio::test]
+async fn symbols_and_places_are_asked_for() {
+    let scene = scene(&[]);
+    assert_eq!(scene.lsp.symbols("thing").await, Vec::<Value>::new(), "nothing runs yet");
+    scene.write("x.lang", "good").await;
+    let path = scene.bench.dir.join("x.lang");
+
+    let found = scene.lsp.symbols("thing").await;
+    assert_eq!(found.iter().map(|one| &one["name"]).collect::<Vec<_>>(), [&json!("thing")]);
+    let hover = scene.lsp.operate(Operation::Hover, &path, (1, 1), "").await.unwrap();
+    assert_eq!(hover, [json!({ "contents": "a thing" })]);
+    let refused = scene.lsp.operate(Operation::GoToDefinition, &path, (1, 1), "").await;
+    assert!(matches!(refused, Err(LspError::Refused(_))), "{refused:?}");
+    let unknown = scene.lsp.operate(Operation::Hover, Path::new("/x.other"), (1, 1), "").await;
+    assert!(matches!(unknown, Err(LspError::NoServer)), "{unknown:?}");
+}
