@@ -109,6 +109,16 @@ impl Credentials {
         }
     }
 
+    /// A login with whoever issues tokens, if that is what is stored: the token, and until when it is good
+    /// (in milliseconds; zero is for ever).
+    #[must_use]
+    pub fn login(&self, provider: &str) -> Option<(&Secret, i64)> {
+        match self.known.get(provider)? {
+            Credential::OAuth { access, expires, .. } => Some((access, *expires)),
+            Credential::Api { .. } | Credential::WellKnown { .. } => None,
+        }
+    }
+
     pub fn set(&mut self, provider: &str, credential: Credential) {
         self.other.remove(provider);
         self.known.insert(provider.to_owned(), credential);

@@ -179,13 +179,21 @@ pub fn in_stream(value: &Value) -> Failure {
 /// No key was found; the provider has not been asked.
 #[must_use]
 pub fn missing_key(provider: &str, name: &str, env: &[String]) -> Failure {
-    let hint = match env {
+    let message = format!("{name} API key is missing: {}", how_to_set_a_key(env));
+    Failure::ProviderAuth { provider_id: provider.to_owned(), message }
+}
+
+/// What is stored is a login that cannot be used; the provider has not been asked.
+#[must_use]
+pub fn unusable_login(provider: &str, name: &str, why: &str, env: &[String]) -> Failure {
+    let message = format!("The stored login for {name} {why}: {}", how_to_set_a_key(env));
+    Failure::ProviderAuth { provider_id: provider.to_owned(), message }
+}
+
+fn how_to_set_a_key(env: &[String]) -> String {
+    match env {
         [] => "set options.apiKey in opencode.json".to_owned(),
         names => format!("set {} or options.apiKey in opencode.json", names.join(" or ")),
-    };
-    Failure::ProviderAuth {
-        provider_id: provider.to_owned(),
-        message: format!("{name} API key is missing: {hint}"),
     }
 }
 

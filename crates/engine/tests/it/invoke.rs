@@ -355,15 +355,20 @@ async fn no_crash_leaves_a_command_open_or_runs_a_subtask_twice() {
     let quiet = World::new().await;
     busy_day(&quiet).await.unwrap();
     let most = quiet.engine.store().head();
-    let mut crashes = 0;
+    let (mut crashes, mut survived) = (0, 0);
     for n in 1..=most {
+        // Entries are more than commits: behind the last one nobody dies any more.
+        if survived >= 6 {
+            break;
+        }
         for plan in [CrashPlan::BeforeCommit(n), CrashPlan::AfterCommit(n)] {
             let world = World::open(Disk::new(), Provider::start().await, plan).await;
             let session = busy_day(&world).await;
             if !world.engine.store().was_crashed() {
+                survived += 1;
                 continue;
             }
-            crashes += 1;
+            (crashes, survived) = (crashes + 1, 0);
             let world = world.reopen().await;
             let Some(session) = session else { continue };
             settled(&world, &session, &format!("{plan:?}")).await;

@@ -66,6 +66,7 @@ impl Draft {
             source: Source::Config,
             env: Vec::new(),
             key: None,
+            login: None,
             options: Options::default(),
             models: Vec::new(),
         };
@@ -116,6 +117,11 @@ impl Draft {
             self.is_available = true;
             provider.source = Source::Api;
             provider.key = Some(key.clone());
+        }
+        if let Some((token, expires)) = sources.credentials.login(&provider.id) {
+            self.is_available = true;
+            provider.source = Source::Api;
+            provider.login = Some((token.clone(), expires));
         }
         if entry.is_some() {
             provider.source = Source::Config;

@@ -5,10 +5,12 @@ use crate::demo::{self, Demo, Kind};
 use crate::http::Timeouts;
 use crate::link::Link;
 use crate::openai_chat::Dialect;
+use crate::secret::Secret;
 use crate::{Model, ModelError, adjust, anthropic, failure, gemini, openai_chat, openai_responses};
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 use sturdy_session::talk::{Request, Said};
 use sturdy_session::types::failure::Failure;
 
@@ -63,7 +65,10 @@ impl ModelEntry {
             return Ok(Arc::new(Demo::new(kind, self.provider.options.0.clone(), self.demo_pace_ms)));
         }
         let protocol = Protocol::of(&self.info.api.npm);
-        if protocol.needs_key() && self.provider.key.is_none() && !self.brings_own_key() {
+        let login = self.provider.login.as_ref().filter(|_| self.provider.key.is_none());
+        if let Some((_, expires)) = login.filter(|_| !self.brings_own_key()) {
+            self.check_login(protocol, *expires)?;
+        } else if protocol.needs_key() && self.provider.key.is_none() && !self.brings_own_key() {
             return Err(failure::missing_key(&self.provider.id, &self.provider.name, &self.provider.env));
         }
         let link = self.link(protocol)?;
@@ -73,6 +78,20 @@ impl ModelEntry {
             protocol,
             include_usage: self.provider.options.get("includeUsage").and_then(Value::as_bool).unwrap_or(true),
         }))
+    }
+
+    /// Whether a stored login can be used. Compatible servers take its token as they take a key; what the others do
+    /// with theirs is an agreement with their own programs, and a token that has run out is renewed by whoever
+    /// issued it.
+    fn check_login(&self, protocol: Protocol, expires: i64) -> Result<(), Failure> {
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        let is_over = expires > 0 && u128::from(expires.unsigned_abs()) <= now_ms;
+        let why = match protocol {
+            Protocol::Chat if is_over => "has run out",
+            Protocol::Chat => return Ok(()),
+            Protocol::Responses | Protocol::Anthropic | Protocol::Gemini => "(OAuth) is not supported",
+        };
+        Err(failure::unusable_login(&self.provider.id, &self.provider.name, why, &self.provider.env))
     }
 
     /// A header of the user's that authenticates makes a key unnecessary.
@@ -86,6 +105,12 @@ impl ModelEntry {
         let own = own.into_iter().flatten();
         let own = own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
         own.chain(self.info.headers.0.clone()).collect()
+    }
+
+    /// The token of a login, for those who take it as a key.
+    fn token(&self, protocol: Protocol) -> Option<Secret> {
+        let (token, _) = self.provider.login.as_ref()?;
+        (protocol == Protocol::Chat && !self.brings_own_key()).then(|| token.clone())
     }
 
     fn link(&self, protocol: Protocol) -> Result<Link, Failure> {
@@ -106,7 +131,7 @@ impl ModelEntry {
             http: self.http.clone(),
             provider: self.provider.id.clone(),
             base_url: address.trim_end_matches('/').to_owned(),
-            key: self.provider.key.clone(),
+            key: self.provider.key.clone().or_else(|| self.token(protocol)),
             headers: self.headers(),
             timeouts: Timeouts {
                 request_ms: limit("timeout", None),

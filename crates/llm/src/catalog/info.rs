@@ -34,6 +34,9 @@ pub struct Provider {
     /// Never sent; the reference sends it.
     #[serde(skip)]
     pub key: Option<Secret>,
+    /// A token in place of a key, and until when it is good.
+    #[serde(skip)]
+    pub login: Option<(Secret, i64)>,
     pub options: Options,
     #[serde(serialize_with = "by_id")]
     pub models: Vec<Arc<ModelInfo>>,

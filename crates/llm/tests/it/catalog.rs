@@ -158,6 +158,44 @@ fn the_users_own_key_wins_and_several_names_are_no_key() {
     assert_eq!(catalog.provider("two").unwrap().source, Source::Config);
 }
 
+fn login(expires: i64) -> Credential {
+    let (access, refresh) = (Secret::new("token-of-a-login"), Secret::new("refresh"));
+    Credential::OAuth { access, refresh, expires, extra: serde_json::Map::new() }
+}
+
+#[test]
+fn a_stored_login_is_used_where_a_token_is_a_key_and_said_to_be_unusable_elsewhere() {
+    let config = json!({ "acme": { "api": "http://127.0.0.1:1/v1", "models": { "m": {} } } });
+    let mut world = World::config(config);
+    let never = 0;
+    world.credentials.set("acme", login(never));
+    world.credentials.set("anthropic", login(never));
+    let refused = |world: &World, provider: &str, model: &str| {
+        let catalog = world.catalog();
+        let Err(Failure::ProviderAuth { message, .. }) = catalog.model(provider, model).unwrap().connect()
+        else {
+            panic!("{provider} connects")
+        };
+        assert!(!message.contains("token-of-a-login"));
+        message
+    };
+
+    assert!(world.catalog().model("acme", "m").unwrap().connect().is_ok());
+    let model = world.catalog().provider("anthropic").unwrap().models[0].id.clone();
+    assert_eq!(
+        refused(&world, "anthropic", &model),
+        "The stored login for Anthropic (OAuth) is not supported: set ANTHROPIC_API_KEY or options.apiKey in opencode.json"
+    );
+    world.credentials.set("acme", login(1));
+    assert_eq!(
+        refused(&world, "acme", "m"),
+        "The stored login for acme has run out: set options.apiKey in opencode.json"
+    );
+    // A key of the user's own makes the login unnecessary.
+    world.config["acme"]["options"] = json!({ "apiKey": "sk-own" });
+    assert!(world.catalog().model("acme", "m").unwrap().connect().is_ok());
+}
+
 #[test]
 fn lists_say_which_models_and_providers_are_seen() {
     let config = json!({

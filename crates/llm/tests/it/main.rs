@@ -9,6 +9,7 @@ mod chat;
 mod chat_request;
 mod demo;
 mod gemini;
+mod matrix;
 mod options;
 mod responses;
 mod server;
