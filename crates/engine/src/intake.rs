@@ -9,15 +9,14 @@
 //!
 //! Not here: agent and model of the prompt (`prompt.rs`), `@` in texts (`mentions.rs`).
 
-mod data;
 mod resource;
 
 use crate::agents::Agent;
+use crate::data_url::{self, DataUrl};
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::instance::Instance;
 use crate::picture;
-use data::DataUrl;
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -180,7 +179,7 @@ impl Intake<'_> {
         match self.whole(&target.path, (*room).min(WHOLE_BYTES_MAX)).await {
             Ok(bytes) => {
                 *room -= bytes.len() as u64;
-                file.url = data::url(&file.mime, &bytes);
+                file.url = data_url::url(&file.mime, &bytes);
                 self.whole_file(id, file, taken).await;
             }
             Err(why) => taken.fail(&shown, why),

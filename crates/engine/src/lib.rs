@@ -18,6 +18,7 @@ pub mod commands;
 pub mod config;
 pub mod context;
 mod credentials;
+mod data_url;
 mod edits;
 mod effects;
 mod engine;

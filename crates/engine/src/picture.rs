@@ -7,23 +7,12 @@
 //! Not here: making pictures smaller. What is within the limits is sent as it is.
 
 use crate::config::ImageLimits;
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use percent_encoding::percent_decode_str;
+use crate::data_url::DataUrl;
 
 /// The longest side that every provider takes.
 const SIDE_MAX: u32 = 8000;
 /// What is read of a picture to find its size. A camera writes a preview and more before it.
 const HEADER_BYTES_MAX: usize = 256 * 1024;
-
-/// Clients write base64 with and without padding, and may cut it anywhere.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true),
-);
 
 /// Why a picture is not sent, as the model is told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,11 +27,12 @@ pub(crate) enum Unsent {
 
 /// Looks at a picture in a `data:` URL.
 pub(crate) fn look(url: &str, limits: &ImageLimits) -> Result<(), Unsent> {
-    let payload = payload(url).ok_or(Unsent::NotAPicture)?;
-    if payload.len() as u64 > limits.max_base64_bytes {
-        return Err(Unsent::TooManyBytes(payload.len(), limits.max_base64_bytes));
+    let picture = DataUrl::parse(url).ok_or(Unsent::NotAPicture)?;
+    if picture.len() as u64 > limits.max_base64_bytes {
+        return Err(Unsent::TooManyBytes(picture.len(), limits.max_base64_bytes));
     }
-    let (width, height) = size(&header(payload).ok_or(Unsent::NotAPicture)?).ok_or(Unsent::NotAPicture)?;
+    let header = picture.first_bytes(HEADER_BYTES_MAX).ok_or(Unsent::NotAPicture)?;
+    let (width, height) = size(&header).ok_or(Unsent::NotAPicture)?;
     let (width_max, height_max) =
         (limits.max_width.unwrap_or(SIDE_MAX), limits.max_height.unwrap_or(SIDE_MAX));
     let (width_max, height_max) = (width_max.min(SIDE_MAX), height_max.min(SIDE_MAX));
@@ -58,22 +48,6 @@ pub(crate) fn look(url: &str, limits: &ImageLimits) -> Result<(), Unsent> {
 /// Whether this is the MIME type of a picture.
 pub(crate) fn is_picture(mime: &str) -> bool {
     mime.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("image/"))
-}
-
-/// What stands behind the comma of a base64 data URL.
-fn payload(url: &str) -> Option<&str> {
-    let (scheme, rest) = url.split_once(':')?;
-    let (head, payload) = rest.split_once(',')?;
-    let is_base64 = head.rsplit(';').next().is_some_and(|last| last.trim().eq_ignore_ascii_case("base64"));
-    (scheme.eq_ignore_ascii_case("data") && is_base64).then_some(payload)
-}
-
-/// The first bytes; none when they are no base64.
-fn header(payload: &str) -> Option<Vec<u8>> {
-    let letters = percent_decode_str(payload).filter(|byte| !byte.is_ascii_whitespace());
-    // Whole groups of four, so that a cut falls between bytes.
-    let packed: Vec<u8> = letters.take(HEADER_BYTES_MAX / 3 * 4).collect();
-    LENIENT.decode(packed).ok()
 }
 
 /// Width and height by the first bytes; none when they are not those of a picture.
@@ -140,8 +114,9 @@ fn webp(bytes: &[u8]) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Unsent, header, look, size};
+    use super::{Unsent, look, size};
     use crate::config::ImageLimits;
+    use crate::data_url::DataUrl;
     use base64::prelude::{BASE64_STANDARD, Engine as _};
 
     fn png(width: u32, height: u32) -> Vec<u8> {
@@ -209,6 +184,7 @@ mod tests {
         for url in ["https://example.com/a.png", "data:image/png,abc", "data:image/png;base64,!!!", ""] {
             assert_eq!(look(url, &limits), Err(Unsent::NotAPicture), "{url}");
         }
-        assert_eq!(header("iVBO\nRw0K"), Some(b"\x89PNG\r\n".to_vec()));
+        let broken_up = DataUrl::parse("data:image/png;base64,iVBO\nRw0K").unwrap();
+        assert_eq!(broken_up.first_bytes(64), Some(b"\x89PNG\r\n".to_vec()));
     }
 }

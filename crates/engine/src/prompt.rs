@@ -4,6 +4,7 @@ use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::instance::Instance;
 use crate::intake::{Intake, Taken};
+use crate::request;
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::turn::{Answer, Input, NewPrompt, Refusal};
@@ -11,7 +12,7 @@ use sturdy_session::types::format::OutputFormat;
 use sturdy_session::types::message::{Message, ModelRef, Switches};
 use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
-use sturdy_store::{AskQuery, Before, MessageQuery, RawMessage};
+use sturdy_store::{AskQuery, MessageQuery, RawMessage};
 
 /// A session that cannot be written stops; it is looked at again so often before its answer is read.
 const ANSWER_TRIES: usize = 3;
@@ -158,22 +159,10 @@ impl Inner {
         session: &SessionId,
         prompt: &MessageId,
     ) -> Result<RawMessage, EngineError> {
-        let mut before: Option<Before> = None;
-        loop {
-            let query = MessageQuery { limit: Some(8), before: before.take() };
-            let page = self.store.messages(session, query).await?;
-            for raw in page.items.iter().rev() {
-                let is_answer = matches!(serde_json::from_str(&raw.info), Ok(Message::Assistant(_)));
-                if is_answer || raw.id == *prompt {
-                    return Ok(raw.clone());
-                }
-            }
-            before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
-            if !page.more {
-                let gone = EngineError::NoSession(session.clone());
-                return Err(gone);
-            }
-        }
+        let found = request::find_back(self, session, |raw| {
+            raw.id == *prompt || matches!(serde_json::from_str(&raw.info), Ok(Message::Assistant(_)))
+        });
+        found.await?.ok_or_else(|| EngineError::NoSession(session.clone()))
     }
 }
 

@@ -24,6 +24,8 @@ use sturdy_store::{Before, MessageQuery, RawMessage};
 
 /// Messages read at first, newest first. Most requests want no more.
 const PAGE: u32 = 50;
+/// Messages read when one is looked for that stands near the end.
+const FEW: u32 = 8;
 /// The largest page: more at once only holds memory.
 const PAGE_MAX: u32 = 800;
 
@@ -271,6 +273,26 @@ pub(crate) async fn walk_back(
             Some(page) => page?,
             None => inner.store.messages(session, query).await?,
         };
+    }
+}
+
+/// The newest message that is wanted, as it is stored. Few are read at a time: it is usually among the last.
+pub(crate) async fn find_back(
+    inner: &Inner,
+    session: &SessionId,
+    is_wanted: impl Fn(&RawMessage) -> bool,
+) -> Result<Option<RawMessage>, EngineError> {
+    let mut before: Option<Before> = None;
+    loop {
+        let query = MessageQuery { limit: Some(FEW), before: before.take() };
+        let mut page = inner.store.messages(session, query).await?;
+        before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
+        if let Some(at) = page.items.iter().rposition(&is_wanted) {
+            return Ok(Some(page.items.swap_remove(at)));
+        }
+        if !page.more {
+            return Ok(None);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::{Input, NewShell};
 use sturdy_session::types::message::{Message, ModelRef};
-use sturdy_store::{Before, MessageQuery, RawMessage};
+use sturdy_store::RawMessage;
 
 /// What a client asked, not yet resolved.
 #[derive(Clone, Debug, Default)]
@@ -51,20 +51,8 @@ impl Inner {
         session: &SessionId,
         asked: &MessageId,
     ) -> Result<RawMessage, EngineError> {
-        let mut before: Option<Before> = None;
-        loop {
-            let query = MessageQuery { limit: Some(8), before: before.take() };
-            let page = self.store.messages(session, query).await?;
-            for raw in page.items.iter().rev() {
-                match serde_json::from_str(&raw.info) {
-                    Ok(Message::Assistant(info)) if info.parent_id == *asked => return Ok(raw.clone()),
-                    _ => {}
-                }
-            }
-            before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
-            if !page.more {
-                return Err(EngineError::NoSession(session.clone()));
-            }
-        }
+        let is_answer = |raw: &RawMessage| matches!(serde_json::from_str(&raw.info), Ok(Message::Assistant(info)) if info.parent_id == *asked);
+        let found = request::find_back(self, session, is_answer).await?;
+        found.ok_or_else(|| EngineError::NoSession(session.clone()))
     }
 }
