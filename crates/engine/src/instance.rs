@@ -10,6 +10,7 @@ use crate::context;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::formatters::formatters;
+use crate::instructions::Fetched;
 use crate::mcp::ToolServers;
 use std::collections::HashMap;
 use std::fmt;
@@ -30,7 +31,7 @@ use sturdy_worktree::bound::Limits;
 use sturdy_worktree::format::Formatter;
 use sturdy_worktree::lsp::Lsp;
 use sturdy_worktree::process::STORE;
-use sturdy_worktree::tool::{Settings as ToolSettings, Skill, Tool};
+use sturdy_worktree::tool::{Reach, Settings as ToolSettings, Skill, Tool};
 use sturdy_worktree::tools::{LspTool, is_offered};
 use sturdy_worktree::vcs::Checkout;
 use tokio::sync::OnceCell;
@@ -50,6 +51,8 @@ pub struct Instance {
     pub tools: Vec<Arc<dyn Tool>>,
     pub mcp: ToolServers,
     pub(crate) tool_settings: Arc<ToolSettings>,
+    /// Instructions from the network.
+    pub(crate) fetched: Fetched,
     checkout: Option<Checkout>,
     /// What its `HEAD` said when it was last looked at.
     pub(crate) head: Mutex<Option<String>>,
@@ -65,6 +68,9 @@ impl fmt::Debug for Instance {
 pub(crate) struct Instances {
     by_directory: Mutex<HashMap<String, Arc<OnceCell<Arc<Instance>>>>>,
 }
+
+/// Lets `webfetch` and addresses among the instructions reach this machine and its networks.
+const REACH_PRIVATE: &str = "STURDY_REACH_PRIVATE";
 
 /// The tool `lsp` is an experiment of the reference, switched on by either.
 const LSP_TOOL: [&str; 2] = ["OPENCODE_EXPERIMENTAL_LSP_TOOL", "OPENCODE_EXPERIMENTAL"];
@@ -152,6 +158,9 @@ impl Inner {
         }
         let mut tool_settings = tool_settings(&settings, skills, self.output_dir());
         tool_settings.variables.push((STORE.into(), self.realm().into()));
+        if environment.is_on(REACH_PRIVATE) {
+            tool_settings.reach = Reach::Anywhere;
+        }
         tool_settings.lsp = self.languages(&settings, place, &project.id);
         tool_settings.formatters = formatters(&settings, place, &found.worktree);
         let mcp = ToolServers::new(self, &directory, &project.id, &settings);
@@ -166,6 +175,7 @@ impl Inner {
             tools,
             mcp,
             tool_settings: Arc::new(tool_settings),
+            fetched: Fetched::default(),
             head: Mutex::new(checkout.as_ref().and_then(|one| read_head(&one.dirs.own.join("HEAD")))),
             checkout,
         }))

@@ -3,8 +3,11 @@
 //! One for the person, those of the project from the directory up to the top of the worktree, and what
 //! the configuration names. Read anew for every step: somebody may just have corrected them.
 //!
-//! Not here: fetching the addresses among the configured ones. [`addresses`] names them for whoever
-//! may use the network.
+//! What stands in the network is fetched beforehand (`instructions/fetch.rs`); [`addresses`] names it.
+
+mod fetch;
+
+pub(crate) use fetch::Fetched;
 
 use crate::config::{Places, Settings, files_below};
 use globset::GlobBuilder;

@@ -4,6 +4,7 @@ use crate::effects::model::Call;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::instance::Instance;
+use crate::instructions::addresses;
 use crate::registry::parse_message;
 use crate::{structured, window};
 use std::ops::ControlFlow;
@@ -71,6 +72,7 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
         let words = reminders::last_step().to_owned();
         messages.push(Turn::Assistant(vec![AssistantItem::Text { text: words, metadata: None }]));
     }
+    instance.fetched.refresh(addresses(&instance.settings), instance.tool_settings.reach).await;
     let request = Request {
         model: entry.info.api.id.clone(),
         tools: offered,

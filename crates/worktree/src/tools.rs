@@ -39,7 +39,7 @@ pub use read::Read;
 pub use skill::SkillTool;
 pub use task::TaskTool;
 pub use todo::{TodoRead, TodoWrite};
-pub use webfetch::{WebFetch, is_private};
+pub use webfetch::{WebFetch, fetch_text, is_private};
 pub use write::Write;
 
 use crate::tool::{Skill, Tool};

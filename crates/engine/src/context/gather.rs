@@ -17,7 +17,8 @@ pub(crate) fn system_text(
     structured: bool,
     extra: Option<&str>,
 ) -> Vec<String> {
-    let instructions = instructions::read(&instance.settings);
+    let mut instructions = instructions::read(&instance.settings);
+    instructions.extend(instance.fetched.all());
     let can_load = !rules::is_hidden("skill", &agent.permission);
     let servers = servers(instance, agent);
     let date = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%A, %Y-%m-%d").to_string();

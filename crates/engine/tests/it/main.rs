@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stop where a test would")]
 
+mod addresses;
 mod agents;
 mod approvals;
 mod bad_provider;
@@ -16,6 +17,7 @@ mod extensions;
 mod feed;
 mod intake;
 mod invoke;
+mod matrix;
 mod mcp;
 mod structured;
 mod tools;

@@ -87,6 +87,15 @@ impl Tool for WebFetch {
     }
 }
 
+/// The text at an address, as it is, under the same guards.
+pub async fn fetch_text(address: &str, reach: Reach, limit: Duration) -> Result<String, ToolFailure> {
+    let url = checked_url(address)?;
+    let late =
+        || ToolFailure::failed(format!("{address} did not answer within {} seconds.", limit.as_secs()));
+    let page = tokio::time::timeout(limit, fetch(url, Format::Text, reach)).await.map_err(|_| late())??;
+    Ok(String::from_utf8_lossy(&page.body).into_owned())
+}
+
 struct Page {
     content_type: String,
     body: Vec<u8>,
