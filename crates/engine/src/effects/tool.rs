@@ -117,7 +117,9 @@ async fn perform(run: &Run) -> Outcome {
         }
         let extensions = &run.inner.options.extensions;
         extensions.tell(|extension| extension.before_tool(run.moment(), &mut input));
-        let call = Call { id: run.call.call.clone(), name: run.call.tool.clone(), input };
+        // Not the provider's id: some number their calls from 1 in every answer, and a long output is
+        // kept in a file named after it.
+        let call = Call { id: run.call.part.to_string(), name: run.call.tool.clone(), input };
         run_tool(tool.as_ref(), call, &world).await
     };
     let done = tokio::select! {

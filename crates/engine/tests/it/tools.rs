@@ -304,3 +304,23 @@ async fn a_todo_list_is_stored_and_shown() {
     let stored = world.engine.store().todos(&session.id).await.unwrap().unwrap();
     assert_eq!(serde_json::from_str::<Value>(&stored).unwrap(), todos["todos"]);
 }
+
+// Was: providers that number their calls made two sessions write their outputs into one file.
+#[tokio::test]
+async fn long_outputs_of_two_sessions_do_not_share_a_file() {
+    let world = World::new().await;
+    let mut saved = Vec::new();
+    for command in ["seq 1 3000", "seq 5001 8000"] {
+        let session = world.session().await;
+        world.provider.will(runs(command));
+        world.provider.will(answer().text("Fine.").finish("stop"));
+        world.ask(&session.id, "go").await.unwrap();
+        let messages = world.messages(&session.id).await;
+        let ToolState::Completed { metadata, .. } = &call_of(&messages).state else { panic!("not run") };
+        saved.push(metadata["outputPath"].as_str().unwrap().to_owned());
+    }
+
+    let first = |path: &String| std::fs::read_to_string(path).unwrap().lines().next().unwrap().to_owned();
+
+    assert_eq!(saved.iter().map(first).collect::<Vec<_>>(), ["1", "5001"]);
+}

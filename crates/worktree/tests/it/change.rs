@@ -359,3 +359,39 @@ async fn a_file_that_vanished_is_said_to_be_gone() {
 
     assert!(text.contains("No such file"), "{text}");
 }
+
+#[tokio::test]
+async fn what_the_system_forbids_is_said_and_nothing_is_changed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Bench::new();
+    let path = bench.file("locked/a.txt", "one");
+    let locked = bench.dir.join("locked");
+    bench.ok("read", json!({ "filePath": "locked/a.txt" })).await;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o500)).unwrap();
+    // Some people may do everything; then there is nothing to see here.
+    let may_everything = std::fs::read(&path).is_ok();
+
+    let mut outcomes = Vec::new();
+    for (tool, input) in [
+        ("read", json!({ "filePath": "locked/a.txt" })),
+        ("edit", json!({ "filePath": "locked/a.txt", "oldString": "one", "newString": "two" })),
+        ("write", json!({ "filePath": "locked/b.txt", "content": "x" })),
+    ] {
+        outcomes.push((tool, bench.run(tool, input).await));
+    }
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o700)).unwrap();
+
+    if may_everything {
+        return;
+    }
+    for (tool, outcome) in outcomes {
+        let failure = outcome.expect_err(tool);
+        assert!(
+            failure.text.contains("permi") || failure.text.contains("allowed"),
+            "{tool}: {}",
+            failure.text
+        );
+    }
+    assert!(!locked.join("b.txt").exists());
+}
