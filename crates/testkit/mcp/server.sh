@@ -26,7 +26,7 @@ case $mode in
   hangs) cat > /dev/null ;;
   floods) yes 'no end to this' | tr -d '\n' ;;
   ends) echo 'first complaint' >&2; echo 'the database is locked' >&2; exit 3 ;;
-  daemon) setsid sleep 600 > /dev/null 2>&1 < /dev/null & note "daemon $!" ;;
+  daemon) setsid bash -c 'echo "daemon $$" >> "$NOTES"; while :; do sleep 600; done' > /dev/null 2>&1 < /dev/null & ;;
 esac
 
 png='iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='

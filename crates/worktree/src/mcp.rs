@@ -38,7 +38,7 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Who lost a connection gets this long to say why, or to be told.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A server as it is configured. Holds keys, so it shows little of itself.
 #[derive(Clone, PartialEq)]

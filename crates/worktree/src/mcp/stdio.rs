@@ -24,12 +24,16 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 /// From the end of its input to "please", and from "please" to "now".
 const GRACE: Duration = Duration::from_millis(500);
+/// What a program that is gone has left in its pipe, at most.
+const REST_READS_MAX: usize = 32;
+/// As long as it takes to become another program.
+const SECOND_LOOK: Duration = Duration::from_millis(20);
 /// What of its complaints is logged of one life, and what is kept to say why it ended.
 const LOGGED_BYTES_MAX: usize = 64 * 1024;
 const TAIL_BYTES_MAX: usize = 2048;
@@ -100,7 +104,7 @@ impl Program {
                 biased;
                 () = stop.cancelled() => break None,
                 status = self.child.inner_mut().wait() => break Some(status),
-                count = read(&mut self.complaints, &mut buffer) => match count {
+                count = read(&mut self.complaints, &mut buffer), if self.complaints.is_some() => match count {
                     0 => self.complaints = None,
                     count => self.note(&buffer[..count]),
                 },
@@ -110,10 +114,13 @@ impl Program {
             self.end().await;
             return "The connection was closed".to_owned();
         };
-        self.kill();
+        self.kill_all().await;
         // What it said last is why it ended. It is in the pipe by now, or it never comes.
-        while let Ok(count @ 1..) = timeout(GRACE, read(&mut self.complaints, &mut buffer)).await {
-            self.note(&buffer[..count]);
+        for _ in 0..REST_READS_MAX {
+            match timeout(GRACE, read(&mut self.complaints, &mut buffer)).await {
+                Ok(count @ 1..) => self.note(&buffer[..count]),
+                _ => break,
+            }
         }
         self.why(status.ok().and_then(|status| status.code()))
     }
@@ -125,8 +132,15 @@ impl Program {
             self.signal(rustix::process::Signal::TERM);
             let _ = timeout(GRACE, self.child.inner_mut().wait()).await;
         }
-        self.kill();
+        self.kill_all().await;
         let _ = timeout(GRACE, self.child.inner_mut().wait()).await;
+    }
+
+    /// Whoever was becoming another program while strays were looked for is found a moment later.
+    async fn kill_all(&mut self) {
+        self.kill();
+        sleep(SECOND_LOOK).await;
+        self.mark.kill_strays(self.group);
     }
 
     fn kill(&mut self) {
@@ -166,10 +180,11 @@ impl Program {
     }
 }
 
+/// Nothing at the end.
 async fn read(pipe: &mut Option<ChildStderr>, buffer: &mut [u8]) -> usize {
     match pipe {
         Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
-        None => std::future::pending().await,
+        None => 0,
     }
 }
 

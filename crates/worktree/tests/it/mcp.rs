@@ -49,6 +49,16 @@ impl Room {
         notes.lines().find_map(|line| line.strip_prefix(what)?.trim().parse().ok())
     }
 
+    /// Waits until a process has noted its number.
+    async fn process(&self, what: &str) -> i32 {
+        loop {
+            match self.noted(what) {
+                Some(pid) => return pid,
+                None => tokio::task::yield_now().await,
+            }
+        }
+    }
+
     async fn connect(&self) -> Result<(Client, Lifeline), ConnectError> {
         self.connect_until(CancellationToken::new()).await
     }
@@ -296,7 +306,7 @@ async fn a_server_that_greets_on_its_output_is_understood() {
 async fn nothing_is_left_of_a_server_whose_connection_is_closed() {
     let place = place("daemon");
     let kept = place.kept().await;
-    let (server, daemon) = (place.noted("started").unwrap(), place.noted("daemon").unwrap());
+    let (server, daemon) = (place.process("started").await, place.process("daemon").await);
 
     kept.end().await;
 
@@ -309,7 +319,7 @@ async fn nothing_is_left_of_a_server_whose_connection_is_closed() {
 async fn nothing_is_left_of_a_server_that_is_forgotten() {
     let place = place("daemon");
     let (client, lifeline) = place.connect().await.unwrap();
-    let (server, daemon) = (place.noted("started").unwrap(), place.noted("daemon").unwrap());
+    let (server, daemon) = (place.process("started").await, place.process("daemon").await);
 
     drop((client, lifeline));
 
