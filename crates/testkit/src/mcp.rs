@@ -1,4 +1,9 @@
-//! A tool server that is a script: `mcp/server.sh`, which says in its head what it can do.
+//! Tool servers for tests: a script, `mcp/server.sh`, which says in its head what it can do, and one on
+//! the web that wants a login (`web.rs`).
+
+mod web;
+
+pub use web::{Web, WebOptions};
 
 use crate::Provider;
 use crate::world::{Disk, World, scripted};

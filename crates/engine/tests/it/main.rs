@@ -19,6 +19,7 @@ mod intake;
 mod invoke;
 mod matrix;
 mod mcp;
+mod mcp_web;
 mod structured;
 mod tools;
 mod turns;
