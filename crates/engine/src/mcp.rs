@@ -29,7 +29,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use sturdy_session::types::event::Event;
 use sturdy_worktree::mcp::auth::Logins;
-use sturdy_worktree::mcp::{Client, Server, Servers, resource_tools};
+use sturdy_worktree::mcp::{Client, Place, Server, Servers, resource_tools};
+use sturdy_worktree::process::STORE;
 use sturdy_worktree::tool::Tool;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -86,6 +87,8 @@ pub(crate) struct Shared {
     feed: Feed,
     clock: Clock,
     logins: Logins,
+    /// Named to programs, so that what a killed server leaves running is found.
+    realm: String,
     /// The program that shows a page to the user, if one is named.
     browser: Option<String>,
     stop: CancellationToken,
@@ -137,6 +140,7 @@ impl ToolServers {
             feed: inner.feed.clone(),
             clock: inner.clock.clone(),
             logins: inner.logins.clone(),
+            realm: inner.realm(),
             browser: inner.options.environment.filled("BROWSER").map(str::to_owned),
             stop: stop.clone(),
         });
@@ -281,7 +285,10 @@ impl ToolServers {
         Ok(())
     }
 
-    fn put(&self, server: Server) {
+    fn put(&self, mut server: Server) {
+        if let Place::Local { variables, .. } = &mut server.place {
+            variables.push((STORE.to_owned(), self.shared.realm.clone()));
+        }
         let (orders, inbox) = mpsc::channel(ORDERS);
         let (keeper, state) = Keeper::new(server.clone(), self.shared.clone(), inbox);
         let entry = Entry { server, state, orders, asleep: Some(keeper) };
