@@ -136,13 +136,13 @@ pub(super) fn failed(
     stamp: &mut Stamp,
     out: &mut Decision,
 ) {
-    let error = match failure {
+    let (error, is_too_long) = match failure {
         Failure::ContextOverflow { response_body, .. } => {
-            Failure::ContextOverflow { message: TOO_LONG.to_owned(), response_body }
+            (Failure::ContextOverflow { message: TOO_LONG.to_owned(), response_body }, true)
         }
-        other => other,
+        other => (other, false),
     };
-    next::after_failure(state, step, error, true, stamp, out);
+    next::after_failure(state, step, error, is_too_long, stamp, out);
 }
 
 /// The compaction that is wanted and not begun.

@@ -263,7 +263,7 @@ pub struct Ready {
     /// Most steps of one turn for this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps_max: Option<u32>,
-    /// Names of all tools there are; a call of anything else is answered by `invalid`.
+    /// Names of the tools that may be called; a call of anything else is answered by `invalid`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// A denial does not end the turn.

@@ -57,11 +57,13 @@ pub(super) fn after_finish(
         Verdict::Open | Verdict::Again | Verdict::Given => None,
     };
     let error = error.or(unmet);
-    let goes_on = goes_on && error.is_none();
+    let has_error = error.is_some();
+    let goes_on = goes_on && !has_error;
     out.fact(ended(step, error, stamp));
     let asks = compacts && !failed && compact::wanted(state).is_none();
     let request = asks.then(|| compact::automatic(state, step, false, stamp, out));
-    go_on_or_idle(state, step, Then { goes_on, blocked: step.blocked, given, request, newest: None }, out);
+    let quiet = given || step.blocked || has_error;
+    go_on_or_idle(state, step, Then { goes_on, blocked: step.blocked, quiet, request, newest: None }, out);
 }
 
 /// The step failed for good. `says_error`: the message says so in its `finish` too.
@@ -79,7 +81,7 @@ pub(super) fn after_failure(
         *finish = says_error.then(|| FinishReason::Error.as_str().to_owned());
     }
     out.fact(ended);
-    go_on_or_idle(state, step, Then::default(), out);
+    go_on_or_idle(state, step, Then { quiet: true, ..Then::default() }, out);
 }
 
 /// What a step needs could not be had: no step was opened, so nothing has to be closed.
@@ -142,8 +144,8 @@ pub(super) struct Then {
     pub(super) goes_on: bool,
     /// A person refused something: the turn is over; whoever waits keeps waiting.
     pub(super) blocked: bool,
-    /// The turn has given what was asked for.
-    pub(super) given: bool,
+    /// Nothing is left to look at: what was asked for is given, or refused, or has failed.
+    pub(super) quiet: bool,
     /// A compaction that was just asked for.
     pub(super) request: Option<MessageId>,
     /// A prompt that was just admitted.
@@ -151,14 +153,14 @@ pub(super) struct Then {
 }
 
 pub(super) fn go_on_or_idle(state: &State, step: &OpenStep, then: Then, out: &mut Decision) {
-    let Then { goes_on, blocked, given, request, newest } = then;
+    let Then { goes_on, blocked, quiet, request, newest } = then;
     let request = request.or_else(|| compact::wanted(state).cloned());
     let newest = newest.or_else(|| state.machine.waiting.last().map(|waiting| waiting.message.clone()));
     let user = match newest {
         Some(newest) if !blocked => Some(newest),
         _ => goes_on.then(|| step.user.clone()),
     };
-    if !given || request.is_some() || user.is_some() {
+    if !quiet || request.is_some() || user.is_some() {
         out.fact(Fact::StatusChanged { status: Status::Busy });
     }
     match (request, user) {

@@ -28,6 +28,7 @@ pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut St
         message.summary = Some(true);
         let step = message.id.clone();
         out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
+        out.fact(Fact::StatusChanged { status: Status::Busy });
         return out.effect(Effect::Summarise { step, attempt: 0, text });
     }
     if let Some(part) = subtask::pending(state) {
@@ -46,6 +47,8 @@ pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut St
     if first_of_turn && state.machine.waiting.last().is_some_and(|waiting| waiting.info.is_some()) {
         summarise(info.clone(), &user, stamp, out);
     }
+    // Said again with every request, as clients count on it.
+    out.fact(Fact::StatusChanged { status: Status::Busy });
     let tools = next::tools_of(steps_before + 1, steps_max);
     out.effect(Effect::CallModel { step, user: user.clone(), attempt: 0, tools });
     if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
@@ -97,7 +100,7 @@ pub(super) fn said(
         return;
     }
     if !step.began {
-        begin(state, step, stamp, out);
+        begin(step, stamp, out);
     }
     match said {
         Said::Started => {}
@@ -141,10 +144,7 @@ pub(super) fn said(
 }
 
 /// The provider was heard for the first time in this attempt.
-fn begin(state: &State, step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
-    if state.machine.status != Status::Busy || step.attempt == 0 {
-        out.fact(Fact::StatusChanged { status: Status::Busy });
-    }
+fn begin(step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
     let start = StepStartPart { snapshot: step.ready.tree.clone() };
     write_part(step, PartBody::StepStart(start), stamp, out);
 }

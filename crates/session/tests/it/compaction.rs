@@ -127,6 +127,7 @@ fn a_person_asks_for_a_summary_and_nothing_follows_it() {
     ");
     assert_snapshot!(bench.compact(), @r"
     fact   step.started
+    fact   status.changed busy
     effect Summarise
     ");
     let step = bench.state.open_step().unwrap().info.clone().unwrap();
@@ -203,6 +204,7 @@ fn a_summary_asked_for_while_a_step_is_prepared_comes_first() {
     fact   session.edited Summarised "A test" cost 0.000114
     fact   session.diffed
     fact   turn.summarised
+    fact   status.changed busy
     effect CallModel attempt 0
     "#);
 }
@@ -212,7 +214,6 @@ fn a_step_that_fills_the_window_is_followed_by_a_compaction_and_the_work_goes_on
     let mut bench = Bench::tight();
 
     assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r#"
-    fact   status.changed busy
     fact   part.written step-start
     fact   part.written step-finish stop
     fact   step.finished stop cost 0.000114
@@ -264,7 +265,6 @@ fn without_automatic_compaction_a_request_that_is_too_long_fails_on_its_message(
     assert_snapshot!(bench.failed(too_long()), @r"
     fact   session.failed ContextOverflowError
     fact   step.ended ContextOverflowError
-    fact   status.changed busy
     fact   status.changed idle
     fact   session.idled
     ");
@@ -285,7 +285,6 @@ fn summaries_that_make_no_room_end_the_turn_and_say_what_to_do() {
     assert_snapshot!(bench.failed(too_long()), @r"
     fact   session.failed ContextOverflowError
     fact   step.ended ContextOverflowError
-    fact   status.changed busy
     fact   status.changed idle
     fact   session.idled
     effect Prune
@@ -327,13 +326,14 @@ fn a_compaction_does_not_give_an_agent_more_steps() {
     fact   session.edited Summarised "A test" cost 0.000228
     fact   session.diffed
     fact   turn.summarised
+    fact   status.changed busy
     effect CallModel attempt 0, no tools
     "#);
 }
 
 #[test]
 fn a_summary_that_fails_stands_there_with_its_error_and_ends_the_turn() {
-    for failure in [too_long(), refused()] {
+    for (failure, finish) in [(too_long(), json!("error")), (refused(), Value::Null)] {
         let mut bench = Bench::tight();
         bench.said(finished(FinishReason::Stop));
         bench.compact();
@@ -341,7 +341,7 @@ fn a_summary_that_fails_stands_there_with_its_error_and_ends_the_turn() {
         bench.failed(failure);
 
         assert!(bench.state.is_idle());
-        assert_eq!(bench.last_error()["finish"], "error");
+        assert_eq!(bench.last_error()["finish"], finish);
         assert!(!bench.last_error()["error"].is_null());
     }
 }
@@ -367,7 +367,6 @@ fn a_model_that_writes_no_summary_has_not_summarised() {
     bench.said(finished(FinishReason::Stop));
     bench.compact();
     assert_snapshot!(bench.said(tool_call("c1", "bash")), @r"
-    fact   status.changed busy
     fact   part.written step-start
     ");
 
@@ -393,6 +392,7 @@ fn prompts_that_wait_stay_in_view_and_are_answered_behind_the_compaction() {
     fact   session.edited Summarised "A test" cost 0.000228
     fact   session.diffed
     fact   turn.summarised
+    fact   status.changed busy
     effect CallModel attempt 0
     "#);
     let folded = fold(&mut State::default(), bench.log.clone(), 0);

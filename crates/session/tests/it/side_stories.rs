@@ -149,6 +149,7 @@ fn subtasks_run_one_after_another_before_the_model_is_asked() {
 
     assert_snapshot!(bench.prepare(), @r"
     fact   step.started
+    fact   status.changed busy
     effect CallModel attempt 0
     ");
     bench.said(finished(FinishReason::Stop));
@@ -210,6 +211,7 @@ fn a_stopped_subtask_reads_as_cancelled_and_is_not_run_again() {
     fact   session.edited Summarised "A test" cost 0
     fact   session.diffed
     fact   turn.summarised
+    fact   status.changed busy
     effect CallModel attempt 0
     "#);
 }

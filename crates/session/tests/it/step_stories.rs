@@ -51,10 +51,7 @@ fn started(bench: &Bench) -> (String, Map) {
 fn the_first_word_of_a_provider_begins_the_step_once() {
     let mut bench = Bench::talking();
 
-    assert_snapshot!(bench.said(Said::Started), @r"
-    fact   status.changed busy
-    fact   part.written step-start
-    ");
+    assert_snapshot!(bench.said(Said::Started), @"fact   part.written step-start");
     assert_snapshot!(bench.said(Said::Started), @"");
 }
 
@@ -314,7 +311,6 @@ fn a_failure_beside_a_running_call_is_not_tried_again() {
     fact   tool.ended interrupted
     fact   session.failed APIError
     fact   step.ended APIError
-    fact   status.changed busy
     fact   status.changed idle
     fact   session.idled
     ");

@@ -29,6 +29,7 @@ fn a_prompt_to_an_idle_session_is_stored_and_taken_up() {
     fact   session.edited Summarised "A test" cost 0
     fact   session.diffed
     fact   turn.summarised
+    fact   status.changed busy
     effect CallModel attempt 0
     "#);
 }
@@ -68,7 +69,6 @@ fn text_opens_grows_and_closes_with_everything_that_was_said() {
     let mut bench = Bench::talking();
 
     assert_snapshot!(bench.said(Said::Started), @r"
-    fact   status.changed busy
     fact   part.written step-start
     ");
     assert_snapshot!(bench.said(text_started("t0")), @"fact   text.started t0");
@@ -179,6 +179,7 @@ fn a_prompt_that_was_not_taken_up_waits_through_a_restart_and_is_answered_with_t
     fact   session.edited Summarised "A test" cost 0
     fact   session.diffed
     fact   turn.summarised
+    fact   status.changed busy
     effect CallModel attempt 0
     "#);
 }
@@ -207,7 +208,6 @@ fn a_prompt_during_a_step_waits_and_is_answered_after_it() {
     fact   prompt.admitted
     "#);
     assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r#"
-    fact   status.changed busy
     fact   part.written step-start
     fact   part.written step-finish stop
     fact   step.finished stop cost 0.000114
@@ -235,6 +235,7 @@ fn a_prompt_that_comes_while_another_is_prepared_is_answered_together_with_it() 
     fact   session.edited Summarised "A test" cost 0
     fact   session.diffed
     fact   turn.summarised
+    fact   status.changed busy
     effect CallModel attempt 0
     "#);
 }
@@ -279,7 +280,6 @@ fn a_failure_that_does_not_pass_ends_the_turn() {
     assert_snapshot!(bench.failed(refused()), @r"
     fact   session.failed APIError
     fact   step.ended APIError
-    fact   status.changed busy
     fact   status.changed idle
     fact   session.idled
     ");
@@ -297,7 +297,6 @@ fn after_five_tries_a_failure_is_final() {
     assert_snapshot!(bench.failed(overloaded()), @r"
     fact   session.failed APIError
     fact   step.ended APIError
-    fact   status.changed busy
     fact   status.changed idle
     fact   session.idled
     ");
@@ -453,6 +452,7 @@ fn the_last_step_of_an_agent_is_offered_no_tools_and_nothing_follows() {
     fact   session.edited Summarised "A test" cost 0
     fact   session.diffed
     fact   turn.summarised
+    fact   status.changed busy
     effect CallModel attempt 0, no tools
     "#);
     bench.said(Said::Started);
@@ -558,7 +558,6 @@ fn a_refusal_by_a_person_ends_the_turn_without_an_error() {
     fact   session.diffed
     fact   turn.summarised
     fact   step.ended
-    fact   status.changed busy
     fact   status.changed idle
     fact   session.idled
     "#);
@@ -574,7 +573,6 @@ fn a_provider_that_never_says_why_it_stopped_is_given_up_after_three_steps() {
 
     // Was: the reference asks again without end.
     assert_snapshot!(bench.said(finished(FinishReason::Unknown)), @r#"
-    fact   status.changed busy
     fact   part.written step-start
     fact   part.written step-finish unknown
     fact   step.finished unknown cost 0.000114
@@ -583,7 +581,6 @@ fn a_provider_that_never_says_why_it_stopped_is_given_up_after_three_steps() {
     fact   turn.summarised
     fact   session.failed UnknownError
     fact   step.ended UnknownError
-    fact   status.changed busy
     fact   status.changed idle
     fact   session.idled
     "#);
@@ -615,7 +612,6 @@ fn a_blocked_answer_is_an_error_on_the_message() {
     fact   turn.summarised
     fact   session.failed ContentFilterError
     fact   step.ended ContentFilterError
-    fact   status.changed busy
     fact   status.changed idle
     fact   session.idled
     "#);
