@@ -101,6 +101,6 @@ fn read(path: &Path) -> Option<Skill> {
         name: text("name").map_or(directory, str::to_owned),
         description: text("description").map(str::to_owned),
         location: path.display().to_string(),
-        content: document.body,
+        content: document.untrimmed,
     })
 }

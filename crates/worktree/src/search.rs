@@ -115,13 +115,13 @@ fn inside(roots: &Roots, path: &str) -> Result<WorkPath, SearchError> {
     }
 }
 
-/// The names in a directory: directories first, then by name. `.git` is not shown.
+/// The names in a directory: directories first, then by name.
 pub fn list(roots: &Roots, path: &str) -> Result<Vec<Listed>, SearchError> {
     let directory = inside(roots, path)?;
     let rules = ignore_rules(&directory, roots);
     let mut listed = Vec::new();
     for entry in directory.list(ENTRIES_MAX)? {
-        if entry.name == ".git" || entry.name == ".DS_Store" {
+        if entry.name == ".DS_Store" {
             continue;
         }
         let name = entry.name.to_string_lossy().into_owned();

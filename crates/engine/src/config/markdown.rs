@@ -18,6 +18,8 @@ pub(crate) struct Document {
     pub(crate) head: Map<String, Value>,
     /// Trimmed.
     pub(crate) body: String,
+    /// The same as it stands in the file.
+    pub(crate) untrimmed: String,
 }
 
 /// Reads a file; `None` if there is none.
@@ -29,10 +31,10 @@ pub(crate) fn read_document(path: &Path) -> Result<Option<Document>, ConfigError
 
 fn parse(text: &str) -> Result<Document, String> {
     let Some((head, body)) = split(text) else {
-        return Ok(Document { head: Map::new(), body: text.trim().to_owned() });
+        return Ok(Document { head: Map::new(), body: text.trim().to_owned(), untrimmed: text.to_owned() });
     };
     let head = yaml(head).or_else(|error| yaml(&with_quotes(head)).map_err(|_| error))?;
-    Ok(Document { head, body: body.trim().to_owned() })
+    Ok(Document { head, body: body.trim().to_owned(), untrimmed: body.to_owned() })
 }
 
 /// The text between the first line `---` and the next one, and what follows.

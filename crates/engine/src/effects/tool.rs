@@ -99,7 +99,7 @@ async fn perform(run: &Run) -> Outcome {
         Ok(place) => place,
         Err(cause) => return Outcome::Failed { error: cause.to_string(), metadata: None },
     };
-    let (progress, reports) = watch::channel(Progress::default());
+    let (progress, mut reports) = watch::channel(Progress::default());
     let asker = Arc::new(Asker::new(run, &place));
     let world = match world(run, &place, &asker, progress) {
         Ok(world) => world,
@@ -117,15 +117,19 @@ async fn perform(run: &Run) -> Outcome {
         }
         let extensions = &run.inner.options.extensions;
         extensions.tell(|extension| extension.before_tool(run.moment(), &mut input));
-        // Not the provider's id: some number their calls from 1 in every answer, and a long output is
-        // kept in a file named after it.
-        let call = Call { id: run.call.part.to_string(), name: run.call.tool.clone(), input };
+        // The part's, not the provider's: some providers count their calls from one in every answer.
+        let id = run.call.part.as_str().trim_start_matches("prt_").to_owned();
+        let call = Call { id, name: run.call.tool.clone(), input };
         run_tool(tool.as_ref(), call, &world).await
     };
     let done = tokio::select! {
         done = work => done,
-        never = report(run, reports) => match never {},
+        never = report(run, &mut reports) => match never {},
     };
+    // What it reported last is shown, however soon it ended.
+    if reports.has_changed().unwrap_or(false) {
+        pass_on(run, &mut reports).await;
+    }
     match done {
         Ok(done) if run.is_users_shell() => outcome::printed(done),
         Ok(done) => {
@@ -237,17 +241,21 @@ fn repeated(call: &RunTool) -> PermissionAsk {
 }
 
 /// Passes on what the call reports; the latest wins, and the store sets the pace.
-async fn report(run: &Run, mut reports: watch::Receiver<Progress>) -> std::convert::Infallible {
+async fn report(run: &Run, reports: &mut watch::Receiver<Progress>) -> std::convert::Infallible {
     loop {
         if reports.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
-        let Progress { title, metadata } = reports.borrow_and_update().clone();
-        let part = run.call.part.clone();
-        let metadata = (!metadata.is_empty()).then_some(metadata);
-        run.back.say_all(vec![Input::Progressed { part, title, metadata }]).await;
+        pass_on(run, reports).await;
         tokio::time::sleep(REPORT_EVERY).await;
     }
+}
+
+async fn pass_on(run: &Run, reports: &mut watch::Receiver<Progress>) {
+    let Progress { title, metadata } = reports.borrow_and_update().clone();
+    let part = run.call.part.clone();
+    let metadata = (!metadata.is_empty()).then_some(metadata);
+    run.back.say_all(vec![Input::Progressed { part, title, metadata }]).await;
 }
 
 fn events_of(edited: Edited) -> Vec<Event> {
@@ -257,5 +265,10 @@ fn events_of(edited: Edited) -> Vec<Event> {
         Change::Changed => FileChange::Change,
         Change::Removed => FileChange::Unlink,
     };
-    vec![Event::FileEdited { file: file.clone() }, Event::FileWatcherUpdated { file, event }]
+    let watched = Event::FileWatcherUpdated { file: file.clone(), event };
+    match edited.change {
+        Change::Added | Change::Changed => vec![Event::FileEdited { file }, watched],
+        // There is nothing left to have been edited.
+        Change::Removed => vec![watched],
+    }
 }

@@ -110,7 +110,7 @@ fn skills_are_found_in_all_their_places_and_the_nearest_wins() {
     );
     let location = desk.home().join(".config/opencode/skills/c/SKILL.md").display().to_string();
     let expected =
-        json!({ "name": "c", "description": "config", "location": location, "content": "# config" });
+        json!({ "name": "c", "description": "config", "location": location, "content": "# config\n" });
     assert_eq!(serde_json::to_value(&settings.skills()[2]).unwrap(), expected);
 }
 

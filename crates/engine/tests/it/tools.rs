@@ -200,6 +200,66 @@ async fn a_tool_that_does_not_exist_is_answered_by_invalid() {
 }
 
 #[tokio::test]
+async fn a_tool_that_is_denied_altogether_is_answered_by_invalid() {
+    let world = world_with(json!({ "bash": "deny" })).await;
+    let session = world.session().await;
+    world.provider.will(runs("echo no"));
+    world.provider.will(answer().text("There is none.").finish("stop"));
+
+    world.ask(&session.id, "go").await.unwrap();
+
+    let messages = world.messages(&session.id).await;
+    assert_eq!(call_of(&messages).tool, "invalid");
+    let offered = world.provider.requests()[0]["tools"].to_string();
+    assert!(!offered.contains("\"bash\""), "{offered}");
+    check(&world, &session.id).await;
+}
+
+#[tokio::test]
+async fn what_a_command_printed_last_is_shown_before_it_ends() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.provider.will(runs("echo done"));
+    world.provider.will(answer().text("Done.").finish("stop"));
+
+    world.ask(&session.id, "go").await.unwrap();
+
+    let log = world.log(&session.id).await;
+    let ended = log.iter().position(|fact| matches!(fact, Fact::ToolEnded { .. })).unwrap();
+    let shown = log[..ended].iter().rev().find_map(|fact| match fact {
+        Fact::ToolProgressed { metadata, .. } => metadata.clone(),
+        _ => None,
+    });
+    assert_eq!(shown.unwrap()["output"], "done\n");
+}
+
+#[tokio::test]
+async fn outputs_of_calls_with_one_id_are_saved_apart() {
+    // Was: the second call of this name wrote over the first one's output.
+    let world = World::new().await;
+    let session = world.session().await;
+    for command in ["seq 1 3000", "seq 2 3001"] {
+        world.provider.will(runs(command));
+    }
+    world.provider.will(answer().text("Done.").finish("stop"));
+
+    world.ask(&session.id, "go").await.unwrap();
+
+    let messages = world.messages(&session.id).await;
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    let saved: Vec<String> = parts
+        .filter_map(|part| match &part.body {
+            PartBody::Tool(ToolPart { state: ToolState::Completed { metadata, .. }, .. }) => {
+                std::fs::read_to_string(metadata["outputPath"].as_str()?).ok()
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(saved.len(), 2);
+    assert!(saved[0].starts_with("1\n2\n") && saved[1].starts_with("2\n3\n"));
+}
+
+#[tokio::test]
 async fn an_abort_stops_a_running_command_and_keeps_its_output() {
     let world = World::new().await;
     let session = world.session().await;

@@ -104,14 +104,14 @@ async fn plan(world: &World, section: Section) -> Result<Plan, ToolFailure> {
             let found = change::load(world, &path).await?;
             let before = found.as_ref().map(|found| found.stamp);
             let text_before = found.map(|found| found.text).unwrap_or_default();
-            let diff = diff::difference(path.relative(), &text_before, &content);
+            let diff = diff::difference(&path.shown().to_string_lossy(), &text_before, &content);
             let bytes = change::encode(&content, false);
             let (moved_to, kind, before_there) = (None, Kind::Add, None);
             Ok(Plan { path, moved_to, kind, before, before_there, text_before, bytes, diff })
         }
         Section::Delete { path } => {
             let (path, found) = existing(world, &path).await?;
-            let diff = diff::difference(path.relative(), &found.text, "");
+            let diff = diff::difference(&path.shown().to_string_lossy(), &found.text, "");
             let before = Some(found.stamp);
             let (moved_to, kind, before_there, bytes) = (None, Kind::Delete, None, Vec::new());
             Ok(Plan { path, moved_to, kind, before, before_there, text_before: found.text, bytes, diff })
@@ -130,7 +130,7 @@ async fn plan(world: &World, section: Section) -> Result<Plan, ToolFailure> {
                 Some(to) => change::load(world, to).await?.map(|found| found.stamp),
                 None => None,
             };
-            let diff = diff::difference(path.relative(), &found.text, &after);
+            let diff = diff::difference(&path.shown().to_string_lossy(), &found.text, &after);
             let kind = if moved_to.is_some() { Kind::Move } else { Kind::Update };
             let (before, bytes, text_before) = (Some(found.stamp), found.encode(&after), found.text);
             Ok(Plan { path, moved_to, kind, before, before_there, text_before, bytes, diff })
@@ -166,7 +166,7 @@ fn files_json(plans: &[Plan]) -> Value {
 }
 
 fn whole_diff(plans: &[Plan]) -> String {
-    plans.iter().map(|plan| plan.diff.patch.as_str()).collect::<Vec<_>>().join("\n")
+    plans.iter().map(|plan| format!("{}\n", plan.diff.patch)).collect()
 }
 
 async fn ask(world: &World, plans: &[Plan]) -> Result<(), ToolFailure> {

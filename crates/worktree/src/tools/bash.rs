@@ -156,7 +156,7 @@ async fn run(world: &World, call: &str, input: Input, directory: PathBuf) -> Res
         ToolFailure::failed(format!("The command was not run: {error}: {why}."))
     })?;
     let mut output = Output::new(world.settings.limits, &world.settings.output_dir, call);
-    read_all(world, &input.command, &mut running, &mut output).await;
+    read_all(world, &mut running, &mut output).await;
 
     let ended = running.ended();
     let note = match ended {
@@ -183,10 +183,10 @@ async fn run(world: &World, call: &str, input: Input, directory: PathBuf) -> Res
 }
 
 /// Reads to the end, showing what came at a bounded pace.
-async fn read_all(world: &World, title: &str, running: &mut Running, output: &mut Output) {
+async fn read_all(world: &World, running: &mut Running, output: &mut Output) {
     let mut buffer = vec![0; CHUNK_BYTES];
     let show = |output: &Output| {
-        world.report(Some(title.to_owned()), map(json!({ "output": output.preview() })));
+        world.report(None, map(json!({ "output": output.preview() })));
     };
     show(output);
     let mut next = Instant::now();
@@ -196,7 +196,12 @@ async fn read_all(world: &World, title: &str, running: &mut Running, output: &mu
         // Giving up a read loses nothing: bytes stay in the pipe.
         let chunk = if unseen { timeout_at(next, read).await } else { Ok(read.await) };
         match chunk {
-            Ok(None) => return,
+            Ok(None) => {
+                if unseen {
+                    show(output);
+                }
+                return;
+            }
             Ok(Some(bytes)) => {
                 output.push(bytes).await;
                 unseen = true;

@@ -102,6 +102,7 @@ async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolF
             "diff": diff.patch,
             "filediff": { "file": shown, "patch": diff.patch, "additions": diff.additions, "deletions": diff.deletions },
         });
+        world.report(None, crate::tool::map(metadata.clone()));
         return Ok(Done::new(path.relative(), format!("The file was changed.{errors}"), metadata));
     }
     Err(ToolFailure::failed(format!("{shown} keeps changing. Read it again before changing it.")))

@@ -44,9 +44,12 @@ impl Tool for Glob {
         Box::pin(async move {
             let input: Input = call.decode()?;
             let (base, pattern) = split_absolute(&input.pattern);
+            let mut metadata = map(json!({ "pattern": input.pattern }));
+            if let Some(path) = &input.path {
+                metadata.insert("path".to_owned(), json!(path));
+            }
+            ask::permission(world, "glob", &input.pattern, metadata).await?;
             let place = input.path.or(base).unwrap_or_else(|| ".".to_owned());
-            let metadata = json!({ "pattern": input.pattern, "path": place });
-            ask::permission(world, "glob", &input.pattern, map(metadata)).await?;
             let root = world.reach(&place).await?;
             super::list::refuse_file(world, &root).await?;
 

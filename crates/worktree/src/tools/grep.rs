@@ -52,13 +52,15 @@ impl Tool for Grep {
             if input.pattern.is_empty() {
                 return Err(ToolFailure::failed("The pattern is empty."));
             }
-            let place = input.path.unwrap_or_else(|| ".".to_owned());
-            let mut metadata = map(json!({ "pattern": input.pattern, "path": place }));
+            let mut metadata = map(json!({ "pattern": input.pattern }));
+            if let Some(path) = &input.path {
+                metadata.insert("path".to_owned(), json!(path));
+            }
             if let Some(include) = &input.include {
                 metadata.insert("include".to_owned(), json!(include));
             }
             ask::permission(world, "grep", &input.pattern, metadata).await?;
-            let root = world.reach(&place).await?;
+            let root = world.reach(input.path.as_deref().unwrap_or(".")).await?;
 
             let walk = Walk { hidden: true, globs: input.include.into_iter().collect(), ..Walk::default() };
             let (pattern, searched, stop) = (input.pattern.clone(), root.clone(), world.stop.clone());

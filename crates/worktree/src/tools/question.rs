@@ -49,7 +49,9 @@ impl Tool for QuestionTool {
 
     fn run<'a>(&'a self, call: Call, world: &'a World) -> BoxFuture<'a, Result<Done, ToolFailure>> {
         Box::pin(async move {
-            let Input { questions } = call.decode()?;
+            let Input { mut questions } = call.decode()?;
+            // Whether a person may write an answer of their own is not the model's to say.
+            questions.iter_mut().for_each(|question| question.custom = None);
             if questions.is_empty() {
                 return Err(ToolFailure::failed("There is no question to ask."));
             }

@@ -20,6 +20,9 @@ use sturdy_session::talk::ToolSpec;
 
 const LINES: usize = 2_000;
 
+/// Of a larger directory, only so many names are looked at.
+const ENTRIES_MAX: usize = 1_000_000;
+
 /// Enough to tell text from anything else.
 const SAMPLE_BYTES: usize = 4 * 1024;
 
@@ -162,8 +165,7 @@ fn page(path: &WorkPath, file: File, from: usize, count: usize) -> Result<Done, 
 }
 
 fn directory(path: &WorkPath, from: usize, count: usize) -> Result<Done, ToolFailure> {
-    // One more than can be asked for, to know whether there is more.
-    let entries = path.list((from - 1).saturating_add(count).min(1_000_000))?;
+    let entries = path.list(ENTRIES_MAX)?;
     let names: Vec<String> = entries.iter().map(suggest::listed).collect();
     let page: Vec<String> = names.iter().skip(from - 1).take(count).cloned().collect();
     let more = names.len() > from - 1 + page.len();
@@ -188,7 +190,7 @@ fn directory(path: &WorkPath, from: usize, count: usize) -> Result<Done, ToolFai
         "preview": page.iter().take(20).cloned().collect::<Vec<_>>().join("\n"),
         "truncated": more,
         "loaded": [],
-        "display": { "type": "directory", "path": shown, "entries": page, "offset": from, "truncated": more },
+        "display": { "type": "directory", "path": shown, "entries": page, "offset": from, "totalEntries": names.len(), "truncated": more },
     });
     Ok(Done::new(path.relative(), output, metadata))
 }
@@ -215,7 +217,7 @@ fn attach(path: &WorkPath, file: File, mime: &str, size: u64) -> Result<Done, To
     let mut done = Done::new(path.relative(), text, metadata);
     done.attachments.push(Attached {
         mime: mime.to_owned(),
-        filename: path.real().file_name().map(|name| name.to_string_lossy().into_owned()),
+        filename: None,
         url: format!("data:{mime};base64,{}", BASE64_STANDARD.encode(bytes)),
     });
     Ok(done)

@@ -59,7 +59,7 @@ impl Tool for SkillTool {
             let directory = skill.directory.clone();
             let files = world.blocking(move || Ok(beside(&directory))).await?;
             Ok(Done::new(
-                skill.name.clone(),
+                format!("Loaded skill: {}", skill.name),
                 told(&skill, &files),
                 json!({
                     "name": skill.name,
@@ -72,18 +72,13 @@ impl Tool for SkillTool {
 
 fn told(skill: &Skill, files: &[PathBuf]) -> String {
     let mut text = format!(
-        "<skill_content name=\"{}\">\n{}\n\nBase directory: {}\nPaths in the skill are relative to it.",
+        "<skill_content name=\"{0}\">\n# Skill: {0}\n\n{1}\n\nBase directory: {2}\nPaths in the skill are relative to it.",
         skill.name,
         skill.content.trim(),
         skill.directory.display()
     );
-    if !files.is_empty() {
-        text.push_str("\n\n<skill_files>\n");
-        for file in files {
-            text.push_str(&format!("<file>{}</file>\n", file.display()));
-        }
-        text.push_str("</skill_files>");
-    }
+    let files: Vec<String> = files.iter().map(|file| format!("<file>{}</file>", file.display())).collect();
+    text.push_str(&format!("\n\n<skill_files>\n{}\n</skill_files>", files.join("\n")));
     text.push_str("\n</skill_content>");
     text
 }

@@ -4,7 +4,7 @@ use crate::bench::{Bench, ask};
 use serde_json::json;
 use sturdy_worktree::format::Change;
 use sturdy_worktree::tool::ToolFailure;
-use sturdy_worktree::tools::{Replacement, replace};
+use sturdy_worktree::tools::{Replacement, difference, replace};
 
 async fn read(bench: &Bench, name: &str) {
     bench.ok("read", json!({ "filePath": name })).await;
@@ -109,6 +109,8 @@ async fn edit_replaces_and_shows_the_difference() {
     assert_eq!(done.metadata["filediff"]["additions"], 2);
     assert_eq!(done.metadata["filediff"]["deletions"], 1);
     assert!(done.metadata["diff"].as_str().unwrap().contains("@@ -1,3 +1,4 @@\n a\n-b\n+B\n+BB\n c\n"));
+    let shown = bench.progress.borrow().metadata.clone();
+    assert_eq!((&shown["diff"], &shown["filediff"]), (&done.metadata["diff"], &done.metadata["filediff"]));
     assert_eq!(bench.asked(), [ask("edit", "x", "*")]);
     assert_eq!(bench.edited()[0].change, Change::Changed);
 }
@@ -394,4 +396,17 @@ async fn what_the_system_forbids_is_said_and_nothing_is_changed() {
         );
     }
     assert!(!locked.join("b.txt").exists());
+}
+
+#[test]
+fn a_difference_is_headed_by_its_file_and_counts_its_lines() {
+    let changed = difference("/p/a.txt", "one\ntwo\n", "one\n2\n");
+    let made = difference("/p/b.txt", "", "new");
+
+    let rule = "=".repeat(67);
+    let head = |name: &str| format!("Index: {name}\n{rule}\n--- {name}\n+++ {name}\n");
+    assert_eq!(changed.patch, format!("{}@@ -1,2 +1,2 @@\n one\n-two\n+2\n", head("/p/a.txt")));
+    let unended = "@@ -0,0 +1,1 @@\n+new\n\\ No newline at end of file\n";
+    assert_eq!(made.patch, format!("{}{unended}", head("/p/b.txt")));
+    assert_eq!((changed.additions, changed.deletions, made.additions), (1, 1, 1));
 }

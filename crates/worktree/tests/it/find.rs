@@ -157,6 +157,7 @@ fn a_directory_is_listed_for_clients() {
     let names: Vec<(&str, Kind, bool)> =
         listed.iter().map(|one| (one.path.as_str(), one.kind, one.ignored)).collect();
     let expected = [
+        (".git/", Kind::Directory, false),
         (".hidden/", Kind::Directory, false),
         ("ignored/", Kind::Directory, true),
         ("src/", Kind::Directory, false),

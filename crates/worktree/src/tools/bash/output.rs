@@ -124,8 +124,8 @@ impl Output {
         let Some(cut) =
             cut.or_else(|| (!is_whole).then(|| Cut { kept: text.clone(), removed: Removed::Lines(0) }))
         else {
-            let text = if text.is_empty() { "(no output)".to_owned() } else { text };
-            return Told { text, preview, truncated: false, saved: None };
+            let or_none = |text: String| if text.is_empty() { "(no output)".to_owned() } else { text };
+            return Told { text: or_none(text), preview: or_none(preview), truncated: false, saved: None };
         };
         // Too many lines in few bytes: not saved on the way.
         if matches!(self.saved, Saved::NotYet) {
