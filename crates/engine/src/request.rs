@@ -46,6 +46,7 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
     let model = entry.connect()?;
     let mut history = history(inner, &call.session, &call.step).await.map_err(unknown)?;
     drop_failed_compactions(&mut history);
+    reminders::remind(&mut history, &user.agent);
     let object = structured::tool(&user);
 
     let ask = Ask {

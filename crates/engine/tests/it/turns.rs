@@ -1,6 +1,6 @@
 //! Whole turns: a prompt goes in, a provider answers over a socket, rows and log fit together.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sturdy_engine::{EngineError, PromptRequest};
 use sturdy_session::fact::Fact;
 use sturdy_session::oracle;
@@ -240,4 +240,24 @@ async fn a_removed_session_is_gone_with_its_children() {
         let prompted = world.prompt(id, "anyone?").await;
         assert!(matches!(prompted, Err(EngineError::NoSession(_))), "{prompted:?}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_only_plans_is_reminded_of_it_and_its_end_is_told() {
+    // Was: the texts were there and nobody sent them.
+    let world = World::new().await;
+    let session = world.session().await;
+    let say = |agent: &str| PromptRequest { agent: Some(agent.to_owned()), ..prompt("go") };
+    for request in [say("plan"), say("build")] {
+        world.provider.will(answer().text("Well.").finish("stop"));
+        let message = world.engine.prompt(&session.id, request).await.unwrap();
+        world.engine.answer(&session.id, &message).await.unwrap();
+    }
+
+    let newest = |request: &Value| request["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    let [planning, building] = &world.provider.requests()[..] else { panic!("not two requests") };
+    let texts = |content: Value| content.as_array().expect("text and reminder").clone();
+    assert_eq!(texts(newest(planning))[0]["text"], "go");
+    assert!(texts(newest(planning))[1]["text"].as_str().unwrap().starts_with("<system-reminder>"));
+    assert_ne!(texts(newest(planning))[1], texts(newest(building))[1]);
 }
