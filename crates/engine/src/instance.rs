@@ -246,15 +246,24 @@ impl Instance {
         if !entry.info.capabilities.toolcall {
             return Vec::new();
         }
+        let mut left = self.tools_left(agent, session, user).await;
+        left.retain(|tool| is_offered(&tool.spec().name, &entry.info.api.id));
+        left.iter().map(|tool| tool.spec().clone()).collect()
+    }
+
+    /// The tools that neither rules nor the prompt switch off. A call of any other is not understood.
+    pub(crate) async fn tools_left(
+        &self,
+        agent: &Agent,
+        session: &Session,
+        user: &UserMessage,
+    ) -> Vec<Arc<dyn Tool>> {
         let mut rules = agent.permission.clone();
         rules.extend(session.permission.iter().flatten().cloned());
         let switched_off = |name: &str| user.tools.as_ref().and_then(|tools| tools.get(name)) == Some(false);
-        let tools = self.all_tools().await;
-        let offered = tools.iter().map(|tool| tool.spec()).filter(|spec| {
-            let name = spec.name.as_str();
-            is_offered(name, &entry.info.api.id) && !switched_off(name) && !is_hidden(name, &rules)
-        });
-        offered.cloned().collect()
+        let mut left = self.all_tools().await;
+        left.retain(|tool| !switched_off(&tool.spec().name) && !is_hidden(&tool.spec().name, &rules));
+        left
     }
 
     /// The language servers, where the configuration has some.

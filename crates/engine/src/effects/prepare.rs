@@ -22,7 +22,8 @@ pub(crate) async fn run(inner: Arc<Inner>, session: SessionId, user: MessageId, 
 async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Result<Ready, Failure> {
     let failed = |cause: EngineError| Failure::unknown(cause.to_string());
     let prompt = request::user_message(inner, session, user).await.map_err(failed)?;
-    let instance = inner.instance_of(session).await.map_err(failed)?;
+    let info = request::session_info(inner, session).await.map_err(failed)?;
+    let instance = inner.instance(&info.directory).await.map_err(failed)?;
     let agent = instance.agent(&prompt.agent).map_err(failed)?;
     let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;
     let structured = structured::retries(&prompt)?;
@@ -38,7 +39,7 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
         tree: None,
         steps_max: agent.steps,
         tools: instance
-            .all_tools()
+            .tools_left(agent, &info, &prompt)
             .await
             .iter()
             .map(|tool| tool.spec().name.clone())
