@@ -3,8 +3,8 @@
 //! `places.rs` knows where files may be, `load.rs` reads them into layers (`read.rs` for JSON with
 //! comments, `markdown.rs` for agents and commands), `merge.rs` lays the layers over each other and
 //! remembers the source of every leaf, `shape.rs` checks the result once, `settings.rs` is what the
-//! rest of the engine sees. `hide.rs` takes the secrets out of what leaves the server, `update.rs`
-//! writes a change back into a file.
+//! rest of the engine sees. `hide.rs` takes the secrets out of what leaves the server, `wire.rs` says
+//! it in the newest words, `update.rs` writes a change back into a file.
 //!
 //! Nothing here is global: the environment comes in as a value, so every test has its own.
 
@@ -18,6 +18,7 @@ mod read;
 mod settings;
 mod shape;
 mod update;
+mod wire;
 
 pub use error::{ConfigError, Issue, UpdateError};
 pub use load::{load, load_global};

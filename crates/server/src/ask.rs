@@ -10,6 +10,7 @@ use futures_util::StreamExt as _;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use serde::de::DeserializeOwned;
+use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 use sturdy_session::id::{IdError, MessageId, SessionId};
@@ -138,10 +139,28 @@ impl Query {
     /// A whole number, not negative; `5.0` is one too.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
         let Some(text) = self.get(name) else { return Ok(None) };
-        let number = f64::from_str(text.trim()).ok().filter(|number| *number >= 0.0 && number.fract() == 0.0);
-        match number {
-            Some(number) => Ok(Some(number as u64)),
-            None => Err(wrong(name, "a non-negative integer", text)),
+        match f64::from_str(text.trim()) {
+            Ok(number) if number.is_finite() && number.fract() != 0.0 => {
+                Err(unfit(name, "an integer", number))
+            }
+            Ok(number) if number.is_finite() && number >= 0.0 => Ok(Some(number as u64)),
+            Ok(number) if number.is_finite() => {
+                Err(unfit(name, "a value greater than or equal to 0", number))
+            }
+            _ => Err(unfit(name, "an integer", "NaN")),
+        }
+    }
+
+    /// As `number`, between two bounds.
+    pub(crate) fn within(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, ApiError> {
+        match self.number(name)? {
+            Some(number) if number < least => {
+                Err(unfit(name, &format!("a value greater than or equal to {least}"), number))
+            }
+            Some(number) if number > most => {
+                Err(unfit(name, &format!("a value less than or equal to {most}"), number))
+            }
+            other => Ok(other),
         }
     }
 
@@ -153,8 +172,11 @@ impl Query {
 }
 
 fn wrong(name: &str, expected: &str, got: &str) -> ApiError {
-    let message = format!("Expected {expected}, got {}\n  at [\"{name}\"]", serde_json::Value::from(got));
-    ApiError::schema(Kind::Query, message)
+    unfit(name, expected, serde_json::Value::from(got))
+}
+
+fn unfit(name: &str, expected: &str, got: impl Display) -> ApiError {
+    ApiError::schema(Kind::Query, format!("Expected {expected}, got {got}\n  at [\"{name}\"]"))
 }
 
 /// `/session/{sessionID}`

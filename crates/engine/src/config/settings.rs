@@ -8,6 +8,7 @@ use super::hide;
 use super::merge::{Merged, Origin, Source};
 use super::places::Places;
 use super::shape;
+use super::wire;
 use crate::skills::{self, Skill};
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -341,9 +342,8 @@ impl Settings {
     #[must_use]
     pub fn wire(&self) -> Value {
         let mut map = with_schema(hide::without_secrets(&self.merged));
-        for (key, default) in
-            [("agent", json!({})), ("mode", json!({})), ("plugin", json!([])), ("command", json!({}))]
-        {
+        wire::settle(&mut map);
+        for (key, default) in [("plugin", json!([])), ("command", json!({}))] {
             map.entry(key).or_insert(default);
         }
         map.insert("username".to_owned(), Value::String(self.username.clone()));

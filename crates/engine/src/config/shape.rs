@@ -51,6 +51,11 @@ pub(super) fn check(document: &Map<String, Value>) -> Findings {
     findings
 }
 
+/// Whether a document may have this key.
+pub(super) fn is_known(key: &str) -> bool {
+    ROOT.known.iter().any(|(name, _)| *name == key)
+}
+
 fn fields(map: &Map<String, Value>, shape: &Fields, path: &mut Vec<String>, out: &mut Findings) {
     for name in shape.required.iter().filter(|name| !map.contains_key(**name)) {
         out.wrong.push((path.clone(), format!("The key \"{name}\" is missing")));

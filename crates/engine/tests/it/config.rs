@@ -66,7 +66,8 @@ fn objects_merge_lists_are_replaced_and_two_lists_grow() {
     assert_eq!(wire["instructions"], json!(["a.md", "b.md"]));
     assert_eq!(wire["plugin"], json!(["one", "two"]));
     assert_eq!(settings.disabled_providers(), ["y"]);
-    assert_eq!(wire["agent"]["build"], json!({ "temperature": 0.9, "color": "accent" }));
+    let build = json!({ "temperature": 0.9, "color": "accent", "options": {}, "permission": {} });
+    assert_eq!(wire["agent"]["build"], build);
     assert_eq!(settings.username(), "ada", "null takes back what an earlier file said");
 }
 
@@ -225,12 +226,29 @@ fn a_tool_server_needs_what_its_type_needs() {
 }
 
 #[test]
-fn unknown_keys_are_kept() {
+fn keys_that_are_unknown_or_the_terminals_do_no_harm_and_are_not_answered() {
     let desk = Desk::new().in_project("opencode.json", r#"{"permision": {"a": 1}, "theme": "dark"}"#);
 
     let wire = desk.load().wire();
 
-    assert_eq!((&wire["permision"], &wire["theme"]), (&json!({ "a": 1 }), &json!("dark")));
+    assert_eq!((wire.get("permision"), wire.get("theme")), (None, None));
+}
+
+#[test]
+fn older_words_are_answered_in_the_newer_ones_too() {
+    let text = r#"{"tools": {"webfetch": false, "patch": true}, "permission": {"bash": "ask"},
+        "agent": {"x": {"maxSteps": 3, "tools": {"bash": false}, "reasoningEffort": "high"}},
+        "mode": {"m": {"prompt": "Be brief", "permission": "deny"}}}"#;
+
+    let wire = Desk::new().in_project("opencode.json", text).load().wire();
+
+    assert_eq!(wire["permission"], json!({ "webfetch": "deny", "edit": "allow", "bash": "ask" }));
+    let x = &wire["agent"]["x"];
+    assert_eq!((&x["steps"], &x["permission"]), (&json!(3), &json!({ "bash": "deny" })));
+    assert_eq!(x["options"], json!({ "reasoningEffort": "high" }));
+    let mode =
+        json!({ "prompt": "Be brief", "permission": { "*": "deny" }, "options": {}, "mode": "primary" });
+    assert_eq!(wire["agent"]["m"], mode);
 }
 
 #[test]
@@ -302,7 +320,7 @@ fn a_change_keeps_comments_and_other_keys() {
     let wire = desk.load().wire();
     assert_eq!(
         (&wire["model"], &wire["agent"]["x"]),
-        (&json!("c/d"), &json!({ "steps": 3, "color": "info" }))
+        (&json!("c/d"), &json!({ "steps": 3, "color": "info", "options": {}, "permission": {} }))
     );
     assert_eq!((&wire["snapshot"], wire.get("share")), (&json!(false), None));
     let left: Vec<_> = std::fs::read_dir(desk.worktree()).unwrap().collect();

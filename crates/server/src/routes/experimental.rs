@@ -12,11 +12,31 @@ use axum::response::Response;
 use http::HeaderValue;
 use serde_json::json;
 use std::collections::HashMap;
+use std::sync::Arc;
+use sturdy_engine::Instance;
 use sturdy_session::types::project::Project;
 use sturdy_session::types::session::{GlobalSession, ProjectSummary, Session};
 use sturdy_store::{ReadError, SessionQuery};
+use sturdy_worktree::tool::Tool;
+use sturdy_worktree::tools::is_offered;
 
 const LIMIT_DEFAULT: u32 = 100;
+
+const ORDER: &[&str] = &[
+    "invalid",
+    "question",
+    "bash",
+    "read",
+    "glob",
+    "grep",
+    "edit",
+    "write",
+    "task",
+    "webfetch",
+    "todowrite",
+    "skill",
+    "apply_patch",
+];
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -77,26 +97,35 @@ async fn workspace_status(_: Here) -> Response {
 #[utoipa::path(get, path = "/experimental/tool/ids", operation_id = "tool.ids",
     responses((status = 200, description = "Names", body = [String])))]
 async fn tool_ids(Here(here): Here) -> Response {
-    let tools = here.all_tools().await;
-    let ids: Vec<_> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+    let ids: Vec<_> = in_order(&here).await.iter().map(|tool| tool.spec().name.clone()).collect();
     reply::json(&ids)
 }
 
 /// What a model may call, as it is told.
 #[utoipa::path(get, path = "/experimental/tool", operation_id = "tool.list",
     params(("provider" = String, Query), ("model" = String, Query)),
-    responses((status = 200, description = "Tools", body = [Object]), (status = 400, description = "Unknown model")))]
+    responses((status = 200, description = "Tools", body = [Object]), (status = 400, description = "A key is missing")))]
 async fn tools(Here(here): Here, query: Query) -> Result<Response, ApiError> {
-    here.model(query.wanted("provider")?, query.wanted("model")?)?;
-    let tools = here.all_tools().await;
-    let tools: Vec<_> = tools
+    query.wanted("provider")?;
+    let model = query.wanted("model")?;
+    let tools: Vec<_> = in_order(&here)
+        .await
         .iter()
         .map(|tool| tool.spec())
+        .filter(|spec| spec.name == "invalid" || is_offered(&spec.name, model))
         .map(
             |spec| json!({ "id": spec.name, "description": spec.description, "parameters": spec.parameters }),
         )
         .collect();
     Ok(reply::json(&tools))
+}
+
+/// The built-in tools in the order clients know, then the others as they come.
+async fn in_order(here: &Instance) -> Vec<Arc<dyn Tool>> {
+    let place = |tool: &Arc<dyn Tool>| ORDER.iter().position(|name| *name == tool.spec().name);
+    let mut tools = here.all_tools().await;
+    tools.sort_by_key(|tool| place(tool).unwrap_or(ORDER.len()));
+    tools
 }
 
 /// Sessions of all projects, newest change first.

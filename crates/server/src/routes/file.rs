@@ -73,6 +73,7 @@ async fn find_text(Here(here): Here, query: Query) -> Result<Response, ApiError>
 async fn find_file(Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let dirs = query.boolean("dirs")?.unwrap_or(true);
     let find = kind(&query, if dirs { Find::Both } else { Find::Files })?;
+    query.within("limit", 1, u64::from(NAMES_MAX))?;
     Ok(reply::json(&names(&here, &query, find).await?))
 }
 

@@ -5,7 +5,8 @@ use crate::described::{Routes, routes};
 use crate::instance::Here;
 use crate::reply;
 use axum::response::Response;
-use serde_json::json;
+use serde_json::{Value, json};
+use sturdy_engine::agents::Agent;
 use sturdy_engine::commands::commands;
 use sturdy_worktree::format::Formatter;
 use sturdy_worktree::lsp::Status;
@@ -25,7 +26,24 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(get, path = "/agent", operation_id = "app.agents",
     responses((status = 200, description = "Agents", body = [Object]), (status = 400, description = "A file is wrong")))]
 async fn agent(Here(here): Here) -> Response {
-    reply::json(here.agents.all())
+    let configured: Vec<_> = here.settings.agents().into_iter().map(|(_, name, _)| name).collect();
+    let shown = |agent: &Agent| {
+        let mut shown = serde_json::to_value(agent).expect("BUG: an agent is always JSON");
+        if configured.contains(&agent.name.as_str()) {
+            fill(&mut shown);
+        }
+        shown
+    };
+    reply::json(&here.agents.all().iter().map(shown).collect::<Vec<_>>())
+}
+
+/// An agent that a file speaks of has every key, as clients of the reference see it.
+fn fill(agent: &mut Value) {
+    let Value::Object(agent) = agent else { return };
+    agent.entry("native").or_insert(Value::Bool(false));
+    for key in ["description", "hidden", "topP", "temperature", "color", "variant", "prompt", "steps"] {
+        agent.entry(key).or_insert(Value::Null);
+    }
 }
 
 /// Commands, and the prompts of tool servers.

@@ -53,10 +53,18 @@ fn link(request: &Parts, query: &Query, limit: u32, cursor: &str) -> String {
     let said = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
     let scheme = said("x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");
     let host = said("x-forwarded-host").or_else(|| said("host")).unwrap_or("localhost");
+    let limit = limit.to_string();
     let mut pairs = url::form_urlencoded::Serializer::new(String::new());
-    for (name, value) in query.pairs().filter(|(name, _)| *name != "limit" && *name != "before") {
-        pairs.append_pair(name, value);
+    for (name, value) in query.pairs() {
+        // Each where it stood, so that the links of all pages look alike.
+        match name {
+            "limit" => pairs.append_pair(name, &limit),
+            "before" => pairs.append_pair(name, cursor),
+            _ => pairs.append_pair(name, value),
+        };
     }
-    pairs.append_pair("limit", &limit.to_string()).append_pair("before", cursor);
+    if query.get("before").is_none() {
+        pairs.append_pair("before", cursor);
+    }
     format!("<{scheme}://{host}{}?{}>; rel=\"next\"", request.uri.path(), pairs.finish())
 }

@@ -15,7 +15,12 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let text = mend_surrogates(text);
     // Every body is an object; serde would take a list for one, field by field.
     if text.trim_start().starts_with('[') {
-        return Err(ApiError::schema(Kind::Payload, "Expected an object, got a list"));
+        // What is in it may be a secret.
+        let shown = if text.trim() == "[]" { "[]" } else { "a list" };
+        return Err(ApiError::schema(Kind::Payload, format!("Expected object, got {shown}")));
+    }
+    if text.trim().is_empty() {
+        return Err(ApiError::schema(Kind::Payload, "Expected object, got undefined"));
     }
     let mut reader = serde_json::Deserializer::from_str(&text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|cause| {
@@ -58,7 +63,7 @@ fn said(text: &str, place: &str) -> (String, String) {
     }
     let got = |prefix: &str| {
         let (got, expected) = text.strip_prefix(prefix)?.split_once(", expected ")?;
-        Some(format!("Expected {expected}, got {got}"))
+        Some(format!("Expected {}, got {}", kind(expected), value(got)))
     };
     if let Some(said) = got("invalid type: ").or_else(|| got("invalid value: ")) {
         return (said, place.to_owned());
@@ -67,6 +72,25 @@ fn said(text: &str, place: &str) -> (String, String) {
         return (said.replace("one of ", "").replace(", `", " | `").replace('`', "\""), place.to_owned());
     }
     (text.to_owned(), place.to_owned())
+}
+
+/// serde's name of a type as the wire names it.
+fn kind(expected: &str) -> &str {
+    match expected {
+        "a string" => "string",
+        "a boolean" => "boolean",
+        "a sequence" => "array",
+        "a map" => "object",
+        name if name.starts_with("struct ") => "object",
+        other => other,
+    }
+}
+
+/// serde names the type of a value and quotes it; the wire shows it as JSON.
+fn value(got: &str) -> &str {
+    let quoted = ["integer `", "floating point `", "boolean `"];
+    let number = quoted.iter().find_map(|kind| got.strip_prefix(kind)?.strip_suffix('`'));
+    number.or_else(|| got.strip_prefix("string ")).unwrap_or(got)
 }
 
 /// The place is said in keys, not in lines.

@@ -148,13 +148,14 @@ fn modalities(of: &Modalities) -> Vec<&'static str> {
 
 pub(crate) fn provider(provider: &Provider) -> Value {
     let api = provider.models.first().map(|model| &model.api);
+    let options = serde_json::to_value(&provider.options).unwrap_or_default();
     json!({
         "id": provider.id,
         "name": provider.name,
         "api": {
             "type": "aisdk",
             "package": api.map_or("", |api| api.npm.as_str()),
-            "url": api.map_or("", |api| api.url.as_str()),
+            "url": options["baseURL"].as_str().or(api.map(|api| api.url.as_str())).unwrap_or_default(),
         },
         "request": request(),
     })

@@ -132,7 +132,9 @@ async fn a_body_that_does_not_fit_is_refused_with_its_place() {
             json!({ "messageID": "abc", "parts": [] }),
             "Expected a string starting with \"msg\", got \"abc\"\n  at [\"messageID\"]",
         ),
-        (json!({ "parts": "x" }), "Expected a sequence, got string \"x\"\n  at [\"parts\"]"),
+        (json!({ "parts": "x" }), "Expected array, got \"x\"\n  at [\"parts\"]"),
+        (json!({ "agent": 5, "parts": [] }), "Expected string, got 5\n  at [\"agent\"]"),
+        (json!([]), "Expected object, got []"),
         (
             json!({ "model": { "providerID": "demo" }, "parts": [] }),
             "Missing key\n  at [\"model\"][\"modelID\"]",
@@ -160,7 +162,8 @@ async fn a_body_that_is_no_json_is_refused() {
     let trailing = send(b"{\"parts\":[]} x", "application/json; charset=utf-8").await;
     let wrong = send(b"{}", "text/plain").await;
 
-    for answer in [&syntax, &empty, &bytes, &trailing] {
+    assert_eq!(empty.both(), refused("Expected object, got undefined", "Payload"));
+    for answer in [&syntax, &bytes, &trailing] {
         let (status, body) = answer.both();
         assert_eq!(
             (status, &body["name"], &body["data"]["kind"]),

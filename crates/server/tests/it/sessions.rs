@@ -177,7 +177,11 @@ async fn a_query_that_makes_no_sense_is_refused_with_its_place() {
     let limit = world.get("/session?limit=abc").await.both();
 
     assert_eq!(roots, refused("Expected \"true\" | \"false\", got \"maybe\"\n  at [\"roots\"]"));
-    assert_eq!(limit, refused("Expected a non-negative integer, got \"abc\"\n  at [\"limit\"]"));
+    assert_eq!(limit, refused("Expected an integer, got NaN\n  at [\"limit\"]"));
+    let negative = world.get("/session?limit=-1").await.both();
+    assert_eq!(negative, refused("Expected a value greater than or equal to 0, got -1\n  at [\"limit\"]"));
+    let many = world.get("/find/file?query=a&limit=300").await.both();
+    assert_eq!(many, refused("Expected a value less than or equal to 200, got 300\n  at [\"limit\"]"));
 }
 
 #[tokio::test]
