@@ -64,7 +64,7 @@ pub fn refused(answer: Refused<'_>) -> Failure {
     let body: Option<Value> = serde_json::from_str(answer.body).ok();
     let message = http_message(&answer, body.as_ref());
     let code = body.as_ref().and_then(|body| body.pointer("/error/code")).and_then(Value::as_str);
-    let response_body = (!answer.body.is_empty()).then(|| answer.body.to_owned());
+    let response_body = Some(answer.body.to_owned());
 
     if answer.status == 413 || code == Some(OVERFLOW_CODE) || is_overflow(&message) {
         return Failure::ContextOverflow { message, response_body };

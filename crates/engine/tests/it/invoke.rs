@@ -312,7 +312,8 @@ async fn a_shell_command_is_interrupted_by_a_restart_and_not_repeated() {
     let marker = world.disk.project().join("marker");
     let run = engine.shell(&session.id, shell("echo once >> marker; sleep 600"));
     let ran = async {
-        while !marker.exists() {
+        // Made and then written: a file that is there may still be empty.
+        while !fs::read(&marker).is_ok_and(|text| !text.is_empty()) {
             tokio::task::yield_now().await;
         }
     };
