@@ -103,14 +103,22 @@ struct Window {
     position: u64,
 }
 
+/// Where the log stood before and after, and when that was.
+#[derive(Debug)]
+struct Settled {
+    before: u64,
+    after: u64,
+    at: Millis,
+}
+
 /// Cheap to clone; all clones are one feed.
 #[derive(Clone, Debug)]
 pub struct Feed {
     window: Arc<Mutex<Window>>,
     wake: watch::Sender<u64>,
     store: Store,
-    /// Where the log stood before this process settled what the last one left open, and when it had.
-    settled: Arc<OnceLock<(u64, Millis)>>,
+    /// How this process settled what the last one left open.
+    settled: Arc<OnceLock<Settled>>,
 }
 
 impl Feed {
@@ -171,20 +179,24 @@ impl Feed {
     ///
     /// Soon after a restart that settled something it is most likely a client that was cut off by
     /// the restart and keeps no cursor, as the terminal client does: it would show for ever what was
-    /// open when its stream broke. So it is shown how that ended. To somebody who is really new these
-    /// are changes of sessions it would have read anyway.
+    /// open when its stream broke. So it is shown how that ended, unless something else was stored
+    /// since. To somebody who is really new these are records it would have read anyway.
     #[must_use]
     pub fn newcomer(&self, now: Millis) -> Reader {
         match self.settled.get() {
-            Some((before, at)) if now.saturating_sub(*at) < COMING_BACK => self.reader_after(*before),
+            Some(settled)
+                if settled.after == self.store.head() && now.saturating_sub(settled.at) < COMING_BACK =>
+            {
+                self.reader_after(settled.before)
+            }
             _ => self.reader(),
         }
     }
 
     /// Says that what came after `before` settled the work of a process that died.
-    pub(crate) fn settled(&self, before: u64, now: Millis) {
+    pub(crate) fn settled(&self, before: u64, at: Millis) {
         // Set once, by the start; a second start is another process.
-        let _ = self.settled.set((before, now));
+        let _ = self.settled.set(Settled { before, after: self.store.head(), at });
     }
 
     /// A reader that was here before and saw everything up to `position`.

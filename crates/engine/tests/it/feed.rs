@@ -135,6 +135,9 @@ async fn who_comes_back_from_a_restart_without_a_cursor_is_shown_how_it_ended_wh
 
     let end = world.engine.store().head();
     assert_eq!((back.position(), later.position()), (before, end));
+    world.session().await;
+    let after_something_else = world.engine.feed().newcomer(now);
+    assert_eq!(after_something_else.position(), world.engine.store().head());
     let shown = format!("{:?}", essence(&read_to(&mut back, end).await));
     assert!(shown.contains("Cut off") && shown.contains("MessageAbortedError"), "{shown}");
 }
