@@ -1,4 +1,6 @@
 //! Commands by name, a person's own commands, and subtasks.
+//!
+//! One file although it is long: commands, the shell and subtasks are told with the same few helpers.
 
 use crate::turns::{assistant, texts};
 use serde_json::{Value, json};
