@@ -18,6 +18,7 @@ type Case = (&'static str, Value, &'static str, Option<&'static str>);
 fn cases() -> Vec<Case> {
     let todo = json!([{ "content": "x", "status": "pending", "priority": "low" }]);
     let task = json!({ "description": "Look", "prompt": "look", "subagent_type": "explore" });
+    let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch";
     vec![
         ("read", json!({ "filePath": "a.txt" }), "read", None),
         ("write", json!({ "filePath": "new.txt", "content": "x" }), "edit", Some("new.txt")),
@@ -27,6 +28,8 @@ fn cases() -> Vec<Case> {
             "edit",
             Some("new.txt"),
         ),
+        ("apply_patch", json!({ "patchText": patch }), "edit", Some("new.txt")),
+        ("list", json!({ "path": "." }), "list", None),
         ("glob", json!({ "pattern": "*.txt" }), "glob", None),
         ("grep", json!({ "pattern": "one" }), "grep", None),
         ("bash", json!({ "command": "touch made" }), "bash", Some("made")),

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Made by tools and not committed.
-const FOREIGN: [&str; 3] = [".git", "target", "node_modules"];
+/// Made by tools and not committed. In a linked checkout `.git` is a file.
+const FOREIGN: [&str; 4] = [".git", "target", "node_modules", ".venv"];
 
 pub(super) struct File {
     /// From the top of the repository, with `/`.
@@ -56,7 +56,10 @@ fn collect(root: &Path, dir: &Path, files: &mut Vec<File>) {
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let (path, kind) = (entry.path(), entry.file_type().unwrap());
         let name = entry.file_name().to_string_lossy().into_owned();
-        if kind.is_dir() && !FOREIGN.contains(&name.as_str()) {
+        if FOREIGN.contains(&name.as_str()) {
+            continue;
+        }
+        if kind.is_dir() {
             collect(root, &path, files);
         } else if kind.is_file() && !name.ends_with(".snap.new") {
             // Somebody may be writing it right now, or it is not text.
