@@ -38,9 +38,8 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
   test('opens with the agent, the model and the directory of the server', async (t) => {
     const terminal = await open(t);
 
-    const screen = await terminal.shows('Build · main scripted');
-
-    assert.ok(screen.includes(it.world.project));
+    await terminal.shows('Build · main scripted');
+    await terminal.shows(it.world.project);
   });
 
   test('shows an answer while it streams, and again after it was reopened', async (t) => {
@@ -152,8 +151,8 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     it.provider.will(says('Risen.'));
     await prompt(terminal, 'Are you back');
 
-    const screen = await terminal.shows('Risen.');
-    assert.ok(screen.includes('Cut off here'));
+    await terminal.shows('Risen.');
+    await terminal.shows('Cut off here');
   });
 
   test('shows a turn of several steps with its calls', async (t) => {
@@ -166,8 +165,8 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     const terminal = await open(t);
     await prompt(terminal, 'What is here');
 
-    const screen = await terminal.shows('It is a configuration.');
-    for (const words of ['Let me look.', 'Glob "*.json"', 'Read opencode.json']) assert.ok(screen.includes(words), screen);
+    // The client draws each part when it gets to it, not in the order of the turn.
+    for (const words of ['It is a configuration.', 'Let me look.', 'Glob "*.json"', 'Read opencode.json']) await terminal.shows(words);
     await idle();
   });
 
