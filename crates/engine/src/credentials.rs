@@ -1,8 +1,9 @@
 //! Credentials that a client hands over or takes back.
 //!
 //! The file is shared with other programs, so each change reads it, changes one entry and replaces
-//! it in one step. Changes of this server take their turn. Every directory is read again behind a
-//! change, so that the next prompt uses it.
+//! it in one step. Changes of this server take their turn. Behind a change every directory knows its
+//! models anew, so that the next prompt uses it; nothing else of a directory is touched, and what
+//! runs there goes on.
 //!
 //! Not here: what is in the file and how it is kept private (`sturdy_llm::auth`).
 
@@ -47,7 +48,9 @@ impl Engine {
             all.save(&path)
         });
         changed.await.map_err(|_| EngineError::Closing)?.map_err(|cause| refused(&cause))?;
-        self.dispose_all();
+        for instance in self.inner.instances.made() {
+            instance.renew_catalog(self.inner.catalog(&instance.settings));
+        }
         Ok(())
     }
 }

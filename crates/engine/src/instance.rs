@@ -46,7 +46,8 @@ pub struct Instance {
     pub project: Project,
     pub settings: Arc<Settings>,
     pub agents: Agents,
-    pub catalog: Catalog,
+    /// Made again when a credential changes; the rest of the directory is not disturbed.
+    catalog: Mutex<Arc<Catalog>>,
     /// What we bring along for a model to call, by name.
     pub tools: Vec<Arc<dyn Tool>>,
     pub mcp: ToolServers,
@@ -96,6 +97,13 @@ impl Instances {
         self.lock().values().filter_map(|cell| cell.get().cloned()).collect()
     }
 
+    /// Those that are made. One that is being made may have read what just changed; it serves whoever
+    /// waits for it, and the next is made anew.
+    pub(crate) fn made(&self) -> Vec<Arc<Instance>> {
+        self.lock().retain(|_, cell| cell.initialized());
+        self.ready()
+    }
+
     fn cell(&self, directory: &str) -> Arc<OnceCell<Arc<Instance>>> {
         let mut known = self.lock();
         if known.len() >= INSTANCES_MAX && !known.contains_key(directory) {
@@ -131,19 +139,7 @@ impl Inner {
         let environment = &self.options.environment;
         let settings = Arc::new(config::load(place, &found.worktree, environment)?);
         let agents = Agents::build(&settings)?;
-        let credentials = Credentials::load(&environment.shared_data_dir().join("auth.json"));
-        let credentials = credentials.unwrap_or_else(|cause| {
-            warn!(%cause, "stored credentials cannot be read");
-            Credentials::default()
-        });
-        let catalog = Catalog::build(&Sources {
-            config: settings.provider(),
-            enabled: settings.enabled_providers(),
-            disabled: settings.disabled_providers(),
-            env: &|name| environment.get(name).map(str::to_owned),
-            credentials: &credentials,
-            http: self.http.clone(),
-        });
+        let catalog = Mutex::new(Arc::new(self.catalog(&settings)));
         let project = self.note_project(&found).await?;
         let checkout =
             found.git.as_ref().map(|dirs| Checkout { top: found.worktree.clone(), dirs: dirs.clone() });
@@ -179,6 +175,24 @@ impl Inner {
             head: Mutex::new(checkout.as_ref().and_then(|one| read_head(&one.dirs.own.join("HEAD")))),
             checkout,
         }))
+    }
+
+    /// The providers and models of a configuration, with the credentials that are stored now.
+    pub(crate) fn catalog(&self, settings: &Settings) -> Catalog {
+        let environment = &self.options.environment;
+        let credentials = Credentials::load(&environment.shared_data_dir().join("auth.json"));
+        let credentials = credentials.unwrap_or_else(|cause| {
+            warn!(%cause, "stored credentials cannot be read");
+            Credentials::default()
+        });
+        Catalog::build(&Sources {
+            config: settings.provider(),
+            enabled: settings.enabled_providers(),
+            disabled: settings.disabled_providers(),
+            env: &|name| environment.get(name).map(str::to_owned),
+            credentials: &credentials,
+            http: self.http.clone(),
+        })
     }
 
     /// Keeps the record of a project: its first worktree, the others beside it.
@@ -217,8 +231,17 @@ impl Instance {
         })
     }
 
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn renew_catalog(&self, catalog: Catalog) {
+        *self.catalog.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+    }
+
     pub fn model(&self, provider: &str, model: &str) -> Result<Arc<ModelEntry>, EngineError> {
-        self.catalog.model(provider, model).map_err(|cause| EngineError::Unknown(cause.to_string()))
+        self.catalog().model(provider, model).map_err(|cause| EngineError::Unknown(cause.to_string()))
     }
 
     #[must_use]

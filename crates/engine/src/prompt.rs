@@ -128,7 +128,7 @@ impl Inner {
         if let Some(model) = self.last_model(&info.id).await? {
             return Ok(model);
         }
-        let entry = instance.catalog.default_model(instance.settings.model(), &[]);
+        let entry = instance.catalog().default_model(instance.settings.model(), &[]);
         let entry = entry.map_err(|cause| EngineError::Unknown(cause.to_string()))?;
         Ok((entry.info.provider_id.clone(), entry.info.id.clone()))
     }

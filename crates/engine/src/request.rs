@@ -326,7 +326,7 @@ fn title_model(
         return instance.model(&own.provider_id, &own.model_id).map_err(unknown);
     }
     let provider = &prompt.model.provider_id;
-    match instance.catalog.small_model(provider, instance.settings.small_model()) {
+    match instance.catalog().small_model(provider, instance.settings.small_model()) {
         Some(small) => Ok(small),
         None => instance.model(provider, &prompt.model.model_id).map_err(unknown),
     }

@@ -23,8 +23,9 @@ struct Usable<'a> {
 #[utoipa::path(get, path = "/config/providers", operation_id = "config.providers",
     responses((status = 200, description = "Usable providers", body = Object)))]
 async fn usable(Here(here): Here) -> Response {
-    let providers = &here.catalog.providers;
-    let mut default = here.catalog.default_models();
+    let catalog = here.catalog();
+    let providers = &catalog.providers;
+    let mut default = catalog.default_models();
     default.retain(|id, _| providers.iter().any(|provider| provider.id == *id));
     reply::json(&Usable { providers: each(providers), default })
 }
@@ -40,8 +41,9 @@ struct All<'a> {
 #[utoipa::path(get, path = "/provider", operation_id = "provider.list",
     responses((status = 200, description = "Known providers", body = Object)))]
 async fn all(Here(here): Here) -> Response {
-    let connected = here.catalog.providers.iter().map(|provider| provider.id.as_str()).collect();
-    reply::json(&All { all: each(&here.catalog.known), default: here.catalog.default_models(), connected })
+    let catalog = here.catalog();
+    let connected = catalog.providers.iter().map(|provider| provider.id.as_str()).collect();
+    reply::json(&All { all: each(&catalog.known), default: catalog.default_models(), connected })
 }
 
 /// Ways to log in. There are none besides keys in the configuration and the environment.

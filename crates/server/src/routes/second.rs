@@ -60,7 +60,8 @@ async fn agent(Location(here): Location) -> Response {
     params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Models", body = Object)))]
 async fn model(Location(here): Location) -> Response {
-    let models = here.catalog.providers.iter().flat_map(|provider| &provider.models);
+    let catalog = here.catalog();
+    let models = catalog.providers.iter().flat_map(|provider| &provider.models);
     let models: Vec<_> = models.map(|info| second::model(info)).collect();
     reply::json(&Located::at(&here, models))
 }
@@ -70,8 +71,8 @@ async fn model(Location(here): Location) -> Response {
     params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Providers", body = Object)))]
 async fn provider(Location(here): Location) -> Response {
-    let providers: Vec<_> =
-        here.catalog.providers.iter().map(|provider| second::provider(provider)).collect();
+    let catalog = here.catalog();
+    let providers: Vec<_> = catalog.providers.iter().map(|provider| second::provider(provider)).collect();
     reply::json(&Located::at(&here, providers))
 }
 
@@ -81,7 +82,8 @@ async fn provider(Location(here): Location) -> Response {
     responses((status = 200, description = "The provider", body = Object), (status = 404, description = "No such provider")))]
 async fn one_provider(Location(here): Location, params: Params) -> Result<Response, ApiError> {
     let id = params.get("providerID");
-    let found = here.catalog.provider(id).ok_or_else(|| SecondError::NoProvider(id.to_owned()))?;
+    let catalog = here.catalog();
+    let found = catalog.provider(id).ok_or_else(|| SecondError::NoProvider(id.to_owned()))?;
     Ok(reply::json(&Located::at(&here, second::provider(found))))
 }
 
@@ -116,7 +118,8 @@ async fn reference(Location(here): Location) -> Response {
     params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Integrations", body = Object)))]
 async fn integration(Location(here): Location) -> Response {
-    let needs_key = here.catalog.known.iter().filter(|provider| !provider.env.is_empty());
+    let catalog = here.catalog();
+    let needs_key = catalog.known.iter().filter(|provider| !provider.env.is_empty());
     let all: Vec<_> = needs_key.map(|provider| second::integration(provider)).collect();
     reply::json(&Located::at(&here, all))
 }

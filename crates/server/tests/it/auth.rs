@@ -36,6 +36,19 @@ async fn a_key_is_kept_privately_used_at_once_and_forgotten() {
 }
 
 #[tokio::test]
+async fn a_new_key_does_not_disturb_what_runs_in_a_directory() {
+    let world = World::new().await;
+    let directory = world.project().display().to_string();
+    let before = world.engine.instance(&directory).await.unwrap();
+
+    world.send("PUT", "/auth/anthropic", &json!({ "type": "api", "key": "k" })).await;
+
+    let after = world.engine.instance(&directory).await.unwrap();
+    assert!(std::sync::Arc::ptr_eq(&before, &after), "its tool servers would be started again");
+    assert!(before.catalog().provider("anthropic").is_some());
+}
+
+#[tokio::test]
 async fn what_is_no_credential_is_refused_without_being_repeated() {
     let world = World::new().await;
     for body in [
