@@ -105,7 +105,9 @@ fn checked_url(text: &str) -> Result<Url, ToolFailure> {
     let url = Url::parse(text).ok().filter(Url::has_host);
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or_else(|| {
-        ToolFailure::failed(format!("{text} is not an address that begins with http:// or https://."))
+        ToolFailure::failed(format!(
+            "{text} is not an address of the web: such a one begins with http:// or https:// and names a host."
+        ))
     })
 }
 

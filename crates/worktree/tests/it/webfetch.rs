@@ -58,6 +58,18 @@ async fn a_page_comes_as_markdown() {
 }
 
 #[tokio::test]
+async fn lists_and_rules_are_marked_with_dashes() {
+    let bench = open();
+    let (listener, url) = listen().await;
+    let html = b"<ul><li>one<ul><li>in</li></ul></li></ul><hr><p>end</p>";
+    let page = answer("200 OK\r\nContent-Type: text/html", html);
+
+    let (done, _) = tokio::join!(bench.ok("webfetch", json!({ "url": url })), serve(listener, vec![page]));
+
+    assert_eq!(done.output.trim(), "-   one\n    -   in\n\n- - -\n\nend");
+}
+
+#[tokio::test]
 async fn a_page_comes_as_text_or_as_it_is() {
     let bench = open();
     let html = b"<p>A <b>word</b> <a href='/x'>link</a></p>";

@@ -2,7 +2,7 @@
 
 use encoding_rs::Encoding;
 use htmd::HtmlToMarkdown;
-use htmd::options::{Options, TranslationMode};
+use htmd::options::{BulletListMarker, HrStyle, Options, TranslationMode};
 use serde::Deserialize;
 
 /// What is not part of the text of a page.
@@ -33,7 +33,9 @@ impl Format {
             Self::Markdown => {
                 "text/markdown;q=1.0, text/x-markdown;q=0.9, text/plain;q=0.8, text/html;q=0.7, */*;q=0.1"
             }
-            Self::Html => "text/html;q=1.0, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1",
+            Self::Html => {
+                "text/html;q=1.0, application/xhtml+xml;q=0.9, text/plain;q=0.8, text/markdown;q=0.7, */*;q=0.1"
+            }
         }
     }
 }
@@ -114,8 +116,13 @@ fn to_markdown(html: &str, plain: bool) -> String {
         builder = builder.add_handler(vec!["a", "strong", "b", "em", "i", "code", "del", "s"], words);
         builder = builder.skip_tags(vec!["img", "svg"]);
     }
-    let converter =
-        builder.options(Options { translation_mode: TranslationMode::Pure, ..Options::default() }).build();
+    let options = Options {
+        translation_mode: TranslationMode::Pure,
+        bullet_list_marker: BulletListMarker::Dash,
+        hr_style: HrStyle::Dashes,
+        ..Options::default()
+    };
+    let converter = builder.options(options).build();
     // The parser takes any text; an error would be ours, and the source is still of use.
     converter.convert(html).unwrap_or_else(|_| html.to_owned())
 }
