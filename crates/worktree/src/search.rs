@@ -9,7 +9,7 @@ use crate::tools::grep_lines;
 use crate::walk::{Gather, Walk};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use frizbee::{Config, Matcher};
+use frizbee::{CaseMatching, Config, Matcher};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::Serialize;
 use std::io::Read;
@@ -223,7 +223,7 @@ pub fn text(roots: &Roots, pattern: &str, count: usize) -> Result<Vec<Match>, Se
     Ok(matches)
 }
 
-/// Names like the query, the likest first. Without a query the first by name.
+/// Names like the query, the likest first. Without a query directories come first, then files, by name.
 pub fn files(roots: &Roots, query: &str, find: Find, count: usize) -> Result<Vec<String>, SearchError> {
     let root = inside(roots, ".")?;
     let all = Mutex::new(Vec::new());
@@ -243,9 +243,17 @@ pub fn files(roots: &Roots, query: &str, find: Find, count: usize) -> Result<Vec
     all.sort_unstable();
     let query = query.trim();
     if query.is_empty() {
+        // Whoever asks for nothing wants to look around: places first, and what is hidden last.
+        all.sort_by_cached_key(|name| (!name.ends_with('/'), is_hidden(name)));
         all.truncate(count);
         return Ok(all);
     }
-    let matches = Matcher::new(query, &Config::default()).match_list(&all);
+    let config = Config::default().casing(CaseMatching::Ignore);
+    let matches = Matcher::new(query, &config).match_list(&all);
     Ok(matches.into_iter().take(count).map(|one| all[one.index as usize].clone()).collect())
+}
+
+/// Whether the name, or a directory on the way to it, begins with a dot.
+fn is_hidden(name: &str) -> bool {
+    name.split('/').any(|part| part.starts_with('.'))
 }

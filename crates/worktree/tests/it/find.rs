@@ -200,12 +200,25 @@ fn lines_are_found_with_their_places() {
 }
 
 #[test]
+fn the_place_of_a_match_at_the_end_of_a_line_is_known() {
+    let bench = tree();
+
+    let found = search::text(&bench.world.roots, r"main\(\) \{$", search::MATCHES).unwrap();
+
+    // Was: the line was found, and no place in it.
+    let places: Vec<_> = found[0].submatches.iter().map(|one| (one.start, one.end)).collect();
+    assert_eq!(places, [(3, 11)]);
+}
+
+#[test]
 fn names_are_found_by_likeness() {
     let bench = tree();
     let found = |query, find| search::files(&bench.world.roots, query, find, 3).unwrap();
 
     assert_eq!(found("smain", Find::Files)[0], "src/main.rs");
+    assert_eq!(found("SMAIN", Find::Files)[0], "src/main.rs");
     assert_eq!(found("deep", Find::Directories), ["src/deep/"]);
+    assert_eq!(found("", Find::Both)[0], "src/");
     assert_eq!(found("", Find::Files).len(), 3);
     assert!(!found("x.rs", Find::Both).contains(&"ignored/x.rs".to_owned()));
 }

@@ -120,8 +120,10 @@ impl Sink for Found<'_> {
     fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> Result<bool, io::Error> {
         let bytes = &matched.bytes()[..matched.bytes().len().min(LINE_BYTES_MAX)];
         let mut places = Vec::new();
+        // Without the end of the line, or `$` would stand behind it.
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         // Cannot fail: the error type of this matcher has no value.
-        let _ = self.matcher.find_iter(bytes, |place| {
+        let _ = self.matcher.find_iter(line, |place| {
             places.push((place.start(), place.end()));
             places.len() < self.max
         });
