@@ -83,15 +83,23 @@ fn told(skill: &Skill, files: &[PathBuf]) -> String {
     text
 }
 
-/// Files that came with the skill. The directory was configured by the user, and only names are read.
+/// Files that came with the skill, at any depth. The directory was configured by the user, and only names
+/// are read.
 fn beside(directory: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let mut files: Vec<PathBuf> = entries
-        .flatten()
-        .take(ENTRIES_MAX)
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()) && entry.file_name() != "SKILL.md")
-        .map(|entry| entry.path())
-        .collect();
+    let (mut files, mut looked_at) = (Vec::new(), 0);
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(here) = waiting.pop() {
+        let Ok(entries) = std::fs::read_dir(&here) else { continue };
+        for entry in entries.flatten().take(ENTRIES_MAX.saturating_sub(looked_at)) {
+            looked_at += 1;
+            // Links are not followed: they may lead anywhere, and round in circles.
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
+                Ok(kind) if kind.is_file() && entry.file_name() != "SKILL.md" => files.push(entry.path()),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
     files.sort();
     files.truncate(FILES_MAX);
     files

@@ -61,7 +61,8 @@ async fn a_question_gives_its_answers() {
 #[tokio::test]
 async fn a_skill_is_loaded_with_the_names_of_its_files() {
     let dir = tempfile::tempdir().unwrap();
-    for name in ["SKILL.md", "b.py", "a.sh"] {
+    std::fs::create_dir(dir.path().join("scripts")).unwrap();
+    for name in ["SKILL.md", "b.py", "a.sh", "scripts/go.sh"] {
         std::fs::write(dir.path().join(name), "").unwrap();
     }
     let skill = Skill {
@@ -75,6 +76,7 @@ async fn a_skill_is_loaded_with_the_names_of_its_files() {
     let done = bench.ok("skill", json!({ "name": "paint" })).await;
 
     assert!(done.output.contains("Use a brush.") && done.output.contains("a.sh</file>"), "{}", done.output);
+    assert!(done.output.contains("scripts/go.sh</file>"), "{}", done.output);
     assert!(!done.output.contains("SKILL.md"));
     assert_eq!((&done.metadata["name"], &done.metadata["dir"]), (&json!("paint"), &json!(dir.path())));
     assert_eq!(bench.asked(), [ask("skill", "paint", "paint")]);
