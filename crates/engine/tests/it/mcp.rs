@@ -64,6 +64,7 @@ async fn a_tool_of_a_server_is_offered_called_and_answered() {
     {
         assert!(names.contains(&name.to_owned()), "{name} in {names:?}");
     }
+    assert!(names.is_sorted(), "{names:?}");
     let system = requests[0]["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("Ask the scripted server for everything."), "{system}");
     check(&world, &session.id).await;
