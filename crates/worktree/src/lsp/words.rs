@@ -7,7 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::marker::PhantomData;
 use std::path::Path;
+use sturdy_session::json::Map;
 use url::Url;
+
+/// A code or the name of a source is a word or two.
+const FIELD_BYTES_MAX: usize = 1_024;
 
 /// Diagnostics of one file that are kept. A file with more has one fault.
 const DIAGNOSTICS_MAX: usize = 200;
@@ -144,21 +148,40 @@ pub(super) fn diagnostics(path: &Path, items: &[Value]) -> Vec<Diagnostic> {
     let one = |item: &Value| {
         let start = &item["range"]["start"];
         let from_one = |field: &str| Some(u32::try_from(start[field].as_u64()?).ok()?.saturating_add(1));
+        let severity = match item["severity"].as_u64() {
+            Some(2) => Severity::Warning,
+            Some(3) => Severity::Information,
+            Some(4) => Severity::Hint,
+            // A fault nobody has weighed is one.
+            _ => Severity::Error,
+        };
+        let message: String = item["message"].as_str()?.chars().take(MESSAGE_CHARS_MAX).collect();
         Some(Diagnostic {
             path: path.to_owned(),
             line: from_one("line")?,
             column: from_one("character")?,
-            severity: match item["severity"].as_u64() {
-                Some(2) => Severity::Warning,
-                Some(3) => Severity::Information,
-                Some(4) => Severity::Hint,
-                // A fault nobody has weighed is one.
-                _ => Severity::Error,
-            },
-            message: item["message"].as_str()?.chars().take(MESSAGE_CHARS_MAX).collect(),
+            severity,
+            said: said(item.as_object()?, severity, &message),
+            message,
         })
     };
     items.iter().filter_map(one).take(DIAGNOSTICS_MAX).collect()
+}
+
+/// What clients are told of a diagnostic. What servers keep in it for themselves may be of any size.
+fn said(item: &Map, severity: Severity, message: &str) -> Map {
+    let mut said = Map::new();
+    for (key, value) in item {
+        let value = match key.as_str() {
+            "message" => json!(message),
+            "range" | "severity" => value.clone(),
+            "code" | "source" | "tags" if value.to_string().len() <= FIELD_BYTES_MAX => value.clone(),
+            _ => continue,
+        };
+        said.insert(key.clone(), value);
+    }
+    said.entry("severity").or_insert_with(|| json!(severity as u8 + 1));
+    said
 }
 
 /// Kinds a person looks for by name: classes, methods, enums, interfaces, functions, variables, constants,

@@ -150,6 +150,8 @@ pub struct Diagnostic {
     pub column: u32,
     pub severity: Severity,
     pub message: String,
+    /// The same as the server said it, for clients.
+    pub said: Map,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

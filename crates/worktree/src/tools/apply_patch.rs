@@ -179,7 +179,6 @@ async fn ask(world: &World, plans: &[Plan]) -> Result<(), ToolFailure> {
 
 async fn carry_out(world: &World, mut plans: Vec<Plan>) -> Result<Done, ToolFailure> {
     let mut lines = Vec::new();
-    let mut diagnostics = Vec::new();
     let mut changed: Vec<PathBuf> = Vec::new();
     for plan in &mut plans {
         let target = plan.moved_to.clone().unwrap_or_else(|| plan.path.clone());
@@ -204,13 +203,15 @@ async fn carry_out(world: &World, mut plans: Vec<Plan>) -> Result<Done, ToolFail
             Kind::Update => Change::Changed,
             Kind::Delete => Change::Removed,
         };
-        let settled = change::settle(world, &target, change, turn).await;
-        if let Some(text) = settled.formatted {
+        if let Some(text) = change::settle(world, &target, change, turn).await {
             plan.diff = diff::difference(plan.path.relative(), &plan.text_before, &text);
         }
-        diagnostics.extend(settled.diagnostics);
-        changed.push(target.real().to_owned());
+        if change != Change::Removed {
+            changed.push(target.real().to_owned());
+        }
     }
+    // Once all of it stands: half a patch is full of errors that are none.
+    let diagnostics = change::diagnose(world, &changed).await;
     let errors = change::diagnostics_text(&diagnostics, &changed);
     let summary = format!("The patch was applied:\n{}", lines.join("\n"));
     let metadata = json!({

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
+use sturdy_session::json::Map;
 
 /// Larger files are not changed by text tools; a command can.
 const FILE_BYTES_MAX: u64 = 50 * 1024 * 1024;
@@ -104,16 +105,8 @@ pub(super) async fn load_read(world: &World, path: &WorkPath) -> Result<Option<F
     Err(ToolFailure::failed(format!("{shown} keeps changing. Read it again before changing it.")))
 }
 
-/// What a changed file became after the tool had written it.
-#[derive(Debug, Default)]
-pub(super) struct Settled {
-    /// Its text, when a formatter has rewritten it.
-    pub formatted: Option<String>,
-    pub diagnostics: Vec<Diagnostic>,
-}
-
-/// Formats the file, gives its turn back, tells who listens, and asks the language server.
-pub(super) async fn settle(world: &World, path: &WorkPath, change: Change, turn: Turn) -> Settled {
+/// Formats the file, gives its turn back and tells who listens. Its text, when a formatter has rewritten it.
+pub(super) async fn settle(world: &World, path: &WorkPath, change: Change, turn: Turn) -> Option<String> {
     let formatted = match change {
         Change::Removed => None,
         Change::Added | Change::Changed => formatted(world, path).await,
@@ -121,11 +114,15 @@ pub(super) async fn settle(world: &World, path: &WorkPath, change: Change, turn:
     // Nobody waits for a language server to write.
     drop(turn);
     (world.handles.edited)(Edited { path: path.shown().to_owned(), change });
-    let diagnostics = match (&world.handles.diagnose, change) {
-        (Some(diagnose), Change::Added | Change::Changed) => diagnose(vec![path.real().to_owned()]).await,
-        _ => Vec::new(),
-    };
-    Settled { formatted, diagnostics }
+    formatted
+}
+
+/// What language servers have to say of files that were changed, and of others because of them.
+pub(super) async fn diagnose(world: &World, changed: &[PathBuf]) -> Vec<Diagnostic> {
+    match &world.handles.diagnose {
+        Some(diagnose) if !changed.is_empty() => diagnose(changed.to_vec()).await,
+        Some(_) | None => Vec::new(),
+    }
 }
 
 /// Runs the formatters of the file; its text, if it is another one now.
@@ -146,17 +143,11 @@ async fn formatted(world: &World, path: &WorkPath) -> Option<String> {
     Some(found.text)
 }
 
-/// `{path: [{range, severity, message}]}`, as clients read it.
+/// `{path: [{range, severity, message, …}]}`, as clients read it.
 pub(super) fn diagnostics_json(diagnostics: &[Diagnostic]) -> Value {
-    let mut by_file: BTreeMap<&PathBuf, Vec<Value>> = BTreeMap::new();
+    let mut by_file: BTreeMap<&PathBuf, Vec<&Map>> = BTreeMap::new();
     for one in diagnostics {
-        let place = json!({ "line": one.line.saturating_sub(1), "character": one.column.saturating_sub(1) });
-        let value = json!({
-            "range": { "start": place.clone(), "end": place },
-            "severity": one.severity as u8 + 1,
-            "message": one.message,
-        });
-        by_file.entry(&one.path).or_default().push(value);
+        by_file.entry(&one.path).or_default().push(&one.said);
     }
     by_file.into_iter().map(|(path, list)| (path.to_string_lossy().into_owned(), json!(list))).collect()
 }

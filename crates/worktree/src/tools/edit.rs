@@ -8,6 +8,7 @@ mod ladder;
 pub(super) use ladder::distance;
 pub use ladder::{Replacement, replace};
 
+use super::diff::Difference;
 use super::write::refuse_directory;
 use super::{ask, change, diff};
 use crate::format::Change;
@@ -16,7 +17,7 @@ use crate::tool::{Call, Done, Guarded, Tool, ToolFailure, World, spec, text, tur
 use change::Found;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sturdy_session::talk::ToolSpec;
 
 /// Calls of one answer may edit one file at once; each looks again when another was faster.
@@ -74,7 +75,7 @@ async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolF
         let found = change::load_read(world, &path).await?;
         let after = changed(&path, &input, found.as_ref())?;
         let before = found.as_ref().map_or("", |found| found.text.as_str());
-        let diff = diff::difference(&shown, before, &after);
+        let diff = difference(&shown, before, &after);
         if attempt == 0 {
             let metadata = crate::tool::map(json!({ "filepath": shown, "diff": diff.patch }));
             ask::permission(world, "edit", path.relative(), metadata).await?;
@@ -91,21 +92,31 @@ async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolF
         }
 
         let change = if found.is_some() { Change::Changed } else { Change::Added };
-        let change::Settled { formatted, diagnostics } = change::settle(world, &path, change, turn).await;
+        let formatted = change::settle(world, &path, change, turn).await;
         let diff = match formatted {
-            Some(text) if text != after => diff::difference(&shown, before, &text),
+            Some(text) if text != after => difference(&shown, before, &text),
             _ => diff,
         };
-        let errors = change::diagnostics_text(&diagnostics, &[path.real().to_owned()]);
-        let metadata = json!({
-            "diagnostics": change::diagnostics_json(&diagnostics),
+        let mut metadata = crate::tool::map(json!({
+            "diagnostics": {},
             "diff": diff.patch,
             "filediff": { "file": shown, "patch": diff.patch, "additions": diff.additions, "deletions": diff.deletions },
-        });
-        world.report(None, crate::tool::map(metadata.clone()));
+        }));
+        // What was changed is shown while a language server still thinks about it.
+        world.report(None, metadata.clone());
+        let changed = [path.real().to_owned()];
+        let diagnostics = change::diagnose(world, &changed).await;
+        let errors = change::diagnostics_text(&diagnostics, &changed);
+        metadata.insert("diagnostics".to_owned(), change::diagnostics_json(&diagnostics));
+        let metadata = Value::Object(metadata);
         return Ok(Done::new(path.relative(), format!("The file was changed.{errors}"), metadata));
     }
     Err(ToolFailure::failed(format!("{shown} keeps changing. Read it again before changing it.")))
+}
+
+/// The difference as it is shown: the ends of lines are the file's affair.
+fn difference(name: &str, before: &str, after: &str) -> Difference {
+    diff::difference(name, &before.replace("\r\n", "\n"), &after.replace("\r\n", "\n"))
 }
 
 /// The new text of the file.

@@ -67,8 +67,10 @@ async fn write(world: &World, path: WorkPath, content: String) -> Result<Done, T
     };
 
     let change = if written == Written::Created { Change::Added } else { Change::Changed };
-    let diagnostics = change::settle(world, &path, change, turn).await.diagnostics;
-    let errors = change::diagnostics_text(&diagnostics, &[path.real().to_owned()]);
+    change::settle(world, &path, change, turn).await;
+    let changed = [path.real().to_owned()];
+    let diagnostics = change::diagnose(world, &changed).await;
+    let errors = change::diagnostics_text(&diagnostics, &changed);
     let metadata = json!({
         "diagnostics": change::diagnostics_json(&diagnostics),
         "filepath": shown,

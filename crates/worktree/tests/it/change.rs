@@ -87,6 +87,19 @@ async fn own_changes_need_no_second_read() {
 }
 
 #[tokio::test]
+async fn a_difference_is_shown_without_the_ends_of_lines() {
+    let bench = Bench::new();
+    bench.file("x", "one\r\ntwo\r\n");
+    read(&bench, "x").await;
+
+    let done = bench.ok("edit", json!({ "filePath": "x", "oldString": "two", "newString": "2" })).await;
+
+    let patch = done.metadata["diff"].as_str().unwrap();
+    assert!(patch.ends_with("@@ -1,2 +1,2 @@\n one\n-two\n+2\n"), "{patch:?}");
+    assert_eq!(bench.text("x"), "one\r\n2\r\n");
+}
+
+#[tokio::test]
 async fn a_byte_order_mark_is_kept() {
     let bench = Bench::new();
     bench.file("x", "\u{feff}one\r\ntwo\r\n");

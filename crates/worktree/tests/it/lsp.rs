@@ -95,6 +95,14 @@ async fn dies(pid: i32) -> bool {
     false
 }
 
+/// What the scripted server says of a text with BAD in it.
+fn fault() -> Value {
+    json!({
+        "range": { "start": { "line": 1, "character": 2 }, "end": { "line": 1, "character": 5 } },
+        "severity": 1, "source": "script", "message": "this is bad",
+    })
+}
+
 const CLEAN: &str = "The file was written.";
 
 #[tokio::test]
@@ -107,9 +115,7 @@ async fn what_a_server_says_of_a_change_is_told_to_the_model() {
 
     let (output, diagnostics) = scene.write("x.lang", "one\n  BAD\n").await;
     assert!(output.contains("ERROR [2:3] this is bad"), "{output}");
-    let place = json!({ "line": 1, "character": 2 });
-    let fault = json!({ "range": { "start": place, "end": place }, "severity": 1, "message": "this is bad" });
-    assert_eq!(diagnostics, json!({ path.to_string_lossy(): [fault] }));
+    assert_eq!(diagnostics, json!({ path.to_string_lossy(): [fault()] }), "as the server said it");
 
     let edit = json!({ "filePath": "x.lang", "oldString": "BAD", "newString": "good" });
     let done = scene.bench.ok("edit", edit).await;
@@ -127,6 +133,20 @@ async fn errors_of_other_files_are_told_as_well() {
     let (output, _) = scene.write("b.lang", "fine\n").await;
 
     assert!(output.contains("This other file has errors") && output.contains("a.lang"), "{output}");
+}
+
+#[tokio::test]
+async fn the_errors_of_a_patch_are_told_once() {
+    let scene = scene(&[]);
+    let patch = "*** Begin Patch\n*** Add File: a.lang\n+one\n+  BAD\n*** Add File: b.lang\n+one\n+  BAD\n*** End Patch";
+
+    let done = scene.bench.ok("apply_patch", json!({ "patchText": patch })).await;
+
+    // Was: those of the first file came again with those of the second.
+    let at = |name: &str| scene.bench.dir.join(name).to_string_lossy().into_owned();
+    let expected = json!({ at("a.lang"): [fault()], at("b.lang"): [fault()] });
+    assert_eq!(done.metadata["diagnostics"], expected);
+    assert_eq!(done.output.matches("this is bad").count(), 2, "{}", done.output);
 }
 
 #[tokio::test]
