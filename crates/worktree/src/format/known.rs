@@ -12,8 +12,8 @@ enum Wanted {
     Program,
     /// One of these files, in the directory or above it.
     File(&'static [&'static str]),
-    /// The program among the packages of the project (`node_modules/.bin`).
-    Package,
+    /// The program among the packages of the project, in the directory these are linked in.
+    Package(&'static str),
     PackageAndFile(&'static [&'static str]),
     /// This text in this file.
     Text(&'static str, &'static str),
@@ -26,11 +26,17 @@ struct Known {
     wanted: Wanted,
 }
 
+const NODE: &str = "node_modules/.bin";
+
 const WEB: &[&str] = &[
-    ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".html", ".htm", ".css", ".scss", ".less",
-    ".vue", ".svelte", ".json", ".jsonc", ".yaml", ".yml", ".md", ".mdx", ".graphql", ".gql",
+    ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".html", ".htm", ".css", ".scss", ".sass",
+    ".less", ".vue", ".svelte", ".json", ".jsonc", ".yaml", ".yml", ".toml", ".xml", ".md", ".mdx",
+    ".graphql", ".gql",
 ];
-const C: &[&str] = &[".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".ino"];
+const SCRIPT: &[&str] = &[".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"];
+const C: &[&str] =
+    &[".c", ".cc", ".cpp", ".cxx", ".c++", ".h", ".hh", ".hpp", ".hxx", ".h++", ".ino", ".C", ".H"];
+const RUBY: &[&str] = &[".rb", ".rake", ".gemspec", ".ru"];
 
 const fn by_program(
     name: &'static str,
@@ -43,12 +49,16 @@ const fn by_program(
 const KNOWN: &[Known] = &[
     by_program("gofmt", &["gofmt", "-w", "$FILE"], &[".go"]),
     by_program("rustfmt", &["rustfmt", "$FILE"], &[".rs"]),
-    by_program("mix", &["mix", "format", "$FILE"], &[".ex", ".exs", ".eex", ".heex"]),
+    by_program(
+        "mix",
+        &["mix", "format", "$FILE"],
+        &[".ex", ".exs", ".eex", ".heex", ".leex", ".neex", ".sface"],
+    ),
     Known {
         name: "prettier",
         command: &["prettier", "--write", "$FILE"],
         extensions: WEB,
-        wanted: Wanted::Package,
+        wanted: Wanted::Package(NODE),
     },
     Known {
         name: "biome",
@@ -56,6 +66,7 @@ const KNOWN: &[Known] = &[
         extensions: WEB,
         wanted: Wanted::PackageAndFile(&["biome.json", "biome.jsonc"]),
     },
+    Known { name: "oxfmt", command: &["oxfmt", "$FILE"], extensions: SCRIPT, wanted: Wanted::Package(NODE) },
     by_program("zig", &["zig", "fmt", "$FILE"], &[".zig", ".zon"]),
     Known {
         name: "clang-format",
@@ -70,7 +81,20 @@ const KNOWN: &[Known] = &[
         extensions: &[".py", ".pyi"],
         wanted: Wanted::Text("pyproject.toml", "[tool.ruff"),
     },
-    by_program("rubocop", &["rubocop", "--autocorrect", "$FILE"], &[".rb", ".rake", ".gemspec", ".ru"]),
+    by_program("rubocop", &["rubocop", "--autocorrect", "$FILE"], RUBY),
+    Known {
+        name: "standardrb",
+        command: &["standardrb", "--fix", "$FILE"],
+        extensions: RUBY,
+        wanted: Wanted::File(&[".standard.yml"]),
+    },
+    Known {
+        name: "pint",
+        command: &["pint", "$FILE"],
+        extensions: &[".php"],
+        wanted: Wanted::Package("vendor/bin"),
+    },
+    by_program("htmlbeautifier", &["htmlbeautifier", "$FILE"], &[".erb", ".html.erb"]),
     by_program("dart", &["dart", "format", "$FILE"], &[".dart"]),
     Known {
         name: "ocamlformat",
@@ -82,6 +106,11 @@ const KNOWN: &[Known] = &[
     by_program("gleam", &["gleam", "format", "$FILE"], &[".gleam"]),
     by_program("shfmt", &["shfmt", "-w", "$FILE"], &[".sh", ".bash"]),
     by_program("nixfmt", &["nixfmt", "$FILE"], &[".nix"]),
+    by_program("air", &["air", "format", "$FILE"], &[".R"]),
+    by_program("ormolu", &["ormolu", "-i", "$FILE"], &[".hs"]),
+    by_program("cljfmt", &["cljfmt", "fix", "--quiet", "$FILE"], &[".clj", ".cljs", ".cljc", ".edn"]),
+    by_program("dfmt", &["dfmt", "-i", "$FILE"], &[".d"]),
+    by_program("latexindent", &["latexindent", "-w", "-s", "$FILE"], &[".tex"]),
 ];
 
 /// A file that says how to format is a few lines; a larger one is something else.
@@ -122,10 +151,8 @@ impl Place<'_> {
         match known.wanted {
             Wanted::Program => on_path(name),
             Wanted::File(files) => on_path(name).filter(|_| has(files)),
-            Wanted::Package => self.above(&format!("node_modules/.bin/{name}")),
-            Wanted::PackageAndFile(files) => {
-                self.above(&format!("node_modules/.bin/{name}")).filter(|_| has(files))
-            }
+            Wanted::Package(place) => self.above(&format!("{place}/{name}")),
+            Wanted::PackageAndFile(files) => self.above(&format!("{NODE}/{name}")).filter(|_| has(files)),
             Wanted::Text(file, text) => {
                 let says_so = self.above(file).is_some_and(|path| holds(&path, text));
                 let own = format!("{}.toml", known.name);
