@@ -202,7 +202,8 @@ impl Running {
 
     /// What stands in the pipe. Empty is enough: whatever the command wrote is in it by now.
     fn read_rest(&mut self, buffer: &mut [u8]) -> usize {
-        let count = self.output.try_read(buffer).unwrap_or(0);
+        // The system is asked, not the runtime: that may have heard of the end before the words.
+        let count = rustix::io::retry_on_intr(|| rustix::io::read(&self.output, &mut *buffer)).unwrap_or(0);
         self.rest_bytes += count;
         if count == 0 || self.rest_bytes > REST_BYTES_MAX {
             self.phase = Phase::Over;

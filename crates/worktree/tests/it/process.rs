@@ -5,6 +5,9 @@ use std::time::Duration;
 use sturdy_worktree::process::{Command, Ended, STORE, is_ours, kill_orphans};
 use tokio_util::sync::CancellationToken;
 
+/// Enough to meet the race every few runs, in a second.
+const ROUNDS: usize = 20;
+
 fn sh(script: &str, dir: &Path) -> Command {
     Command {
         program: PathBuf::from("/bin/sh"),
@@ -53,6 +56,18 @@ async fn both_streams_come_in_the_order_they_were_written() {
 
     assert_eq!(text, "one\ntwo\nthree\n");
     assert_eq!(ended, Ended::Exited(Some(3)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_words_of_a_command_that_ends_at_once_are_kept() {
+    for _ in 0..ROUNDS {
+        let many = futures_util::future::join_all((0..16).map(|_| output("echo words; exit 3"))).await;
+
+        // Was: an end that was heard of before the words left these in the pipe.
+        for (text, ended) in many {
+            assert_eq!((text.as_str(), ended), ("words\n", Ended::Exited(Some(3))));
+        }
+    }
 }
 
 #[tokio::test]
