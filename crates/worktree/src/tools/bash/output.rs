@@ -107,12 +107,12 @@ impl Output {
         };
     }
 
-    /// The last letters, for clients.
+    /// The last letters, for clients, which know the dots for what is missing before them.
     pub(super) fn preview(&self) -> String {
         let text = decode(&self.tail[self.tail.len().saturating_sub(PREVIEW_CHARS * 4)..]);
         match text.char_indices().rev().nth(PREVIEW_CHARS - 1) {
-            Some((at, _)) => text[at..].to_owned(),
-            None => text,
+            Some((at, _)) if at > 0 || self.bytes > text.len() as u64 => format!("...\n\n{}", &text[at..]),
+            Some(_) | None => text,
         }
     }
 
