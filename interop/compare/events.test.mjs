@@ -5,75 +5,10 @@
 // A change that turns one of these tests red changes what every client sees. If it is meant, look at the
 // difference, see that it is equal to the reference or written down, and run with GOLDEN=write.
 
-import assert from 'node:assert/strict';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { after, before, test } from 'node:test';
-import { lines, masker } from '../lib/mask.mjs';
-import { Provider, calls, says } from '../lib/provider.mjs';
-import { Server } from '../lib/server.mjs';
-import { Reader } from '../lib/sse.mjs';
-import { World } from '../lib/world.mjs';
+import { calls, says } from '../lib/provider.mjs';
+import { asked, told } from './told.mjs';
 
-/** @type {World} */ let world;
-/** @type {Provider} */ let provider;
-/** @type {Server} */ let server;
-
-before(async () => {
-  world = await World.make();
-  provider = await Provider.start();
-  const prices = { cost: { input: 1, output: 2 } };
-  const config = provider.config({ permission: { glob: 'ask' } });
-  for (const model of Object.values(config.provider.scripted.models)) Object.assign(model, prices);
-  await world.configure(config);
-  await writeFile(join(world.project, 'a.txt'), 'hello\n');
-  server = await Server.start(world);
-});
-
-after(async () => {
-  await server?.kill();
-  await provider?.stop();
-  await world?.remove();
-});
-
-/**
- * Plays a turn and compares what was told with what is written down.
- * @param {string} name
- * @param {import('../lib/provider.mjs').Script[]} scripts
- * @param {(turn: { id: string, reader: Reader, ask: Server['ask'], say: (body?: object) => Promise<any> }) => Promise<void>} act
- */
-function golden(name, scripts, act = async ({ say }) => void (await say())) {
-  test(name, async () => {
-    const reader = await Reader.open(server.url);
-    try {
-      provider.will(...scripts);
-      const { id } = await server.tell('POST', '/session', { title: 'Told' });
-      const say = (body = {}) =>
-        server.tell('POST', `/session/${id}/message`, { parts: [{ type: 'text', text: 'Go' }], ...body });
-
-      await act({ id, reader, say, ask: server.ask.bind(server) });
-      await reader.idle(id);
-
-      const { port } = /** @type {import('node:net').AddressInfo} */ (provider.server.address());
-      const below = world.project.slice(1);
-      const mask = masker({ [`127.0.0.1:${port}`]: 'PROVIDER', [world.project]: 'DIR', [below]: 'BELOW', [world.data]: 'DATA' });
-      await compare(name, lines(reader.frames, mask));
-    } finally {
-      reader.close();
-    }
-  });
-}
-
-/** @param {string} name @param {string[]} told */
-async function compare(name, told) {
-  const file = new URL(`golden/${name.replaceAll(' ', '-')}.txt`, import.meta.url);
-  if (process.env.GOLDEN === 'write') {
-    await mkdir(new URL('.', file), { recursive: true });
-    return writeFile(file, told.join('\n') + '\n');
-  }
-  const wanted = (await readFile(file, 'utf8')).trimEnd().split('\n');
-  assert.deepEqual(told, wanted);
-}
+const golden = told({ config: { permission: { glob: 'ask' } } });
 
 golden('an answer', [says('Hello')]);
 
@@ -98,23 +33,20 @@ golden('a call that cannot be understood', [calls('nosuchtool', { a: 1 }), says(
 
 golden('a permission is given', [calls('glob', { pattern: '*.txt' }), says('Done')], async ({ reader, say, ask }) => {
   const answer = say();
-  const { event } = await reader.until('it is asked', (frame) => frame.type === 'permission.asked');
-  await ask('POST', `/permission/${event.properties.id}/reply`, { reply: 'once' });
+  await ask('POST', `/permission/${await asked(reader, 'permission')}/reply`, { reply: 'once' });
   await answer;
 });
 
 golden('a permission is refused', [calls('glob', { pattern: '*.txt' })], async ({ reader, say, ask }) => {
   const answer = say();
-  const { event } = await reader.until('it is asked', (frame) => frame.type === 'permission.asked');
-  await ask('POST', `/permission/${event.properties.id}/reply`, { reply: 'reject' });
+  await ask('POST', `/permission/${await asked(reader, 'permission')}/reply`, { reply: 'reject' });
   await answer;
 });
 
 const question = { question: 'Which?', header: 'Pick', options: [{ label: 'Red', description: 'warm' }] };
 golden('a question is answered', [calls('question', { questions: [question] }), says('Red it is')], async ({ reader, say, ask }) => {
   const answer = say();
-  const { event } = await reader.until('it is asked', (frame) => frame.type === 'question.asked');
-  await ask('POST', `/question/${event.properties.id}/reply`, { answers: [['Red']] });
+  await ask('POST', `/question/${await asked(reader, 'question')}/reply`, { answers: [['Red']] });
   await answer;
 });
 
