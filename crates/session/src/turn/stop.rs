@@ -18,18 +18,14 @@ const INTERRUPTED: &str = "Tool execution aborted";
 /// The person pressed stop. Also answered when nothing runs, so that a screen that thinks
 /// otherwise is put right.
 pub(super) fn abort(state: &State, stamp: &mut Stamp, out: &mut Decision) {
-    let Some(step) = state.open_step() else {
-        out.effect(Effect::StopAll);
-        return next::idle(out);
-    };
+    let Some(step) = state.open_step() else { return rest(out) };
     if step.stopping {
         return;
     }
     let acts = step.calls.iter().any(|call| call.body.is_some() && call.asks.is_empty() && !call.by_provider);
     if !acts {
         settle(state, Failure::aborted(), stamp, out);
-        out.effect(Effect::StopAll);
-        return next::idle(out);
+        return rest(out);
     }
     close_texts(step, Which::All, None, stamp, out);
     asks::withdraw_all(step, out);
@@ -43,7 +39,6 @@ pub(super) fn settle_now(state: &State, message: &MessageId, stamp: &mut Stamp, 
         return;
     };
     end_aborted(step, stamp, out);
-    out.effect(Effect::StopAll);
 }
 
 /// Ends a step that was stopped.
@@ -53,6 +48,13 @@ pub(super) fn end_aborted(step: &OpenStep, stamp: &mut Stamp, out: &mut Decision
         StepKind::Shell => shell::stopped(step, stamp, out),
         StepKind::Subtask { .. } => subtask::stopped(step, stamp, out),
     }
+    rest(out);
+}
+
+/// Nothing is open any more. What was told to stop is let go of, so that whatever the session does next does not
+/// find itself stopped.
+fn rest(out: &mut Decision) {
+    out.effect(Effect::StopAll);
     next::idle(out);
 }
 

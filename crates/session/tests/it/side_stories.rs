@@ -202,6 +202,7 @@ fn a_stopped_subtask_reads_as_cancelled_and_is_not_run_again() {
     fact   step.ended
     fact   status.changed idle
     fact   session.idled
+    effect StopAll
     ");
     assert_eq!(*last_outcome(&bench), Outcome::Interrupted { error: "Cancelled".to_owned() });
     bench.feed(prompt("next"));

@@ -391,12 +391,14 @@ fn an_abort_gives_a_running_call_a_moment_and_keeps_what_it_says() {
     effect StopTools
     ");
     assert_snapshot!(bench.said(text_started("t0")), @"");
+    // Was: nobody let go of what had been told to stop, and the next prompt was never answered.
     assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("partial") }), @r"
     fact   tool.ended done
     fact   session.failed MessageAbortedError
     fact   step.ended MessageAbortedError
     fact   status.changed idle
     fact   session.idled
+    effect StopAll
     ");
 }
 
