@@ -186,15 +186,13 @@ impl Committer {
 
     /// Cuts the group at the commit the crash plan names. Gives the empty vector back for the next one.
     fn write_as_planned(&mut self, mut group: Vec<Pending>) -> Vec<Pending> {
-        let reaches = self.commits + group.len() as u64;
-        let Some(fatal) = self.plan.commit().filter(|n| *n > self.commits && *n <= reaches) else {
+        let Some(fatal) = self.plan.fatal_of(self.commits, &group) else {
             return self.write_and_answer(group);
         };
 
-        let before = usize::try_from(fatal - self.commits - 1).expect("BUG: a group is small");
-        let rest = group.split_off(before);
+        let rest = group.split_off(fatal);
         self.write_and_answer(group);
-        if let (CrashPlan::AfterCommit(_), Some(last)) = (self.plan, rest.first()) {
+        if let Some(last) = rest.first().filter(|_| self.plan.keeps_it()) {
             // What it says does not matter: nobody hears it.
             let _ = self.write(std::slice::from_ref(last));
         }

@@ -4,6 +4,8 @@
 //! the files stay as a killed process would have left them, and the lock is free, so that the
 //! same test can open the directory again and look.
 
+use crate::committer::Pending;
+
 /// When to die. Commits are counted from 1 as they arrive, those that are refused included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CrashPlan {
@@ -13,6 +15,10 @@ pub enum CrashPlan {
     BeforeCommit(u64),
     /// Commit `n` is on disk and its caller never hears of it.
     AfterCommit(u64),
+    /// The first commit with an entry of this kind is not written.
+    BeforeKind(&'static str),
+    /// The first commit with an entry of this kind is on disk and its caller never hears of it.
+    AfterKind(&'static str),
 }
 
 impl CrashPlan {
@@ -31,11 +37,26 @@ impl CrashPlan {
         Self::AfterCommit(n)
     }
 
-    /// The commit that must not be grouped with its neighbours.
-    pub(crate) fn commit(self) -> Option<u64> {
+    /// Which of these commits is fatal. It must not be grouped with its neighbours. `before` have arrived
+    /// already.
+    pub(crate) fn fatal_of(self, before: u64, group: &[Pending]) -> Option<usize> {
         match self {
             Self::Never => None,
-            Self::BeforeCommit(n) | Self::AfterCommit(n) => Some(n),
+            Self::BeforeCommit(n) | Self::AfterCommit(n) => {
+                let place = usize::try_from(n.checked_sub(before + 1)?).ok()?;
+                (place < group.len()).then_some(place)
+            }
+            Self::BeforeKind(kind) | Self::AfterKind(kind) => {
+                group.iter().position(|one| one.commit.entries.iter().any(|entry| entry.kind == kind))
+            }
+        }
+    }
+
+    /// Whether the fatal commit is written.
+    pub(crate) fn keeps_it(self) -> bool {
+        match self {
+            Self::Never | Self::BeforeCommit(_) | Self::BeforeKind(_) => false,
+            Self::AfterCommit(_) | Self::AfterKind(_) => true,
         }
     }
 }

@@ -56,6 +56,27 @@ async fn a_crash_after_a_commit_keeps_it_and_tells_nobody() {
 }
 
 #[tokio::test]
+async fn a_crash_can_wait_for_a_kind_of_entry() {
+    for (plan, kept) in
+        [(CrashPlan::BeforeKind("session.idled.1"), 1), (CrashPlan::AfterKind("session.idled.1"), 2)]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let store = doomed(&directory, plan).await;
+        let (first, second, third) = tokio::join!(
+            store.commit(Draft::new("a", 0).fact("turn.stopping.1", "{}").commit),
+            store.commit(Draft::new("a", 1).idled().commit),
+            store.commit(Draft::new("a", 2).fact("turn.stopping.1", "{}").commit),
+        );
+
+        assert_eq!(first.unwrap().seq, 1);
+        assert!(matches!(second, Err(CommitError::Crashed)), "{second:?}");
+        assert!(matches!(third, Err(CommitError::Crashed)), "{third:?}");
+        drop(store);
+        assert_eq!(open(&directory).await.seq(&ses("a")).await.unwrap(), kept);
+    }
+}
+
+#[tokio::test]
 async fn a_crashed_store_refuses_everything() {
     let directory = tempfile::tempdir().unwrap();
     let store = doomed(&directory, CrashPlan::before_commit(1)).await;
