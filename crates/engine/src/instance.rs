@@ -244,10 +244,12 @@ impl Instance {
         self.catalog().model(provider, model).map_err(|cause| EngineError::Unknown(cause.to_string()))
     }
 
-    #[must_use]
-    pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        let own = self.tools.iter().find(|tool| tool.spec().name == name).cloned();
-        own.or_else(|| self.mcp.tool(name))
+    /// A tool by its name. One of a tool server may have to wait until the server is there.
+    pub async fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        match self.tools.iter().find(|tool| tool.spec().name == name) {
+            Some(own) => Some(own.clone()),
+            None => self.mcp.tool(name).await,
+        }
     }
 
     /// Everything a model may call here: our own, and what tool servers offer now.

@@ -203,21 +203,28 @@ impl ToolServers {
         tools
     }
 
-    /// A tool by its name, also of a server that is being started again.
-    pub(crate) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+    /// A tool by its name, also of a server that is being started again. Waits a moment for servers that are
+    /// not there yet: a call that a person answers after a restart is the first to want them.
+    pub(crate) async fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        if self.lock().is_empty() {
+            return None;
+        }
+        if let Some(served) = self.served(name) {
+            return Some(served);
+        }
+        let is_read = self.resource_tools().into_iter().find(|tool| tool.spec().name == name);
+        if is_read.is_none() || !self.connected().iter().any(|live| live.client.has_resources()) {
+            self.settled().await;
+        }
+        is_read.or_else(|| self.served(name))
+    }
+
+    fn served(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let known = |entry: &Entry| match &*entry.state.borrow() {
             State::Connected(live) | State::Restarting { last: live, .. } => live.tool(name),
             _ => None,
         };
-        let served = self.lock().iter().find_map(known);
-        let is_empty = || self.lock().is_empty();
-        served.or_else(|| {
-            if is_empty() {
-                None
-            } else {
-                self.resource_tools().into_iter().find(|tool| tool.spec().name == name)
-            }
-        })
+        self.lock().iter().find_map(known)
     }
 
     /// What servers want a model to know: name, words, and the names of their tools.

@@ -109,7 +109,7 @@ async fn perform(run: &Run) -> Outcome {
         if run.call.repeated {
             world.ask(repeated(&run.call)).await?;
         }
-        let tool = find(&place.instance, &run.call.tool)?;
+        let tool = find(&place.instance, &run.call.tool).await?;
         let mut input = run.call.input.clone();
         if run.is_users_shell() {
             // A person who waits says stop; nobody else does.
@@ -229,8 +229,8 @@ fn diagnose(lsp: Arc<Lsp>) -> Arc<Diagnose> {
     })
 }
 
-fn find(instance: &Instance, name: &str) -> Result<Arc<dyn Tool>, ToolFailure> {
-    instance.tool(name).ok_or_else(|| ToolFailure::failed(format!("There is no tool named {name:?}.")))
+async fn find(instance: &Instance, name: &str) -> Result<Arc<dyn Tool>, ToolFailure> {
+    instance.tool(name).await.ok_or_else(|| ToolFailure::failed(format!("There is no tool named {name:?}.")))
 }
 
 /// The same call for the third time: a person decides whether it goes on.

@@ -412,6 +412,6 @@ async fn a_directory_without_servers_starts_nothing_for_them() {
     assert_eq!(instance.mcp.status().await, []);
     assert_eq!(instance.mcp.resources().await.len(), 0);
     assert_eq!(instance.mcp.commands().await, []);
-    assert!(instance.tool("read_mcp_resource").is_none());
+    assert!(instance.tool("read_mcp_resource").await.is_none());
     assert_eq!(instance.all_tools().await.len(), instance.tools.len());
 }
