@@ -86,6 +86,11 @@ pub(crate) async fn run(run: Run) {
         outcome = perform(&run) => outcome,
         () = run.kill.cancelled() => return,
     };
+    // The process ends, and the call with it. The next start settles what it finds open, and a call that waits for
+    // a person goes on waiting: its end must not take back what it asked.
+    if run.inner.tasks.stopping().is_cancelled() {
+        return;
+    }
     let extensions = &run.inner.options.extensions;
     extensions.tell(|extension| extension.after_tool(run.moment(), &mut outcome));
     run.back.say(Input::Returned { part, outcome }).await;
