@@ -4,11 +4,14 @@ use crate::clock::Clock;
 use crate::engine::{Engine, EngineOptions, Inner};
 use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
+use crate::handle::Handle;
 use crate::instance::Instances;
 use crate::registry::Registry;
 use crate::task::Tasks;
 use std::sync::Arc;
 use sturdy_llm::Http;
+use sturdy_session::id::SessionId;
+use sturdy_session::types::session::Session;
 use sturdy_store::{Options, Store};
 use sturdy_worktree::mcp::auth::Logins;
 use sturdy_worktree::process::kill_orphans;
@@ -61,14 +64,32 @@ async fn settle(engine: &Engine) -> Result<(), BootError> {
     }
     info!(sessions = open.len(), "settling what the last process left open");
     let before = engine.store().head();
+    let mut settled = Vec::new();
     for id in open {
         match engine.session(&id).await {
-            Ok(_) => {}
+            Ok(handle) => settled.push(handle),
             Err(EngineError::Read(cause)) => return Err(cause.into()),
             // One damaged session is set aside; the others are served.
             Err(cause) => error!(session = %id, %cause, "a session could not be settled"),
         }
     }
+    stop_forsaken(engine, &settled).await?;
     engine.feed().settled(before, engine.clock().now());
+    Ok(())
+}
+
+/// A child may wait for a person and so be kept, while the call it works for was interrupted. Nobody would read
+/// what it finds out: it is stopped, and what it asked is taken back.
+async fn stop_forsaken(engine: &Engine, settled: &[Handle]) -> Result<(), BootError> {
+    let is_over = |id: &SessionId| settled.iter().any(|one| one.id() == id && one.view().is_idle);
+    for waiting in settled.iter().filter(|one| !one.view().is_idle) {
+        let record = engine.store().session(waiting.id()).await?;
+        let info = record.and_then(|text| serde_json::from_str::<Session>(&text).ok());
+        if info.and_then(|info| info.parent_id).is_some_and(|parent| is_over(&parent))
+            && let Err(cause) = engine.abort(waiting.id()).await
+        {
+            error!(session = %waiting.id(), %cause, "a session could not be settled");
+        }
+    }
     Ok(())
 }

@@ -17,6 +17,7 @@ use sturdy_session::types::session::{Action, Rule, Session};
 use sturdy_session::types::tool::ToolState;
 use sturdy_worktree::tool::{Delegated, Progress, Task, ToolFailure};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Sessions below one another when the configuration does not say.
@@ -30,6 +31,42 @@ pub(super) struct Delegate {
     step: MessageId,
     progress: watch::Sender<Progress>,
     stop: CancellationToken,
+}
+
+/// Work that a child does for a call. A call that is dropped calls it off: nobody would read the result.
+struct Errand {
+    engine: Engine,
+    /// None once it is done.
+    child: Option<SessionId>,
+}
+
+impl Errand {
+    /// Stops the child and waits until it has ended what it runs.
+    async fn call_off(&mut self) {
+        let Some(child) = self.child.take() else { return };
+        // A task of its own: whoever waits here is dropped if the child takes its time, and the child must be
+        // told all the same. One that cannot be told is settled by the next start.
+        if let Ok(Ok(())) = self.abort(child.clone()).await
+            && let Ok(handle) = self.engine.session(&child).await
+        {
+            handle.idle().await;
+        }
+    }
+
+    fn abort(&self, child: SessionId) -> JoinHandle<Result<(), EngineError>> {
+        let engine = self.engine.clone();
+        self.engine.tasks().spawn("call off", async move { engine.abort(&child).await })
+    }
+}
+
+impl Drop for Errand {
+    fn drop(&mut self) {
+        // When the engine stops, so does every child.
+        let stops = self.engine.tasks().stopping().is_cancelled();
+        if let Some(child) = self.child.take().filter(|_| !stops) {
+            drop(self.abort(child));
+        }
+    }
 }
 
 impl Delegate {
@@ -56,6 +93,7 @@ impl Delegate {
             None => ((asker.provider_id.clone(), asker.model_id.clone()), asker.variant.clone()),
         };
         let child = self.child(&engine, &task).await.map_err(failed)?;
+        let mut errand = Errand { engine: engine.clone(), child: Some(child.clone()) };
         let metadata = json!({
             "parentSessionId": self.parent.id,
             "sessionId": child,
@@ -78,11 +116,11 @@ impl Delegate {
         let answer = tokio::select! {
             answer = engine.answer(&child, &asked) => answer.map_err(failed)?,
             () = self.stop.cancelled() => {
-                // A child that cannot be stopped is settled by the next start.
-                let _ = engine.abort(&child).await;
+                errand.call_off().await;
                 return Err(ToolFailure::aborted());
             }
         };
+        errand.child = None;
         self.result(child, &answer.info, &answer.parts, metadata)
     }
 
