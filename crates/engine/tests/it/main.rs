@@ -20,6 +20,8 @@ mod invoke;
 mod matrix;
 mod mcp;
 mod mcp_web;
+mod running;
 mod structured;
+mod table;
 mod tools;
 mod turns;
