@@ -8,9 +8,11 @@
 //! Not here: the document around the descriptions (`openapi.rs`), the handlers (`routes/`).
 
 use crate::app::App;
+use crate::on_first_use::{Make, OnFirstUse};
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::MethodRouter;
+use std::collections::BTreeMap;
 use utoipa::openapi::HttpMethod;
 use utoipa_axum::PathItemExt as _;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,14 +23,15 @@ pub(crate) type Describe = fn(OpenApiRouter<App>) -> OpenApiRouter<App>;
 /// What answers at one path.
 pub(crate) struct Route {
     pub(crate) path: String,
-    pub(crate) methods: MethodRouter<App>,
+    pub(crate) methods: fn() -> MethodRouter<App>,
     pub(crate) describe: Describe,
 }
 
 /// Routes and how to describe them.
 #[derive(Default)]
 pub(crate) struct Routes {
-    pub(crate) router: Router<App>,
+    /// Several files may answer at one path, each by other methods.
+    paths: BTreeMap<String, Vec<Make>>,
     pub(crate) describe: Vec<Describe>,
 }
 
@@ -38,21 +41,30 @@ impl Routes {
     }
 
     pub(crate) fn routes(mut self, route: Route) -> Self {
-        self.router = self.router.route(&route.path, route.methods);
         self.describe.push(route.describe);
+        self.paths.entry(route.path).or_default().push(Box::new(route.methods));
         self
     }
 
     /// A route that is no part of the document.
-    pub(crate) fn route(mut self, path: &str, methods: MethodRouter<App>) -> Self {
-        self.router = self.router.route(path, methods);
+    pub(crate) fn route(mut self, path: &str, methods: Make) -> Self {
+        self.paths.entry(path.to_owned()).or_default().push(methods);
         self
     }
 
     pub(crate) fn merge(mut self, other: Self) -> Self {
-        self.router = self.router.merge(other.router);
+        for (path, methods) in other.paths {
+            self.paths.entry(path).or_default().extend(methods);
+        }
         self.describe.extend(other.describe);
         self
+    }
+
+    /// All of them, each made when it is first asked for.
+    pub(crate) fn into_router(self, app: &App) -> Router {
+        self.paths.into_iter().fold(Router::new(), |router, (path, methods)| {
+            router.route_service(&path, OnFirstUse::new(methods, app.clone()))
+        })
     }
 }
 
@@ -70,12 +82,14 @@ macro_rules! routes {
     ($first:ident $(, $more:ident)* $(,)?) => {
         utoipa_axum::paste! {{
             use utoipa::Path as _;
-            let methods = axum::routing::MethodRouter::new();
-            let methods = crate::described::answer(methods, &[<__path_ $first>]::methods(), $first);
-            $( let methods = crate::described::answer(methods, &[<__path_ $more>]::methods(), $more); )*
             crate::described::Route {
                 path: [<__path_ $first>]::path(),
-                methods,
+                methods: || {
+                    let methods = axum::routing::MethodRouter::new();
+                    let methods = crate::described::answer(methods, &[<__path_ $first>]::methods(), $first);
+                    $( let methods = crate::described::answer(methods, &[<__path_ $more>]::methods(), $more); )*
+                    methods
+                },
                 describe: |document| document.routes(utoipa_axum::routes!($first $(, $more)*)),
             }
         }}

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::header::{self, HeaderMap};
 use http::{Extensions, HeaderValue, Method, StatusCode, Version};
 use std::any::Any;
+use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate as _, SizeAbove};
@@ -24,15 +25,17 @@ pub(crate) struct NeverPacked;
 
 /// Wraps the routes.
 pub(crate) fn around(routes: Router, app: &App) -> Router {
-    routes
-        .fallback(no_route)
-        .method_not_allowed_fallback(no_route)
-        .layer(CompressionLayer::new().compress_when(SizeAbove::new(COMPRESS_BYTES_MIN).and(is_packable)))
-        .layer(CatchPanicLayer::custom(panicked))
+    // Around all routes together: `Router::layer` would wrap each of them.
+    let inside = ServiceBuilder::new()
         .layer(from_fn_with_state(app.clone(), gate))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(CompressionLayer::new().compress_when(SizeAbove::new(COMPRESS_BYTES_MIN).and(is_packable)))
+        .service(routes.fallback(no_route));
+    Router::new().fallback_service(inside)
 }
 
-async fn no_route(request: Request) -> ApiError {
+/// The answer where the wire has nothing.
+pub(crate) async fn no_route(request: Request) -> ApiError {
     ApiError::NoRoute { method: request.method().clone(), path: request.uri().path().to_owned() }
 }
 

@@ -15,6 +15,7 @@ mod described;
 mod edge;
 mod error;
 mod instance;
+mod on_first_use;
 mod openapi;
 mod reply;
 mod routes;
@@ -31,5 +32,5 @@ use axum::Router;
 
 /// The whole API.
 pub fn router(app: &App) -> Router {
-    edge::around(routes::all().router.with_state(app.clone()), app)
+    edge::around(routes::all().into_router(app), app)
 }

@@ -30,6 +30,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use axum::routing::{MethodFilter, get};
 use caller::{Caller, Transport};
 use http::header::{self, HeaderMap, HeaderValue};
 use http::request::Parts;
@@ -61,10 +62,15 @@ impl Places {
     }
 }
 
+/// Methods that mean nothing here.
+const OTHERS: MethodFilter = MethodFilter::PUT
+    .or(MethodFilter::PATCH)
+    .or(MethodFilter::DELETE)
+    .or(MethodFilter::TRACE)
+    .or(MethodFilter::CONNECT);
+
 pub(crate) fn routes() -> Routes {
-    let mut route = routes!(post);
-    route.methods = route.methods.get(upgrade).fallback(refuse);
-    Routes::new().routes(route)
+    Routes::new().routes(routes!(post)).route("/rpc", Box::new(|| get(upgrade).on(OTHERS, refuse)))
 }
 
 /// A Cap'n Web session in one request. An upgrade of the same address is one over a WebSocket.

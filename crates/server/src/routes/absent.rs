@@ -1,11 +1,10 @@
 //! What the wire has and this version has not. A client is told so, instead of being told nothing
 //! or something untrue.
 
-use crate::app::App;
 use crate::described::Routes;
 use crate::error::ApiError;
 use axum::extract::Request;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::routing::{MethodFilter, on};
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
@@ -79,11 +78,9 @@ const ABSENT: &[(&str, MethodFilter)] = &[
 
 /// Not part of the document: it describes what there is.
 pub(super) fn routes() -> Routes {
-    ABSENT.iter().fold(Routes::new(), |router, (path, methods)| router.route(path, told(*methods)))
-}
-
-fn told(methods: MethodFilter) -> MethodRouter<App> {
-    on(methods, not_built)
+    ABSENT.iter().fold(Routes::new(), |routes, (path, methods)| {
+        routes.route(path, Box::new(|| on(*methods, not_built)))
+    })
 }
 
 async fn not_built(request: Request) -> ApiError {
