@@ -7,15 +7,19 @@
 use super::{Shared, Status, misfits};
 use futures_util::future::BoxFuture;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
-use sturdy_session::types::event::Event;
+use sturdy_session::types::event::{Event, Toast, ToastVariant};
 use sturdy_worktree::mcp::{CallError, Client, ConnectError, Lifeline, Offered, Server, connect};
 use sturdy_worktree::tool::Tool;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+
+/// Long enough to read an address.
+const TOAST_MS: NonZeroU64 = NonZeroU64::new(8_000).unwrap();
 
 /// Starts in a row of a server that keeps ending.
 const STARTS_MAX: u32 = 5;
@@ -178,6 +182,9 @@ impl Keeper {
                         continue;
                     }
                     warn!(server = %self.server.name, %cause, "a tool server cannot be connected");
+                    if let Some(toast) = wanted_of_a_person(&self.server.name, &cause) {
+                        self.shared.tell(Event::TuiToastShow(toast));
+                    }
                     self.settle(State::Failed(cause));
                     return self.rest().await;
                 }
@@ -293,6 +300,19 @@ impl Keeper {
     async fn next_order(&mut self) -> Option<Order> {
         ordered(&mut self.orders, &self.shared.stop).await
     }
+}
+
+/// What is shown to a person who alone can help.
+fn wanted_of_a_person(server: &str, cause: &ConnectError) -> Option<Toast> {
+    let message = match cause {
+        ConnectError::Failed(_) => return None,
+        ConnectError::NeedsAuth => {
+            format!("The tool server \"{server}\" wants a login: POST /mcp/{server}/auth/authenticate")
+        }
+        ConnectError::NeedsRegistration(why) => format!("The tool server \"{server}\": {why}"),
+    };
+    let title = Some("A tool server wants a login".to_owned());
+    Some(Toast { title, message, variant: ToastVariant::Warning, duration: TOAST_MS })
 }
 
 /// The next order; none when there will be no more.

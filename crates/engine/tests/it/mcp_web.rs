@@ -118,6 +118,26 @@ async fn a_server_that_went_away_is_connected_again_when_it_is_back() {
 }
 
 #[tokio::test]
+async fn whoever_looks_is_told_that_a_login_is_wanted() {
+    let web = Web::start(WebOptions { wants_login: true, ..WebOptions::default() }).await;
+    let world = world(web.remote()).await;
+    let mut reader = world.engine.feed().reader();
+
+    assert_eq!(status(&world).await, Status::NeedsAuth);
+
+    // Told before the state is known, so that it stands in the first page.
+    let shown = reader.next().await.unwrap();
+    let toast = shown.iter().find_map(|shown| match &shown.body {
+        Body::Event(event) => match &**event {
+            Event::TuiToastShow(toast) => Some(toast.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert!(toast.unwrap().message.contains("\"web\" wants a login"));
+}
+
+#[tokio::test]
 async fn a_login_is_begun_ended_kept_and_forgotten() {
     let web = Web::start(WebOptions { wants_login: true, ..WebOptions::default() }).await;
     let world = world(web.remote()).await;
