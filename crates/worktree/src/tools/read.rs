@@ -132,7 +132,8 @@ fn read(
 
 fn page(path: &WorkPath, file: File, from: usize, count: usize) -> Result<Done, page::PageError> {
     let Page { lines, total, why } = page::read(file, from, count)?;
-    let last = from + lines.len().saturating_sub(1);
+    // An empty file ends before its first line.
+    let last = (from + lines.len()).saturating_sub(1);
     let is_whole = why == page::Why::End;
     let next = last + 1;
     let note = match (why, total) {

@@ -68,6 +68,8 @@ async fn an_empty_file_is_empty() {
     let done = bench.ok("read", json!({ "filePath": "empty" })).await;
 
     assert!(done.output.contains("(End of file, 0 lines in all)"));
+    let display = &done.metadata["display"];
+    assert_eq!((&display["lineStart"], &display["lineEnd"]), (&json!(1), &json!(0)));
 }
 
 #[tokio::test]
