@@ -155,6 +155,13 @@ impl Lsp {
         all
     }
 
+    /// Starts the servers of a file, if they were not, without waiting: who reads it may change it soon.
+    pub fn warm(&self, path: &Path) {
+        for server in self.servers.iter().filter(|server| server.takes(path)) {
+            drop(self.start(server, path));
+        }
+    }
+
     /// Tells the servers that these files changed, and what they have to say about them: all of it for
     /// these, the errors for others.
     pub async fn diagnose(&self, paths: &[PathBuf]) -> Vec<Diagnostic> {

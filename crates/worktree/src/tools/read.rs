@@ -78,6 +78,9 @@ impl Tool for Read {
             let (target, known) = (path.clone(), world.memory.clone());
             let (mut done, kind) = world.blocking(move || read(&target, from, count, &known)).await?;
             if kind == Shown::File {
+                if let Some(lsp) = &world.settings.lsp {
+                    lsp.warm(path.real());
+                }
                 remind(world, &path, &mut done).await?;
             }
             Ok(done)

@@ -24,8 +24,14 @@ fn scripted() -> Server {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the engine's tasks are not here")]
-fn start(server: Server, directory: &Path, told: Arc<AtomicUsize>, patience: Duration) -> Arc<Lsp> {
-    let spawn = Arc::new(|task| {
+fn start(
+    server: Server,
+    directory: &Path,
+    (told, started): (Arc<AtomicUsize>, Arc<AtomicUsize>),
+    patience: Duration,
+) -> Arc<Lsp> {
+    let spawn = Arc::new(move |task| {
+        started.fetch_add(1, Ordering::SeqCst);
         tokio::spawn(task);
     });
     let tell = Arc::new(move || {
@@ -40,6 +46,7 @@ struct Scene {
     bench: Bench,
     lsp: Arc<Lsp>,
     told: Arc<AtomicUsize>,
+    started: Arc<AtomicUsize>,
 }
 
 /// A directory with a server in it; `marks` are the files that change it.
@@ -50,17 +57,17 @@ fn scene(marks: &[&str]) -> Scene {
 fn scene_with(server: Server, marks: &[&str]) -> Scene {
     let mut bench = Bench::new();
     marks.iter().for_each(|mark| drop(bench.file(mark, "")));
-    let told = Arc::new(AtomicUsize::new(0));
+    let (told, started) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     // Nobody waits for one that will not answer.
     let patience =
         if marks.contains(&"silent") { Duration::from_millis(50) } else { Duration::from_secs(30) };
-    let lsp = start(server, &bench.dir, told.clone(), patience);
+    let lsp = start(server, &bench.dir, (told.clone(), started.clone()), patience);
     let asked = lsp.clone();
     bench.world.handles.diagnose = Some(Arc::new(move |paths| {
         let lsp = asked.clone();
         Box::pin(async move { lsp.diagnose(&paths).await })
     }));
-    Scene { bench, lsp, told }
+    Scene { bench, lsp, told, started }
 }
 
 impl Scene {
@@ -123,6 +130,22 @@ async fn what_a_server_says_of_a_change_is_told_to_the_model() {
 
     assert_eq!(scene.status(), [("script".to_owned(), scene.bench.dir.clone(), true)]);
     assert_eq!((scene.starts().len(), scene.told.load(Ordering::SeqCst)), (1, 1));
+}
+
+#[tokio::test]
+async fn a_server_is_started_when_a_file_of_its_is_read() {
+    let mut scene = scene(&[]);
+    let mut settings = (*scene.bench.world.settings).clone();
+    settings.lsp = Some(scene.lsp.clone());
+    scene.bench.world.settings = Arc::new(settings);
+    scene.bench.file("x.lang", "one\n");
+    scene.bench.file("other.txt", "one\n");
+
+    scene.bench.ok("read", json!({ "filePath": "other.txt" })).await;
+    assert_eq!(scene.started.load(Ordering::SeqCst), 0);
+    scene.bench.ok("read", json!({ "filePath": "x.lang" })).await;
+
+    assert_eq!(scene.started.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
