@@ -1,14 +1,15 @@
 //! Language servers: started by the first file they know, asked after each change, ended with the
 //! directory.
 //!
-//! A server is started once for each root. One that cannot be started, breaks off or speaks nonsense
-//! is broken and stays so; nothing is tried in a loop. A change waits a bounded time for what the
+//! A server is started once for each root. One that cannot be started, breaks off, speaks nonsense or
+//! too much of it (`frame.rs`) is broken and stays so; nothing is tried in a loop. A change waits a bounded time for what the
 //! servers say about it and goes on without them.
 //!
 //! Not here: which servers a directory has (the engine, from its settings), and what a tool makes of
 //! their words (`tools/change.rs`).
 
 mod client;
+mod frame;
 mod known;
 mod words;
 
@@ -17,6 +18,7 @@ pub use words::Operation;
 
 use crate::tool::Diagnostic;
 use client::Client;
+use frame::FrameError;
 use futures_util::future::{BoxFuture, join_all};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -56,7 +58,8 @@ pub struct Server {
 pub struct Status {
     pub id: String,
     pub root: PathBuf,
-    pub is_connected: bool,
+    /// Why it does not run any more.
+    pub broken: Option<String>,
 }
 
 /// Why a language server gave no answer.
@@ -64,8 +67,8 @@ pub struct Status {
 pub enum LspError {
     #[error("no language server is configured for this file")]
     NoServer,
-    #[error("the language server {0} does not run")]
-    Broken(String),
+    #[error("the language server {id} does not run: {why}")]
+    Broken { id: String, why: String },
     #[error("the language server took longer than {} s", .0.as_secs())]
     TimedOut(Duration),
     #[error("the language server refused")]
@@ -97,7 +100,8 @@ pub struct Lsp {
 enum State {
     Starting,
     Ready(Arc<Client>),
-    Broken,
+    /// And why.
+    Broken(Arc<str>),
 }
 
 impl fmt::Debug for Lsp {
@@ -145,10 +149,13 @@ impl Lsp {
     /// The servers that were started, by name and root.
     #[must_use]
     pub fn status(&self) -> Vec<Status> {
-        let one = |((id, root), state): (&(String, PathBuf), &watch::Sender<State>)| match &*state.borrow() {
-            State::Starting => None,
-            State::Ready(_) => Some(Status { id: id.clone(), root: root.clone(), is_connected: true }),
-            State::Broken => Some(Status { id: id.clone(), root: root.clone(), is_connected: false }),
+        let one = |((id, root), state): (&(String, PathBuf), &watch::Sender<State>)| {
+            let broken = match &*state.borrow() {
+                State::Starting => return None,
+                State::Ready(_) => None,
+                State::Broken(why) => Some(why.to_string()),
+            };
+            Some(Status { id: id.clone(), root: root.clone(), broken })
         };
         let mut all: Vec<Status> = self.lock().iter().filter_map(one).collect();
         all.sort_by(|a, b| (&a.id, &a.root).cmp(&(&b.id, &b.root)));
@@ -202,8 +209,7 @@ impl Lsp {
     ) -> Result<Vec<Value>, LspError> {
         let clients = self.clients_of(path).await;
         if clients.is_empty() {
-            let configured = self.servers.iter().find(|server| server.takes(path));
-            return Err(configured.map_or(LspError::NoServer, |server| LspError::Broken(server.id.clone())));
+            return Err(self.why_nobody(path));
         }
         let mut results = Vec::new();
         for client in clients {
@@ -211,6 +217,17 @@ impl Lsp {
             results.extend(client.operate(operation, path, (line, column), query).await?);
         }
         Ok(results)
+    }
+
+    fn why_nobody(&self, path: &Path) -> LspError {
+        let Some(server) = self.servers.iter().find(|server| server.takes(path)) else {
+            return LspError::NoServer;
+        };
+        let why = match &*self.start(server, path).borrow() {
+            State::Broken(why) => why.to_string(),
+            State::Starting | State::Ready(_) => "it is still starting".to_owned(),
+        };
+        LspError::Broken { id: server.id.clone(), why }
     }
 
     /// The servers that know this file and run; those that do not run yet are started.
@@ -223,7 +240,7 @@ impl Lsp {
                 let state = tokio::time::timeout(patience, settled).await.ok()?.ok()?.clone();
                 match state {
                     State::Ready(client) => Some(client),
-                    State::Starting | State::Broken => None,
+                    State::Starting | State::Broken(_) => None,
                 }
             }
         });
@@ -233,7 +250,7 @@ impl Lsp {
     fn running(&self) -> Vec<Arc<Client>> {
         let ready = |state: &watch::Sender<State>| match &*state.borrow() {
             State::Ready(client) => Some(client.clone()),
-            State::Starting | State::Broken => None,
+            State::Starting | State::Broken(_) => None,
         };
         self.lock().values().filter_map(ready).collect()
     }
@@ -281,21 +298,37 @@ async fn serve(
         let (client, talking) = Client::connect(&server, &root, variables)?;
         tokio::pin!(talking);
         tokio::select! {
-            ended = &mut talking => return ended.map_err(LspError::Refused),
+            ended = &mut talking => return Ok(ended),
             ready = client.introduce(&server) => ready?,
         }
         state.send_replace(State::Ready(Arc::new(client)));
         tell();
-        talking.await.map_err(LspError::Refused)
+        Ok(talking.await)
     };
-    tokio::select! {
-        ended = talk => match ended {
-            Ok(()) => tracing::warn!(server = id, "language server ended"),
-            Err(cause) => tracing::warn!(server = id, %cause, "language server broke"),
-        },
-        () = stop.cancelled() => {}
-    }
+    let why = tokio::select! {
+        ended = talk => {
+            let why = match ended {
+                Ok(Ok(())) => "it has ended".to_owned(),
+                Ok(Err(cause)) => last_words(&cause),
+                Err(LspError::Broken { why, .. }) => why,
+                Err(cause) => cause.to_string(),
+            };
+            tracing::warn!(server = id, why, "language server broke");
+            why
+        }
+        () = stop.cancelled() => "its directory is closed".to_owned(),
+    };
     // Lets go of the client, and with it of the process.
-    state.send_replace(State::Broken);
+    state.send_replace(State::Broken(why.into()));
     tell();
+}
+
+/// Why a talk ended. What the server said is not repeated: it may be a piece of somebody's file.
+fn last_words(cause: &async_lsp::Error) -> String {
+    match cause {
+        async_lsp::Error::Eof | async_lsp::Error::ServiceStopped => "it has ended".to_owned(),
+        async_lsp::Error::Deserialize(_) | async_lsp::Error::Protocol(_) => FrameError::Nonsense.to_string(),
+        async_lsp::Error::Io(cause) => cause.to_string(),
+        _ => "the connection broke".to_owned(),
+    }
 }

@@ -66,7 +66,7 @@ async fn skill(Here(here): Here) -> Response {
 async fn lsp(Here(here): Here) -> Response {
     let shown = |one: &Status| {
         let root = one.root.strip_prefix(&here.directory).unwrap_or(&one.root);
-        let status = if one.is_connected { "connected" } else { "error" };
+        let status = if one.broken.is_none() { "connected" } else { "error" };
         json!({ "id": one.id, "name": one.id, "root": root, "status": status })
     };
     let all = here.lsp().map(|lsp| lsp.status()).unwrap_or_default();

@@ -74,3 +74,22 @@ async fn a_broken_server_is_shown_and_the_edit_stands() {
     world.call("POST", "/instance/dispose").await;
     assert_eq!(world.get("/lsp").await.both(), (200, json!([])));
 }
+
+#[tokio::test]
+async fn a_server_that_announces_a_huge_message_is_shown_as_broken_and_the_edit_stands() {
+    let world = World::new().await;
+    configure(&world, &script());
+    std::fs::write(
+        world.project().join("first"),
+        r"printf 'Content-Length: 900000000000\r\n\r\n'; sleep 600",
+    )
+    .unwrap();
+    let session = world.session().await;
+
+    world.ask(&session, BAD).await;
+
+    // Was: room was made for as much as was announced, and the program ended.
+    assert_eq!(tool_state(&world, &session).await["status"], "completed");
+    let broken = json!([{ "id": "script", "name": "script", "root": "", "status": "error" }]);
+    assert_eq!(world.get("/lsp").await.both(), (200, broken));
+}

@@ -2,6 +2,7 @@
 //!
 //! What it says is read leniently, as JSON: a server that adds to the protocol is still understood.
 
+use super::frame::Framed;
 use super::words::{self, Ask, Method, Operation};
 use super::{LspError, Server};
 use crate::process::Service;
@@ -34,6 +35,8 @@ const ASK_PATIENCE: Duration = Duration::from_secs(10);
 const FILE_BYTES_MAX: u64 = 10 * 1024 * 1024;
 /// Files whose diagnostics are remembered.
 const FILES_MAX: usize = 2_000;
+/// A name that no system would open is of no file.
+const NAME_BYTES_MAX: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Client {
@@ -49,11 +52,13 @@ pub(super) struct Client {
 }
 
 /// What the server said.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Heard {
     files: Mutex<HashMap<PathBuf, Said>>,
     /// Counts what was said.
     count: watch::Sender<u64>,
+    /// Nothing more will be said.
+    is_over: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -74,10 +79,10 @@ impl Client {
         let own = server.variables.iter().map(|(name, value)| (name.into(), value.into()));
         let started = Service::start(&server.command, root, variables.into_iter().chain(own));
         let (process, input, output) = started.map_err(|cause| {
-            tracing::warn!(server = server.id, %cause, "language server cannot be started");
-            LspError::Broken(server.id.clone())
+            let why = format!("it cannot be started: {cause}");
+            LspError::Broken { id: server.id.clone(), why }
         })?;
-        let heard = Arc::new(Heard { files: Mutex::default(), count: watch::Sender::new(0) });
+        let heard = Arc::new(Heard::default());
         let listener = Listener {
             heard: heard.clone(),
             settings: server.initialization.clone(),
@@ -93,7 +98,7 @@ impl Client {
             versions: Mutex::default(),
             is_asked: AtomicBool::new(false),
         };
-        Ok((client, talk.run_buffered(output.compat(), input.compat_write())))
+        Ok((client, talk.run_buffered(Framed::new(output).compat(), input.compat_write())))
     }
 
     /// Says who we are and hears what the server can do.
@@ -158,7 +163,7 @@ impl Client {
         let mut count = self.heard.count.subscribe();
         let spoken = async {
             // Until there are words about this text, and then until there are no more for a moment.
-            loop {
+            while !self.heard.is_over.load(Ordering::SeqCst) {
                 let patience = match self.heard.has_spoken(path, before, version) {
                     true => QUIET,
                     false => DIAGNOSE_PATIENCE,
@@ -242,7 +247,10 @@ impl Client {
     }
 
     fn say<M: Method>(&self, params: Value) -> Result<(), LspError> {
-        self.server.notify::<Ask<M>>(params).map_err(|_| LspError::Broken(self.id.clone()))
+        self.server.notify::<Ask<M>>(params).map_err(|_| {
+            let why = "it has ended".to_owned();
+            LspError::Broken { id: self.id.clone(), why }
+        })
     }
 }
 
@@ -280,6 +288,14 @@ struct Listener {
     folder: Value,
 }
 
+/// Dropped with the talk: whoever waits for words about a change waits no longer.
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.heard.is_over.store(true, Ordering::SeqCst);
+        self.heard.count.send_modify(|count| *count += 1);
+    }
+}
+
 fn router(listener: Listener) -> Router<Listener> {
     let mut router = Router::new(listener);
     router.unhandled_notification(|listener, said| {
@@ -299,6 +315,7 @@ impl Listener {
             return;
         }
         let path = said.params["uri"].as_str().and_then(|uri| Url::parse(uri).ok()?.to_file_path().ok());
+        let path = path.filter(|path| path.as_os_str().len() <= NAME_BYTES_MAX);
         let (Some(path), Some(items)) = (path, said.params["diagnostics"].as_array()) else { return };
         self.heard.note(&path, said.params["version"].as_i64(), words::diagnostics(&path, items));
     }

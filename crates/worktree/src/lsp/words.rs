@@ -174,8 +174,11 @@ fn said(item: &Map, severity: Severity, message: &str) -> Map {
     for (key, value) in item {
         let value = match key.as_str() {
             "message" => json!(message),
-            "range" | "severity" => value.clone(),
-            "code" | "source" | "tags" if value.to_string().len() <= FIELD_BYTES_MAX => value.clone(),
+            "range" | "severity" | "code" | "source" | "tags"
+                if value.to_string().len() <= FIELD_BYTES_MAX =>
+            {
+                value.clone()
+            }
             _ => continue,
         };
         said.insert(key.clone(), value);

@@ -55,8 +55,12 @@ fn scene(marks: &[&str]) -> Scene {
 }
 
 fn scene_with(server: Server, marks: &[&str]) -> Scene {
-    let mut bench = Bench::new();
+    let bench = Bench::new();
     marks.iter().for_each(|mark| drop(bench.file(mark, "")));
+    scene_on(bench, server, marks)
+}
+
+fn scene_on(mut bench: Bench, server: Server, marks: &[&str]) -> Scene {
     let (told, started) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     // Nobody waits for one that will not answer.
     let patience =
@@ -77,7 +81,7 @@ impl Scene {
     }
 
     fn status(&self) -> Vec<(String, PathBuf, bool)> {
-        self.lsp.status().into_iter().map(|one| (one.id, one.root, one.is_connected)).collect()
+        self.lsp.status().into_iter().map(|one| (one.id, one.root, one.broken.is_none())).collect()
     }
 
     async fn write(&self, name: &str, content: &str) -> (String, Value) {
@@ -219,6 +223,54 @@ async fn a_program_that_is_missing_or_speaks_nonsense_is_broken() {
 
         assert_eq!(scene.status(), [("script".to_owned(), scene.bench.dir.clone(), false)]);
     }
+}
+
+/// What a server says that wants our memory, and why it is not listened to any longer.
+const TOO_MUCH: [(&str, &str); 5] = [
+    (r"printf 'Content-Length: 900000000000\r\n\r\n'; sleep 600", "a message is larger than 32 MiB"),
+    (r"yes | tr -d '\n'", "the head of a message is longer than 4 KiB"),
+    (r"yes 'x: y' | sed 's/$/\r/'", "the head of a message is longer than 4 KiB"),
+    ("cat /dev/zero", "the head of a message is longer than 4 KiB"),
+    (
+        r"printf 'Content-Length: 3000000\r\n\r\n['; yes 0, | tr -d '\n' | head -c 3000000; sleep 600",
+        "a message holds more than 1000000 values",
+    ),
+];
+
+#[tokio::test]
+async fn a_server_that_says_too_much_is_broken_with_the_reason() {
+    for (script, why) in TOO_MUCH {
+        for moment in ["first", "later"] {
+            let bench = Bench::new();
+            bench.file(moment, script);
+            let scene = scene_on(bench, scripted(), &[]);
+
+            assert_eq!(scene.write("x.lang", "BAD").await.0, CLEAN);
+            // Which of the two is noticed first, the end of the patience or of the server, is not said.
+            while scene.lsp.status().iter().all(|one| one.broken.is_none()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+
+            assert_eq!(scene.lsp.status()[0].broken.as_deref(), Some(why), "{script}");
+            assert!(dies(scene.starts()[0]).await, "its process is let go");
+            assert_eq!(scene.write("y.lang", "BAD").await.0, CLEAN, "tools go on");
+            let path = scene.bench.dir.join("x.lang");
+            let asked = scene.lsp.operate(Operation::Hover, &path, (1, 1), "").await;
+            let said = asked.unwrap_err().to_string();
+            assert_eq!(said, format!("the language server script does not run: {why}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_babbles_is_not_repeated() {
+    let bench = Bench::new();
+    bench.file("first", r"printf 'password=hunter2\r\n'; sleep 600");
+    let scene = scene_on(bench, scripted(), &[]);
+
+    scene.write("x.lang", "BAD").await;
+
+    assert_eq!(scene.lsp.status()[0].broken.as_deref(), Some("it does not speak the protocol"));
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 # A language server that does as its directory says. Each of these files, if it is there, changes it:
 #   silent   answers nothing          dies     ends at once          pulls   wants to be asked for diagnostics
+#   first    is run at the start, and what it prints is said    later    the same when a text is changed
 # It counts its starts in `starts` and keeps its environment in `env`. A text with BAD in it has a fault.
 echo $$ >> starts
 env > env
 if [ -e dies ]; then exit 1; fi
+if [ -e first ]; then . ./first; fi
 
 send() {
   printf 'Content-Length: %d\r\n\r\n%s' "$(printf %s "$1" | wc -c)" "$1"
@@ -31,6 +33,7 @@ handle() {
       send '{"jsonrpc":"2.0","method":"experimental/unheardOf","params":{"odd":true}}'
       ;;
     textDocument/didOpen | textDocument/didChange)
+      if [ -e later ]; then . ./later; fi
       list='[]'
       case "$body" in *BAD*) list=$fault ;; esac
       printf %s "$list" > last
