@@ -7,13 +7,14 @@ import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { bench } from '../lib/bench.mjs';
 import { Reader } from '../lib/sse.mjs';
-import { says } from '../lib/provider.mjs';
+import { calls, says } from '../lib/provider.mjs';
 import { until } from '../lib/wait.mjs';
 
 const program = createRequire(import.meta.url).resolve('vscode-json-languageserver/bin/vscode-json-languageserver');
 
 const made = bench({
   config: { lsp: { json: { command: [process.execPath, program, '--stdio'], extensions: ['.json'] } } },
+  env: { OPENCODE_EXPERIMENTAL_LSP_TOOL: '1' },
 });
 
 /** Processes that run the language server. */
@@ -27,14 +28,14 @@ async function servers() {
   return found;
 }
 
-/** One turn in which the model writes a file; the state of its call. */
-async function written(content) {
+/** One turn in which the model writes a file; the state of its call. @param {string} content */
+const written = (content) => called('write', { filePath: 'wrong.json', content });
+
+/** One turn with one call; its state. @param {string} tool @param {object} input */
+async function called(tool, input) {
   const { server, provider } = made;
   const session = (await server.tell('POST', '/session', { title: 'Words' })).id;
-  provider.scripts = [
-    (reply) => reply.call('write', { filePath: 'wrong.json', content }).finish(),
-    says('Seen.'),
-  ];
+  provider.scripts = [calls(tool, input), says('Seen.')];
   await server.tell('POST', `/session/${session}/message`, { parts: [{ type: 'text', text: 'Go' }] });
   const messages = await server.tell('GET', `/session/${session}/message`);
   return messages.flatMap((message) => message.parts).find((part) => part.type === 'tool').state;
@@ -64,6 +65,26 @@ test('a file without faults is not talked about', { timeout: 60_000 }, async () 
   // It exists and was not read in this session: that is another story.
   assert.equal(state.status, 'error');
   await made.server.tell('DELETE', `/session/${(await made.server.tell('GET', '/session'))[0].id}`);
+});
+
+test('the model asks it by the tool lsp', { timeout: 60_000 }, async () => {
+  const place = { filePath: 'wrong.json', line: 1, character: 3 };
+
+  const symbols = await called('lsp', { operation: 'documentSymbol', ...place });
+
+  assert.equal(symbols.status, 'completed');
+  assert.match(symbols.title, /^documentSymbol \S*wrong\.json:1:3$/);
+  assert.equal(symbols.metadata.result[0].name, 'a');
+  assert.match(symbols.output, /"name": "a"/);
+  const told = made.provider.asked.at(-1)?.body.messages.find((message) => message.role === 'tool');
+  assert.equal(told.content, symbols.output);
+
+  // What the server does not know, and a file that no server knows.
+  const nowhere = await called('lsp', { operation: 'goToImplementation', ...place });
+  assert.equal(nowhere.status, 'error');
+  assert.match(nowhere.error, /Use grep or read instead/);
+  const unknown = await called('lsp', { operation: 'hover', filePath: 'opencode.txt', line: 1, character: 1 });
+  assert.equal(unknown.status, 'error');
 });
 
 test('the process ends with the directory, and comes back when it is needed', { timeout: 60_000 }, async () => {

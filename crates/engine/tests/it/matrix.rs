@@ -31,7 +31,10 @@ async fn state(world: &World, session: &SessionId) -> ToolState {
 
 async fn assert_done(world: &World, session: &SessionId, case: &Case) {
     let state = state(world, session).await;
-    assert!(matches!(state, ToolState::Completed { .. }), "{}: {state:?}", case.tool);
+    let ToolState::Completed { output, .. } = &state else { panic!("{}: {state:?}", case.tool) };
+    assert!(output.contains(case.tells), "{}: {output}", case.tool);
+    let told = world.provider.requests().pop().unwrap()["messages"].to_string();
+    assert!(told.contains(&json!(output).to_string()), "{}: {told}", case.tool);
     assert_eq!(case.was_made(world), case.makes.is_some(), "{}", case.tool);
     check(world, session).await;
 }

@@ -253,6 +253,34 @@ async fn an_abort_ends_the_wait_for_a_language_server() {
     assert_goes_on(&world, &session, "lsp").await;
 }
 
+#[tokio::test]
+async fn an_abort_ends_a_formatter_and_leaves_the_whole_file() {
+    let input = json!({ "filePath": "new.txt", "content": "x\n" });
+    let (world, session, _seen) = calling(Needs::Formatter, "write", input).await;
+    world.prompt(&session, "go").await.unwrap();
+    let pid = pid_in(&world).await;
+
+    let messages = stop(&world, &session).await;
+
+    // The change was made, and that is what is told of it.
+    assert!(matches!(call_of(&messages).state, ToolState::Completed { .. }), "{:?}", call_of(&messages));
+    assert!(assistant(&messages[1]).error.as_ref().is_some_and(Failure::is_aborted));
+    assert_stopped_in_order(&world, &session, "write").await;
+    assert_eq!(std::fs::read_to_string(world.disk.project().join("new.txt")).unwrap(), "x\n");
+    ends(pid).await;
+    assert_goes_on(&world, &session, "write").await;
+}
+
+/// Waits until a process has said who it is, in the file `pid`.
+async fn pid_in(world: &World) -> u32 {
+    loop {
+        if let Ok(text) = std::fs::read_to_string(world.disk.project().join("pid")) {
+            return text.trim().parse().unwrap();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 fn delegates() -> Value {
     json!({ "description": "Look", "prompt": "look", "subagent_type": "general" })
 }

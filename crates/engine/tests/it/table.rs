@@ -35,6 +35,8 @@ pub(crate) enum Needs {
     Nothing,
     ToolServer,
     Languages,
+    /// One that says who it is, in `pid`, and does not end.
+    Formatter,
 }
 
 /// A tool and a call of it.
@@ -46,11 +48,13 @@ pub(crate) struct Case {
     pub(crate) needs: Needs,
     /// The file it makes.
     pub(crate) makes: Option<&'static str>,
+    /// Words of its result.
+    pub(crate) tells: &'static str,
 }
 
 impl Case {
     fn new(tool: &'static str, input: Value, wants: Wants) -> Self {
-        Self { tool, input, wants, needs: Needs::Nothing, makes: None }
+        Self { tool, input, wants, needs: Needs::Nothing, makes: None, tells: "" }
     }
 
     /// One that asks for the permission of its own name.
@@ -64,6 +68,10 @@ impl Case {
 
     fn making(self, file: &'static str) -> Self {
         Self { makes: Some(file), ..self }
+    }
+
+    fn telling(self, words: &'static str) -> Self {
+        Self { tells: words, ..self }
     }
 
     /// The key of the `permission` setting that speaks of it.
@@ -134,26 +142,31 @@ pub(crate) fn cases(pages: &Pages) -> Vec<Case> {
     let hover = json!({ "operation": "hover", "filePath": "x.lang", "line": 1, "character": 1 });
     let note = json!({ "server": "my server", "uri": "mem://note" });
     vec![
-        Case::asking("read", json!({ "filePath": "a.txt" })),
-        Case::new("write", made, edits).making("new.txt"),
-        Case::new("edit", edit, edits).making("new.txt"),
-        Case::new("apply_patch", json!({ "patchText": patch }), edits).making("new.txt"),
-        Case::asking("list", json!({ "path": "." })),
-        Case::asking("glob", json!({ "pattern": "*.txt" })),
-        Case::asking("grep", json!({ "pattern": "one" })),
-        Case::asking("bash", json!({ "command": "echo x > made" })).making("made"),
-        Case::asking("todowrite", json!({ "todos": todo })),
+        Case::asking("read", json!({ "filePath": "a.txt" })).telling("1: one"),
+        Case::new("write", made, edits).making("new.txt").telling("was written"),
+        Case::new("edit", edit, edits).making("new.txt").telling("The file was"),
+        Case::new("apply_patch", json!({ "patchText": patch }), edits).making("new.txt").telling("new.txt"),
+        Case::asking("list", json!({ "path": "." })).telling("a.txt"),
+        Case::asking("glob", json!({ "pattern": "*.txt" })).telling("a.txt"),
+        Case::asking("grep", json!({ "pattern": "one" })).telling("a.txt"),
+        Case::asking("bash", json!({ "command": "echo x > made; cat made" })).making("made").telling("x\n"),
+        Case::asking("todowrite", json!({ "todos": todo })).telling("pending"),
         Case::asking("todoread", json!({})),
-        Case::asking("task", task),
-        Case::asking("skill", json!({ "name": "knitting" })),
-        Case::asking("webfetch", json!({ "url": format!("{}/page", pages.url) })),
-        Case::asking("lsp", hover).needing(Needs::Languages),
-        Case::asking("my_server_echo", json!({ "text": "hello" })).needing(Needs::ToolServer),
-        Case::new("list_mcp_resources", json!({}), reads).needing(Needs::ToolServer),
-        Case::new("list_mcp_resource_templates", json!({}), reads).needing(Needs::ToolServer),
-        Case::new("read_mcp_resource", note, reads).needing(Needs::ToolServer),
-        Case::new("question", question, Wants::Words),
-        Case::new("invalid", json!({ "tool": "fly", "error": "there is none" }), Wants::Nothing),
+        Case::asking("task", task).telling("I looked."),
+        Case::asking("skill", json!({ "name": "knitting" })).telling("Knit one."),
+        Case::asking("webfetch", json!({ "url": format!("{}/page", pages.url) })).telling("A page."),
+        Case::asking("lsp", hover).needing(Needs::Languages).telling("a thing"),
+        Case::asking("my_server_echo", json!({ "text": "hello" }))
+            .needing(Needs::ToolServer)
+            .telling("hello"),
+        Case::new("list_mcp_resources", json!({}), reads).needing(Needs::ToolServer).telling("mem://dot"),
+        Case::new("list_mcp_resource_templates", json!({}), reads)
+            .needing(Needs::ToolServer)
+            .telling("mem://note/{number}"),
+        Case::new("read_mcp_resource", note, reads).needing(Needs::ToolServer).telling("remember the milk"),
+        Case::new("question", question, Wants::Words).telling("Blue"),
+        Case::new("invalid", json!({ "tool": "fly", "error": "there is none" }), Wants::Nothing)
+            .telling("could not be understood"),
     ]
 }
 
@@ -199,6 +212,10 @@ impl Setup {
         if self.needs.contains(&Needs::Languages) {
             config["lsp"] =
                 json!({ "script": { "command": ["/bin/sh", LANGUAGES], "extensions": [".lang"] } });
+        }
+        if self.needs.contains(&Needs::Formatter) {
+            let command = ["sh", "-c", "echo $$ > starting; mv starting pid; sleep 600"];
+            config["formatter"] = json!({ "slow": { "command": command, "extensions": [".txt"] } });
         }
         furnish(&disk);
         disk.configure(&config);
