@@ -42,6 +42,8 @@ pub struct View {
     pub prompts: Vec<MessageId>,
     /// What the open step answers.
     pub(crate) answering: Option<MessageId>,
+    /// Somebody pressed stop, and calls are given a moment to end.
+    pub(crate) is_stopping: bool,
     pub(crate) exists: bool,
 }
 
@@ -53,6 +55,7 @@ impl View {
             waiting: state.machine.waiting.len(),
             prompts: state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect(),
             answering: state.open_step().map(|step| step.user.clone()),
+            is_stopping: state.open_step().is_some_and(|step| step.stopping),
             exists: state.info.is_some(),
         }
     }
@@ -109,6 +112,13 @@ impl Handle {
         let mut view = self.view.clone();
         // An error means that the task ended, and with it every step.
         let _ = view.wait_for(|view| view.answering.as_ref() != Some(message) || !view.exists).await;
+    }
+
+    /// Waits until what was told to stop has ended.
+    pub(crate) async fn stopped(&self) {
+        let mut view = self.view.clone();
+        // An error means that the task ended, and with it every step.
+        let _ = view.wait_for(|view| !view.is_stopping || !view.exists).await;
     }
 
     /// Waits until the session has nothing to do, or is gone. False when its task ended before that: what

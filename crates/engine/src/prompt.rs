@@ -61,12 +61,20 @@ impl Engine {
         self.inner.say(session, vec![Input::Resume]).await
     }
 
-    /// Stops what runs. A session that does not exist has nothing to stop.
+    /// Stops what runs, and waits until it has ended: whoever asks for something behind this finds nothing in
+    /// the way. A session that does not exist has nothing to stop.
     pub async fn abort(&self, session: &SessionId) -> Result<(), EngineError> {
         match self.inner.say(session, vec![Input::Abort]).await {
-            Err(EngineError::NoSession(_)) => Ok(()),
-            outcome => outcome,
+            Ok(()) => {}
+            Err(EngineError::NoSession(_)) => return Ok(()),
+            Err(cause) => return Err(cause),
         }
+        match self.inner.session(session).await {
+            Ok(handle) => handle.stopped().await,
+            Err(EngineError::NoSession(_)) => {}
+            Err(cause) => return Err(cause),
+        }
+        Ok(())
     }
 }
 

@@ -148,6 +148,46 @@ async fn stopped_at_the_last_moment(case: Case) {
     assert_goes_on(&world, &session, case.tool).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_that_comes_while_a_call_is_stopped_is_answered() {
+    let pages = Pages::start().await;
+    let (hold, _go) = Hold::new();
+    let mut holds = hold.holds.subscribe();
+    let setup = Setup { extensions: vec![hold], ..Setup::of(&cases(&pages)[0], json!("allow")) };
+    let (world, session) = setup.open().await;
+    let mut seen = Seen::from_now(world.engine.feed());
+    world.provider.will(cases(&pages)[0].call());
+    world.provider.will(answer().text("Now this.").finish("stop"));
+    world.prompt(&session, "go").await.unwrap();
+    holds.wait_for(|holds| *holds).await.unwrap();
+
+    let stopping = |fact: &Fact| matches!(fact, Fact::TurnStopping);
+    let prompt = async {
+        seen.until(|record| record.facts.iter().any(stopping)).await;
+        world.ask(&session, "something else").await
+    };
+    let (stopped, reply) = tokio::join!(world.engine.abort(&session), prompt);
+
+    stopped.unwrap();
+    assert_eq!(texts(&reply.unwrap()), ["Now this."]);
+}
+
+#[tokio::test]
+async fn behind_an_abort_nothing_runs_any_more() {
+    // Was: it was said before the command had ended, and a prompt that followed at once was left waiting.
+    let input =
+        json!({ "command": "trap '' TERM; echo $$ > starting; mv starting pid; sleep 600; sleep 600" });
+    let (world, session, _seen) = calling(Needs::Nothing, "bash", input).await;
+    world.prompt(&session, "go").await.unwrap();
+    let pid = pid_in(&world).await;
+
+    world.engine.abort(&session).await.unwrap();
+
+    assert_eq!(world.engine.statuses(), []);
+    assert_goes_on(&world, &session, "bash").await;
+    ends(pid).await;
+}
+
 /// A world in which everything is allowed, and a turn that has called this.
 async fn calling(needs: Needs, tool: &'static str, input: Value) -> (World, SessionId, Seen) {
     let pages = Pages::start().await;
@@ -160,7 +200,6 @@ async fn calling(needs: Needs, tool: &'static str, input: Value) -> (World, Sess
 
 async fn stop(world: &World, session: &SessionId) -> Vec<MessageWithParts> {
     world.engine.abort(session).await.unwrap();
-    world.engine.session(session).await.unwrap().idle().await;
     world.messages(session).await
 }
 

@@ -63,7 +63,7 @@ pub struct Waiting {
     /// Parts that are run in sessions of their own before the model is asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subtasks: Vec<PartId>,
-    /// The session went idle and left it: it goes on when somebody asks for something.
+    /// The session went idle or was stopped and left it: it goes on when somebody asks for something.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
     /// Known until the process restarts; only its summary needs it.
@@ -500,6 +500,10 @@ impl State {
     }
 
     fn apply_to_step(&mut self, fact: &Fact) {
+        if matches!(fact, Fact::TurnStopping) {
+            // Who comes from now on asks for something new.
+            self.machine.waiting.iter_mut().for_each(|waiting| waiting.left = true);
+        }
         let Some(turn) = self.machine.turn.as_mut() else { return };
         if let Fact::ToolStarted { tool, input, .. } = fact {
             turn.remember_call(fingerprint(tool, input));

@@ -6,7 +6,7 @@
 
 use super::state::OpenStep;
 use super::step::{Which, close_texts};
-use super::{Decision, Effect, State, StepKind, asks, next, shell, subtask, tools};
+use super::{Decision, Effect, State, StepKind, admit, asks, next, shell, subtask, tools};
 use crate::fact::Fact;
 use crate::id::MessageId;
 use crate::stamp::Stamp;
@@ -20,6 +20,10 @@ const INTERRUPTED: &str = "Tool execution aborted";
 pub(super) fn abort(state: &State, stamp: &mut Stamp, out: &mut Decision) {
     let Some(step) = state.open_step() else { return rest(out) };
     if step.stopping {
+        if has_news(state) {
+            // Stop means stop: also what came behind the first one.
+            out.fact(Fact::TurnStopping);
+        }
         return;
     }
     let acts = step.calls.iter().any(|call| call.body.is_some() && call.asks.is_empty() && !call.by_provider);
@@ -38,17 +42,26 @@ pub(super) fn settle_now(state: &State, message: &MessageId, stamp: &mut Stamp, 
     let Some(step) = state.open_step().filter(|step| step.message == *message && step.stopping) else {
         return;
     };
-    end_aborted(step, stamp, out);
+    end_aborted(state, step, stamp, out);
 }
 
-/// Ends a step that was stopped.
-pub(super) fn end_aborted(step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
+/// Ends a step that was stopped. Prompts that waited before the stop go on waiting; one that came behind it was
+/// not meant by it, and is taken up.
+pub(super) fn end_aborted(state: &State, step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
     match step.ready.kind {
         StepKind::Answer | StepKind::Compact(_) => end(step, Failure::aborted(), stamp, out),
         StepKind::Shell => shell::stopped(step, stamp, out),
         StepKind::Subtask { .. } => subtask::stopped(step, stamp, out),
     }
     rest(out);
+    if has_news(state) {
+        admit::resume_waiting(state, out);
+    }
+}
+
+/// Whether a prompt came behind the stop.
+fn has_news(state: &State) -> bool {
+    state.machine.waiting.iter().any(|waiting| !waiting.left)
 }
 
 /// Nothing is open any more. What was told to stop is let go of, so that whatever the session does next does not

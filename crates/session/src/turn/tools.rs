@@ -151,7 +151,7 @@ pub(super) fn returned(state: &State, part: PartId, outcome: Outcome, stamp: &mu
     }
     rest.blocked |= blocked;
     if step.stopping {
-        return stop::end_aborted(&rest, stamp, out);
+        return stop::end_aborted(state, &rest, stamp, out);
     }
     match (&step.ready.kind, step.finished) {
         (StepKind::Answer | StepKind::Compact(_), Some((reason, usage))) => {

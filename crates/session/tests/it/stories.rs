@@ -403,6 +403,44 @@ fn an_abort_gives_a_running_call_a_moment_and_keeps_what_it_says() {
 }
 
 #[test]
+fn a_prompt_that_comes_behind_a_stop_is_answered_with_those_before_it() {
+    // Was: it was left waiting like those that the stop was about.
+    let mut bench = Bench::talking();
+    bench.said(tool_call("c1", "bash"));
+    let part = bench.call();
+    bench.feed(prompt("before"));
+    bench.feed(Input::Abort);
+    bench.feed(prompt("behind"));
+
+    assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("partial") }), @r"
+    fact   tool.ended done
+    fact   session.failed MessageAbortedError
+    fact   step.ended MessageAbortedError
+    fact   status.changed idle
+    fact   session.idled
+    fact   status.changed busy
+    effect StopAll
+    effect Prepare
+    ");
+    bench.prepare();
+    assert_eq!(bench.state.machine.waiting, []);
+}
+
+#[test]
+fn a_prompt_that_came_before_a_stop_goes_on_waiting() {
+    let mut bench = Bench::talking();
+    bench.said(tool_call("c1", "bash"));
+    let part = bench.call();
+    bench.feed(prompt("before"));
+    bench.feed(Input::Abort);
+
+    bench.feed(Input::Returned { part, outcome: done("partial") });
+
+    assert!(bench.state.is_idle());
+    assert_eq!(bench.state.machine.waiting.len(), 1);
+}
+
+#[test]
 fn a_call_that_does_not_end_after_an_abort_is_interrupted_and_its_late_result_dropped() {
     let mut bench = Bench::talking();
     bench.said(tool_call("c1", "bash"));

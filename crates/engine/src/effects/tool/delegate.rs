@@ -46,11 +46,7 @@ impl Errand {
         let Some(child) = self.child.take() else { return };
         // A task of its own: whoever waits here is dropped if the child takes its time, and the child must be
         // told all the same. One that cannot be told is settled by the next start.
-        if let Ok(Ok(())) = self.abort(child.clone()).await
-            && let Ok(handle) = self.engine.session(&child).await
-        {
-            handle.idle().await;
-        }
+        let _ = self.abort(child).await;
     }
 
     fn abort(&self, child: SessionId) -> JoinHandle<Result<(), EngineError>> {
