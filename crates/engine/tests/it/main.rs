@@ -19,6 +19,7 @@ mod intake;
 mod invoke;
 mod matrix;
 mod mcp;
+mod mcp_login;
 mod mcp_web;
 mod running;
 mod structured;

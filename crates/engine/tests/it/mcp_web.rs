@@ -1,5 +1,6 @@
 //! Tool servers on the web: what is sent and bounded, servers that go away, logins.
 
+use crate::mcp_login::code_of;
 use crate::tools::call_of;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -15,15 +16,15 @@ use sturdy_testkit::mcp::{Web, WebOptions};
 use sturdy_testkit::world::options;
 use sturdy_testkit::{World, answer};
 
-async fn world(server: Value) -> World {
+pub(crate) async fn world(server: Value) -> World {
     World::with_servers(json!({ "web": server }), json!({})).await
 }
 
-async fn instance(world: &World) -> Arc<Instance> {
+pub(crate) async fn instance(world: &World) -> Arc<Instance> {
     world.engine.instance(&world.directory()).await.unwrap()
 }
 
-async fn status(world: &World) -> Status {
+pub(crate) async fn status(world: &World) -> Status {
     let all = instance(world).await.mcp.status().await;
     all.into_iter().next().expect("no server").1
 }
@@ -194,14 +195,7 @@ async fn a_token_that_expires_is_renewed() {
     let world = world(web.remote()).await;
     let mcp = &instance(&world).await.mcp;
     let started = mcp.start_login("web").await.unwrap();
-    let back = web.log_in(&started.url).await;
-    let code = url::Url::parse(&back)
-        .unwrap()
-        .query_pairs()
-        .find(|(name, _)| name == "code")
-        .unwrap()
-        .1
-        .into_owned();
+    let code = code_of(&web.log_in(&started.url).await);
 
     assert_eq!(mcp.finish_login("web", &code).await.unwrap(), Status::Connected);
 
@@ -270,7 +264,7 @@ async fn a_whole_login_waits_for_the_browser_and_tells_clients_where_to_go() {
     assert!(text.contains("You are logged in."), "{text}");
 }
 
-async fn page(url: &str) -> (u16, String) {
+pub(crate) async fn page(url: &str) -> (u16, String) {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let response = client.get(url).send().await.unwrap();
     (response.status().as_u16(), response.text().await.unwrap())

@@ -9,7 +9,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::{get, post};
 use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -29,6 +29,10 @@ pub struct WebOptions {
     pub short_tokens: bool,
     /// Answers come as events.
     pub events: bool,
+    /// Who registers is given a secret, and has to say it to get tokens.
+    pub confidential: bool,
+    /// When the secret expires, in seconds.
+    pub secret_expires_at: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -36,13 +40,16 @@ struct Known {
     /// Headers of the requests to the tool server.
     seen: Vec<HeaderMap>,
     called: Vec<String>,
-    clients: u32,
-    redirect: String,
+    registered: u32,
+    /// Redirect addresses by client.
+    clients: HashMap<String, String>,
     /// Challenges by code.
     codes: HashMap<String, String>,
     tokens: Vec<String>,
     /// What the token endpoint was asked for.
     grants: Vec<String>,
+    /// And by whom: name and secret.
+    askers: Vec<(String, Option<String>)>,
 }
 
 #[derive(Debug)]
@@ -117,6 +124,23 @@ impl Web {
         self.known().grants.clone()
     }
 
+    /// Who asked for tokens, with which secret.
+    #[must_use]
+    pub fn askers(&self) -> Vec<(String, Option<String>)> {
+        self.known().askers.clone()
+    }
+
+    /// How often somebody made himself known.
+    #[must_use]
+    pub fn registered(&self) -> u32 {
+        self.known().registered
+    }
+
+    /// Knows nobody any more.
+    pub fn forget_clients(&self) {
+        self.known().clients.clear();
+    }
+
     /// Takes all tokens back.
     pub fn revoke(&self) {
         self.known().tokens.clear();
@@ -185,13 +209,35 @@ async fn metadata(State(shared): State<Arc<Shared>>) -> Response<Body> {
 async fn register(State(shared): State<Arc<Shared>>, body: Bytes) -> Response<Body> {
     let body: Value = serde_json::from_slice(&body).unwrap();
     let mut known = shared.known.lock().unwrap();
-    known.clients += 1;
-    known.redirect = body["redirect_uris"][0].as_str().unwrap().to_owned();
-    let id = format!("client-{}", known.clients);
-    answer(
-        201,
-        json!({ "client_id": id, "redirect_uris": body["redirect_uris"], "client_name": body["client_name"] }),
-    )
+    known.registered += 1;
+    let id = format!("client-{}", known.registered);
+    known.clients.insert(id.clone(), body["redirect_uris"][0].as_str().unwrap().to_owned());
+    let mut said = json!({
+        "client_id": id, "redirect_uris": body["redirect_uris"], "client_name": body["client_name"],
+        "client_id_issued_at": 1_700_000_000,
+    });
+    if shared.options.confidential {
+        said["client_secret"] = json!(secret_of(&id));
+        said["client_secret_expires_at"] = json!(shared.options.secret_expires_at.unwrap_or(0));
+    }
+    answer(201, said)
+}
+
+/// With letters that have to be escaped.
+fn secret_of(id: &str) -> String {
+    format!("hush+{id}/=%")
+}
+
+/// Who asks for tokens, and whether he is who he says.
+fn asker(headers: &HeaderMap, asked: &HashMap<String, String>) -> (String, Option<String>) {
+    let given = headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Basic "));
+    let Some(given) = given else {
+        return (asked.get("client_id").cloned().unwrap_or_default(), asked.get("client_secret").cloned());
+    };
+    let text = String::from_utf8(BASE64_STANDARD.decode(given).unwrap()).unwrap();
+    let (id, secret) = text.split_once(':').unwrap();
+    let plain = |text: &str| fields(&format!("x={text}"))["x"].clone();
+    (plain(id), Some(plain(secret)))
 }
 
 fn fields(text: &str) -> HashMap<String, String> {
@@ -201,7 +247,10 @@ fn fields(text: &str) -> HashMap<String, String> {
 async fn authorize(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Response<Body> {
     let asked = fields(&query.unwrap_or_default());
     let mut known = shared.known.lock().unwrap();
-    let is_known = known.redirect.is_empty() || known.redirect == asked["redirect_uri"];
+    let is_known = match known.clients.get(&asked["client_id"]) {
+        Some(redirect) => *redirect == asked["redirect_uri"],
+        None => shared.options.no_registration,
+    };
     if !is_known || asked["code_challenge_method"] != "S256" || asked["response_type"] != "code" {
         return answer(400, json!({ "error": "invalid_request" }));
     }
@@ -212,10 +261,19 @@ async fn authorize(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery)
     Response::builder().status(302).header("location", back.as_str()).body(Body::empty()).unwrap()
 }
 
-async fn token(State(shared): State<Arc<Shared>>, body: Bytes) -> Response<Body> {
+async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let asked = fields(&String::from_utf8_lossy(&body));
     let mut known = shared.known.lock().unwrap();
     known.grants.push(asked["grant_type"].clone());
+    let (id, secret) = asker(&headers, &asked);
+    let wanted = shared.options.confidential.then(|| secret_of(&id));
+    let is_known = shared.options.no_registration || known.clients.contains_key(&id) && secret == wanted;
+    known.askers.push((id, secret.clone()));
+    if !is_known {
+        // One that repeats what it was told.
+        let why = format!("not you, {}", secret.unwrap_or_default());
+        return answer(401, json!({ "error": "invalid_client", "error_description": why }));
+    }
     let may = match asked["grant_type"].as_str() {
         "authorization_code" => {
             let digest = Sha256::digest(asked["code_verifier"].as_bytes());
@@ -225,7 +283,8 @@ async fn token(State(shared): State<Arc<Shared>>, body: Bytes) -> Response<Body>
         _ => false,
     };
     if !may {
-        return answer(400, json!({ "error": "invalid_grant" }));
+        let why = format!("not with {}", asked.get("code").map_or("that", String::as_str));
+        return answer(400, json!({ "error": "invalid_grant", "error_description": why }));
     }
     let token = format!("token-secret-{}", known.grants.len());
     known.tokens.push(token.clone());

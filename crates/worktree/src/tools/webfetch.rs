@@ -6,6 +6,7 @@
 mod convert;
 mod guard;
 
+pub(crate) use guard::has_proxy;
 pub use guard::is_private;
 
 use super::ask;

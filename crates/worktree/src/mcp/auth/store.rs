@@ -1,9 +1,10 @@
 //! `mcp-auth.json`: logins by server, readable by their owner only.
 //!
 //! `{"server": {"tokens": {"accessToken": …}, "clientInfo": {"clientId": …}, "serverUrl": …}}`, as other
-//! programs of this wire keep it. A login counts only for the address it was made for. A write replaces
+//! programs of this wire keep it; `clientInfo` is what a server knows us by (`register.rs`). A login counts only for the address it was made for. A write replaces
 //! the file in one step; entries and fields we do not know are kept.
 
+use super::register::Registration;
 use rmcp::transport::auth::{AuthError, CredentialStore, OAuthTokenResponse, StoredCredentials};
 use serde_json::{Map, Value, json};
 use std::future::Future;
@@ -28,7 +29,35 @@ impl File {
 
     /// The login of one server at one address.
     pub(super) fn of(&self, server: &str, url: &str) -> Login {
-        Login { file: self.clone(), server: server.to_owned(), url: url.to_owned() }
+        Login { file: self.clone(), server: server.to_owned(), url: url.to_owned(), registration: None }
+    }
+
+    /// What the authorization server of this address knows us by.
+    pub(super) async fn registration(&self, server: &str, url: &str) -> Option<Registration> {
+        let entry = self.of(server, url).entry().await.ok()??;
+        entry.get("clientInfo").and_then(Registration::parse)
+    }
+
+    /// Tokens of an earlier registration stay: they are good until they expire.
+    pub(super) async fn register(
+        &self,
+        server: &str,
+        url: &str,
+        registration: &Registration,
+    ) -> io::Result<()> {
+        let (server, url, known) = (server.to_owned(), url.to_owned(), registration.kept());
+        self.change(move |all| entry_at(all, server, &url)["clientInfo"] = known).await
+    }
+
+    /// Forgets a client that is not known any more, and the tokens that were given to it.
+    pub(super) async fn unregister(&self, server: &str, id: &str) -> io::Result<()> {
+        let (server, id) = (server.to_owned(), id.to_owned());
+        let edit = move |all: &mut Map<String, Value>| {
+            if all.get(&server).is_some_and(|entry| entry["clientInfo"]["clientId"] == *id) {
+                all.shift_remove(&server);
+            }
+        };
+        self.change(edit).await
     }
 
     pub(super) async fn has_tokens(&self, server: &str, url: &str) -> bool {
@@ -94,11 +123,18 @@ pub(super) struct Login {
     file: File,
     server: String,
     url: String,
+    /// Whose tokens will be kept.
+    registration: Option<Registration>,
 }
 
 type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
 impl Login {
+    pub(super) fn registered(mut self, registration: Registration) -> Self {
+        self.registration = Some(registration);
+        self
+    }
+
     /// What is stored, if it was stored for this address.
     async fn entry(&self) -> io::Result<Option<Map<String, Value>>> {
         let mut all = self.file.read().await?;
@@ -112,7 +148,7 @@ fn broken(cause: io::Error) -> AuthError {
     AuthError::CredentialStoreError(cause.to_string())
 }
 
-fn now_s() -> u64 {
+pub(super) fn now_s() -> u64 {
     SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
 }
 
@@ -133,12 +169,9 @@ impl CredentialStore for Login {
     {
         Box::pin(async move {
             let (server, url) = (self.server.clone(), self.url.clone());
+            let known = self.registration.clone().filter(|known| known.id == credentials.client_id);
             let edit = move |all: &mut Map<String, Value>| {
-                let entry = all.entry(server).or_insert_with(|| json!({}));
-                if !entry.is_object() {
-                    *entry = json!({});
-                }
-                note(entry, &credentials, url);
+                note(entry_at(all, server, &url), &credentials, known);
             };
             self.file.change(edit).await.map_err(broken)
         })
@@ -178,11 +211,27 @@ fn credentials(entry: &Map<String, Value>) -> Option<StoredCredentials> {
     Some(StoredCredentials::new(id, tokens, scopes, Some(now)).with_issuer(issuer))
 }
 
-fn note(entry: &mut Value, credentials: &StoredCredentials, url: String) {
+/// The entry of a server; what it holds of another address is taken out.
+fn entry_at<'a>(all: &'a mut Map<String, Value>, server: String, url: &str) -> &'a mut Value {
+    let entry = all.entry(server).or_insert_with(|| json!({}));
+    if !entry.is_object() {
+        *entry = json!({});
+    }
+    if entry["serverUrl"] != url
+        && let Some(entry) = entry.as_object_mut()
+    {
+        entry.shift_remove("tokens");
+        entry.shift_remove("clientInfo");
+    }
     entry["serverUrl"] = json!(url);
+    entry
+}
+
+fn note(entry: &mut Value, credentials: &StoredCredentials, known: Option<Registration>) {
     let id = json!(credentials.client_id);
     if entry["clientInfo"]["clientId"] != id {
-        entry["clientInfo"] = json!({ "clientId": id });
+        // Somebody else registered meanwhile; a client with a secret is nothing without it.
+        entry["clientInfo"] = known.map_or_else(|| json!({ "clientId": id }), |known| known.kept());
     }
     if let Some(issuer) = &credentials.issuer {
         entry["clientInfo"]["issuer"] = json!(issuer);

@@ -50,7 +50,7 @@ pub(super) async fn check(url: &Url, reach: Reach) -> Result<(), Private> {
     }
 }
 
-fn has_proxy() -> bool {
+pub(crate) fn has_proxy() -> bool {
     let names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
     names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
