@@ -6,6 +6,7 @@ use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::instance::Instances;
+use crate::mcp::Returns;
 use crate::registry::Registry;
 use crate::task::Tasks;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             instances: Instances::default(),
             credentials: Arc::default(),
             logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
+            returns: Returns::default(),
             options,
         }),
     };

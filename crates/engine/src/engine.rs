@@ -7,6 +7,7 @@ use crate::extension::Extensions;
 use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::instance::{Instance, Instances};
+use crate::mcp::Returns;
 use crate::registry::Registry;
 use crate::task::Tasks;
 use std::path::PathBuf;
@@ -58,6 +59,7 @@ pub(crate) struct Inner {
     pub(crate) credentials: Arc<Mutex<()>>,
     /// At tool servers; one file for all directories.
     pub(crate) logins: Logins,
+    pub(crate) returns: Returns,
 }
 
 impl Engine {

@@ -7,14 +7,16 @@
 //! A prompt waits a moment for servers that are still connecting, and goes on without those that take
 //! longer; they are there for its next step.
 //!
-//! Not here: the protocol (`sturdy_worktree::mcp`), prompts and resources (`offer.rs`), logins (`login.rs`).
+//! Not here: the protocol (`sturdy_worktree::mcp`), prompts and resources (`offer.rs`), logins (`login.rs`, `returns.rs`).
 
 mod keeper;
 mod login;
 mod offer;
 mod parse;
+mod returns;
 
 pub use login::LoginStarted;
+pub(crate) use returns::Returns;
 
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -87,6 +89,7 @@ pub(crate) struct Shared {
     feed: Feed,
     clock: Clock,
     logins: Logins,
+    returns: Returns,
     /// Named to programs, so that what a killed server leaves running is found.
     realm: String,
     /// The program that shows a page to the user, if one is named.
@@ -140,6 +143,7 @@ impl ToolServers {
             feed: inner.feed.clone(),
             clock: inner.clock.clone(),
             logins: inner.logins.clone(),
+            returns: inner.returns.clone(),
             realm: inner.realm(),
             browser: inner.options.environment.filled("BROWSER").map(str::to_owned),
             stop: stop.clone(),
@@ -179,6 +183,7 @@ impl ToolServers {
         let server = server.map_err(ServerError::Bad)?;
         let is_enabled = server.is_enabled;
         self.put(server);
+        self.shared.returns.stop_in(&self.shared.directory, name);
         if is_enabled { self.connect(name).await } else { Ok(()) }
     }
 
@@ -274,22 +279,8 @@ impl ToolServers {
         let _ = timeout(PATIENCE, all).await;
     }
 
-    async fn order(&self, name: &str, order: fn(oneshot::Sender<()>) -> Order) -> Result<(), ServerError> {
-        let (done, ended) = oneshot::channel();
-        let orders = {
-            let mut entries = self.lock();
-            let entry = entries.iter_mut().find(|entry| entry.server.name == name);
-            let Some(entry) = entry else { return Err(ServerError::Unknown(name.to_owned())) };
-            if let Some(keeper) = entry.asleep.take() {
-                self.shared.tasks.spawn("mcp", keeper.wait());
-            }
-            entry.orders.clone()
-        };
-        // Nobody there any more means that the directory is disposed, and the server with it.
-        if orders.send(order(done)).await.is_ok() {
-            let _ = ended.await;
-        }
-        Ok(())
+    async fn order(&self, name: &str, given: Given) -> Result<(), ServerError> {
+        order(&self.shared, &self.entries, name, given).await
     }
 
     fn put(&self, mut server: Server) {
@@ -324,6 +315,32 @@ impl ToolServers {
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         locked(&self.entries)
     }
+}
+
+/// What is wanted of a server; who waits for its end is put into it.
+type Given = fn(oneshot::Sender<()>) -> Order;
+
+async fn order(
+    shared: &Shared,
+    entries: &Mutex<Vec<Entry>>,
+    name: &str,
+    given: Given,
+) -> Result<(), ServerError> {
+    let (done, ended) = oneshot::channel();
+    let orders = {
+        let mut entries = locked(entries);
+        let entry = entries.iter_mut().find(|entry| entry.server.name == name);
+        let Some(entry) = entry else { return Err(ServerError::Unknown(name.to_owned())) };
+        if let Some(keeper) = entry.asleep.take() {
+            shared.tasks.spawn("mcp", keeper.wait());
+        }
+        entry.orders.clone()
+    };
+    // Nobody there any more means that the directory is disposed, and the server with it.
+    if orders.send(given(done)).await.is_ok() {
+        let _ = ended.await;
+    }
+    Ok(())
 }
 
 fn locked(entries: &Mutex<Vec<Entry>>) -> MutexGuard<'_, Vec<Entry>> {

@@ -1,11 +1,18 @@
 //! Logging in at a server, as clients do it: in two steps, or in one that waits for the browser.
+//!
+//! Either way the browser is listened for (`returns.rs`), by a task of its own, which also ends the login: a person
+//! who asked for the address and went there does not have to carry the code.
 
-use super::{ServerError, Status, ToolServers};
+use super::keeper::Order;
+use super::returns::Place;
+use super::{Entry, ServerError, Shared, Status, ToolServers, locked, order};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use sturdy_session::types::event::Event;
 use sturdy_worktree::mcp::Server;
-use sturdy_worktree::mcp::auth::{Listener, LoginError};
+use sturdy_worktree::mcp::auth::{CallbackError, LoginError, Started};
 use sturdy_worktree::process;
+use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 /// A browser that is started says soon when it cannot.
@@ -19,22 +26,40 @@ pub struct LoginStarted {
 }
 
 impl ToolServers {
-    /// Begins a login: gives the address to open.
+    /// Begins a login: gives the address to open. The login ends with whichever comes first, the browser or the
+    /// code by [`Self::finish_login`].
     pub async fn start_login(&self, name: &str) -> Result<LoginStarted, ServerError> {
         let server = self.server(name)?;
-        match self.shared.logins.start(&server).await {
-            Ok(started) => Ok(LoginStarted { url: started.url, state: started.state }),
-            Err(cause) => Err(refused(name, cause)),
+        let started = self.shared.logins.start(&server).await.map_err(|cause| refused(name, cause))?;
+        let shown = LoginStarted { url: started.url.clone(), state: started.state.clone() };
+        if let Err(cause) = self.expect(name, started, None).await {
+            // The code can still be given by hand.
+            debug!(server = name, %cause, "nobody waits for the browser");
         }
+        Ok(shown)
     }
 
     /// Ends a login with the code the person was given, and connects.
     pub async fn finish_login(&self, name: &str, code: &str) -> Result<Status, ServerError> {
         self.server(name)?;
-        if let Err(cause) = self.shared.logins.finish(name, code).await {
-            return Ok(Status::Failed(format!("The login could not be completed: {cause}")));
+        match self.shared.logins.finish(name, code).await {
+            Ok(()) => self.connect(name).await?,
+            Err(LoginError::NotBegun) => {
+                // The browser may have brought the same code a moment ago.
+                self.shared.returns.settled(name).await;
+                let status = self.status_of(name);
+                return Ok(if status == Status::Connected {
+                    status
+                } else {
+                    broken_off(&LoginError::NotBegun)
+                });
+            }
+            Err(cause) => {
+                self.shared.returns.stop(name);
+                return Ok(broken_off(&cause));
+            }
         }
-        self.connect(name).await?;
+        self.shared.returns.stop(name);
         Ok(self.status_of(name))
     }
 
@@ -48,24 +73,43 @@ impl ToolServers {
             Err(LoginError::Unsupported) => return Err(ServerError::NoOAuth(name.to_owned())),
             Err(cause) => return failed(cause.to_string()),
         };
-        let listener = match Listener::open(&started.redirect, &started.state).await {
-            Ok(listener) => listener,
-            Err(cause) => return failed(cause.to_string()),
-        };
-        self.show(&server, &started.url).await;
-        let code = tokio::select! {
-            code = listener.code() => code,
-            () = self.shared.stop.cancelled() => return failed("The server was stopped".to_owned()),
-        };
-        match code {
-            Ok(code) => self.finish_login(name, &code).await,
-            Err(cause) => failed(cause.to_string()),
+        let url = started.url.clone();
+        let (caller, ended) = oneshot::channel();
+        if let Err(cause) = self.expect(name, started, Some(caller)).await {
+            return failed(cause.to_string());
         }
+        self.show(&server, &url).await;
+        match ended.await {
+            Ok(status) => Ok(status),
+            Err(_) if self.shared.stop.is_cancelled() => failed("The server was stopped".to_owned()),
+            // Ended by hand, or begun again.
+            Err(_) => match self.status_of(name) {
+                Status::Connected => Ok(Status::Connected),
+                _ => failed("The login was ended before the browser came back".to_owned()),
+            },
+        }
+    }
+
+    /// Lets a task wait for the browser. Returns when it does.
+    async fn expect(
+        &self,
+        name: &str,
+        started: Started,
+        caller: Option<oneshot::Sender<Status>>,
+    ) -> Result<(), CallbackError> {
+        let shared = &self.shared;
+        let place = shared.returns.take(&shared.directory, name, &started.redirect, &shared.stop)?;
+        let (listening, ready) = oneshot::channel();
+        let visit =
+            Visit { name: name.to_owned(), started, shared: shared.clone(), entries: self.entries.clone() };
+        shared.tasks.spawn("login", visit.run(place, listening, caller));
+        ready.await.unwrap_or_else(|_| Err(CallbackError::Listen("another login has begun".to_owned())))
     }
 
     /// Forgets a login. The server is asked again with the next connection.
     pub async fn forget_login(&self, name: &str) -> Result<(), ServerError> {
         self.server(name)?;
+        self.shared.returns.stop(name);
         if let Err(cause) = self.shared.logins.forget(name).await {
             warn!(server = name, %cause, "a login cannot be forgotten");
         }
@@ -75,9 +119,7 @@ impl ToolServers {
     /// How one stands.
     #[must_use]
     pub fn status_of(&self, name: &str) -> Status {
-        let entries = self.lock();
-        let found = entries.iter().find(|entry| entry.server.name == name);
-        found.map_or(Status::Disabled, |entry| entry.state.borrow().status())
+        status_of(&self.entries, name)
     }
 
     /// Opens a browser, or tells clients that they have to.
@@ -97,6 +139,75 @@ impl ToolServers {
             self.shared.tell(Event::McpBrowserOpenFailed { mcp_name, url });
         }
     }
+}
+
+/// A browser that is waited for.
+struct Visit {
+    name: String,
+    started: Started,
+    shared: Arc<Shared>,
+    entries: Arc<Mutex<Vec<Entry>>>,
+}
+
+impl Visit {
+    /// Listens, and ends the login with what the browser brings. A caller that goes away ends it, too.
+    async fn run(
+        self,
+        place: Place,
+        listening: oneshot::Sender<Result<(), CallbackError>>,
+        mut caller: Option<oneshot::Sender<Status>>,
+    ) {
+        let listener = match place.listen(&self.started).await {
+            Ok(listener) => listener,
+            Err(cause) => return drop(listening.send(Err(cause))),
+        };
+        let _ = listening.send(Ok(()));
+        let gone = async {
+            match &mut caller {
+                Some(caller) => caller.closed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let code = tokio::select! {
+            code = listener.code() => code,
+            () = place.stopped() => return,
+            () = gone => return,
+        };
+        place.close();
+        let status = match code {
+            Ok(code) => tokio::select! {
+                status = self.finish(&code) => status,
+                () = self.shared.stop.cancelled() => return,
+            },
+            Err(cause) => Status::Failed(cause.to_string()),
+        };
+        match caller {
+            Some(caller) => drop(caller.send(status)),
+            None => {
+                debug!(server = %self.name, is_connected = status == Status::Connected, "a browser came back");
+            }
+        }
+    }
+
+    async fn finish(&self, code: &str) -> Status {
+        match self.shared.logins.finish_this(&self.name, &self.started.state, code).await {
+            Ok(()) => drop(order(&self.shared, &self.entries, &self.name, Order::Connect).await),
+            // Somebody was faster.
+            Err(LoginError::NotBegun) => {}
+            Err(cause) => return broken_off(&cause),
+        }
+        status_of(&self.entries, &self.name)
+    }
+}
+
+fn status_of(entries: &Mutex<Vec<Entry>>, name: &str) -> Status {
+    let entries = locked(entries);
+    let found = entries.iter().find(|entry| entry.server.name == name);
+    found.map_or(Status::Disabled, |entry| entry.state.borrow().status())
+}
+
+fn broken_off(cause: &LoginError) -> Status {
+    Status::Failed(format!("The login could not be completed: {cause}"))
 }
 
 async fn runs(command: process::Command, stop: &tokio_util::sync::CancellationToken) -> bool {

@@ -1,19 +1,17 @@
 //! Tool servers on the web: what is sent and bounded, servers that go away, logins.
 
-use crate::mcp_login::code_of;
+use crate::mcp_login::{code_of, port, without_browser};
 use crate::tools::call_of;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
+use sturdy_engine::Instance;
 use sturdy_engine::feed::Body;
 use sturdy_engine::mcp::Status;
-use sturdy_engine::{Engine, EngineOptions, Environment, Instance};
 use sturdy_session::types::event::Event;
 use sturdy_session::types::tool::ToolState;
-use sturdy_store::CrashPlan;
 use sturdy_testkit::mcp::{Web, WebOptions};
-use sturdy_testkit::world::options;
 use sturdy_testkit::{World, answer};
 
 pub(crate) async fn world(server: Value) -> World {
@@ -226,18 +224,11 @@ async fn a_server_that_registers_nobody_says_so_unless_we_are_known() {
 #[tokio::test]
 async fn a_whole_login_waits_for_the_browser_and_tells_clients_where_to_go() {
     let web = Web::start(WebOptions { wants_login: true, ..WebOptions::default() }).await;
-    let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let port = port();
     let mut server = web.remote();
     server["oauth"] = json!({ "callbackPort": port });
     let world = world(server).await;
-    // No browser can be opened here, so that clients have to.
-    let home = world.disk.home().display().to_string();
-    let variables = [("HOME".to_owned(), home), ("BROWSER".to_owned(), "false".to_owned())];
-    world.engine.close().await;
-    let environment = Environment::new(variables.into());
-    let engine = Engine::open(EngineOptions { environment, ..options(&world.disk, CrashPlan::Never) });
-    let engine = engine.await.unwrap();
-    let world = World { engine, ..world };
+    let world = without_browser(world).await;
     let here = instance(&world).await;
     let mut reader = world.engine.feed().reader();
 

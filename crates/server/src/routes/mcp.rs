@@ -51,7 +51,8 @@ async fn disconnect(Here(here): Here, params: Params) -> Result<Response, ApiErr
     Ok(reply::done())
 }
 
-/// Begins a login at a tool server: gives the address a person has to open.
+/// Begins a login at a tool server: gives the address a person has to open. It ends with the browser's return, or with
+/// the code.
 #[utoipa::path(post, path = "/mcp/{name}/auth", operation_id = "mcp.auth.start", params(("name" = String, Path)),
     responses((status = 200, description = "Where to go", body = Object), (status = 400, description = "No login there"),
         (status = 404, description = "No such server")))]

@@ -11,7 +11,7 @@ mod callback;
 mod register;
 mod store;
 
-pub use callback::{CallbackError, Listener};
+pub use callback::{CallbackError, Listener, port_of};
 
 use super::http::Web;
 use super::{ConnectError, OAuth, Place, Server};
@@ -246,9 +246,22 @@ impl Logins {
 
     /// Trades the code for tokens and keeps them.
     pub async fn finish(&self, server: &str, code: &str) -> Result<(), LoginError> {
-        let Some(Begun { session, state, registration, secret }) = self.lock().remove(server) else {
-            return Err(LoginError::NotBegun);
+        let begun = self.lock().remove(server);
+        self.trade(server, begun.ok_or(LoginError::NotBegun)?, code).await
+    }
+
+    /// The same for a code that a browser has brought: it is of the login with this state, and of no later one.
+    pub async fn finish_this(&self, server: &str, state: &str, code: &str) -> Result<(), LoginError> {
+        let begun = {
+            let mut all = self.lock();
+            let is_it = all.get(server).is_some_and(|begun| begun.state == state);
+            if is_it { all.remove(server) } else { None }
         };
+        self.trade(server, begun.ok_or(LoginError::NotBegun)?, code).await
+    }
+
+    async fn trade(&self, server: &str, begun: Begun, code: &str) -> Result<(), LoginError> {
+        let Begun { session, state, registration, secret } = begun;
         match timeout(STEP_TIMEOUT, session.handle_callback(code, &state)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(cause)) => {

@@ -1,8 +1,9 @@
 //! Where a browser comes back to after a login: one page on this machine.
 //!
 //! Answers until the code of the right login has come, and nothing else is served. Requests are read
-//! with a bound, one after the other; whoever sends another state than ours is turned away.
+//! with a bound, a few at a time; whoever sends another state than ours is turned away.
 
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// One request, from the first byte to the last.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
+/// Browsers open more connections than they use.
+const CONNECTIONS_MAX: usize = 8;
 
 /// Why no code came.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +44,7 @@ impl Listener {
     pub async fn open(redirect: &str, state: &str) -> Result<Self, CallbackError> {
         let listen = |cause: &dyn std::fmt::Display| CallbackError::Listen(cause.to_string());
         let url = Url::parse(redirect).map_err(|cause| listen(&cause))?;
-        let port = url.port_or_known_default().unwrap_or(80);
+        let port = port_of(redirect)?;
         // The loopback address whatever the name is: the way from outside to it is the user's.
         let socket = TcpListener::bind(("127.0.0.1", port)).await.map_err(|cause| listen(&cause))?;
         Ok(Self { socket, path: url.path().to_owned(), state: state.to_owned() })
@@ -50,22 +53,36 @@ impl Listener {
     /// Waits for the code.
     pub async fn code(self) -> Result<String, CallbackError> {
         let coming = async {
+            let mut open = FuturesUnordered::new();
             loop {
-                let Ok((mut stream, _)) = self.socket.accept().await else { continue };
-                let Ok(Ok(target)) = timeout(REQUEST_TIMEOUT, read(&mut stream)).await else { continue };
-                let answer = self.judge(&target);
-                let (status, words) = match &answer {
-                    Some(Ok(_)) => ("200 OK", "You are logged in. You can close this page."),
-                    Some(Err(_)) => ("200 OK", "The login was refused. You can close this page."),
-                    None => ("400 Bad Request", "This is not the login that is waited for."),
-                };
-                let _ = timeout(REQUEST_TIMEOUT, reply(&mut stream, status, words)).await;
-                if let Some(answer) = answer {
-                    return answer;
+                tokio::select! {
+                    accepted = self.socket.accept(), if open.len() < CONNECTIONS_MAX => {
+                        if let Ok((stream, _)) = accepted {
+                            open.push(self.serve(stream));
+                        }
+                    }
+                    Some(answer) = open.next() => {
+                        if let Some(answer) = answer {
+                            return answer;
+                        }
+                    }
                 }
             }
         };
         timeout(PATIENCE, coming).await.unwrap_or(Err(CallbackError::Timeout))
+    }
+
+    /// One request and its answer: what it brings; none if it is not the one.
+    async fn serve(&self, mut stream: TcpStream) -> Option<Result<String, CallbackError>> {
+        let target = timeout(REQUEST_TIMEOUT, read(&mut stream)).await.ok()?.ok()?;
+        let answer = self.judge(&target);
+        let (status, words) = match &answer {
+            Some(Ok(_)) => ("200 OK", "You are logged in. You can close this page."),
+            Some(Err(_)) => ("200 OK", "The login was refused. You can close this page."),
+            None => ("400 Bad Request", "This is not the login that is waited for."),
+        };
+        let _ = timeout(REQUEST_TIMEOUT, reply(&mut stream, status, words)).await;
+        answer
     }
 
     /// What a request brings; none if it is not the one.
@@ -83,6 +100,12 @@ impl Listener {
         }
         get("code").map(Ok)
     }
+}
+
+/// Where a browser that is sent to this address is listened for.
+pub fn port_of(redirect: &str) -> Result<u16, CallbackError> {
+    let url = Url::parse(redirect).map_err(|cause| CallbackError::Listen(cause.to_string()))?;
+    Ok(url.port_or_known_default().unwrap_or(80))
 }
 
 /// The target of a GET.
@@ -110,4 +133,47 @@ async fn reply(stream: &mut TcpStream, status: &str, words: &str) -> io::Result<
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(page.as_bytes()).await?;
     stream.shutdown().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CallbackError, Listener};
+    use std::io::ErrorKind;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_waited_for_for_ever() {
+        let listener = Listener::open("http://127.0.0.1:0/back", "state").await.unwrap();
+        let address = listener.socket.local_addr().unwrap();
+
+        assert_eq!(listener.code().await, Err(CallbackError::Timeout));
+
+        assert!(std::net::TcpStream::connect(address).is_err(), "the port is free again");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_says_nothing_holds_nobody_up() {
+        let listener = Listener::open("http://127.0.0.1:0/back", "state").await.unwrap();
+        let address = listener.socket.local_addr().unwrap();
+        let visit = async |target: &str| {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(format!("GET {target} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+            let mut page = String::new();
+            stream.read_to_string(&mut page).await.unwrap();
+            page
+        };
+
+        let visits = async {
+            let silent = TcpStream::connect(address).await.unwrap();
+            let guessed = visit("/back?code=1&state=guessed").await;
+            // Was: a request was read when the one before it had been answered or given up.
+            let heard = silent.try_read(&mut [0]).unwrap_err().kind();
+            (guessed, heard, visit("/back?code=1&state=state").await)
+        };
+        let (code, (guessed, heard, right)) = tokio::join!(listener.code(), visits);
+
+        assert_eq!((code, heard), (Ok("1".to_owned()), ErrorKind::WouldBlock));
+        assert!(guessed.starts_with("HTTP/1.1 400 ") && right.starts_with("HTTP/1.1 200 "));
+    }
 }
