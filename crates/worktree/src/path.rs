@@ -11,6 +11,7 @@
 //!
 //! Not here: which outside directories are allowed (the permission rules).
 
+mod beside;
 mod open;
 mod write;
 

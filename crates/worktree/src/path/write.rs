@@ -4,6 +4,7 @@
 //! crash leaves the old file or the new one, never half of each. A file with several names is
 //! written in place, because a rename would part them.
 
+use super::beside::Beside;
 use super::open::{DIRECTORY, kind_of, open_plainly};
 use super::{FileKind, PathError, WorkPath};
 use rustix::fd::{AsFd, OwnedFd};
@@ -13,7 +14,6 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Component, Path};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Enough of a file's state to notice that somebody wrote to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,23 +85,21 @@ impl WorkPath {
         {
             return write_in_place(parent, name, bytes);
         }
-        let beside = format!(".sturdy-{}-{}.tmp", std::process::id(), next());
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = match rustix::fs::openat(parent, &beside, flags, Mode::from_raw_mode(0o666)) {
-            Ok(made) => made,
+        let beside = match Beside::open(parent) {
+            Ok(beside) => beside,
             // A directory we may not add to can still hold a file we may write.
             Err(Errno::ACCESS | Errno::PERM) if before.is_some() => {
                 return write_in_place(parent, name, bytes);
             }
             Err(errno) => return Err(errno),
         };
-        let done = fill(made, bytes, before.as_ref())
-            .and_then(|()| rustix::fs::renameat(parent, &beside, parent, name));
-        if done.is_err() {
-            // Already failing; what is left beside is all we can tidy.
-            let _ = rustix::fs::unlinkat(parent, &beside, AtFlags::empty());
+        match fill(beside.file(), bytes, before.as_ref()) {
+            Ok(()) => beside.take_the_place_of(name),
+            Err(errno) => {
+                beside.discard();
+                Err(errno)
+            }
         }
-        done
     }
 
     fn make_parents(&self) -> Result<(), PathError> {
@@ -134,28 +132,22 @@ fn make_directories(path: &Path) -> Result<(), Errno> {
 }
 
 /// Writes the text and gives it the rights of the file it stands for.
-fn fill(made: OwnedFd, bytes: &[u8], before: Option<&Stat>) -> Result<(), Errno> {
+fn fill(made: &File, bytes: &[u8], before: Option<&Stat>) -> Result<(), Errno> {
     if let Some(stat) = before {
         // Owner first: giving a file away drops its set-id bits.
         let (user, group) = (rustix::fs::Uid::from_raw(stat.st_uid), rustix::fs::Gid::from_raw(stat.st_gid));
         let _ = rustix::fs::fchown(made.as_fd(), Some(user), Some(group));
         rustix::fs::fchmod(made.as_fd(), Mode::from_raw_mode(stat.st_mode & 0o7777))?;
     }
-    write_all(File::from(made), bytes)
+    write_all(made, bytes)
 }
 
 fn write_in_place(parent: &OwnedFd, name: &OsStr, bytes: &[u8]) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(parent, name, flags, Mode::empty())?;
-    write_all(File::from(fd), bytes)
+    write_all(&File::from(fd), bytes)
 }
 
-fn write_all(mut file: File, bytes: &[u8]) -> Result<(), Errno> {
+fn write_all(mut file: &File, bytes: &[u8]) -> Result<(), Errno> {
     file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-}
-
-/// Names beside a file must differ between the threads of one process.
-fn next() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
