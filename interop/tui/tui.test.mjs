@@ -211,10 +211,16 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
 
   test('renames and removes a session', async (t) => {
     it.provider.will(says('A session to lose.'));
+    it.provider.will(says('All of it is drawn.'));
 
     const terminal = await open(t);
     await prompt(terminal, 'Make a session');
     await terminal.shows('A session to lose.');
+    await idle();
+    // The client reads a new session while it already draws it, and what it read before a change
+    // may be drawn after it. By the next answer it has read all.
+    await prompt(terminal, 'Go on');
+    await terminal.shows('All of it is drawn.');
     await idle();
     const { id } = await newest();
     await it.server.tell('PATCH', `/session/${id}`, { title: 'Renamed from outside' });
