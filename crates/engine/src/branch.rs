@@ -17,12 +17,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const HEAD_BYTES_MAX: u64 = 4096;
 
 pub(crate) async fn run(inner: Arc<Inner>) {
-    let stopping = inner.tasks.stopping().clone();
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(EVERY) => {}
-            () = stopping.cancelled() => return,
-        }
+    while inner.tasks.pause(EVERY).await {
         if !inner.feed.is_read() {
             continue;
         }

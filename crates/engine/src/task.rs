@@ -33,6 +33,11 @@ impl Tasks {
         &self.stop
     }
 
+    /// Waits, for work that is done every so often. False when everything should end.
+    pub(crate) async fn pause(&self, time: Duration) -> bool {
+        tokio::time::timeout(time, self.stop.cancelled()).await.is_err()
+    }
+
     /// Says stop, waits, and reports what did not end in time.
     pub async fn finish(&self, grace: Duration) {
         self.stop.cancel();

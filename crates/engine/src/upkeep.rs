@@ -18,12 +18,7 @@ const EVERY: Duration = Duration::from_secs(600);
 const KEPT: u64 = 200_000;
 
 pub(crate) async fn run(inner: Arc<Inner>) {
-    let stopping = inner.tasks.stopping().clone();
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(EVERY) => {}
-            () = stopping.cancelled() => return,
-        }
+    while inner.tasks.pause(EVERY).await {
         let Some(before) = inner.store.head().checked_sub(KEPT) else { continue };
         match inner.store.fold(before).await {
             Ok(folded) => debug!(?folded, "old growth is folded away"),
@@ -40,14 +35,9 @@ const OUTPUT_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Removes saved outputs that are older than a week.
 pub(crate) async fn sweep(inner: Arc<Inner>) {
-    let stopping = inner.tasks.stopping().clone();
     let directory = inner.output_dir();
     let mut wait = FIRST_SWEEP;
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            () = stopping.cancelled() => return,
-        }
+    while inner.tasks.pause(wait).await {
         wait = SWEEP_EVERY;
         let Some(before) = SystemTime::now().checked_sub(OUTPUT_KEPT) else { continue };
         let place = directory.clone();

@@ -18,6 +18,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
 /// Browsers open more connections than they use.
 const CONNECTIONS_MAX: usize = 8;
+/// After an accept that failed: out of files, most likely, and they come back.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why no code came.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,8 +59,9 @@ impl Listener {
             loop {
                 tokio::select! {
                     accepted = self.socket.accept(), if open.len() < CONNECTIONS_MAX => {
-                        if let Ok((stream, _)) = accepted {
-                            open.push(self.serve(stream));
+                        match accepted {
+                            Ok((stream, _)) => open.push(self.serve(stream)),
+                            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                         }
                     }
                     Some(answer) = open.next() => {
