@@ -136,12 +136,16 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
   });
 
   test('goes on after the server was killed and started again', async (t) => {
-    it.provider.will(async (reply) => {
+    it.provider.will(says('All of it is read.'), async (reply) => {
       reply.text('Cut off here');
       await reply.gone;
     });
 
     const terminal = await open(t);
+    // A client that is still reading a new session when the server dies goes back to its first page.
+    await prompt(terminal, 'Begin');
+    await terminal.shows('All of it is read.');
+    await idle();
     await prompt(terminal, 'Talk until you die');
     await terminal.shows('Cut off here');
     await it.server.kill();
