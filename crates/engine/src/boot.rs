@@ -1,13 +1,13 @@
 //! Opening: the store, what was running, the feed.
 
 use crate::clock::Clock;
+use crate::directory::instance::Instances;
+use crate::directory::mcp::Callback;
 use crate::engine::{Engine, EngineOptions, Inner};
 use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
-use crate::handle::Handle;
-use crate::instance::Instances;
-use crate::mcp::Returns;
-use crate::registry::Registry;
+use crate::run::handle::Handle;
+use crate::run::registry::Registry;
 use crate::task::Tasks;
 use std::sync::Arc;
 use sturdy_llm::Http;
@@ -37,13 +37,13 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             instances: Instances::default(),
             credentials: Arc::default(),
             logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
-            returns: Returns::default(),
+            returns: Callback::default(),
             options,
         }),
     };
     end_orphans(&engine).await;
     settle(&engine).await?;
-    engine.tasks().spawn("branch", crate::branch::run(engine.inner.clone()));
+    engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.clone()));
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));
     Ok(engine)
@@ -71,7 +71,7 @@ async fn settle(engine: &Engine) -> Result<(), BootError> {
         match engine.session(&id).await {
             Ok(handle) => settled.push(handle),
             Err(EngineError::Read(cause)) => return Err(cause.into()),
-            // One damaged session is set aside; the others are served.
+            // One damaged session is quarantined; the others are served.
             Err(cause) => error!(session = %id, %cause, "a session could not be settled"),
         }
     }

@@ -1,14 +1,14 @@
 //! The engine: everything that runs, and the way to it.
 
 use crate::clock::Clock;
+use crate::directory::instance::{Instance, Instances};
+use crate::directory::mcp::Callback;
 use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
 use crate::extension::Extensions;
 use crate::feed::Feed;
-use crate::handle::Handle;
-use crate::instance::{Instance, Instances};
-use crate::mcp::Returns;
-use crate::registry::Registry;
+use crate::run::handle::Handle;
+use crate::run::registry::Registry;
 use crate::task::Tasks;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -57,9 +57,9 @@ pub(crate) struct Inner {
     pub(crate) instances: Instances,
     /// Held by who changes the stored credentials.
     pub(crate) credentials: Arc<Mutex<()>>,
-    /// At tool servers; one file for all directories.
+    /// At MCP servers; one file for all directories.
     pub(crate) logins: Logins,
-    pub(crate) returns: Returns,
+    pub(crate) returns: Callback,
 }
 
 impl Engine {

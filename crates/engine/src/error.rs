@@ -28,7 +28,7 @@ pub enum EngineError {
 
     /// A configuration file of this directory cannot be used.
     #[error(transparent)]
-    Config(crate::config::ConfigError),
+    Config(crate::directory::config::ConfigError),
 
     #[error("the session could not be written")]
     Commit(#[from] CommitError),
@@ -36,7 +36,7 @@ pub enum EngineError {
     #[error("the store could not be read")]
     Read(#[from] ReadError),
 
-    /// What is stored for this session does not fit together. It is set aside; the others go on.
+    /// What is stored for this session does not fit together. It is quarantined; the others go on.
     #[error("session {session} is damaged")]
     Damaged {
         session: SessionId,

@@ -84,7 +84,7 @@ impl Shown {
 
 /// What one commit adds to the feed.
 #[derive(Debug)]
-pub(crate) struct News {
+pub(crate) struct Published {
     pub(crate) session: SessionId,
     pub(crate) at: Millis,
     pub(crate) directory: Arc<str>,
@@ -134,7 +134,7 @@ impl Feed {
     }
 
     /// Called by the committer's thread, in the order of positions, when the entries are durable.
-    pub(crate) fn publish(&self, first_position: u64, news: News) {
+    pub(crate) fn publish(&self, first_position: u64, news: Published) {
         let mut window = self.lock();
         for (index, (fact, row)) in news.facts.into_iter().enumerate() {
             let index = index as u64;

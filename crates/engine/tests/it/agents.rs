@@ -2,8 +2,8 @@
 
 use crate::desk::Desk;
 use serde_json::{Value, json};
-use sturdy_engine::agents::{Agent, Agents, Mode};
-use sturdy_engine::config::ConfigError;
+use sturdy_engine::directory::agents::{Agent, Agents, Mode};
+use sturdy_engine::directory::config::ConfigError;
 
 fn agents(desk: &Desk) -> Agents {
     Agents::build(&desk.load()).unwrap()

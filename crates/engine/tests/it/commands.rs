@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use serde_json::{Value, json};
-use sturdy_engine::commands::{Command, Source, commands};
+use sturdy_engine::directory::commands::{Command, Source, commands};
 
 fn wire(desk: &Desk) -> Vec<Value> {
     commands(&desk.load(), Vec::new()).iter().map(|command| serde_json::to_value(command).unwrap()).collect()

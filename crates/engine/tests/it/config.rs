@@ -2,10 +2,10 @@
 
 use crate::desk::Desk;
 use serde_json::{Value, json};
-use sturdy_engine::config::{ConfigError, ShareMode, Source, UpdateError, update_file};
+use sturdy_engine::directory::config::{ConfigError, ShareMode, Source, UpdateError, update_file};
 
 /// The file and the line a value is said to stand in.
-fn place(settings: &sturdy_engine::config::Settings, path: &[&str]) -> (String, Option<usize>) {
+fn place(settings: &sturdy_engine::directory::config::Settings, path: &[&str]) -> (String, Option<usize>) {
     let origin = settings.origin(path).unwrap();
     let name = match origin.source.as_ref() {
         Source::File(path) => path.file_name().unwrap().to_string_lossy().into_owned(),

@@ -1,9 +1,9 @@
 //! Instructions in their order, and the text a model begins with.
 
 use crate::desk::Desk;
-use sturdy_engine::context::{Inputs, Place, Reference, Speaker, system};
-use sturdy_engine::instructions::{self, Instruction};
-use sturdy_engine::skills::Skill;
+use sturdy_engine::directory::context::{Inputs, Place, Reference, Speaker, system};
+use sturdy_engine::directory::instructions::{self, Instruction};
+use sturdy_engine::directory::skills::Skill;
 
 /// Sources relative to the desk, with the first line of each text.
 fn sources(desk: &Desk) -> Vec<(String, String)> {
@@ -162,7 +162,7 @@ Beside the worktree you may read these directories:
 Instructions from: /w/AGENTS.md
 Be kind.
 <mcp_instructions>
-What the connected tool servers say about their use:
+What the connected MCP servers say about their use:
 ## db
 Ask first.
 </mcp_instructions>

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use sturdy_engine::Environment;
-use sturdy_engine::config::{self, ConfigError, Settings};
+use sturdy_engine::directory::config::{self, ConfigError, Settings};
 use tempfile::TempDir;
 
 pub(crate) struct Desk {

@@ -44,7 +44,7 @@ fn kinds(message: &MessageWithParts) -> Vec<String> {
     message.parts.iter().map(kind).collect()
 }
 
-async fn troubles(world: &World, session: &SessionId) -> usize {
+async fn failures(world: &World, session: &SessionId) -> usize {
     world.log(session).await.iter().filter(|fact| matches!(fact, Fact::SessionFailed { .. })).count()
 }
 
@@ -65,7 +65,7 @@ async fn a_text_file_is_read_for_the_model_and_named_for_the_user() {
     let said = texts(&message);
     assert!(said[0].contains(r#""offset":2"#) && said[0].contains(r#""limit":1"#), "{}", said[0]);
     assert!(said[1].contains("2: two") && !said[1].contains("three"), "{}", said[1]);
-    assert_eq!(troubles(&world, &session.id).await, 0);
+    assert_eq!(failures(&world, &session.id).await, 0);
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn a_file_that_cannot_be_read_is_a_note_and_not_a_failure() {
     .unwrap();
 
     assert!(kinds(&message).iter().all(|kind| kind == "text"), "{message:?}");
-    assert_eq!(troubles(&world, &session.id).await, 6);
+    assert_eq!(failures(&world, &session.id).await, 6);
     let said = texts(&message).join("\n");
     assert!(said.contains("missing.txt could not be read") && said.contains("larger than"), "{said}");
 }
@@ -172,7 +172,7 @@ fn unfolds_to(width: u32, height: u32) -> String {
 }
 
 #[tokio::test]
-async fn a_picture_that_a_provider_would_refuse_is_told_of_and_not_sent() {
+async fn an_image_that_a_provider_would_refuse_is_told_of_and_not_sent() {
     let world = World::new().await;
     let session = world.session().await;
     let huge = unfolds_to(60_000, 60_000);
@@ -192,7 +192,7 @@ async fn a_picture_that_a_provider_would_refuse_is_told_of_and_not_sent() {
 }
 
 #[tokio::test]
-async fn a_damaged_picture_that_a_tool_found_is_left_out_and_counted() {
+async fn a_damaged_image_that_a_tool_found_is_left_out_and_counted() {
     let world = World::new().await;
     let session = world.session().await;
     fs::write(world.disk.project().join("a.png"), b"\x89PNG\r\n\x1a\n and then nothing").unwrap();
@@ -203,7 +203,7 @@ async fn a_damaged_picture_that_a_tool_found_is_left_out_and_counted() {
     world.ask(&session.id, "look at it").await.unwrap();
 
     let sent = world.provider.requests()[1]["messages"].to_string();
-    assert!(sent.contains("[1 picture was left out: it is damaged or too large.]"), "{sent}");
+    assert!(sent.contains("[1 image was left out: it is damaged or too large.]"), "{sent}");
     assert!(!sent.contains("data:image"), "{sent}");
 }
 
@@ -254,7 +254,7 @@ async fn a_resource_of_a_server_that_is_not_there_is_a_note() {
         texts(&message),
         [
             "Reading MCP resource: docs://a (docs://a)",
-            "The resource docs://a could not be read: no tool server named \"docs\" is connected.",
+            "The resource docs://a could not be read: no MCP server named \"docs\" is connected.",
         ]
     );
 }

@@ -59,7 +59,7 @@ async fn every_tool_there_is_stands_in_the_table() {
 
     let tools = world.engine.instance(&world.directory()).await.unwrap().all_tools().await;
 
-    // One of a tool server stands for all of them.
+    // One of an MCP server stands for all of them.
     let is_spare = |name: &String| name.starts_with("my_server_") && name != "my_server_echo";
     let mut names: Vec<String> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
     names.retain(|name| !is_spare(name));

@@ -1,4 +1,4 @@
-//! Tool servers in whole turns: their tools are called, asked about, refused, stopped; they die and come back.
+//! MCP servers in whole turns: their tools are called, asked about, refused, stopped; they die and come back.
 //!
 //! One file although it is long: the stories share a world and its words.
 
@@ -6,7 +6,7 @@ use crate::tools::{asked, call_of, check, permission};
 use crate::turns::{assistant, texts};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use sturdy_engine::mcp::{ServerError, Status};
+use sturdy_engine::directory::mcp::{ServerError, Status};
 use sturdy_engine::{CommandRequest, Instance, PromptRequest};
 use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::failure::Failure;
@@ -172,7 +172,7 @@ async fn a_server_that_dies_is_told_to_the_model_and_started_again() {
 
     assert_eq!(texts(&reply), ["It is back."]);
     let told = world.provider.requests()[1].to_string();
-    assert!(told.contains("The tool server my server has ended."), "{told}");
+    assert!(told.contains("The MCP server my server has ended."), "{told}");
     let answer = world.provider.requests()[2].to_string();
     assert!(answer.contains("back again"), "{answer}");
     assert_eq!(world.notes().matches("started").count(), 2);
@@ -270,7 +270,7 @@ async fn servers_are_added_connected_and_disconnected_while_running() {
     assert_eq!(mcp.connect("nobody").await, Err(ServerError::Unknown("nobody".to_owned())));
     let bad = json!({ "type": "local", "command": [] });
     let why = mcp.add("bad", bad.as_object().unwrap()).await.unwrap_err().to_string();
-    assert_eq!(why, "The tool server \"bad\" cannot be used: its \"command\" names no program");
+    assert_eq!(why, "The MCP server \"bad\" cannot be used: its \"command\" names no program");
 }
 
 #[tokio::test]
@@ -356,7 +356,7 @@ async fn a_resource_in_a_prompt_is_read_from_its_server() {
     assert_eq!(all[2][1], "The resource mem://no could not be read: no such resource.");
     assert_eq!(
         all[3][1],
-        "The resource mem://x could not be read: no tool server named \"nobody\" is connected."
+        "The resource mem://x could not be read: no MCP server named \"nobody\" is connected."
     );
     let files: Vec<&FilePart> = messages
         .iter()

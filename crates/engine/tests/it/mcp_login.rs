@@ -1,10 +1,10 @@
-//! Logins at tool servers: what a registration gave is kept and used, and made again when it is no good; browsers
+//! Logins at MCP servers: what a registration gave is kept and used, and made again when it is no good; browsers
 //! that come back are waited for, and make way for each other.
 
 use crate::mcp_web::{instance, page, status, world};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use sturdy_engine::mcp::Status;
+use sturdy_engine::directory::mcp::Status;
 use sturdy_engine::{Engine, EngineOptions, Environment, Instance};
 use sturdy_store::CrashPlan;
 use sturdy_testkit::World;
@@ -114,7 +114,7 @@ async fn a_registration_that_is_not_good_any_more_is_made_again() {
     assert_eq!(web.registered(), 2);
     assert_eq!(kept(&here)["web"]["clientInfo"]["redirectUri"], "http://127.0.0.1:1/elsewhere");
 
-    // The same name at another address of a tool server.
+    // The same name at another address of an MCP server.
     let other = Web::start(confidential()).await;
     instance(&here).await.mcp.add("web", other.remote().as_object().unwrap()).await.unwrap();
     assert_eq!(log_in(&here, &other).await, Status::Connected);

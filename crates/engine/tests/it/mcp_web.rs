@@ -1,4 +1,4 @@
-//! Tool servers on the web: what is sent and bounded, servers that go away, logins.
+//! MCP servers on the web: what is sent and bounded, servers that go away, logins.
 
 use crate::mcp_login::{code_of, port, without_browser};
 use crate::tools::call_of;
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use sturdy_engine::Instance;
+use sturdy_engine::directory::mcp::Status;
 use sturdy_engine::feed::Body;
-use sturdy_engine::mcp::Status;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::tool::ToolState;
 use sturdy_testkit::mcp::{Web, WebOptions};
@@ -84,7 +84,7 @@ async fn addresses_where_no_tool_server_is_are_told_apart() {
     for (server, wanted) in [
         (
             json!({ "type": "remote", "url": web.page() }),
-            "The address answers, but not as a tool server does",
+            "The address answers, but not as an MCP server does",
         ),
         (gone, "The server cannot be reached: Connection refused (os error 111)"),
         (json!({ "type": "remote", "url": "not a url" }), "The url of \"web\" is no http or https address"),

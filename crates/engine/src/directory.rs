@@ -1,0 +1,20 @@
+//! What a directory says: its project, settings, agents, commands, skills, instructions, and the MCP and
+//! language servers it names.
+//!
+//! An [`Instance`] is one directory as the server knows it. Everything here is read, never decided: what a
+//! session does with it stands in `run`, what a person asks for in `requests`.
+
+pub mod agents;
+pub(crate) mod branch;
+pub mod commands;
+pub mod config;
+pub mod context;
+mod credentials;
+mod formatters;
+pub(crate) mod instance;
+pub mod instructions;
+mod languages;
+pub mod mcp;
+pub mod skills;
+
+pub use instance::Instance;

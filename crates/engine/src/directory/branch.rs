@@ -1,0 +1,51 @@
+//! Notices that another branch was checked out, and says so.
+//!
+//! Whoever checks out, a person or a command, writes the file `HEAD`. It is a line, and it is read
+//! once a second for the directories in use, as long as somebody listens.
+
+use crate::directory::instance::Instance;
+use crate::engine::Inner;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use sturdy_session::types::event::Event;
+use sturdy_worktree::vcs::branch_of;
+
+/// A person looks up from the other window about that fast.
+const EVERY: Duration = Duration::from_secs(1);
+/// `HEAD` is a line. Whatever is longer is not read.
+const HEAD_BYTES_MAX: u64 = 4096;
+
+pub(crate) async fn run(inner: Arc<Inner>) {
+    while inner.tasks.pause(EVERY).await {
+        if !inner.feed.is_read() {
+            continue;
+        }
+        for instance in inner.instances.ready() {
+            if let Some(branch) = moved(&instance).await {
+                let event = Event::VcsBranchUpdated { branch };
+                let (directory, project) = (&instance.directory, &instance.project.id);
+                inner.feed.tell(inner.clock.now(), Some(directory), Some(project), event);
+            }
+        }
+    }
+}
+
+/// The branch, if it is another one than the last time.
+async fn moved(instance: &Arc<Instance>) -> Option<Option<String>> {
+    let file = instance.checkout()?.dirs.own.join("HEAD");
+    let now = tokio::task::spawn_blocking(move || read_head(&file)).await.ok()??;
+    let mut last = instance.head.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = last.replace(now.clone());
+    let (before, now) = (before.as_deref().map(branch_of)?, branch_of(&now));
+    (before != now).then(|| now.map(str::to_owned))
+}
+
+/// The text of `HEAD`; none while it is being replaced.
+pub(crate) fn read_head(file: &Path) -> Option<String> {
+    let found = file.metadata().ok()?;
+    if found.len() > HEAD_BYTES_MAX {
+        return None;
+    }
+    std::fs::read_to_string(file).ok()
+}

@@ -1,0 +1,57 @@
+//! Collecting what the system text is made of: from the instance, the disk and the clock.
+
+use super::{Inputs, Place, Speaker, system};
+use crate::directory::agents::Agent;
+use crate::directory::instance::Instance;
+use crate::directory::instructions;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use sturdy_llm::ModelEntry;
+use sturdy_session::rules;
+
+/// The system text of a step: one message.
+pub(crate) fn system_text(
+    instance: &Instance,
+    agent: &Agent,
+    entry: &ModelEntry,
+    structured: bool,
+    extra: Option<&str>,
+) -> Vec<String> {
+    let mut instructions = instructions::read(&instance.settings);
+    instructions.extend(instance.fetched.all());
+    let can_load = !rules::is_hidden("skill", &agent.permission);
+    let servers = servers(instance, agent);
+    let date = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%A, %Y-%m-%d").to_string();
+    let inputs = Inputs {
+        agent_prompt: agent.prompt.as_deref(),
+        model: Speaker {
+            name: &entry.info.name,
+            provider_id: &entry.info.provider_id,
+            model_id: &entry.info.id,
+            api_id: &entry.info.api.id,
+        },
+        place: Place {
+            directory: &instance.directory,
+            worktree: &instance.worktree,
+            is_git: instance.project.vcs.is_some(),
+            platform: std::env::consts::OS,
+            date: &date,
+        },
+        instructions: &instructions,
+        servers: &servers,
+        skills: can_load.then(|| instance.settings.skills()),
+        structured,
+        user_system: extra,
+        ..Inputs::default()
+    };
+    vec![system(&inputs)]
+}
+
+/// What MCP servers say about themselves, unless the agent may use nothing of theirs.
+fn servers(instance: &Instance, agent: &Agent) -> Vec<(String, String)> {
+    let is_usable = |tools: &[String]| {
+        tools.is_empty() || tools.iter().any(|tool| !rules::is_hidden(tool, &agent.permission))
+    };
+    let all = instance.mcp.instructions().into_iter();
+    all.filter(|(_, _, tools)| is_usable(tools)).map(|(name, words, _)| (name, words)).collect()
+}

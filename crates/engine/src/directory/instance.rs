@@ -1,0 +1,373 @@
+//! One directory: its project, its settings, its agents and models.
+//!
+//! Made on first use and kept until somebody says that the configuration changed. Sessions do not
+//! belong to it: they live in the store and survive it.
+
+use crate::directory::agents::{Agent, Agents};
+use crate::directory::branch::read_head;
+use crate::directory::config::{self, ConfigError, Settings};
+use crate::directory::context;
+use crate::directory::formatters::formatters;
+use crate::directory::instructions::Fetched;
+use crate::directory::mcp::ToolServers;
+use crate::engine::Inner;
+use crate::error::EngineError;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sturdy_llm::auth::Credentials;
+use sturdy_llm::catalog::Sources;
+use sturdy_llm::{Catalog, ModelEntry};
+use sturdy_session::id::SessionId;
+use sturdy_session::rules::is_hidden;
+use sturdy_session::talk::ToolSpec;
+use sturdy_session::turn::PathPair;
+use sturdy_session::types::event::Event;
+use sturdy_session::types::message::UserMessage;
+use sturdy_session::types::project::{Project, ProjectTime, Vcs};
+use sturdy_session::types::session::Session;
+use sturdy_worktree::bound::Limits;
+use sturdy_worktree::format::Formatter;
+use sturdy_worktree::lsp::Lsp;
+use sturdy_worktree::process::STORE;
+use sturdy_worktree::tool::{Reach, Settings as ToolSettings, Skill, Tool};
+use sturdy_worktree::tools::{LspTool, is_offered};
+use sturdy_worktree::vcs::Checkout;
+use tokio::sync::OnceCell;
+use tracing::warn;
+
+pub struct Instance {
+    pub directory: String,
+    /// The repository's top, or `/` outside one.
+    pub worktree: String,
+    /// The session's `path`: where the directory lies below the worktree.
+    pub path: String,
+    pub project: Project,
+    pub settings: Arc<Settings>,
+    pub agents: Agents,
+    /// Made again when a credential changes; the rest of the directory is not disturbed.
+    catalog: Mutex<Arc<Catalog>>,
+    /// What we bring along for a model to call, by name.
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub mcp: ToolServers,
+    pub(crate) tool_settings: Arc<ToolSettings>,
+    /// Instructions from the network.
+    pub(crate) fetched: Fetched,
+    checkout: Option<Checkout>,
+    /// What its `HEAD` said when it was last looked at.
+    pub(crate) head: Mutex<Option<String>>,
+}
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+/// All directories in use.
+#[derive(Debug, Default)]
+pub(crate) struct Instances {
+    by_directory: Mutex<HashMap<String, Arc<OnceCell<Arc<Instance>>>>>,
+}
+
+/// Lets `webfetch` and addresses among the instructions reach this machine and its networks.
+const REACH_PRIVATE: &str = "STURDY_REACH_PRIVATE";
+
+/// The tool `lsp` is an experiment of the reference, switched on by either.
+const LSP_TOOL: [&str; 2] = ["OPENCODE_EXPERIMENTAL_LSP_TOOL", "OPENCODE_EXPERIMENTAL"];
+
+/// Directories kept at once. More are forgotten and made again when they are needed.
+const INSTANCES_MAX: usize = 256;
+
+impl Instances {
+    pub(crate) fn forget(&self, directory: &str) {
+        if let Some(instance) = self.lock().remove(directory).as_ref().and_then(|cell| cell.get()) {
+            instance.mcp.close();
+        }
+    }
+
+    pub(crate) fn forget_all(&self) {
+        for cell in self.lock().drain().map(|(_, cell)| cell) {
+            cell.get().inspect(|instance| instance.mcp.close());
+        }
+    }
+
+    /// Those that are made.
+    pub(crate) fn ready(&self) -> Vec<Arc<Instance>> {
+        self.lock().values().filter_map(|cell| cell.get().cloned()).collect()
+    }
+
+    /// Those that are made. One that is being made may have read what just changed; it serves whoever
+    /// waits for it, and the next is made anew.
+    pub(crate) fn made(&self) -> Vec<Arc<Instance>> {
+        self.lock().retain(|_, cell| cell.initialized());
+        self.ready()
+    }
+
+    fn cell(&self, directory: &str) -> Arc<OnceCell<Arc<Instance>>> {
+        let mut known = self.lock();
+        if known.len() >= INSTANCES_MAX && !known.contains_key(directory) {
+            known.clear();
+        }
+        known.entry(directory.to_owned()).or_default().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<OnceCell<Arc<Instance>>>>> {
+        self.by_directory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    pub(crate) async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
+        let directory = absolute(&self.options.directory, directory);
+        let cell = self.instances.cell(&directory);
+        cell.get_or_try_init(|| self.make(directory)).await.cloned()
+    }
+
+    /// The instance a session belongs to.
+    pub(crate) async fn instance_of(&self, session: &SessionId) -> Result<Arc<Instance>, EngineError> {
+        let gone = || EngineError::NoSession(session.clone());
+        let info = self.store.session(session).await?.ok_or_else(gone)?;
+        let info: Session = serde_json::from_str(&info).map_err(|_| gone())?;
+        self.instance(&info.directory).await
+    }
+
+    async fn make(&self, directory: String) -> Result<Arc<Instance>, EngineError> {
+        let place = Path::new(&directory);
+        let found = sturdy_worktree::project::resolve(place).await;
+        let worktree = found.worktree.to_string_lossy().into_owned();
+        let environment = &self.options.environment;
+        let settings = Arc::new(config::load(place, &found.worktree, environment)?);
+        let agents = Agents::build(&settings)?;
+        let catalog = Mutex::new(Arc::new(self.catalog(&settings)));
+        let project = self.note_project(&found).await?;
+        let checkout =
+            found.git.as_ref().map(|dirs| Checkout { top: found.worktree.clone(), dirs: dirs.clone() });
+        let path = found.path_of(place);
+        let skills = skills_of(&settings);
+        let delegates = agents
+            .delegates()
+            .map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
+        let mut tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
+        if LSP_TOOL.iter().any(|flag| environment.is_on(flag)) {
+            tools.push(Arc::new(LspTool::new()));
+        }
+        let mut tool_settings = tool_settings(&settings, skills, self.output_dir());
+        tool_settings.variables.push((STORE.into(), self.realm().into()));
+        if environment.is_on(REACH_PRIVATE) {
+            tool_settings.reach = Reach::Anywhere;
+        }
+        tool_settings.lsp = self.languages(&settings, place, &project.id);
+        tool_settings.formatters = formatters(&settings, place, &found.worktree);
+        let mcp = ToolServers::new(self, &directory, &project.id, &settings);
+        Ok(Arc::new(Instance {
+            path,
+            directory,
+            worktree,
+            project,
+            settings,
+            agents,
+            catalog,
+            tools,
+            mcp,
+            tool_settings: Arc::new(tool_settings),
+            fetched: Fetched::default(),
+            head: Mutex::new(checkout.as_ref().and_then(|one| read_head(&one.dirs.own.join("HEAD")))),
+            checkout,
+        }))
+    }
+
+    /// The providers and models of a configuration, with the credentials that are stored now.
+    pub(crate) fn catalog(&self, settings: &Settings) -> Catalog {
+        let environment = &self.options.environment;
+        let credentials = Credentials::load(&environment.shared_data_dir().join("auth.json"));
+        let credentials = credentials.unwrap_or_else(|cause| {
+            warn!(%cause, "stored credentials cannot be read");
+            Credentials::default()
+        });
+        Catalog::build(&Sources {
+            config: settings.provider(),
+            enabled: settings.enabled_providers(),
+            disabled: settings.disabled_providers(),
+            env: &|name| environment.get(name).map(str::to_owned),
+            credentials: &credentials,
+            http: self.http.clone(),
+        })
+    }
+
+    /// Keeps the record of a project: its first worktree, the others beside it.
+    async fn note_project(&self, found: &sturdy_worktree::project::Project) -> Result<Project, EngineError> {
+        let now = self.clock.now();
+        let worktree = found.worktree.to_string_lossy().into_owned();
+        let known = self.store.project(&found.id).await?;
+        let known: Option<Project> = known.and_then(|text| serde_json::from_str(&text).ok());
+        let mut project = known.unwrap_or_else(|| Project {
+            id: found.id.clone(),
+            worktree: worktree.clone(),
+            vcs: found.vcs.map(|_| Vcs::Git),
+            name: None,
+            icon: None,
+            commands: None,
+            time: ProjectTime { created: now, updated: now, initialized: None },
+            sandboxes: Vec::new(),
+        });
+        project.time.updated = now;
+        project.sandboxes.retain(|other| Path::new(other).is_dir());
+        if project.worktree != worktree && !project.sandboxes.contains(&worktree) {
+            project.sandboxes.push(worktree);
+        }
+        let text = serde_json::to_string(&project).expect("BUG: a project is always JSON");
+        self.store.put_project(&project.id, text, now).await?;
+        self.feed.tell(now, None, None, Event::ProjectUpdated(Box::new(project.clone())));
+        Ok(project)
+    }
+}
+
+impl Instance {
+    pub fn agent(&self, name: &str) -> Result<&Agent, EngineError> {
+        self.agents.get(name).ok_or_else(|| {
+            let known: Vec<_> = self.agents.visible().map(|agent| agent.name.as_str()).collect();
+            EngineError::Unknown(format!("Agent not found: {name:?}. Available agents: {}", known.join(", ")))
+        })
+    }
+
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn renew_catalog(&self, catalog: Catalog) {
+        *self.catalog.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+    }
+
+    pub fn model(&self, provider: &str, model: &str) -> Result<Arc<ModelEntry>, EngineError> {
+        self.catalog().model(provider, model).map_err(|cause| EngineError::Unknown(cause.to_string()))
+    }
+
+    /// A tool by its name. One of an MCP server may have to wait until the server is there.
+    pub async fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        match self.tools.iter().find(|tool| tool.spec().name == name) {
+            Some(own) => Some(own.clone()),
+            None => self.mcp.tool(name).await,
+        }
+    }
+
+    /// Everything a model may call here: our own, and what MCP servers offer now.
+    pub async fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        let is_ours = |tool: &Arc<dyn Tool>| self.tools.iter().any(|own| own.spec().name == tool.spec().name);
+        let mut all = self.tools.clone();
+        all.extend(self.mcp.tools().await.into_iter().filter(|tool| !is_ours(tool)));
+        all
+    }
+
+    /// What a model is told it may call: what its kind is offered, less what rules and prompt switch off.
+    pub(crate) async fn tools_for(
+        &self,
+        agent: &Agent,
+        session: &Session,
+        user: &UserMessage,
+        entry: &ModelEntry,
+    ) -> Vec<ToolSpec> {
+        if !entry.info.capabilities.toolcall {
+            return Vec::new();
+        }
+        let mut left = self.tools_left(agent, session, user).await;
+        left.retain(|tool| is_offered(&tool.spec().name, &entry.info.api.id));
+        // By name: a server that answers in another order must not cost the provider's cache.
+        left.sort_by_cached_key(|tool| tool.spec().name.to_lowercase());
+        left.iter().map(|tool| tool.spec().clone()).collect()
+    }
+
+    /// The tools that neither rules nor the prompt switch off. A call of any other is not understood.
+    pub(crate) async fn tools_left(
+        &self,
+        agent: &Agent,
+        session: &Session,
+        user: &UserMessage,
+    ) -> Vec<Arc<dyn Tool>> {
+        let mut rules = agent.permission.clone();
+        rules.extend(session.permission.iter().flatten().cloned());
+        let switched_off = |name: &str| user.tools.as_ref().and_then(|tools| tools.get(name)) == Some(false);
+        let mut left = self.all_tools().await;
+        left.retain(|tool| !switched_off(&tool.spec().name) && !is_hidden(&tool.spec().name, &rules));
+        left
+    }
+
+    /// The language servers, where the configuration has some.
+    #[must_use]
+    pub fn lsp(&self) -> Option<&Arc<Lsp>> {
+        self.tool_settings.lsp.as_ref()
+    }
+
+    /// The checkout the directory is in, if it is in one.
+    #[must_use]
+    pub fn checkout(&self) -> Option<&Checkout> {
+        self.checkout.as_ref()
+    }
+
+    /// What runs after a file was changed, and what could.
+    #[must_use]
+    pub fn formatters(&self) -> &[Formatter] {
+        &self.tool_settings.formatters
+    }
+
+    #[must_use]
+    pub fn paths(&self) -> PathPair {
+        PathPair { cwd: self.directory.clone(), root: self.worktree.clone() }
+    }
+
+    pub(crate) fn system_text(
+        &self,
+        agent: &Agent,
+        entry: &ModelEntry,
+        structured: bool,
+        extra: Option<&str>,
+    ) -> Vec<String> {
+        context::system_text(self, agent, entry, structured, extra)
+    }
+}
+
+/// How tools behave here, from the configuration.
+fn tool_settings(settings: &Settings, skills: Vec<Skill>, output_dir: PathBuf) -> ToolSettings {
+    let mut tools = ToolSettings::new(output_dir);
+    let output = settings.tool_output();
+    let or = |given: Option<u64>, fallback: usize| given.map_or(fallback, |most| most as usize);
+    let Limits { lines_max, bytes_max } = tools.limits;
+    tools.limits =
+        Limits { lines_max: or(output.max_lines, lines_max), bytes_max: or(output.max_bytes, bytes_max) };
+    tools.shell = settings.shell().map(PathBuf::from);
+    tools.skills = skills;
+    tools
+}
+
+fn skills_of(settings: &Settings) -> Vec<Skill> {
+    let skill = |skill: &crate::directory::skills::Skill| Skill {
+        name: skill.name.clone(),
+        description: skill.description.clone().unwrap_or_default(),
+        directory: skill.directory(),
+        content: skill.content.clone(),
+    };
+    settings.skills().iter().map(skill).collect()
+}
+
+/// The directory a request names, relative to the server's own.
+fn absolute(base: &Path, directory: &str) -> String {
+    let path: PathBuf = base.join(directory);
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    clean.to_string_lossy().into_owned()
+}
+
+impl From<ConfigError> for EngineError {
+    fn from(cause: ConfigError) -> Self {
+        Self::Config(cause)
+    }
+}

@@ -1,0 +1,22 @@
+//! What people ask of sessions: prompts, commands, their own shell, forks, edits.
+//!
+//! Each is looked up and checked here, against the directory's settings, and handed to the session as one
+//! input. Whoever asks is answered when it is durable.
+//!
+//! Not here: what the session makes of it (`sturdy-session`), and what is done then (`run`).
+
+pub(crate) mod data_url;
+mod edits;
+mod fork;
+pub(crate) mod intake;
+mod invoke;
+mod mentions;
+pub(crate) mod prompt;
+pub(crate) mod sessions;
+mod shell;
+mod summarize;
+
+pub use invoke::CommandRequest;
+pub use prompt::PromptRequest;
+pub use sessions::NewSession;
+pub use shell::ShellRequest;

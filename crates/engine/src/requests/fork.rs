@@ -1,0 +1,62 @@
+//! A copy of a conversation, as a session of its own (spec: engine §9.5).
+//!
+//! The new session and everything in it is one commit. So a copy is there whole or not at all: there is
+//! no moment, and no crash, after which half a conversation looks like one.
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::requests::sessions::NewSession;
+use crate::run::registry::parse_message;
+use crate::run::request;
+use sturdy_session::fork::{Copied, copy};
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::stamp::Stamp;
+use sturdy_session::title::fork_title;
+use sturdy_session::turn::Input;
+use sturdy_session::types::session::Session;
+use sturdy_store::{Before, MessageQuery, RawMessage, ReadError};
+
+impl Engine {
+    /// Copies the messages before one, or all of them; also of a session that is busy. Gives the record
+    /// as it was created: its totals follow from what was copied.
+    pub async fn fork(
+        &self,
+        session: &SessionId,
+        before: Option<&MessageId>,
+    ) -> Result<Session, EngineError> {
+        let origin = request::session_info(&self.inner, session).await?;
+        let instance = self.inner.instance(&origin.directory).await?;
+        let before = match before {
+            Some(id) => self.inner.store.message(session, id).await?,
+            None => None,
+        };
+        let before = before.map(|raw| Before { id: raw.id, time: raw.created });
+        let page = self.inner.store.messages(session, MessageQuery { limit: None, before }).await?;
+        let new = NewSession {
+            title: Some(fork_title(&origin.title)),
+            metadata: origin.metadata.clone(),
+            workspace: origin.workspace_id.clone(),
+            ..NewSession::default()
+        };
+        let info = self.new_record(&instance, new);
+
+        let (id, stamp) = (info.id.clone(), self.inner.clock.stamp());
+        // A long conversation takes a while to read; others should not wait for it.
+        let copied = tokio::task::spawn_blocking(move || copies(&page.items, &id, stamp)).await;
+        let copied = copied.map_err(|_| EngineError::Closing)??;
+        let messages = copied.into_iter().map(|copied| Input::CopyMessage(Box::new(copied))).collect();
+        self.inner.create(info.clone(), messages).await?;
+        Ok(info)
+    }
+}
+
+fn copies(raw: &[RawMessage], session: &SessionId, mut stamp: Stamp) -> Result<Vec<Copied>, ReadError> {
+    let parse = |raw: &RawMessage| {
+        parse_message(raw).map_err(|cause| {
+            let (what, place) = (cause.to_string(), format!("message {}", raw.id));
+            ReadError::Broken { what, place }
+        })
+    };
+    let messages = raw.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    Ok(copy(messages, session, &mut stamp))
+}

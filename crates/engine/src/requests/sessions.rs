@@ -1,0 +1,98 @@
+//! Sessions as a whole: create, change, remove.
+
+use crate::directory::instance::Instance;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use sturdy_session::id::{SessionId, WorkspaceId};
+use sturdy_session::json::{Map, Num};
+use sturdy_session::slug::slug;
+use sturdy_session::title::default_title;
+use sturdy_session::turn::{Input, SessionPatch};
+use sturdy_session::types::session::{Rule, Session, SessionModel, SessionTime};
+use sturdy_session::types::usage::Tokens;
+use sturdy_store::SessionQuery;
+
+/// What a client may say about a new session.
+#[derive(Clone, Debug, Default)]
+pub struct NewSession {
+    pub parent: Option<SessionId>,
+    pub title: Option<String>,
+    pub agent: Option<String>,
+    pub model: Option<SessionModel>,
+    pub metadata: Option<Map>,
+    pub permission: Option<Vec<Rule>>,
+    pub workspace: Option<WorkspaceId>,
+}
+
+/// Children are followed this deep when a session is removed; deeper trees are not made by anybody.
+const DEPTH_MAX: usize = 64;
+
+impl Engine {
+    pub async fn create_session(&self, instance: &Instance, new: NewSession) -> Result<Session, EngineError> {
+        let info = self.new_record(instance, new);
+        self.inner.create(info.clone(), Vec::new()).await?;
+        Ok(info)
+    }
+
+    /// The record of a session that is about to be.
+    pub(crate) fn new_record(&self, instance: &Instance, new: NewSession) -> Session {
+        let mut stamp = self.inner.clock.stamp();
+        let now = stamp.now();
+        let title = new.title.unwrap_or_else(|| default_title(new.parent.is_some(), now));
+        Session {
+            id: stamp.session_id(),
+            slug: slug(&mut stamp),
+            project_id: instance.project.id.clone(),
+            workspace_id: new.workspace,
+            directory: instance.directory.clone(),
+            path: Some(instance.path.clone()),
+            parent_id: new.parent,
+            summary: None,
+            cost: Num::ZERO,
+            tokens: Tokens::default(),
+            share: None,
+            title,
+            agent: new.agent,
+            model: new.model,
+            version: self.inner.options.wire_version.clone(),
+            metadata: new.metadata,
+            time: SessionTime { created: now, updated: now, compacting: None, archived: None },
+            permission: new.permission,
+            revert: None,
+        }
+    }
+
+    /// The stored record, as JSON.
+    pub async fn session_record(&self, id: &SessionId) -> Result<String, EngineError> {
+        self.inner.store.session(id).await?.ok_or_else(|| EngineError::NoSession(id.clone()))
+    }
+
+    pub async fn edit_session(&self, id: &SessionId, patch: SessionPatch) -> Result<(), EngineError> {
+        self.inner.say(id, vec![Input::Edit(patch)]).await
+    }
+
+    /// Removes a session and everything below it, children first. What runs is stopped.
+    pub async fn remove_session(&self, id: &SessionId) -> Result<(), EngineError> {
+        self.session_record(id).await?;
+        let mut order = vec![id.clone()];
+        let mut next = 0;
+        while next < order.len() && order.len() < DEPTH_MAX * DEPTH_MAX {
+            let query = SessionQuery { parent: Some(order[next].clone()), ..SessionQuery::default() };
+            for record in self.inner.store.sessions(query).await? {
+                let Ok(child) = serde_json::from_str::<Session>(&record) else { continue };
+                // A client may name any parent, also one below itself.
+                if !order.contains(&child.id) {
+                    order.push(child.id);
+                }
+            }
+            next += 1;
+        }
+        for id in order.into_iter().rev() {
+            match self.inner.say(&id, vec![Input::Remove]).await {
+                Ok(()) | Err(EngineError::NoSession(_)) => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! Sessions that run: the actor of each, the registry that finds them, and the effects they want done.
+//!
+//! An actor decides, commits, shows, acts (`actor.rs`); effects come back as inputs (`effects/`); what is
+//! sent to a model is put together in `request.rs`.
+
+pub(crate) mod actor;
+mod coalesce;
+pub(crate) mod effects;
+pub(crate) mod handle;
+pub(crate) mod image;
+pub(crate) mod registry;
+pub(crate) mod request;
+pub(crate) mod schema;
+pub(crate) mod structured;
+pub(crate) mod window;
+
+pub use handle::{Handle, View};

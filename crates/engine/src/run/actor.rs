@@ -1,0 +1,179 @@
+//! The loop of one session: decide, commit, show, act. The whole imperative shell.
+//!
+//! Mail that waits is taken together and becomes one commit, so a busy session writes as often as the
+//! disk allows and not as often as a model speaks. Nothing of it is visible before the commit is
+//! durable, and nothing is done before it is visible.
+
+use crate::clock::Clock;
+use crate::error::EngineError;
+use crate::feed::{Feed, Published};
+use crate::run::effects::Effects;
+use crate::run::handle::{Heard, Mail, View};
+use std::sync::Arc;
+use std::time::Duration;
+use sturdy_session::fact::Fact;
+use sturdy_session::id::SessionId;
+use sturdy_session::rows::{Folded, Folder};
+use sturdy_session::stamp::Stamp;
+use sturdy_session::turn::{Decision, Effect, Input, State, decide};
+use sturdy_store::{Commit, CommitError, NewEntry, Store};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{error, warn};
+
+/// Mail taken into one commit. More waits for the next: a commit stays small.
+const GATHER_MAX: usize = 64;
+/// With nothing open for this long an actor stops; the next call starts it again.
+const SLEEP_AFTER: Duration = Duration::from_secs(600);
+
+pub(crate) struct Actor {
+    pub(crate) id: SessionId,
+    pub(crate) state: State,
+    pub(crate) seq: u64,
+    pub(crate) stamp: Stamp,
+    pub(crate) clock: Clock,
+    pub(crate) store: Store,
+    pub(crate) feed: Feed,
+    pub(crate) effects: Effects,
+    pub(crate) view: watch::Sender<View>,
+}
+
+/// Somebody who waits for what became of an input.
+type Waiter = (oneshot::Sender<Heard>, Result<(), EngineError>);
+impl Actor {
+    /// Runs until the engine stops, the session sleeps, or it cannot be written any more.
+    pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Mail>) {
+        let stopping = self.effects.stopping();
+        loop {
+            let mail = tokio::select! {
+                mail = inbox.recv() => mail,
+                () = tokio::time::sleep(SLEEP_AFTER), if self.state.is_idle() => None,
+                () = stopping.cancelled() => None,
+            };
+            let Some(first) = mail else { break };
+            let mut batch = vec![first];
+            while batch.len() < GATHER_MAX {
+                let Ok(mail) = inbox.try_recv() else { break };
+                batch.push(mail);
+            }
+            if let Err(cause) = self.handle(batch).await {
+                warn!(session = %self.id, %cause, "the session stops: it cannot be written");
+                break;
+            }
+            if self.state.info.is_none() {
+                break;
+            }
+        }
+        // Whoever wrote meanwhile gets the mail back, and asks the registry again.
+        inbox.close();
+        while let Some(Mail { inputs, answer }) = inbox.recv().await {
+            if let Some(answer) = answer {
+                let _ = answer.send(Heard::Unread(inputs));
+            }
+        }
+        self.effects.stop_all();
+    }
+
+    /// Invariant I1: durable, then visible, then acted on.
+    async fn handle(&mut self, batch: Vec<Mail>) -> Result<(), CommitError> {
+        let mut folder = Folder::new(&self.state, self.seq);
+        let (mut effects, mut waiters) = (Vec::new(), Vec::new());
+        for mail in batch {
+            self.decide(mail, &mut folder, &mut effects, &mut waiters);
+        }
+        let outcome = self.commit(folder.finish(&self.state)).await;
+        if outcome.is_ok() {
+            for effect in effects {
+                self.effects.start(effect);
+            }
+        }
+        let failed = outcome.as_ref().err().map(copy_of);
+        for (waiter, answer) in waiters {
+            let answer = match &failed {
+                Some(cause) => Err(EngineError::Commit(copy_of(cause))),
+                None => answer,
+            };
+            // Somebody who stopped waiting needs no answer.
+            let _ = waiter.send(Heard::Decided(answer));
+        }
+        outcome
+    }
+
+    fn decide(
+        &mut self,
+        mail: Mail,
+        folder: &mut Folder,
+        effects: &mut Vec<Effect>,
+        waiters: &mut Vec<Waiter>,
+    ) {
+        let Mail { inputs, answer } = mail;
+        let mut refusal = None;
+        for input in inputs {
+            self.stamp.tick(self.clock.now());
+            let Decision { facts, effects: wanted, refusal: refused } =
+                decide(&self.state, input, &mut self.stamp);
+            for fact in facts {
+                folder.push(&mut self.state, fact);
+            }
+            effects.extend(wanted);
+            refusal = refusal.or(refused);
+        }
+        if let Some(answer) = answer {
+            waiters.push((answer, refusal.map_or(Ok(()), |why| Err(why.into()))));
+        }
+    }
+
+    async fn commit(&mut self, folded: Folded) -> Result<(), CommitError> {
+        let Folded { facts, shown, rows } = folded;
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let at = self.stamp.now();
+        let entries = facts.iter().map(|fact| NewEntry { kind: fact.kind(), at, data: fact.data() });
+        let commit =
+            Commit { session: self.id.clone(), expected: self.seq, entries: entries.collect(), rows };
+        let (directory, project) = self.place(&facts);
+        let facts = facts.into_iter().zip(shown).collect();
+        let news = Published { session: self.id.clone(), at, directory, project, facts, seq: self.seq };
+        let (feed, view, next) = (self.feed.clone(), self.view.clone(), View::of(&self.state));
+        let on_durable = Box::new(move |committed: sturdy_store::Committed| {
+            feed.publish(committed.first_position, news);
+            view.send_replace(next);
+        });
+        let committed = self.store.commit_then(commit, on_durable).await.inspect_err(|cause| {
+            error!(session = %self.id, %cause, "a commit failed");
+        })?;
+        self.seq = committed.seq;
+        Ok(())
+    }
+
+    /// Where the session is, also in the commit that removes it.
+    fn place(&self, facts: &[Fact]) -> (Arc<str>, Arc<str>) {
+        let removed = facts.iter().rev().find_map(|fact| match fact {
+            Fact::SessionRemoved { info } => Some(info),
+            _ => None,
+        });
+        match self.state.info.as_ref().or(removed) {
+            Some(info) => (Arc::from(info.directory.as_str()), Arc::from(info.project_id.as_str())),
+            None => (Arc::from(""), Arc::from("")),
+        }
+    }
+
+    /// What the process left open when it died is settled before anybody is answered.
+    pub(crate) async fn settle(&mut self) -> Result<(), CommitError> {
+        self.handle(vec![Mail { inputs: vec![Input::Restarted], answer: None }]).await
+    }
+}
+
+/// A failed commit is told to everybody who waited for it; the error itself cannot be cloned.
+fn copy_of(cause: &CommitError) -> CommitError {
+    match cause {
+        CommitError::Conflict { session, expected, found } => {
+            CommitError::Conflict { session: session.clone(), expected: *expected, found: *found }
+        }
+        CommitError::Unavailable(driver) => CommitError::Unavailable(driver.clone()),
+        CommitError::Broken { what, place } => {
+            CommitError::Broken { what: what.clone(), place: place.clone() }
+        }
+        CommitError::Crashed => CommitError::Crashed,
+    }
+}

@@ -1,0 +1,154 @@
+//! Asks the model and passes on what it says.
+//!
+//! The request is built from the store as it stands when the step starts. What the model says is
+//! gathered while the last of it becomes durable (`coalesce.rs`); a session that cannot keep up makes
+//! the provider wait.
+
+use super::Back;
+use crate::engine::Inner;
+use crate::extension::{Extensions, Moment};
+use crate::run::coalesce::{FLOOR, Gathered};
+use crate::run::request;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use std::collections::HashMap;
+use std::sync::Arc;
+use sturdy_llm::ModelError;
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::talk::Said;
+use sturdy_session::turn::{Input, Tools};
+use sturdy_session::types::failure::{ApiFailure, Failure};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+/// Which answer is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) session: SessionId,
+    pub(crate) step: MessageId,
+    pub(crate) user: MessageId,
+    pub(crate) attempt: u32,
+    pub(crate) tools: Tools,
+    /// Not an answer: a summary, asked for with this text.
+    pub(crate) summary: Option<Arc<str>>,
+}
+
+pub(crate) async fn run(inner: Arc<Inner>, call: Call, back: Back, stop: CancellationToken) {
+    // Dropping the stream ends the request; what was said and not sent is late news anyway.
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = talk(&inner, &call, &back) => {}
+    }
+}
+
+async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
+    let failure = match request::for_step(inner, call).await {
+        Ok((model, mut request)) => {
+            let moment = Moment { session: &call.session, message: &call.step };
+            inner.options.extensions.tell(|extension| extension.before_request(moment, &mut request));
+            info!(session = %call.session, step = %call.step, model = %request.model, "model called");
+            let texts = Texts::new(&inner.options.extensions, call);
+            pump(model.stream(request), call, texts, back).await
+        }
+        Err(failure) => Some(failure),
+    };
+    if let Some(failure) = failure {
+        let (step, attempt) = (call.step.clone(), call.attempt);
+        back.say(Input::Failed { step, attempt, failure }).await;
+    }
+}
+
+/// Passes a stream on until it ends; gives back how it broke, if it did.
+async fn pump(
+    mut stream: BoxStream<'static, Result<Said, ModelError>>,
+    call: &Call,
+    mut texts: Texts<'_>,
+    back: &Back,
+) -> Option<Failure> {
+    let mut gathered = Gathered::default();
+    let mut in_flight: Option<BoxFuture<'_, bool>> = None;
+    let mut not_before = Instant::now();
+    let (mut ended, mut broke, mut finished) = (false, None, false);
+    loop {
+        if in_flight.is_none() && !gathered.is_empty() && (ended || Instant::now() >= not_before) {
+            let said = gathered.take().into_iter().map(|said| heard(call, said)).collect();
+            in_flight = Some(Box::pin(back.say_all(said)));
+            not_before = Instant::now() + FLOOR;
+        }
+        if ended && in_flight.is_none() {
+            break;
+        }
+        tokio::select! {
+            is_heard = async { in_flight.as_mut().expect("BUG: polled only while in flight").await },
+                if in_flight.is_some() =>
+            {
+                in_flight = None;
+                if !is_heard {
+                    // The session is gone or cannot be written: nobody wants the rest.
+                    return None;
+                }
+            }
+            item = stream.next(), if !ended && !gathered.is_full() => match item {
+                Some(Ok(said)) => {
+                    finished |= matches!(said, Said::Finished { .. });
+                    gathered.push(texts.hear(said));
+                }
+                Some(Err(error)) => (ended, broke) = (true, Some(error.into_failure())),
+                None => ended = true,
+            },
+            () = sleep_until(not_before), if in_flight.is_none() && !gathered.is_empty() => {}
+        }
+    }
+    match broke {
+        None if !finished => Some(cut_off()),
+        broke => broke,
+    }
+}
+
+/// The texts that are open, for extensions to look at when they are complete.
+struct Texts<'a> {
+    extensions: &'a Extensions,
+    call: &'a Call,
+    open: HashMap<String, String>,
+}
+
+impl<'a> Texts<'a> {
+    fn new(extensions: &'a Extensions, call: &'a Call) -> Self {
+        Self { extensions, call, open: HashMap::new() }
+    }
+
+    /// What is passed on of what was said: the same, or another text at its end.
+    fn hear(&mut self, said: Said) -> Said {
+        if self.extensions.is_empty() {
+            return said;
+        }
+        match said {
+            Said::TextGrew { block, text } => {
+                self.open.entry(block.clone()).or_default().push_str(&text);
+                Said::TextGrew { block, text }
+            }
+            Said::TextEnded { block, metadata } => {
+                let said = self.open.remove(&block).unwrap_or_default();
+                let mut text = said.clone();
+                let moment = Moment { session: &self.call.session, message: &self.call.step };
+                self.extensions.tell(|extension| extension.after_text(moment, &mut text));
+                if text == said {
+                    return Said::TextEnded { block, metadata };
+                }
+                Said::TextReplaced { block, text, metadata }
+            }
+            other => other,
+        }
+    }
+}
+
+fn heard(call: &Call, said: Said) -> Input {
+    Input::Said { step: call.step.clone(), attempt: call.attempt, said }
+}
+
+fn cut_off() -> Failure {
+    let message = "The provider's stream ended in the middle of an answer".to_owned();
+    Failure::Api(ApiFailure { message, is_retryable: true, ..ApiFailure::default() })
+}

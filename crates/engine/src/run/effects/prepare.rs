@@ -1,0 +1,56 @@
+//! Finds out what a step needs: the agent, the model with its prices and limits, the place.
+
+use super::Back;
+use super::compact::limits;
+use crate::engine::Inner;
+use crate::error::EngineError;
+use crate::run::request;
+use crate::run::{structured, window};
+use std::sync::Arc;
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::turn::{Input, Ready, STRUCTURED_TOOL};
+use sturdy_session::types::failure::Failure;
+
+pub(crate) async fn run(inner: Arc<Inner>, session: SessionId, user: MessageId, back: Back) {
+    let input = match ready(&inner, &session, &user).await {
+        Ok(ready) => Input::Prepared { user, ready: Box::new(ready) },
+        Err(failure) => Input::NotPrepared { user, failure },
+    };
+    back.say(input).await;
+}
+
+async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Result<Ready, Failure> {
+    let failed = |cause: EngineError| Failure::unknown(cause.to_string());
+    let prompt = request::user_message(inner, session, user).await.map_err(failed)?;
+    let info = request::session_info(inner, session).await.map_err(failed)?;
+    let instance = inner.instance(&info.directory).await.map_err(failed)?;
+    let agent = instance.agent(&prompt.agent).map_err(failed)?;
+    let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;
+    let structured = structured::retries(&prompt)?;
+    let compaction = instance.settings.compaction();
+    Ok(Ready {
+        agent: prompt.agent.clone(),
+        provider_id: prompt.model.provider_id.clone(),
+        model_id: prompt.model.model_id.clone(),
+        variant: prompt.model.variant.clone(),
+        path: instance.paths(),
+        prices: entry.info.cost.clone(),
+        limits: limits(&entry),
+        tree: None,
+        steps_max: agent.steps,
+        tools: instance
+            .tools_left(agent, &info, &prompt)
+            .await
+            .iter()
+            .map(|tool| tool.spec().name.clone())
+            .filter(|name| name != "invalid")
+            .chain(structured.map(|_| STRUCTURED_TOOL.to_owned()))
+            .collect(),
+        continue_on_deny: instance.settings.continue_loop_on_deny(),
+        usable: window::usable(&entry, &instance.settings, &inner.options.environment),
+        auto_compact: compaction.auto,
+        prune: compaction.prune,
+        structured,
+        ..Ready::default()
+    })
+}

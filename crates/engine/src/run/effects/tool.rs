@@ -1,0 +1,279 @@
+//! Runs a call of the model and says what came of it.
+//!
+//! The call is told what it may reach (`World`) and whom it may ask. An ask that the rules do not settle
+//! becomes a fact and waits for a person; what a call reports while it runs is passed on as often as
+//! the store keeps up.
+
+mod ask;
+mod delegate;
+mod outcome;
+
+pub(crate) use ask::Asks;
+
+use super::Back;
+use crate::directory::instance::Instance;
+use crate::engine::Inner;
+use crate::error::EngineError;
+use crate::extension::ToolMoment;
+use crate::run::request;
+use crate::run::structured;
+use ask::Asker;
+use std::sync::Arc;
+use std::time::Duration;
+use sturdy_session::fact::Outcome;
+use sturdy_session::id::SessionId;
+use sturdy_session::turn::{Answer, Input, OpenAsk, RunTool, STRUCTURED_TOOL};
+use sturdy_session::types::event::{Event, FileChange};
+use sturdy_session::types::part::{Part, PartBody};
+use sturdy_session::types::session::{Rule, Session};
+use sturdy_worktree::format::Change;
+use sturdy_worktree::lsp::Lsp;
+use sturdy_worktree::path::Roots;
+use sturdy_worktree::tool::{
+    Call, Diagnose, Edited, Handles, Memory, PermissionAsk, Progress, Tool, ToolFailure, World,
+    run as run_tool,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// What a call reports is stored at most this often.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
+/// A person's own command may run for a day.
+const SHELL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// One call on its way.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) session: SessionId,
+    pub(crate) call: RunTool,
+    /// What a person already answered, when the call is run again after a restart.
+    pub(crate) given: Option<(OpenAsk, Answer)>,
+    pub(crate) asks: Asks,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) back: Back,
+    /// Please stop.
+    pub(crate) stop: CancellationToken,
+    /// Nobody waits any more.
+    pub(crate) kill: CancellationToken,
+}
+
+/// What the rules and the place of a call are.
+struct Place {
+    instance: Arc<Instance>,
+    info: Session,
+    rules: Vec<Rule>,
+    /// Agents that the user named in the prompt: giving them work is not asked about.
+    named_agents: Vec<String>,
+    continue_on_deny: bool,
+}
+
+impl Run {
+    fn moment(&self) -> ToolMoment<'_> {
+        let RunTool { step, call, tool, .. } = &self.call;
+        ToolMoment { session: &self.session, message: step, call, tool }
+    }
+
+    /// A person's own command, not one of a model.
+    fn is_users_shell(&self) -> bool {
+        self.call.by_user && self.call.tool == "bash"
+    }
+}
+
+pub(crate) async fn run(run: Run) {
+    let part = run.call.part.clone();
+    let mut outcome = tokio::select! {
+        outcome = perform(&run) => outcome,
+        () = run.kill.cancelled() => return,
+    };
+    // The process ends, and the call with it. The next start settles what it finds open, and a call that waits for
+    // a person goes on waiting: its end must not take back what it asked.
+    if run.inner.tasks.stopping().is_cancelled() {
+        return;
+    }
+    let extensions = &run.inner.options.extensions;
+    extensions.tell(|extension| extension.after_tool(run.moment(), &mut outcome));
+    run.back.say(Input::Returned { part, outcome }).await;
+}
+
+async fn perform(run: &Run) -> Outcome {
+    if run.call.tool == STRUCTURED_TOOL {
+        return structured::judge(&run.inner, &run.session, &run.call).await;
+    }
+    let place = match place(run).await {
+        Ok(place) => place,
+        Err(cause) => return Outcome::Failed { error: cause.to_string(), metadata: None },
+    };
+    let (progress, mut reports) = watch::channel(Progress::default());
+    let asker = Arc::new(Asker::new(run, &place));
+    let world = match world(run, &place, &asker, progress) {
+        Ok(world) => world,
+        Err(failure) => return outcome::failed(failure, place.continue_on_deny),
+    };
+    let work = async {
+        if run.call.repeated {
+            world.ask(repeated(&run.call)).await?;
+        }
+        let tool = find(&place.instance, &run.call.tool).await?;
+        let mut input = run.call.input.clone();
+        if run.is_users_shell() {
+            // A person who waits says stop; nobody else does.
+            input.insert("timeout".to_owned(), SHELL_TIMEOUT_MS.into());
+        }
+        let extensions = &run.inner.options.extensions;
+        extensions.tell(|extension| extension.before_tool(run.moment(), &mut input));
+        // The part's, not the provider's: some providers count their calls from one in every answer.
+        let id = run.call.part.as_str().trim_start_matches("prt_").to_owned();
+        let call = Call { id, name: run.call.tool.clone(), input };
+        run_tool(tool.as_ref(), call, &world).await
+    };
+    let done = tokio::select! {
+        done = work => done,
+        never = report(run, &mut reports) => match never {},
+    };
+    // What it reported last is shown, however soon it ended.
+    if reports.has_changed().unwrap_or(false) {
+        pass_on(run, &mut reports).await;
+    }
+    match done {
+        Ok(done) if run.is_users_shell() => outcome::printed(done),
+        Ok(done) => {
+            let done = outcome::with_images_that_can_be_sent(done, &place.instance.settings.images());
+            outcome::done(done, run, &run.inner.clock)
+        }
+        Err(failure) => outcome::failed(failure, place.continue_on_deny),
+    }
+}
+
+async fn place(run: &Run) -> Result<Place, EngineError> {
+    let record = run.inner.store.session(&run.session).await?;
+    let gone = || EngineError::NoSession(run.session.clone());
+    let info: Session = serde_json::from_str(&record.ok_or_else(gone)?).map_err(|_| gone())?;
+    let instance = run.inner.instance(&info.directory).await?;
+    let agent = request::agent_of_step(&run.inner, &run.session, &run.call.step).await?;
+    let mut rules = instance.agent(&agent)?.permission.clone();
+    rules.extend(info.permission.iter().flatten().cloned());
+    let continue_on_deny = instance.settings.continue_loop_on_deny();
+    let named_agents = named_agents(run).await?;
+    Ok(Place { instance, info, rules, named_agents, continue_on_deny })
+}
+
+/// The agents that the prompt of a delegating call names.
+async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
+    if run.call.tool != "task" {
+        return Ok(Vec::new());
+    }
+    let step = request::assistant_message(&run.inner, &run.session, &run.call.step).await?;
+    let parts = run.inner.store.parts_of(&step.parent_id).await?;
+    let named = |text: &String| match serde_json::from_str::<Part>(text).ok()?.body {
+        PartBody::Agent(agent) => Some(agent.name),
+        _ => None,
+    };
+    Ok(parts.iter().filter_map(named).collect())
+}
+
+fn world(
+    run: &Run,
+    place: &Place,
+    asker: &Arc<Asker>,
+    progress: watch::Sender<Progress>,
+) -> Result<World, ToolFailure> {
+    let roots = Roots::new(place.info.directory.as_ref(), place.instance.worktree.as_ref())?;
+    let (asking, questioning) = (asker.clone(), asker.clone());
+    let (store, session) = (run.inner.store.clone(), run.session.clone());
+    let (back, feed, clock) = (run.back.clone(), run.inner.feed.clone(), run.inner.clock.clone());
+    let (directory, project) = (place.info.directory.clone(), place.info.project_id.clone());
+    let delegate = delegate::Delegate::new(run, place, progress.clone());
+    let handles = Handles {
+        ask: Arc::new(move |ask| {
+            let asker = asking.clone();
+            Box::pin(async move { asker.permission(ask).await })
+        }),
+        question: Arc::new(move |questions| {
+            let asker = questioning.clone();
+            Box::pin(async move { asker.question(questions).await })
+        }),
+        progress,
+        todos: Arc::new(move || {
+            let (store, session) = (store.clone(), session.clone());
+            Box::pin(async move {
+                let todos =
+                    store.todos(&session).await.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
+                Ok(todos.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+            })
+        }),
+        set_todos: Arc::new(move |todos| {
+            let back = back.clone();
+            Box::pin(async move {
+                match back.say_all(vec![Input::TodoSet { todos }]).await {
+                    true => Ok(()),
+                    false => Err(ToolFailure::aborted()),
+                }
+            })
+        }),
+        task: Arc::new(move |task| {
+            let delegate = delegate.clone();
+            Box::pin(async move { delegate.run(task).await })
+        }),
+        edited: Arc::new(move |edited| {
+            for event in events_of(edited) {
+                feed.tell(clock.now(), Some(&directory), Some(&project), event);
+            }
+        }),
+        diagnose: place.instance.lsp().map(|lsp| diagnose(lsp.clone())),
+    };
+    let settings = place.instance.tool_settings.clone();
+    Ok(World { roots, settings, memory: run.memory.clone(), stop: run.stop.clone(), handles })
+}
+
+/// Asks the language servers about changed files.
+fn diagnose(lsp: Arc<Lsp>) -> Arc<Diagnose> {
+    Arc::new(move |paths| {
+        let lsp = lsp.clone();
+        Box::pin(async move { lsp.diagnose(&paths).await })
+    })
+}
+
+async fn find(instance: &Instance, name: &str) -> Result<Arc<dyn Tool>, ToolFailure> {
+    instance.tool(name).await.ok_or_else(|| ToolFailure::failed(format!("There is no tool named {name:?}.")))
+}
+
+/// The same call for the third time: a person decides whether it goes on.
+fn repeated(call: &RunTool) -> PermissionAsk {
+    let metadata = serde_json::json!({ "tool": call.tool, "input": call.input });
+    let serde_json::Value::Object(metadata) = metadata else { unreachable!("BUG: written as an object") };
+    PermissionAsk::new("doom_loop", vec![call.tool.clone()], vec![call.tool.clone()], metadata)
+}
+
+/// Passes on what the call reports; the latest wins, and the store sets the pace.
+async fn report(run: &Run, reports: &mut watch::Receiver<Progress>) -> std::convert::Infallible {
+    loop {
+        if reports.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        pass_on(run, reports).await;
+        tokio::time::sleep(REPORT_EVERY).await;
+    }
+}
+
+async fn pass_on(run: &Run, reports: &mut watch::Receiver<Progress>) {
+    let Progress { title, metadata } = reports.borrow_and_update().clone();
+    let part = run.call.part.clone();
+    let metadata = (!metadata.is_empty()).then_some(metadata);
+    run.back.say_all(vec![Input::Progressed { part, title, metadata }]).await;
+}
+
+fn events_of(edited: Edited) -> Vec<Event> {
+    let file = edited.path.to_string_lossy().into_owned();
+    let event = match edited.change {
+        Change::Added => FileChange::Add,
+        Change::Changed => FileChange::Change,
+        Change::Removed => FileChange::Unlink,
+    };
+    let watched = Event::FileWatcherUpdated { file: file.clone(), event };
+    match edited.change {
+        Change::Added | Change::Changed => vec![Event::FileEdited { file }, watched],
+        // There is nothing left to have been edited.
+        Change::Removed => vec![watched],
+    }
+}

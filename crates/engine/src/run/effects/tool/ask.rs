@@ -1,0 +1,177 @@
+//! Asks a person on behalf of a call, unless the rules have the answer.
+
+use super::{Place, Run};
+use crate::clock::Clock;
+use crate::run::effects::Back;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sturdy_session::id::PartId;
+use sturdy_session::row::ApprovalRow;
+use sturdy_session::rules::{Verdict, judge, speaking_of};
+use sturdy_session::turn::{Answer, Ask, Input, OpenAsk};
+use sturdy_session::types::ask::{PermissionReply, Question};
+use sturdy_session::types::session::{Action, Rule};
+use sturdy_store::Store;
+use sturdy_worktree::tool::{PermissionAsk, ToolFailure};
+use tokio::sync::oneshot;
+
+/// The calls of a session that wait for a person, by the request's id.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asks {
+    waiting: Arc<Mutex<HashMap<String, oneshot::Sender<Answer>>>>,
+}
+
+impl Asks {
+    fn wait(&self, id: String) -> oneshot::Receiver<Answer> {
+        let (sender, receiver) = oneshot::channel();
+        self.lock().insert(id, sender);
+        receiver
+    }
+
+    /// Hands an answer to the call that waits for it. Gives it back when nobody does.
+    pub(crate) fn deliver(&self, id: &str, answer: Answer) -> Result<(), Answer> {
+        match self.lock().remove(id) {
+            Some(waiting) => waiting.send(answer),
+            None => Err(answer),
+        }
+    }
+
+    /// The turn is over: whoever waits is told that no answer comes.
+    pub(crate) fn give_up(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Answer>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks for one call.
+#[derive(Debug)]
+pub(super) struct Asker {
+    part: PartId,
+    rules: Vec<Rule>,
+    store: Store,
+    /// Project and directory, for what was allowed for good.
+    place: (String, String),
+    asks: Asks,
+    back: Back,
+    clock: Clock,
+    given: Mutex<Option<(OpenAsk, Answer)>>,
+    by_user: bool,
+    named_agents: Vec<String>,
+}
+
+impl Asker {
+    pub(super) fn new(run: &Run, place: &Place) -> Self {
+        Self {
+            part: run.call.part.clone(),
+            rules: place.rules.clone(),
+            store: run.inner.store.clone(),
+            place: (place.info.project_id.clone(), place.info.directory.clone()),
+            asks: run.asks.clone(),
+            back: run.back.clone(),
+            clock: run.inner.clock.clone(),
+            given: Mutex::new(run.given.clone()),
+            by_user: run.call.by_user,
+            named_agents: place.named_agents.clone(),
+        }
+    }
+
+    pub(super) async fn permission(&self, ask: PermissionAsk) -> Result<(), ToolFailure> {
+        if self.is_allowed_by_user(&ask) {
+            return Ok(());
+        }
+        match self.judge(&ask).await? {
+            Verdict::Deny(rules) => return Err(ToolFailure::denied(rules)),
+            Verdict::Allow if !self.is_doubtful(&ask) => return Ok(()),
+            Verdict::Allow | Verdict::Ask => {}
+        }
+        let same = |open: &OpenAsk| open.permission == ask.permission && open.patterns == ask.patterns;
+        let answer = match self.take_given(same) {
+            Some(answer) => answer,
+            None => self.ask_person(&ask).await?,
+        };
+        match answer {
+            // "Always" was written down by the commit of the answer; there is nothing left to do.
+            Answer::Permission { reply: PermissionReply::Once | PermissionReply::Always, .. } => Ok(()),
+            Answer::Permission { reply: PermissionReply::Reject, message } => {
+                Err(ToolFailure::rejected(message))
+            }
+            Answer::Question { .. } | Answer::Dismissed => Err(ToolFailure::rejected(None)),
+        }
+    }
+
+    pub(super) async fn question(&self, questions: Vec<Question>) -> Result<Vec<Vec<String>>, ToolFailure> {
+        let answer = match self.take_given(|open| open.permission.is_empty()) {
+            Some(answer) => answer,
+            None => {
+                let id = self.clock.stamp().question_id();
+                let waiting = self.asks.wait(id.to_string());
+                self.say(Ask::Question { id, questions }).await;
+                waiting.await.map_err(|_| ToolFailure::aborted())?
+            }
+        };
+        match answer {
+            Answer::Question { answers } => Ok(answers),
+            Answer::Dismissed | Answer::Permission { .. } => Err(ToolFailure::dismissed()),
+        }
+    }
+
+    /// The rules first. Only where they would ask does it matter what was allowed for good, and that is
+    /// read where it is kept, so that what was taken back does not count any more.
+    async fn judge(&self, ask: &PermissionAsk) -> Result<Verdict, ToolFailure> {
+        let verdict = judge(&ask.permission, &ask.patterns, &self.rules, &[]);
+        if verdict != Verdict::Ask {
+            return Ok(verdict);
+        }
+        let (project, directory) = (&self.place.0, &self.place.1);
+        let kept = self.store.approvals_at(project, directory).await;
+        let kept = kept.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
+        let approvals: Vec<Rule> = kept.into_iter().map(rule_of).collect();
+        Ok(judge(&ask.permission, &ask.patterns, &self.rules, &approvals))
+    }
+
+    async fn ask_person(&self, ask: &PermissionAsk) -> Result<Answer, ToolFailure> {
+        let id = self.clock.stamp().permission_id();
+        let waiting = self.asks.wait(id.to_string());
+        self.say(Ask::Permission {
+            id,
+            permission: ask.permission.clone(),
+            patterns: ask.patterns.clone(),
+            always: ask.always.clone(),
+            metadata: ask.metadata.clone(),
+        })
+        .await;
+        // No timeout here: the person may think for an hour.
+        waiting.await.map_err(|_| ToolFailure::aborted())
+    }
+
+    async fn say(&self, ask: Ask) {
+        self.back.say(Input::Asked { part: self.part.clone(), ask }).await;
+    }
+
+    /// What a person said before the process died counts once, for the request it answered.
+    fn take_given(&self, is_same: impl FnOnce(&OpenAsk) -> bool) -> Option<Answer> {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        given.take_if(|(open, _)| is_same(open)).map(|(_, answer)| answer)
+    }
+
+    /// A person asked for exactly this: it is not asked about, and no rule for models forbids it.
+    fn is_allowed_by_user(&self, ask: &PermissionAsk) -> bool {
+        let names_agents =
+            || ask.permission == "task" && ask.patterns.iter().all(|name| self.named_agents.contains(name));
+        self.by_user || names_agents()
+    }
+
+    /// A command that could not be read is not allowed by a rule that allows what it seems to be, as
+    /// long as another rule would ask or forbid.
+    fn is_doubtful(&self, ask: &PermissionAsk) -> bool {
+        ask.unclear
+            && speaking_of(&ask.permission, &self.rules).iter().any(|rule| rule.action != Action::Allow)
+    }
+}
+
+fn rule_of(kept: ApprovalRow) -> Rule {
+    Rule { permission: kept.permission, pattern: kept.pattern, action: Action::Allow }
+}

@@ -1,0 +1,70 @@
+//! From what a tool gave back to what is stored.
+
+use super::Run;
+use crate::clock::Clock;
+use crate::directory::config::ImageLimits;
+use crate::run::image;
+use serde_json::Value;
+use sturdy_session::fact::Outcome;
+use sturdy_session::json::Map;
+use sturdy_session::types::part::FilePart;
+use sturdy_session::types::tool::{Attachment, FileTag};
+use sturdy_worktree::tool::{Attached, Done, FailureKind, ToolFailure};
+
+/// What a model is told of a command that printed nothing.
+const NOTHING: &str = "(no output)";
+
+pub(super) fn done(done: Done, run: &Run, clock: &Clock) -> Outcome {
+    let mut stamp = clock.stamp();
+    let attach = |file: Attached| Attachment {
+        id: stamp.part_id(),
+        session_id: run.session.clone(),
+        message_id: run.call.step.clone(),
+        kind: FileTag::File,
+        file: FilePart { mime: file.mime, filename: file.filename, url: file.url, source: None },
+    };
+    let attachments = done.attachments.into_iter().map(attach).collect();
+    Outcome::Done { output: done.output, title: done.title, metadata: done.metadata, attachments }
+}
+
+/// Leaves out the images a provider would refuse, and says how many.
+pub(super) fn with_images_that_can_be_sent(mut done: Done, limits: &ImageLimits) -> Done {
+    let before = done.attachments.len();
+    let is_sent = |file: &Attached| !image::is_image(&file.mime) || image::look(&file.url, limits).is_ok();
+    done.attachments.retain(is_sent);
+    match before - done.attachments.len() {
+        0 => {}
+        1 => done.output.push_str("\n[1 image was left out: it is damaged or too large.]"),
+        many => {
+            done.output.push_str(&format!("\n[{many} images were left out: they are damaged or too large.]"));
+        }
+    }
+    done
+}
+
+/// The output of a person's own command: what it printed, and nothing of how a model sees it.
+pub(super) fn printed(done: Done) -> Outcome {
+    let is_silent = done.metadata.get("output").and_then(Value::as_str) == Some("");
+    let output = match done.output {
+        words if is_silent && words == NOTHING => String::new(),
+        words => words,
+    };
+    let metadata = Map::from_iter([("output".to_owned(), Value::String(output.clone()))]);
+    Outcome::Done { output, title: String::new(), metadata, attachments: Vec::new() }
+}
+
+pub(super) fn failed(failure: ToolFailure, continue_on_deny: bool) -> Outcome {
+    let ToolFailure { text, metadata, kind } = failure;
+    match kind {
+        FailureKind::Rejected { feedback: None } | FailureKind::Dismissed if !continue_on_deny => {
+            Outcome::Blocked { error: text }
+        }
+        FailureKind::Aborted => Outcome::Interrupted { error: text },
+        FailureKind::Failed
+        | FailureKind::Denied { .. }
+        | FailureKind::Rejected { .. }
+        | FailureKind::Dismissed => {
+            Outcome::Failed { error: text, metadata: (!metadata.is_empty()).then_some(*metadata) }
+        }
+    }
+}

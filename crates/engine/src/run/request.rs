@@ -1,0 +1,361 @@
+//! Builds what a model is asked, from the store as it stands.
+
+use crate::directory::instance::Instance;
+use crate::directory::instructions::addresses;
+use crate::engine::Inner;
+use crate::error::EngineError;
+use crate::run::effects::model::Call;
+use crate::run::registry::parse_message;
+use crate::run::{structured, window};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use sturdy_llm::catalog::Ask;
+use sturdy_llm::{Model, ModelEntry};
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::prompt::history::{Gather, drop_failed_compactions};
+use sturdy_session::prompt::lower::{Target, lower};
+use sturdy_session::prompt::reminders;
+use sturdy_session::talk::{AssistantItem, Request, ToolChoice, Turn, UserItem};
+use sturdy_session::turn::Tools;
+use sturdy_session::types::failure::Failure;
+use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
+use sturdy_session::types::part::PartBody;
+use sturdy_session::types::session::Session;
+use sturdy_store::{Before, MessageQuery, RawMessage};
+
+/// Messages read at first, newest first. Most requests want no more.
+const PAGE: u32 = 50;
+/// Messages read when one is looked for that stands near the end.
+const FEW: u32 = 8;
+/// The largest page: more at once only holds memory.
+const PAGE_MAX: u32 = 800;
+
+/// Something that answers, and the question.
+pub(crate) type Asked = (Arc<dyn Model>, Request);
+
+/// The request of one step: the conversation up to it, or the summary that is wanted of it.
+pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, Failure> {
+    if let Some(text) = &call.summary {
+        return for_summary(inner, call, text).await;
+    }
+    let user = user_message(inner, &call.session, &call.user).await.map_err(unknown)?;
+    let info = session_info(inner, &call.session).await.map_err(unknown)?;
+    let instance = inner.instance(&info.directory).await.map_err(unknown)?;
+    let agent = instance.agent(&user.agent).map_err(unknown)?;
+    let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
+    let model = entry.connect()?;
+    let mut history = history(inner, &call.session, &call.step).await.map_err(unknown)?;
+    drop_failed_compactions(&mut history);
+    reminders::remind(&mut history, &user.agent);
+    let object = structured::tool(&user);
+
+    let ask = Ask {
+        session: call.session.as_str(),
+        agent_options: Some(&agent.options),
+        variant: user.model.variant.as_deref(),
+        is_small: false,
+    };
+    let sampling = entry.sampling();
+    let can_set_temperature = entry.info.capabilities.temperature;
+    let mut offered = match call.tools {
+        Tools::Offered => instance.tools_for(agent, &info, &user, &entry).await,
+        Tools::Withheld => Vec::new(),
+    };
+    let mut messages = lower(&history, &target(&entry));
+    let (is_structured, tool_choice) = match object {
+        Some(tool) => {
+            structured::offer(tool, &mut offered, &mut messages);
+            (true, ToolChoice::Required)
+        }
+        None => (false, ToolChoice::Auto),
+    };
+    if call.tools == Tools::Withheld && !is_structured {
+        let words = reminders::last_step().to_owned();
+        messages.push(Turn::Assistant(vec![AssistantItem::Text { text: words, metadata: None }]));
+    }
+    instance.fetched.refresh(addresses(&instance.settings), instance.tool_settings.reach).await;
+    let request = Request {
+        model: entry.info.api.id.clone(),
+        tools: offered,
+        tool_choice,
+        system: instance.system_text(agent, &entry, is_structured, user.system.as_deref()),
+        messages,
+        output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
+        temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
+        top_p: agent.top_p.or(sampling.top_p),
+        top_k: sampling.top_k,
+        options: entry.options(ask),
+        headers: headers(&call.session, info.parent_id.as_ref()),
+        session: call.session.to_string(),
+    };
+    Ok((model, request))
+}
+
+/// The request for a summary: its agent's words, the conversation as one text, nothing to call.
+async fn for_summary(inner: &Arc<Inner>, call: &Call, text: &str) -> Result<Asked, Failure> {
+    let step = assistant_message(inner, &call.session, &call.step).await.map_err(unknown)?;
+    let instance = inner.instance_of(&call.session).await.map_err(unknown)?;
+    let agent = instance.agent(&step.agent).map_err(unknown)?;
+    let entry = instance.model(&step.provider_id, &step.model_id).map_err(unknown)?;
+    let model = entry.connect()?;
+    let ask = Ask {
+        session: call.session.as_str(),
+        agent_options: Some(&agent.options),
+        variant: step.variant.as_deref(),
+        is_small: false,
+    };
+    let sampling = entry.sampling();
+    let can_set_temperature = entry.info.capabilities.temperature;
+    let request = Request {
+        model: entry.info.api.id.clone(),
+        system: agent.prompt.iter().cloned().collect(),
+        messages: vec![Turn::User(vec![UserItem::Text(text.to_owned())])],
+        output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
+        temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
+        top_p: agent.top_p.or(sampling.top_p),
+        top_k: sampling.top_k,
+        options: entry.options(ask),
+        headers: headers(&call.session, None),
+        session: call.session.to_string(),
+        ..Request::default()
+    };
+    Ok((model, request))
+}
+
+/// The request for a title; none when the conversation has no words of a person.
+pub(crate) async fn for_title(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    user: &MessageId,
+) -> Result<Option<Asked>, Failure> {
+    let instance = inner.instance_of(session).await.map_err(unknown)?;
+    let Some(raw) = inner.store.message(session, user).await.map_err(|cause| unknown(cause.into()))? else {
+        return Ok(None);
+    };
+    let message = parse_message(&raw).map_err(|cause| Failure::unknown(cause.to_string()))?;
+    let Some((prompt, text)) = words_of_a_person(message) else { return Ok(None) };
+    let Some(agent) = instance.agents.get("title") else { return Ok(None) };
+    let entry = title_model(&instance, agent.model.as_ref(), &prompt)?;
+    let model = entry.connect()?;
+    let ask = Ask { session: session.as_str(), is_small: true, ..Ask::default() };
+    let request = Request {
+        model: entry.info.api.id.clone(),
+        system: agent.prompt.iter().cloned().collect(),
+        messages: vec![
+            Turn::User(vec![UserItem::Text(
+                "Find a title for the conversation that begins like this:".to_owned(),
+            )]),
+            Turn::User(vec![UserItem::Text(text)]),
+        ],
+        output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
+        temperature: agent.temperature.filter(|_| entry.info.capabilities.temperature),
+        options: entry.options(ask),
+        headers: headers(session, None),
+        session: session.to_string(),
+        ..Request::default()
+    };
+    Ok(Some((model, request)))
+}
+
+/// A message with its parts.
+pub(crate) async fn message(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    id: &MessageId,
+) -> Result<MessageWithParts, EngineError> {
+    parsed(&inner.store.message(session, id).await?.ok_or_else(|| no_message(id))?)
+}
+
+/// The prompt a step answers.
+pub(crate) async fn user_message(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    user: &MessageId,
+) -> Result<UserMessage, EngineError> {
+    match message_info(inner, session, user).await? {
+        Message::User(info) => Ok(*info),
+        Message::Assistant(_) => Err(no_message(user)),
+    }
+}
+
+/// The answer a call belongs to.
+pub(crate) async fn assistant_message(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    step: &MessageId,
+) -> Result<AssistantMessage, EngineError> {
+    match message_info(inner, session, step).await? {
+        Message::Assistant(info) => Ok(*info),
+        Message::User(_) => Err(no_message(step)),
+    }
+}
+
+/// A message without its parts.
+async fn message_info(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    id: &MessageId,
+) -> Result<Message, EngineError> {
+    let raw = inner.store.message(session, id).await?.ok_or_else(|| no_message(id))?;
+    serde_json::from_str(&raw.info).map_err(|_| no_message(id))
+}
+
+fn no_message(id: &MessageId) -> EngineError {
+    EngineError::Unknown(format!("Message not found: {id}"))
+}
+
+/// Who makes a call: its rules are judged by that agent's.
+pub(crate) async fn agent_of_step(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    step: &MessageId,
+) -> Result<String, EngineError> {
+    Ok(assistant_message(inner, session, step).await?.agent)
+}
+
+pub(crate) async fn session_info(inner: &Arc<Inner>, session: &SessionId) -> Result<Session, EngineError> {
+    let gone = || EngineError::NoSession(session.clone());
+    let record = inner.store.session(session).await?.ok_or_else(gone)?;
+    serde_json::from_str(&record).map_err(|_| gone())
+}
+
+/// What the model sees: everything before the step, back to the last compaction. A prompt that came
+/// in since is not part of it; it has its own step.
+pub(crate) async fn history(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    step: &MessageId,
+) -> Result<Vec<MessageWithParts>, EngineError> {
+    let mut gather = Gather::default();
+    let mut reached_step = false;
+    walk_back(inner, session, |message| {
+        if !reached_step {
+            reached_step = message.info.id() == step;
+            return ControlFlow::Continue(());
+        }
+        gather.push(message)
+    })
+    .await?;
+    Ok(gather.finish())
+}
+
+/// Shows messages, newest first, until the visitor has seen enough.
+///
+/// Pages grow, and from the second on the next is read while this one is looked at: a long conversation
+/// costs as much as its reading or its parsing, whichever is more, and a short one is read no further.
+pub(crate) async fn walk_back(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    mut visit: impl FnMut(MessageWithParts) -> ControlFlow<()>,
+) -> Result<(), EngineError> {
+    let mut limit = PAGE;
+    let mut page = inner.store.messages(session, MessageQuery { limit: Some(limit), before: None }).await?;
+    loop {
+        let oldest = page.items.first().filter(|_| page.more);
+        let before = oldest.map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
+        let is_first = limit == PAGE;
+        limit = (limit * 2).min(PAGE_MAX);
+        let query = before.map(|before| MessageQuery { limit: Some(limit), before: Some(before) });
+        let ahead = async {
+            match &query {
+                Some(query) if !is_first => Some(inner.store.messages(session, query.clone()).await),
+                _ => None,
+            }
+        };
+        let look = async {
+            for raw in page.items.iter().rev() {
+                if visit(parsed(raw)?).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok::<_, EngineError>(ControlFlow::Continue(()))
+        };
+        let (ahead, seen) = tokio::join!(biased; ahead, look);
+        let (ControlFlow::Continue(()), Some(query)) = (seen?, query) else { return Ok(()) };
+        page = match ahead {
+            Some(page) => page?,
+            None => inner.store.messages(session, query).await?,
+        };
+    }
+}
+
+/// The newest message that is wanted, as it is stored. Few are read at a time: it is usually among the last.
+pub(crate) async fn find_back(
+    inner: &Inner,
+    session: &SessionId,
+    is_wanted: impl Fn(&RawMessage) -> bool,
+) -> Result<Option<RawMessage>, EngineError> {
+    let mut before: Option<Before> = None;
+    loop {
+        let query = MessageQuery { limit: Some(FEW), before: before.take() };
+        let mut page = inner.store.messages(session, query).await?;
+        before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
+        if let Some(at) = page.items.iter().rposition(&is_wanted) {
+            return Ok(Some(page.items.swap_remove(at)));
+        }
+        if !page.more {
+            return Ok(None);
+        }
+    }
+}
+
+fn parsed(raw: &RawMessage) -> Result<MessageWithParts, EngineError> {
+    parse_message(raw).map_err(|cause| {
+        let (what, place) = (cause.to_string(), format!("message {}", raw.id));
+        sturdy_store::ReadError::Broken { what, place }.into()
+    })
+}
+
+fn words_of_a_person(message: MessageWithParts) -> Option<(UserMessage, String)> {
+    let Message::User(info) = message.info else { return None };
+    let texts = message.parts.into_iter().filter_map(|part| match part.body {
+        PartBody::Text(text) if text.synthetic != Some(true) => Some(text.text),
+        PartBody::Subtask(subtask) => Some(subtask.prompt),
+        _ => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    (!text.trim().is_empty()).then_some((*info, text))
+}
+
+fn title_model(
+    instance: &Instance,
+    own: Option<&crate::directory::agents::AgentModel>,
+    prompt: &UserMessage,
+) -> Result<Arc<ModelEntry>, Failure> {
+    if let Some(own) = own {
+        return instance.model(&own.provider_id, &own.model_id).map_err(unknown);
+    }
+    let provider = &prompt.model.provider_id;
+    match instance.catalog().small_model(provider, instance.settings.small_model()) {
+        Some(small) => Ok(small),
+        None => instance.model(provider, &prompt.model.model_id).map_err(unknown),
+    }
+}
+
+pub(crate) fn target(entry: &ModelEntry) -> Target {
+    Target {
+        provider_id: entry.info.provider_id.clone(),
+        model_id: entry.info.id.clone(),
+        api_id: entry.info.api.id.clone(),
+        npm: entry.info.api.npm.clone(),
+    }
+}
+
+/// Most tokens of one answer here.
+fn ceiling(inner: &Inner) -> u64 {
+    window::output_tokens_max(&inner.options.environment)
+}
+
+/// Lets a provider keep the requests of one session on one machine.
+fn headers(session: &SessionId, parent: Option<&SessionId>) -> Vec<(String, String)> {
+    let parent = parent.map(|parent| ("x-parent-session-id".to_owned(), parent.to_string()));
+    let own = [
+        ("x-session-affinity".to_owned(), session.to_string()),
+        ("x-session-id".to_owned(), session.to_string()),
+    ];
+    own.into_iter().chain(parent).collect()
+}
+
+fn unknown(cause: EngineError) -> Failure {
+    Failure::unknown(cause.to_string())
+}
