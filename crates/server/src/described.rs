@@ -8,7 +8,7 @@
 //! Not here: the document around the descriptions (`openapi.rs`), the handlers (`routes/`).
 
 use crate::app::App;
-use crate::on_first_use::{Make, OnFirstUse};
+use crate::edge::no_route;
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::MethodRouter;
@@ -23,7 +23,7 @@ pub(crate) type Describe = fn(OpenApiRouter<App>) -> OpenApiRouter<App>;
 /// What answers at one path.
 pub(crate) struct Route {
     pub(crate) path: String,
-    pub(crate) methods: fn() -> MethodRouter<App>,
+    pub(crate) methods: MethodRouter<App>,
     pub(crate) describe: Describe,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Route {
 #[derive(Default)]
 pub(crate) struct Routes {
     /// Several files may answer at one path, each by other methods.
-    paths: BTreeMap<String, Vec<Make>>,
+    paths: BTreeMap<String, MethodRouter<App>>,
     pub(crate) describe: Vec<Describe>,
 }
 
@@ -42,29 +42,29 @@ impl Routes {
 
     pub(crate) fn routes(mut self, route: Route) -> Self {
         self.describe.push(route.describe);
-        self.paths.entry(route.path).or_default().push(Box::new(route.methods));
-        self
+        self.route(&route.path, route.methods)
     }
 
     /// A route that is no part of the document.
-    pub(crate) fn route(mut self, path: &str, methods: Make) -> Self {
-        self.paths.entry(path.to_owned()).or_default().push(methods);
+    pub(crate) fn route(mut self, path: &str, methods: MethodRouter<App>) -> Self {
+        let known = self.paths.remove(path).unwrap_or_default();
+        self.paths.insert(path.to_owned(), known.merge(methods));
         self
     }
 
     pub(crate) fn merge(mut self, other: Self) -> Self {
         for (path, methods) in other.paths {
-            self.paths.entry(path).or_default().extend(methods);
+            self = self.route(&path, methods);
         }
         self.describe.extend(other.describe);
         self
     }
 
-    /// All of them, each made when it is first asked for.
     pub(crate) fn into_router(self, app: &App) -> Router {
-        self.paths.into_iter().fold(Router::new(), |router, (path, methods)| {
-            router.route_service(&path, OnFirstUse::new(methods, app.clone()))
-        })
+        let route = |router: Router<App>, (path, methods): (String, MethodRouter<App>)| {
+            router.route(&path, methods.fallback(no_route))
+        };
+        self.paths.into_iter().fold(Router::new(), route).with_state(app.clone())
     }
 }
 
@@ -84,7 +84,7 @@ macro_rules! routes {
             use utoipa::Path as _;
             crate::described::Route {
                 path: [<__path_ $first>]::path(),
-                methods: || {
+                methods: {
                     let methods = axum::routing::MethodRouter::new();
                     let methods = crate::described::answer(methods, &[<__path_ $first>]::methods(), $first);
                     $( let methods = crate::described::answer(methods, &[<__path_ $more>]::methods(), $more); )*

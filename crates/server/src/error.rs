@@ -12,7 +12,7 @@ use http::header::{HeaderValue, RETRY_AFTER};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
-use sturdy_engine::mcp::ServerError;
+use sturdy_engine::directory::mcp::ServerError;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::Refusal;
 use sturdy_store::{CommitError, DriverError, DriverErrorKind, ReadError};
@@ -94,9 +94,9 @@ pub(crate) enum ApiError {
     Unforeseen { reference: String },
     #[error("Patch can't be applied")]
     Vcs(VcsReason),
-    /// An error of the second half of the API.
+    /// An error of the v2 API.
     #[error(transparent)]
-    Second(#[from] SecondError),
+    Second(#[from] V2Error),
 }
 
 /// Why a patch was not taken.
@@ -116,7 +116,7 @@ impl VcsReason {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SecondError {
+pub(crate) enum V2Error {
     #[error("Invalid session ID")]
     SessionId,
     #[error("{message}")]
@@ -220,7 +220,7 @@ fn engine(session: Option<&SessionId>, cause: &EngineError) -> Response {
         EngineError::Damaged { session, source } => {
             error!(%session, %source, "a session is damaged");
             let message =
-                format!("Session {session} is damaged and was set aside. Run `sturdy verify {session}`.");
+                format!("Session {session} is damaged and is quarantined. Run `sturdy verify {session}`.");
             named(StatusCode::INTERNAL_SERVER_ERROR, "StoreDamagedError", &message)
         }
         EngineError::Closing | EngineError::Commit(CommitError::Crashed) => {
@@ -283,7 +283,7 @@ fn store(driver: &DriverError) -> Response {
     come_back(named(status, "StoreUnavailableError", message))
 }
 
-/// Of a tool server.
+/// Of an MCP server.
 fn server(cause: &ServerError) -> Response {
     let message = cause.to_string();
     match cause {
@@ -296,25 +296,25 @@ fn server(cause: &ServerError) -> Response {
     }
 }
 
-fn second(cause: &SecondError) -> Response {
+fn second(cause: &V2Error) -> Response {
     let message = cut(&cause.to_string());
     match cause {
-        SecondError::SessionId => {
+        V2Error::SessionId => {
             let body = json!({ "_tag": "InvalidRequestError", "message": message, "field": "sessionID" });
             tagged(StatusCode::BAD_REQUEST, body)
         }
-        SecondError::Request { kind, .. } => {
+        V2Error::Request { kind, .. } => {
             let body = json!({ "_tag": "InvalidRequestError", "message": message, "kind": kind.name() });
             tagged(StatusCode::BAD_REQUEST, body)
         }
-        SecondError::Cursor(_) => {
+        V2Error::Cursor(_) => {
             tagged(StatusCode::BAD_REQUEST, json!({ "_tag": "InvalidCursorError", "message": message }))
         }
-        SecondError::NoSession(id) => {
+        V2Error::NoSession(id) => {
             let body = json!({ "_tag": "SessionNotFoundError", "sessionID": id, "message": message });
             tagged(StatusCode::NOT_FOUND, body)
         }
-        SecondError::NoProvider(id) => {
+        V2Error::NoProvider(id) => {
             let body = json!({ "_tag": "ProviderNotFoundError", "providerID": id, "message": message });
             tagged(StatusCode::NOT_FOUND, body)
         }

@@ -3,8 +3,8 @@
 //! Query, then header, then the server's own. Routes of one session do not ask: the session knows.
 
 use crate::app::App;
-use crate::ask::Query;
 use crate::error::ApiError;
+use crate::extract::Query;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
@@ -44,17 +44,17 @@ async fn instance(parts: &Parts, app: &App, name: &str) -> Result<Arc<Instance>,
 
 /// A directory named in the query.
 pub(crate) fn chosen(query: &Query, name: &str) -> Option<String> {
-    query.get(name).filter(|value| !value.is_empty()).map(once_more)
+    query.get(name).filter(|value| !value.is_empty()).map(percent_decode)
 }
 
 fn header(parts: &Parts) -> Option<String> {
     let value = parts.headers.get(HEADER)?;
     let text = std::str::from_utf8(value.as_bytes()).ok()?;
-    (!text.is_empty()).then(|| once_more(text))
+    (!text.is_empty()).then(|| percent_decode(text))
 }
 
 /// Clients send paths plain or percent-encoded; what does not decode is meant as it is.
-pub(crate) fn once_more(text: &str) -> String {
+pub(crate) fn percent_decode(text: &str) -> String {
     let decoded = percent_decode_str(text).decode_utf8();
     decoded.map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
 }

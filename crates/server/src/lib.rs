@@ -8,14 +8,13 @@
 //! Not here: what a session does (`sturdy-engine`), what it is (`sturdy-session`).
 
 mod app;
-mod ask;
 mod auth;
 mod cors;
 mod described;
 mod edge;
 mod error;
+mod extract;
 mod instance;
-mod on_first_use;
 mod openapi;
 mod reply;
 mod routes;

@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::cors::Origin;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
-use crate::{ask, reply};
+use crate::{extract, reply};
 use axum::body::{Body, Bytes};
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -70,7 +70,7 @@ const OTHERS: MethodFilter = MethodFilter::PUT
     .or(MethodFilter::CONNECT);
 
 pub(crate) fn routes() -> Routes {
-    Routes::new().routes(routes!(post)).route("/rpc", Box::new(|| get(upgrade).on(OTHERS, refuse)))
+    Routes::new().routes(routes!(post)).route("/rpc", get(upgrade).on(OTHERS, refuse))
 }
 
 /// A Cap'n Web session in one request. An upgrade of the same address is one over a WebSocket.
@@ -139,7 +139,7 @@ async fn upgrade(
 /// The body, unless its sender is as slow as a WebSocket may be silent: a batch that trickles in would
 /// hold its connection for as long as it likes.
 async fn arrived(parts: &Parts, body: Body, limits: &Limits) -> Result<Option<Bytes>, ApiError> {
-    let reading = ask::read(parts, body, limits.batch_bytes_max);
+    let reading = extract::read(parts, body, limits.batch_bytes_max);
     tokio::time::timeout(limits.silence_max, reading).await.ok().transpose()
 }
 

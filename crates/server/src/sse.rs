@@ -8,8 +8,8 @@
 //! (`Last-Event-ID`) and gets exactly what came after.
 
 use crate::app::App;
-use crate::ask::Query;
 use crate::edge::NeverPacked;
+use crate::extract::Query;
 use crate::wire::event::{Stream, frame, server_frame};
 use axum::body::Body;
 use axum::response::Response;

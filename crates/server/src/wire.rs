@@ -2,12 +2,12 @@
 //!
 //! `schema` reads bodies and says what is wrong with them, `body` is what clients may send,
 //! `event` is what a fact looks like on a stream, `listing` is which sessions a client wants, `page` is where a page of messages goes on,
-//! `second` is how the second half of the API spells what the first half calls otherwise.
+//! `second` is how the v2 API spells what the first half calls otherwise.
 
 pub(crate) mod body;
+pub(crate) mod commands;
 pub(crate) mod event;
 pub(crate) mod listing;
 pub(crate) mod page;
 pub(crate) mod schema;
-pub(crate) mod second;
-pub(crate) mod turns;
+pub(crate) mod v2;

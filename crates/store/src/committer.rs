@@ -37,7 +37,7 @@ pub(crate) const QUEUE: usize = 1024;
 const GROUP: usize = 256;
 /// Sessions whose seq is remembered.
 const SEQS_KNOWN: usize = 4096;
-/// Quiet for this long is idle: time to carry the write-ahead log over.
+/// Quiet for this long is idle: time for a checkpoint.
 const IDLE: Duration = Duration::from_secs(2);
 
 const LAST_SEQ: &str = "SELECT seq FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
@@ -150,7 +150,7 @@ impl Committer {
             Ok(work) => Some(work),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                self.carry_over(dialect::checkpoint);
+                self.checkpoint_now(dialect::checkpoint);
                 self.work.recv().ok()
             }
         }
@@ -292,10 +292,10 @@ impl Committer {
         Ok(verdicts)
     }
 
-    fn carry_over(&mut self, checkpoint: fn(&Connection) -> rusqlite::Result<()>) {
+    fn checkpoint_now(&mut self, checkpoint: fn(&Connection) -> rusqlite::Result<()>) {
         if let Err(error) = checkpoint(&self.connection) {
             // The next one carries over what this one left.
-            tracing::warn!(%error, "the write-ahead log was not carried over");
+            tracing::warn!(%error, "checkpoint failed");
         }
         self.is_dirty = false;
     }
@@ -304,7 +304,7 @@ impl Committer {
         if self.shared.is_crashed.load(Ordering::Acquire) {
             dialect::leave_files_alone(&self.connection);
         } else {
-            self.carry_over(dialect::checkpoint_and_empty);
+            self.checkpoint_now(dialect::checkpoint_and_empty);
         }
         drop(self.connection);
         // Whoever takes the lock finds the files at rest, and whoever hears that this store has

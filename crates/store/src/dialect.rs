@@ -28,7 +28,7 @@ const WRITER_CACHE_KIB: u32 = 2048;
 const READER_CACHE_KIB: u32 = 1024;
 /// A write-ahead log that grew in a busy hour is cut back to this.
 const WAL_BYTES_KEPT: u32 = 8 * 1024 * 1024;
-/// Pages in the write-ahead log before they are carried over: 4 MiB.
+/// Pages in the write-ahead log before a checkpoint: 4 MiB.
 const WAL_PAGES: u32 = 1000;
 
 /// The schema's types in this database's words. SQLite makes a key the row's own address only

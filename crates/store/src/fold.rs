@@ -50,7 +50,7 @@ pub struct Sizes {
     pub database_bytes: u64,
     /// Of these, unused.
     pub free_bytes: u64,
-    /// The write-ahead log, which is carried over when the store is idle.
+    /// The write-ahead log, which is checkpointed when the store is idle.
     pub wal_bytes: u64,
     pub entries: u64,
     pub sessions: u64,

@@ -1,4 +1,4 @@
-//! Tool servers for tests: a script, `mcp/server.sh`, which says in its head what it can do, and one on
+//! MCP servers for tests: a script, `mcp/server.sh`, which says in its head what it can do, and one on
 //! the web that wants a login (`web.rs`).
 
 mod web;
@@ -21,7 +21,7 @@ pub fn local(mode: &str, notes: &Path) -> Value {
 }
 
 impl World {
-    /// A world with tool servers and a `permission` setting.
+    /// A world with MCP servers and a `permission` setting.
     pub async fn with_servers(servers: Value, permission: Value) -> Self {
         Self::on_disk_with_servers(Disk::new(), servers, permission).await
     }

@@ -1,9 +1,9 @@
 //! What waits for a person, and their answers.
 
 use crate::app::App;
-use crate::ask::{OfSession, Params, Payload};
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::{OfSession, Params, Payload};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::{ReplyPermission, ReplyQuestion, RespondPermission};

@@ -1,9 +1,9 @@
 //! Keys and tokens for providers. They come in and never go out.
 
 use crate::app::App;
-use crate::ask::{Params, Payload};
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
+use crate::extract::{Params, Payload};
 use crate::reply;
 use axum::extract::State;
 use axum::response::Response;

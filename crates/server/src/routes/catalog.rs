@@ -6,8 +6,8 @@ use crate::instance::Here;
 use crate::reply;
 use axum::response::Response;
 use serde_json::{Value, json};
-use sturdy_engine::agents::Agent;
-use sturdy_engine::commands::commands;
+use sturdy_engine::directory::agents::Agent;
+use sturdy_engine::directory::commands::commands;
 use sturdy_worktree::format::Formatter;
 use sturdy_worktree::lsp::Status;
 
@@ -46,7 +46,7 @@ fn fill(agent: &mut Value) {
     }
 }
 
-/// Commands, and the prompts of tool servers.
+/// Commands, and the prompts of MCP servers.
 #[utoipa::path(get, path = "/command", operation_id = "command.list",
     responses((status = 200, description = "Commands", body = [Object])))]
 async fn command(Here(here): Here) -> Response {

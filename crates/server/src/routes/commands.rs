@@ -3,11 +3,11 @@
 use super::message::joined;
 use super::prompt::HEAD_START;
 use crate::app::App;
-use crate::ask::{OfSession, Optional, PROMPT_BYTES_MAX, Params, Payload};
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::{OfSession, Optional, PROMPT_BYTES_MAX, Params, Payload};
 use crate::reply;
-use crate::wire::turns::{Fork, Init, RunCommand, RunShell, Summarize};
+use crate::wire::commands::{Fork, Init, RunCommand, RunShell, Summarize};
 use axum::extract::State;
 use axum::response::Response;
 use sturdy_session::id::{MessageId, PartId};

@@ -2,15 +2,15 @@
 
 use super::global::disposed;
 use crate::app::App;
-use crate::ask::Payload;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::Payload;
 use crate::instance::Here;
 use crate::reply;
 use axum::extract::State;
 use axum::response::Response;
 use sturdy_engine::EngineError;
-use sturdy_engine::config::{self, Places, UpdateError};
+use sturdy_engine::directory::config::{self, Places, UpdateError};
 use sturdy_session::json::{Map, Nothing};
 use sturdy_session::types::event::Event;
 use tracing::warn;

@@ -1,8 +1,8 @@
 //! The two event streams.
 
 use crate::app::App;
-use crate::ask::Query;
 use crate::described::{Routes, routes};
+use crate::extract::Query;
 use crate::instance::Here;
 use crate::sse::{cursor, follow};
 use crate::wire::event::Stream;

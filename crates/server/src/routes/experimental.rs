@@ -1,9 +1,9 @@
 //! What the wire calls experimental and clients read when they start.
 
 use crate::app::App;
-use crate::ask::Query;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::Query;
 use crate::instance::{Here, chosen};
 use crate::reply;
 use crate::wire::page::NEXT_CURSOR;
@@ -72,7 +72,7 @@ async fn orgs(_: Here) -> Response {
     reply::text(r#"{"orgs":[]}"#)
 }
 
-/// Resources of tool servers.
+/// Resources of MCP servers.
 #[utoipa::path(get, path = "/experimental/resource", operation_id = "experimental.resource.list",
     responses((status = 200, description = "Resources", body = Object)))]
 async fn resource(Here(here): Here) -> Response {

@@ -1,11 +1,11 @@
 //! Files of the directory: lists, contents, names and lines that are looked for.
 
-use crate::ask::Query;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
+use crate::extract::Query;
 use crate::instance::{Here, Location};
 use crate::reply;
-use crate::wire::second::Located;
+use crate::wire::v2::Located;
 use axum::response::Response;
 use serde_json::json;
 use std::path::Path;

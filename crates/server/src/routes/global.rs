@@ -1,9 +1,9 @@
 //! The server as a whole.
 
 use crate::app::App;
-use crate::ask::Payload;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::Payload;
 use crate::instance::Here;
 use crate::wire::body::{LogLevel, LogLine};
 use crate::{openapi, reply};

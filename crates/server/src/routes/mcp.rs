@@ -1,8 +1,8 @@
-//! Tool servers: how they stand, adding and connecting them, logging in at them.
+//! MCP servers: how they stand, adding and connecting them, logging in at them.
 
-use crate::ask::{Params, Payload};
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::{Params, Payload};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::{AddServer, LoginCode};
@@ -20,14 +20,14 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(authenticate))
 }
 
-/// How the tool servers stand, once each has had its chance to connect.
+/// How the MCP servers stand, once each has had its chance to connect.
 #[utoipa::path(get, path = "/mcp", operation_id = "mcp.status",
     responses((status = 200, description = "Status by server", body = Object)))]
 async fn status(Here(here): Here) -> Response {
     all(&here).await
 }
 
-/// Adds a tool server until the directory is disposed, and connects it.
+/// Adds an MCP server until the directory is disposed, and connects it.
 #[utoipa::path(post, path = "/mcp", operation_id = "mcp.add", request_body = AddServer,
     responses((status = 200, description = "Status by server", body = Object), (status = 400, description = "No server")))]
 async fn add(Here(here): Here, Payload(body): Payload<AddServer>) -> Result<Response, ApiError> {
@@ -35,7 +35,7 @@ async fn add(Here(here): Here, Payload(body): Payload<AddServer>) -> Result<Resp
     Ok(all(&here).await)
 }
 
-/// Connects a tool server. How that went is its status.
+/// Connects an MCP server. How that went is its status.
 #[utoipa::path(post, path = "/mcp/{name}/connect", operation_id = "mcp.connect", params(("name" = String, Path)),
     responses((status = 200, description = "Tried", body = bool), (status = 404, description = "No such server")))]
 async fn connect(Here(here): Here, params: Params) -> Result<Response, ApiError> {
@@ -43,7 +43,7 @@ async fn connect(Here(here): Here, params: Params) -> Result<Response, ApiError>
     Ok(reply::done())
 }
 
-/// Ends the connection to a tool server.
+/// Ends the connection to an MCP server.
 #[utoipa::path(post, path = "/mcp/{name}/disconnect", operation_id = "mcp.disconnect", params(("name" = String, Path)),
     responses((status = 200, description = "Ended", body = bool), (status = 404, description = "No such server")))]
 async fn disconnect(Here(here): Here, params: Params) -> Result<Response, ApiError> {
@@ -51,7 +51,7 @@ async fn disconnect(Here(here): Here, params: Params) -> Result<Response, ApiErr
     Ok(reply::done())
 }
 
-/// Begins a login at a tool server: gives the address a person has to open. It ends with the browser's return, or with
+/// Begins a login at an MCP server: gives the address a person has to open. It ends with the browser's return, or with
 /// the code.
 #[utoipa::path(post, path = "/mcp/{name}/auth", operation_id = "mcp.auth.start", params(("name" = String, Path)),
     responses((status = 200, description = "Where to go", body = Object), (status = 400, description = "No login there"),
@@ -84,7 +84,7 @@ async fn authenticate(Here(here): Here, params: Params) -> Result<Response, ApiE
     Ok(reply::json(&status.wire()))
 }
 
-/// Forgets the login at a tool server.
+/// Forgets the login at an MCP server.
 #[utoipa::path(delete, path = "/mcp/{name}/auth", operation_id = "mcp.auth.remove", params(("name" = String, Path)),
     responses((status = 200, description = "Forgotten", body = Object), (status = 404, description = "No such server")))]
 async fn forget_login(Here(here): Here, params: Params) -> Result<Response, ApiError> {

@@ -1,9 +1,9 @@
 //! Messages with their parts: pages, and one.
 
 use crate::app::App;
-use crate::ask::{OfMessage, OfSession, Query};
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::{OfMessage, OfSession, Query};
 use crate::reply;
 use crate::wire::page;
 use axum::extract::{Request, State};

@@ -1,9 +1,9 @@
 //! Projects and paths.
 
 use crate::app::App;
-use crate::ask::{Params, Payload};
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::{Params, Payload};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::EditProject;

@@ -4,10 +4,10 @@
 
 use super::message::joined;
 use crate::app::App;
-use crate::ask::{OfSession, PROMPT_BYTES_MAX, Payload};
 use crate::described::{Routes, routes};
 use crate::edge::NeverPacked;
 use crate::error::ApiError;
+use crate::extract::{OfSession, PROMPT_BYTES_MAX, Payload};
 use crate::reply;
 use crate::wire::body::Prompt;
 use axum::extract::State;

@@ -1,9 +1,9 @@
 //! Sessions as a whole: create, list, get, change, remove, and what belongs to one.
 
 use crate::app::App;
-use crate::ask::{OfSession, Optional, Payload, Query};
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::{OfSession, Optional, Payload, Query};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::{CreateSession, EditSession};

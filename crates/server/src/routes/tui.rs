@@ -1,9 +1,9 @@
 //! Remote control of an attached terminal client: each route becomes an event it obeys.
 
 use crate::app::App;
-use crate::ask::Payload;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
+use crate::extract::Payload;
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::{AppendPrompt, ExecuteCommand, SelectSession};

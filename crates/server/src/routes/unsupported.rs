@@ -78,9 +78,7 @@ const ABSENT: &[(&str, MethodFilter)] = &[
 
 /// Not part of the document: it describes what there is.
 pub(super) fn routes() -> Routes {
-    ABSENT.iter().fold(Routes::new(), |routes, (path, methods)| {
-        routes.route(path, Box::new(|| on(*methods, not_built)))
-    })
+    ABSENT.iter().fold(Routes::new(), |routes, (path, methods)| routes.route(path, on(*methods, not_built)))
 }
 
 async fn not_built(request: Request) -> ApiError {

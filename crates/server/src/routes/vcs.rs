@@ -1,8 +1,8 @@
 //! The checkout of the directory: its branch, what is changed in it, and patches for it.
 
-use crate::ask::{PROMPT_BYTES_MAX, Payload, Query};
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind, VcsReason};
+use crate::extract::{PROMPT_BYTES_MAX, Payload, Query};
 use crate::instance::Here;
 use crate::reply;
 use axum::response::Response;

@@ -248,7 +248,7 @@ pub(crate) struct EditProject {
     pub(crate) commands: Option<sturdy_session::types::project::ProjectCommands>,
 }
 
-/// A tool server to add. Its configuration may hold keys, so it is not shown.
+/// An MCP server to add. Its configuration may hold keys, so it is not shown.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct AddServer {
     pub(crate) name: String,

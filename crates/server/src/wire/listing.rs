@@ -1,7 +1,7 @@
 //! Which sessions a client wants to see: the filters of `GET /session`, whoever asks.
 
-use crate::ask::Query;
 use crate::error::ApiError;
+use crate::extract::Query;
 use crate::instance::chosen;
 use serde::Deserialize;
 use sturdy_engine::Instance;

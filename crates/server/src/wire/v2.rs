@@ -1,10 +1,10 @@
-//! The second half of the API spells things otherwise (spec: http-api §17).
+//! The v2 API spells things otherwise (spec: http-api §17).
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use sturdy_engine::Instance;
-use sturdy_engine::agents::Agent;
-use sturdy_engine::commands::Command;
+use sturdy_engine::directory::agents::Agent;
+use sturdy_engine::directory::commands::Command;
 use sturdy_llm::catalog::{Modalities, ModelInfo, Provider};
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::Num;
@@ -36,7 +36,7 @@ pub(crate) fn location(here: &Instance) -> Value {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Session2 {
+pub(crate) struct SessionV2 {
     id: SessionId,
     #[serde(rename = "parentID", skip_serializing_if = "Option::is_none")]
     parent_id: Option<SessionId>,
@@ -64,7 +64,7 @@ struct Place2 {
     workspace_id: Option<WorkspaceId>,
 }
 
-impl From<Session> for Session2 {
+impl From<Session> for SessionV2 {
     fn from(session: Session) -> Self {
         Self {
             id: session.id,

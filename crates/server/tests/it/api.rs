@@ -1,4 +1,4 @@
-//! The second half of the API: sessions in its own spelling.
+//! The v2 API: sessions in its own spelling.
 
 use crate::world::{NO_SESSION, World};
 use serde_json::{Value, json};

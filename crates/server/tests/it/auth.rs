@@ -44,7 +44,7 @@ async fn a_new_key_does_not_disturb_what_runs_in_a_directory() {
     world.send("PUT", "/auth/anthropic", &json!({ "type": "api", "key": "k" })).await;
 
     let after = world.engine.instance(&directory).await.unwrap();
-    assert!(std::sync::Arc::ptr_eq(&before, &after), "its tool servers would be started again");
+    assert!(std::sync::Arc::ptr_eq(&before, &after), "its MCP servers would be started again");
     assert!(before.catalog().provider("anthropic").is_some());
 }
 

@@ -1,4 +1,4 @@
-//! Tool servers over HTTP: their status, adding and connecting, their prompts and resources.
+//! MCP servers over HTTP: their status, adding and connecting, their prompts and resources.
 
 use crate::world::World;
 use serde_json::{Value, json};

@@ -28,7 +28,7 @@ pub(super) fn prompt(state: &State, prompt: NewPrompt, stamp: &mut Stamp, out: &
     if choose(&mut record, &prompt, created) {
         edited(out, Edit::Chosen, &record);
     }
-    out.facts.extend(prompt.troubles.iter().cloned().map(|error| Fact::SessionFailed { error }));
+    out.facts.extend(prompt.failures.iter().cloned().map(|error| Fact::SessionFailed { error }));
     let (parts, user) = write_message(prompt, message.clone(), info, created, stamp);
     let (wants_reply, tools) = (user.1, user.0.tools.clone());
     out.fact(Fact::MessageAdded { info: Box::new(user.0) });

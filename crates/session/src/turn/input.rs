@@ -184,7 +184,7 @@ pub struct NewPrompt {
     /// False: only store the message, call no model.
     pub wants_reply: bool,
     /// What could not be read of it; clients are told, the prompt goes on without.
-    pub troubles: Vec<Failure>,
+    pub failures: Vec<Failure>,
 }
 
 /// A command of a person, checked and resolved.

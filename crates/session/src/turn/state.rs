@@ -202,7 +202,7 @@ pub enum CallPhase {
     Ended,
 }
 
-/// A stored state does not fit together. The session is set aside; the server goes on.
+/// A stored state does not fit together. The session is quarantined; the server goes on.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     #[error("the stored machine state is not readable")]

@@ -214,7 +214,7 @@ pub(crate) fn new_prompt(text: &str) -> NewPrompt {
         tools: None,
         format: None,
         wants_reply: true,
-        troubles: Vec::new(),
+        failures: Vec::new(),
     }
 }
 

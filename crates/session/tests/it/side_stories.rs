@@ -256,8 +256,8 @@ fn a_subtask_that_was_removed_is_passed_over() {
 #[test]
 fn what_could_not_be_read_is_told_before_the_message() {
     let mut bench = Bench::new();
-    let troubles = vec![Failure::unknown("notes.txt could not be read")];
-    let asked = NewPrompt { troubles, ..new_prompt("see @notes.txt") };
+    let failures = vec![Failure::unknown("notes.txt could not be read")];
+    let asked = NewPrompt { failures, ..new_prompt("see @notes.txt") };
 
     assert_snapshot!(bench.feed(Input::Prompt(Box::new(asked))), @r#"
     fact   session.edited Chosen "A test" cost 0

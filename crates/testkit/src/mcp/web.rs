@@ -1,4 +1,4 @@
-//! A tool server on loopback that speaks streamable HTTP, and the authorization server beside it.
+//! An MCP server on loopback that speaks streamable HTTP, and the authorization server beside it.
 //!
 //! Logins are checked as a strict one would: the redirect address of the registration, the challenge of
 //! PKCE, the code once, the token on every request. What was asked is remembered for the test.
@@ -37,7 +37,7 @@ pub struct WebOptions {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Headers of the requests to the tool server.
+    /// Headers of the requests to the MCP server.
     seen: Vec<HeaderMap>,
     called: Vec<String>,
     registered: u32,
@@ -100,7 +100,7 @@ impl Web {
         json!({ "type": "remote", "url": format!("{}/mcp", self.shared.base) })
     }
 
-    /// An address that answers and is no tool server.
+    /// An address that answers and is no MCP server.
     #[must_use]
     pub fn page(&self) -> String {
         format!("{}/page", self.shared.base)

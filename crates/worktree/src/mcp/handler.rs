@@ -100,9 +100,9 @@ impl ClientHandler for Handler {
         let (server, said) = (&self.server, prefix(&text, LOGGED_BYTES_MAX));
         match params.level {
             LoggingLevel::Error | LoggingLevel::Critical | LoggingLevel::Alert | LoggingLevel::Emergency => {
-                warn!(server, said, "a tool server reports an error");
+                warn!(server, said, "an MCP server reports an error");
             }
-            _ => debug!(server, said, "a tool server says"),
+            _ => debug!(server, said, "an MCP server says"),
         }
     }
 

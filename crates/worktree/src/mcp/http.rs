@@ -277,7 +277,7 @@ pub(super) fn words(cause: &(dyn Error + 'static)) -> String {
                 format!("The server answered with status {}", status.status)
             }
             StreamableHttpError::UnexpectedContentType(_) | StreamableHttpError::Deserialize(_) => {
-                "The address answers, but not as a tool server does".to_owned()
+                "The address answers, but not as an MCP server does".to_owned()
             }
             other => other.to_string(),
         };

@@ -161,7 +161,7 @@ impl Program {
         let text = String::from_utf8_lossy(bytes);
         if self.logged_bytes < LOGGED_BYTES_MAX {
             self.logged_bytes += bytes.len();
-            debug!(server = %self.server, said = %text.trim_end(), "a tool server complains");
+            debug!(server = %self.server, said = %text.trim_end(), "an MCP server complains");
         }
         self.tail.push_str(&text);
         self.tail = suffix(&self.tail, TAIL_BYTES_MAX).to_owned();
@@ -268,7 +268,7 @@ impl Transport<RoleClient> for Lines {
                 return None;
             }
             if let Some((first, last)) = self.dropped.take() {
-                debug!("a tool server sent a line that is too long");
+                debug!("an MCP server sent a line that is too long");
                 match id_of(&first, &last) {
                     Some(id) => return Some(too_large(id)),
                     None => continue,
@@ -280,7 +280,7 @@ impl Transport<RoleClient> for Lines {
             self.line.shrink_to(64 * 1024);
             match message {
                 Ok(message) => return Some(message),
-                Err(cause) => debug!(%cause, "a tool server sent a line that is no message"),
+                Err(cause) => debug!(%cause, "an MCP server sent a line that is no message"),
             }
         }
     }

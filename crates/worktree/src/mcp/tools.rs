@@ -125,13 +125,13 @@ fn told(server: &str, cause: &CallError) -> ToolFailure {
     let text = match cause {
         CallError::Stopped => return ToolFailure::aborted(),
         CallError::Gone => {
-            format!("The tool server {server} has ended. It is started again; it may have acted.")
+            format!("The MCP server {server} has ended. It is started again; it may have acted.")
         }
         CallError::Timeout(limit) => {
-            format!("The tool server {server} did not answer within {} seconds.", limit.as_secs_f64())
+            format!("The MCP server {server} did not answer within {} seconds.", limit.as_secs_f64())
         }
         CallError::Refused(words) => words.clone(),
-        CallError::Nonsense(_) => format!("The tool server {server} cannot be understood: {cause}."),
+        CallError::Nonsense(_) => format!("The MCP server {server} cannot be understood: {cause}."),
     };
     ToolFailure::failed(text)
 }

@@ -1,4 +1,4 @@
-//! Tool servers that are programs: connected, asked, misbehaving, gone.
+//! MCP servers that are programs: connected, asked, misbehaving, gone.
 
 use crate::bench::Bench;
 use serde_json::{Value, json};
@@ -240,7 +240,7 @@ async fn a_call_that_is_not_answered_in_time_fails() {
 
     let failed = kept.call(&bench, "waits", json!({})).await.unwrap_err();
 
-    assert_eq!(failed.text, "The tool server my server did not answer within 0.05 seconds.");
+    assert_eq!(failed.text, "The MCP server my server did not answer within 0.05 seconds.");
     kept.end().await;
 }
 
@@ -252,7 +252,7 @@ async fn a_server_that_dies_in_a_call_says_why() {
     let failed = kept.call(&bench, "crashes", json!({})).await.unwrap_err();
     let why = kept.life.await.unwrap();
 
-    assert!(failed.text.starts_with("The tool server my server has ended."), "{failed}");
+    assert!(failed.text.starts_with("The MCP server my server has ended."), "{failed}");
     assert_eq!(why, "The program ended with code 7: I cannot go on");
 }
 

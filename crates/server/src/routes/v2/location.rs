@@ -1,15 +1,15 @@
-//! Location reads of the second half of the API: what pickers show.
+//! Location reads of the v2 API: what pickers show.
 
 use crate::app::App;
-use crate::ask::{Params, Query};
 use crate::described::{Routes, routes};
-use crate::error::{ApiError, SecondError};
+use crate::error::{ApiError, V2Error};
+use crate::extract::{Params, Query};
 use crate::instance::Location;
 use crate::reply;
-use crate::wire::second::{self, Located};
+use crate::wire::v2::{self, Located};
 use axum::extract::State;
 use axum::response::Response;
-use sturdy_engine::commands::commands;
+use sturdy_engine::directory::commands::commands;
 use sturdy_session::row::AskKind;
 use sturdy_store::AskQuery;
 
@@ -43,7 +43,7 @@ async fn health() -> Response {
     params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Location", body = Object)))]
 async fn location(Location(here): Location) -> Response {
-    reply::json(&second::location(&here))
+    reply::json(&v2::location(&here))
 }
 
 /// Agents.
@@ -51,7 +51,7 @@ async fn location(Location(here): Location) -> Response {
     params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Agents", body = Object)))]
 async fn agent(Location(here): Location) -> Response {
-    let agents: Vec<_> = here.agents.all().iter().map(second::agent).collect();
+    let agents: Vec<_> = here.agents.all().iter().map(v2::agent).collect();
     reply::json(&Located::at(&here, agents))
 }
 
@@ -62,7 +62,7 @@ async fn agent(Location(here): Location) -> Response {
 async fn model(Location(here): Location) -> Response {
     let catalog = here.catalog();
     let models = catalog.providers.iter().flat_map(|provider| &provider.models);
-    let models: Vec<_> = models.map(|info| second::model(info)).collect();
+    let models: Vec<_> = models.map(|info| v2::model(info)).collect();
     reply::json(&Located::at(&here, models))
 }
 
@@ -72,7 +72,7 @@ async fn model(Location(here): Location) -> Response {
     responses((status = 200, description = "Providers", body = Object)))]
 async fn provider(Location(here): Location) -> Response {
     let catalog = here.catalog();
-    let providers: Vec<_> = catalog.providers.iter().map(|provider| second::provider(provider)).collect();
+    let providers: Vec<_> = catalog.providers.iter().map(|provider| v2::provider(provider)).collect();
     reply::json(&Located::at(&here, providers))
 }
 
@@ -83,8 +83,8 @@ async fn provider(Location(here): Location) -> Response {
 async fn one_provider(Location(here): Location, params: Params) -> Result<Response, ApiError> {
     let id = params.get("providerID");
     let catalog = here.catalog();
-    let found = catalog.provider(id).ok_or_else(|| SecondError::NoProvider(id.to_owned()))?;
-    Ok(reply::json(&Located::at(&here, second::provider(found))))
+    let found = catalog.provider(id).ok_or_else(|| V2Error::NoProvider(id.to_owned()))?;
+    Ok(reply::json(&Located::at(&here, v2::provider(found))))
 }
 
 /// Commands.
@@ -92,8 +92,7 @@ async fn one_provider(Location(here): Location, params: Params) -> Result<Respon
     params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Commands", body = Object)))]
 async fn command(Location(here): Location) -> Response {
-    let all: Vec<_> =
-        commands(&here.settings, here.mcp.commands().await).iter().map(second::command).collect();
+    let all: Vec<_> = commands(&here.settings, here.mcp.commands().await).iter().map(v2::command).collect();
     reply::json(&Located::at(&here, all))
 }
 
@@ -120,7 +119,7 @@ async fn reference(Location(here): Location) -> Response {
 async fn integration(Location(here): Location) -> Response {
     let catalog = here.catalog();
     let needs_key = catalog.known.iter().filter(|provider| !provider.env.is_empty());
-    let all: Vec<_> = needs_key.map(|provider| second::integration(provider)).collect();
+    let all: Vec<_> = needs_key.map(|provider| v2::integration(provider)).collect();
     reply::json(&Located::at(&here, all))
 }
 
@@ -133,7 +132,7 @@ async fn permissions(State(app): State<App>, Location(here): Location) -> Result
         AskQuery { kind: Some(AskKind::Permission), directory: Some(here.directory.clone()), session: None };
     let asks = app.engine().store().asks(wanted).await?;
     let asks: Vec<_> =
-        asks.iter().filter_map(|ask| serde_json::from_str(&ask.data).ok()).map(second::permission).collect();
+        asks.iter().filter_map(|ask| serde_json::from_str(&ask.data).ok()).map(v2::permission).collect();
     Ok(reply::json(&Located::at(&here, asks)))
 }
 
@@ -156,7 +155,7 @@ async fn questions(State(app): State<App>, Location(here): Location) -> Result<R
     responses((status = 200, description = "Saved permissions", body = Object)))]
 async fn saved(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
     let kept = app.engine().store().approvals(query.get("projectID")).await?;
-    let kept: Vec<_> = kept.iter().map(second::saved).collect();
+    let kept: Vec<_> = kept.iter().map(v2::saved).collect();
     Ok(reply::json(&serde_json::json!({ "data": kept })))
 }
 

@@ -1,15 +1,15 @@
-//! Sessions in the spelling of the second half of the API: create, list, get, interrupt.
+//! Sessions in the spelling of the v2 API: create, list, get, interrupt.
 //!
 //! The list is by creation time. A cursor carries the filters of its page, so that a client that
 //! follows it need not repeat them.
 
 use crate::app::App;
-use crate::ask::{Params, Payload, Query};
 use crate::described::{Routes, routes};
-use crate::error::{ApiError, SecondError};
-use crate::instance::once_more;
+use crate::error::{ApiError, V2Error};
+use crate::extract::{Params, Payload, Query};
+use crate::instance::percent_decode;
 use crate::reply;
-use crate::wire::second::Session2;
+use crate::wire::v2::SessionV2;
 use axum::extract::State;
 use axum::response::Response;
 use base64::Engine as _;
@@ -104,30 +104,30 @@ async fn list(State(app): State<App>, query: Query) -> Result<Response, ApiError
         "previous": edge(page.first(), Direction::Previous),
         "next": edge(page.last(), Direction::Next),
     });
-    let data: Vec<Session2> = page.into_iter().map(Session2::from).collect();
+    let data: Vec<SessionV2> = page.into_iter().map(SessionV2::from).collect();
     Ok(reply::json(&json!({ "data": data, "cursor": cursor })))
 }
 
 fn filter(query: &Query) -> Result<Filter, ApiError> {
     if let Some(cursor) = query.get("cursor") {
         if query.get("order").is_some() {
-            return Err(SecondError::Cursor("Cursor cannot be combined with order").into());
+            return Err(V2Error::Cursor("Cursor cannot be combined with order").into());
         }
         let json = BASE64_URL_SAFE_NO_PAD.decode(cursor.trim_end_matches('=')).ok();
         let filter: Option<Filter> = json.and_then(|json| serde_json::from_slice(&json).ok());
         let filter = filter.filter(|filter| filter.anchor.is_some());
-        return filter.ok_or_else(|| SecondError::Cursor("Invalid cursor").into());
+        return filter.ok_or_else(|| V2Error::Cursor("Invalid cursor").into());
     }
     let order = match query.get("order") {
         None | Some("desc") => None,
         Some("asc") => Some(Order::Asc),
         Some(other) => {
             let message = format!("Expected \"asc\" | \"desc\", got {}\n  at [\"order\"]", json!(other));
-            return Err(SecondError::Request { kind: crate::error::Kind::Query, message }.into());
+            return Err(V2Error::Request { kind: crate::error::Kind::Query, message }.into());
         }
     };
     let text = |name: &str| query.get(name).filter(|value| !value.is_empty()).map(str::to_owned);
-    let directory = text("directory").map(|directory| once_more(&directory));
+    let directory = text("directory").map(|directory| percent_decode(&directory));
     let (search, project, subpath) = (text("search"), text("project"), text("subpath"));
     Ok(Filter { anchor: None, order, search, directory, project, subpath })
 }
@@ -186,7 +186,7 @@ async fn create(
     let here = app.engine().instance(&directory).await?;
     let new = NewSession { agent: body.agent, model: body.model, ..NewSession::default() };
     let session = app.engine().create_session(&here, new).await?;
-    Ok(reply::json(&json!({ "data": Session2::from(session) })))
+    Ok(reply::json(&json!({ "data": SessionV2::from(session) })))
 }
 
 /// Sessions that are at work.
@@ -204,7 +204,7 @@ async fn active(State(app): State<App>) -> Response {
     responses((status = 200, description = "The session", body = Object), (status = 404, description = "No such session")))]
 async fn get(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?;
-    Ok(reply::json(&json!({ "data": Session2::from(session) })))
+    Ok(reply::json(&json!({ "data": SessionV2::from(session) })))
 }
 
 /// Stops what runs.
@@ -218,10 +218,10 @@ async fn interrupt(State(app): State<App>, params: Params) -> Result<Response, A
 }
 
 async fn find(app: &App, params: &Params) -> Result<Session, ApiError> {
-    let id = SessionId::parse(params.get("sessionID")).map_err(|_| SecondError::SessionId)?;
+    let id = SessionId::parse(params.get("sessionID")).map_err(|_| V2Error::SessionId)?;
     match app.engine().session_record(&id).await {
         Ok(text) => read(&text),
-        Err(EngineError::NoSession(id)) => Err(SecondError::NoSession(id).into()),
+        Err(EngineError::NoSession(id)) => Err(V2Error::NoSession(id).into()),
         Err(cause) => Err(cause.into()),
     }
 }
@@ -234,7 +234,7 @@ fn read(text: &str) -> Result<Session, ApiError> {
 /// The same complaint in the words of this half.
 fn second(cause: ApiError) -> ApiError {
     match cause {
-        ApiError::Schema { kind, message } => SecondError::Request { kind, message }.into(),
+        ApiError::Schema { kind, message } => V2Error::Request { kind, message }.into(),
         other => other,
     }
 }

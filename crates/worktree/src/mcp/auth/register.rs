@@ -6,7 +6,7 @@
 //!
 //! The request is ours and not the SDK's, which forgets when a secret expires and never asks for one. It
 //! goes where the SDK's own would: an authorization server may stand in a private network, and on this
-//! machine only if the tool server does.
+//! machine only if the MCP server does.
 
 use super::OAuth;
 use crate::tools::{has_proxy, is_private};
@@ -196,7 +196,7 @@ fn client(server: &str, endpoint: &Url) -> Result<reqwest::Client, RegisterError
 /// Resolves names and drops what must not be reached.
 #[derive(Clone, Copy)]
 struct Near {
-    /// The tool server itself stands on this machine.
+    /// The MCP server itself stands on this machine.
     is_local: bool,
 }
 

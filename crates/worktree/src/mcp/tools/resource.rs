@@ -62,11 +62,11 @@ pub fn resource_tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     specs.into_iter().map(tool).collect()
 }
 
-const LIST: &str = "Lists what the connected tool servers have to read: files, schemas, records and the like, each with \
+const LIST: &str = "Lists what the connected MCP servers have to read: files, schemas, records and the like, each with \
     the uri to read it by.";
-const TEMPLATES: &str = "Lists the patterns of uris that the connected tool servers can read besides those of \
+const TEMPLATES: &str = "Lists the patterns of uris that the connected MCP servers can read besides those of \
     list_mcp_resources. Fill in the places in braces before reading.";
-const READ: &str = "Reads one resource of a tool server, named by its server and its uri. The uri belongs to the server; it \
+const READ: &str = "Reads one resource of an MCP server, named by its server and its uri. The uri belongs to the server; it \
     need not be a file or an address.";
 
 impl fmt::Debug for ResourceTools {
@@ -117,7 +117,7 @@ impl ResourceTools {
         if let Some(name) = wanted.filter(|name| !names.contains(name)) {
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(ToolFailure::failed(format!(
-                "The tool server {name:?} has nothing to read. Servers that have: {known}."
+                "The MCP server {name:?} has nothing to read. Servers that have: {known}."
             )));
         }
         let asked: Vec<&Client> =
@@ -155,7 +155,7 @@ impl ResourceTools {
         let servers = self.with_resources();
         let Some(server) = servers.iter().find(|server| server.name() == name) else {
             return Err(ToolFailure::failed(format!(
-                "No tool server {name:?} that has something to read is connected."
+                "No MCP server {name:?} that has something to read is connected."
             )));
         };
         let about = map(json!({ "server": name, "uri": uri }));
