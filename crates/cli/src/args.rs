@@ -41,8 +41,8 @@ Environment:
 
 Examples:
   sturdy serve                       then: opencode attach http://127.0.0.1:4096
-  sturdy serve --hostname 0.0.0.0 --port 8080 --cors https://tools.example
-  STURDY_SERVER_PASSWORD=… sturdy serve --log-format json 2> sturdy.log")]
+  sturdy serve --log-format json 2> sturdy.log
+  STURDY_SERVER_PASSWORD=… sturdy serve --hostname 0.0.0.0 --cors https://tools.example")]
 pub(crate) struct Serve {
     /// Listen on this address
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", env = "STURDY_HOSTNAME")]
@@ -70,6 +70,14 @@ pub(crate) struct Serve {
     /// Let web pages from this origin use the server; may be given more than once
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
+
+    /// Without a password, answer requests to this name as well; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// Without a password, let other machines in: whoever reaches the port can run commands as you
+    #[arg(long, env = "STURDY_INSECURE")]
+    pub(crate) insecure: bool,
 }
 
 /// Check that the store keeps its promises

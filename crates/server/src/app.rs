@@ -2,6 +2,7 @@
 
 use crate::auth::Password;
 use crate::cors::Origins;
+use crate::door::Names;
 use crate::rpc::Places;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +19,15 @@ pub struct ServerOptions {
     pub password: Option<Password>,
     /// Web pages from these origins may use the API, besides those of this machine.
     pub cors: Vec<String>,
+    /// Without a password, only requests to these names are answered, besides those of this machine.
+    pub names: Vec<String>,
     /// How often a silent event stream says that it is alive.
     pub heartbeat: Duration,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { password: None, cors: Vec::new(), heartbeat: HEARTBEAT }
+        Self { password: None, cors: Vec::new(), names: Vec::new(), heartbeat: HEARTBEAT }
     }
 }
 
@@ -39,6 +42,7 @@ struct Inner {
     engine: Engine,
     password: Option<Password>,
     origins: Origins,
+    names: Names,
     heartbeat: Duration,
     closing: CancellationToken,
     rpc: Places,
@@ -50,7 +54,8 @@ impl App {
         let inner = Inner {
             engine,
             password: options.password,
-            origins: Origins::new(options.cors),
+            origins: Origins::new(&options.cors),
+            names: Names::new(&options.names),
             heartbeat: options.heartbeat,
             closing: CancellationToken::new(),
             rpc: Places::default(),
@@ -69,6 +74,10 @@ impl App {
 
     pub(crate) fn origins(&self) -> &Origins {
         &self.inner.origins
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.inner.names
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {

@@ -1,7 +1,12 @@
-//! Which web pages may use the API (spec: http-api §1.2).
+//! Which web pages may use the API, and what their browsers are told.
+//!
+//! An origin is parsed and compared part by part; a text that only begins like a known one is another.
+//!
+//! Not here: what is refused because of it (`door.rs`).
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
+use url::{Host, Url};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, PUT, PATCH, POST, DELETE");
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
@@ -11,17 +16,15 @@ const ON_BOTH: HeaderValue = HeaderValue::from_static("Access-Control-Request-He
 const ON_ENCODING: HeaderValue = HeaderValue::from_static("Accept-Encoding");
 const ON_ORIGIN_AND_ENCODING: HeaderValue = HeaderValue::from_static("Origin, Accept-Encoding");
 
-/// Pages on this machine, whatever their port.
-const LOCAL: [&str; 2] = ["http://localhost:", "http://127.0.0.1:"];
 /// Desktop programs that show a web page of their own.
-const DESKTOP: [&str; 3] = ["tauri://localhost", "http://tauri.localhost", "https://tauri.localhost"];
-const DESKTOP_SCHEME: &str = "oc://renderer";
+const DESKTOP: [&str; 4] =
+    ["tauri://localhost", "http://tauri.localhost", "https://tauri.localhost", "oc://renderer"];
 const HOSTED: &str = "opencode.ai";
 
 /// Origins that were allowed by name, and the rules for all others.
 #[derive(Debug)]
 pub(crate) struct Origins {
-    named: Vec<String>,
+    named: Vec<Site>,
 }
 
 /// What a request says about where it comes from.
@@ -33,36 +36,95 @@ pub(crate) enum Origin {
     Other,
 }
 
+/// The parts of an origin. Two origins are the same if all three are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    scheme: String,
+    host: Host<String>,
+    port: Option<u16>,
+}
+
+impl Site {
+    /// Reads `scheme://host[:port]`. None for anything that has more, or less: a path, a user, `null`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok()?;
+        let (_, rest) = text.split_once("://")?;
+        if rest.is_empty() || rest.contains(['/', '?', '#', '@', '\\']) {
+            return None;
+        }
+        let host = match url.host()?.to_owned() {
+            // Hosts of schemes that the URL standard does not know are opaque text, kept as written.
+            Host::Domain(name) => Host::parse(&name).ok()?,
+            address => address,
+        };
+        Some(Self { scheme: url.scheme().to_owned(), host, port: url.port_or_known_default() })
+    }
+
+    /// A page that was served by this machine, whatever its port.
+    fn is_loopback(&self) -> bool {
+        matches!(self.scheme.as_str(), "http" | "https") && is_loopback(&self.host)
+    }
+
+    fn is_hosted(&self) -> bool {
+        let Host::Domain(name) = &self.host else { return false };
+        let below = |name: &str| name.strip_suffix(HOSTED).is_some_and(|labels| labels.ends_with('.'));
+        self.scheme == "https" && self.port == Some(443) && (name == HOSTED || below(name))
+    }
+
+    /// Whether a page of this origin was served under this `Host`.
+    pub(crate) fn is_served_as(&self, host: &Authority) -> bool {
+        let usual = if self.scheme == "https" { 443 } else { 80 };
+        self.host == host.host && self.port == Some(host.port.unwrap_or(usual))
+    }
+}
+
+/// A `Host` header: a name or an address, and maybe a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Authority {
+    pub(crate) host: Host<String>,
+    pub(crate) port: Option<u16>,
+}
+
+impl Authority {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let authority: http::uri::Authority = text.parse().ok()?;
+        if authority.as_str().contains('@') {
+            return None;
+        }
+        let host = Host::parse(authority.host()).ok()?;
+        Some(Self { host, port: authority.port_u16() })
+    }
+}
+
+/// A name or address that never leaves this machine.
+pub(crate) fn is_loopback(host: &Host<String>) -> bool {
+    match host {
+        Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => {
+            address.is_loopback() || address.to_ipv4_mapped().is_some_and(|address| address.is_loopback())
+        }
+    }
+}
+
 impl Origins {
-    pub(crate) fn new(named: Vec<String>) -> Self {
-        Self { named }
+    /// What is no origin allows nobody; the program refuses it before.
+    pub(crate) fn new(named: &[String]) -> Self {
+        Self { named: named.iter().filter_map(|origin| Site::parse(origin)).collect() }
     }
 
     pub(crate) fn judge(&self, headers: &HeaderMap) -> Origin {
         let Some(origin) = headers.get(header::ORIGIN) else { return Origin::Absent };
-        match origin.to_str() {
-            Ok(text) if self.allow(text) => Origin::Allowed(origin.clone()),
+        match origin.to_str().ok().and_then(Site::parse) {
+            Some(site) if self.allow(&site) => Origin::Allowed(origin.clone()),
             _ => Origin::Other,
         }
     }
 
-    fn allow(&self, origin: &str) -> bool {
-        let is_hosted = || {
-            let host = origin.strip_prefix("https://");
-            host.is_some_and(|host| host == HOSTED || host.strip_suffix(HOSTED).is_some_and(is_subdomain))
-        };
-        LOCAL.iter().any(|local| origin.starts_with(local))
-            || DESKTOP.contains(&origin)
-            || origin.starts_with(DESKTOP_SCHEME)
-            || is_hosted()
-            || self.named.iter().any(|named| named == origin)
+    fn allow(&self, site: &Site) -> bool {
+        let is_desktop = || DESKTOP.iter().any(|desktop| Site::parse(desktop).as_ref() == Some(site));
+        site.is_loopback() || site.is_hosted() || self.named.contains(site) || is_desktop()
     }
-}
-
-/// What stands before the domain: one or more labels, each with its dot.
-fn is_subdomain(labels: &str) -> bool {
-    labels.ends_with('.')
-        && labels.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.')
 }
 
 /// The answer to a browser that asks before it sends. Needs no password.

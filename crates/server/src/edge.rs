@@ -1,20 +1,21 @@
-//! What every request passes on its way in and out: cross-origin rules, password, compression, panics.
+//! What every request passes on its way in and out: who may ask, cross-origin rules, password, compression, panics.
 
 use crate::app::App;
-use crate::error::{ApiError, Dialect};
-use crate::{cors, reply};
+use crate::door::Forbidden;
+use crate::error::{self, ApiError, Dialect};
+use crate::{cors, door, reply};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{self, HeaderMap};
 use http::{Extensions, HeaderValue, Method, StatusCode, Version};
+use serde_json::json;
 use std::any::Any;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate as _, SizeAbove};
-use tracing::error;
 
 /// Smaller bodies go out as they are: packing them costs more than sending them.
 const COMPRESS_BYTES_MIN: u16 = 1024;
@@ -41,6 +42,9 @@ pub(crate) async fn no_route(request: Request) -> ApiError {
 
 async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
+    if let Err(refused) = door::refuse(&app, &parts) {
+        return forbidden(parts.uri.path(), &refused);
+    }
     let origin = app.origins().judge(&parts.headers);
     if parts.method == Method::OPTIONS {
         return cors::preflight(&origin, &parts.headers);
@@ -57,8 +61,7 @@ fn unauthorised(path: &str) -> Response {
     let mut response = match Dialect::of(path) {
         Dialect::First => StatusCode::UNAUTHORIZED.into_response(),
         Dialect::Second => {
-            let body =
-                serde_json::json!({ "_tag": "UnauthorizedError", "message": "Authentication required" });
+            let body = json!({ "_tag": "UnauthorizedError", "message": "Authentication required" });
             reply::json_with(StatusCode::UNAUTHORIZED, &body)
         }
     };
@@ -67,12 +70,21 @@ fn unauthorised(path: &str) -> Response {
     response
 }
 
+fn forbidden(path: &str, why: &Forbidden) -> Response {
+    let message = error::shown(&why.to_string());
+    let body = match Dialect::of(path) {
+        Dialect::First => json!({ "name": "ForbiddenError", "data": { "message": message } }),
+        Dialect::Second => json!({ "_tag": "ForbiddenError", "message": message }),
+    };
+    reply::json_with(StatusCode::FORBIDDEN, &body)
+}
+
 /// A bug of ours costs one answer, and its text stays in our log.
 fn panicked(cause: Box<dyn Any + Send + 'static>) -> Response {
     let text = cause.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("(no text)");
-    let reference = crate::error::reference();
-    error!(%reference, text, "a handler panicked");
+    let reference = error::reference();
+    tracing::error!(%reference, text, "a handler panicked");
     ApiError::Unforeseen { reference }.into_response()
 }
 

@@ -88,6 +88,8 @@ pub(crate) enum ApiError {
     NotBuilt(String),
     #[error("Unsupported content-type: {0}")]
     ContentType(String),
+    #[error("A body needs a content-type: application/json")]
+    NoContentType,
     #[error("the body is larger than {bytes_max} bytes")]
     TooLarge { bytes_max: usize },
     #[error("unforeseen ({reference})")]
@@ -180,9 +182,8 @@ impl IntoResponse for ApiError {
             Self::Server(cause) => server(&cause),
             Self::NoRoute { method, path } => not_found(&format!("There is no {method} {path}")),
             Self::NotBuilt(message) => named(StatusCode::NOT_IMPLEMENTED, "NotImplementedError", &message),
-            Self::ContentType(kind) => {
-                let text = format!("Unsupported content-type: {kind}");
-                reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text)
+            Self::ContentType(_) | Self::NoContentType => {
+                reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, self.to_string())
             }
             Self::TooLarge { bytes_max } => {
                 let message = format!("The body is larger than the {bytes_max} bytes this route accepts.");
@@ -297,7 +298,7 @@ fn server(cause: &ServerError) -> Response {
 }
 
 fn second(cause: &V2Error) -> Response {
-    let message = cut(&cause.to_string());
+    let message = shown(&cause.to_string());
     match cause {
         V2Error::SessionId => {
             let body = json!({ "_tag": "InvalidRequestError", "message": message, "field": "sessionID" });
@@ -322,7 +323,7 @@ fn second(cause: &V2Error) -> Response {
 }
 
 fn bad_request(message: &str, kind: Kind) -> Response {
-    let data = json!({ "message": cut(message), "kind": kind.name() });
+    let data = json!({ "message": shown(message), "kind": kind.name() });
     tagged(StatusCode::BAD_REQUEST, json!({ "name": "BadRequest", "data": data }))
 }
 
@@ -347,7 +348,7 @@ fn unforeseen(reference: &str) -> Response {
 }
 
 fn named(status: StatusCode, name: &str, message: &str) -> Response {
-    tagged(status, json!({ "name": name, "data": { "message": cut(message) } }))
+    tagged(status, json!({ "name": name, "data": { "message": shown(message) } }))
 }
 
 fn tagged(status: StatusCode, body: Value) -> Response {
@@ -359,7 +360,8 @@ fn come_back(mut response: Response) -> Response {
     response
 }
 
-fn cut(message: &str) -> String {
+/// A message as it goes out: not longer than anybody reads.
+pub(crate) fn shown(message: &str) -> String {
     message.chars().take(MESSAGE_CHARS_MAX).collect()
 }
 

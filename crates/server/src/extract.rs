@@ -3,7 +3,7 @@
 
 use crate::error::{ApiError, Kind};
 use crate::wire::schema;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -32,7 +32,7 @@ impl<S: Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S> for Pa
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        expect_json(&parts)?;
+        expect_json(&parts, &body)?;
         let bytes = read(&parts, body, BYTES_MAX).await?;
         schema::parse(&bytes).map(Self)
     }
@@ -47,19 +47,23 @@ impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for Optional<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
+        let said = expect_json(&parts, &body);
         let bytes = read(&parts, body, BODY_BYTES_MAX).await?;
         if bytes.trim_ascii().is_empty() {
             return Ok(Self(T::default()));
         }
-        // A page of another origin can send a form without asking first; it cannot send JSON.
-        expect_json(&parts)?;
+        said?;
         // Clients know a body without words for these routes.
         schema::parse(&bytes).map(Self).map_err(|_| ApiError::Handler)
     }
 }
 
-fn expect_json(parts: &Parts) -> Result<(), ApiError> {
-    let Some(kind) = parts.headers.get(CONTENT_TYPE) else { return Ok(()) };
+/// A body says that it is JSON, or is not read. A page of another origin can send text without asking
+/// first, also text of no type at all; it cannot send JSON.
+fn expect_json(parts: &Parts, body: &Body) -> Result<(), ApiError> {
+    let Some(kind) = parts.headers.get(CONTENT_TYPE) else {
+        return if body.is_end_stream() { Ok(()) } else { Err(ApiError::NoContentType) };
+    };
     let text = String::from_utf8_lossy(kind.as_bytes());
     let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {

@@ -1,7 +1,7 @@
 //! HTTP, server-sent events and Cap'n Web over the engine.
 //!
-//! A request passes `edge.rs` (cross-origin rules, password, panics), finds its handler in `routes/`,
-//! which reads it with the extractors of `ask.rs` and `instance.rs`, talks to the engine, and answers
+//! A request passes `edge.rs` (who may ask, cross-origin rules, password, panics), finds its handler in `routes/`,
+//! which reads it with the extractors of `extract.rs` and `instance.rs`, talks to the engine, and answers
 //! with `reply.rs` or an `error.rs`. Shapes that differ from ours are translated in `wire/`. Rows leave
 //! the store as text and are never parsed on their way out.
 //!
@@ -11,6 +11,7 @@ mod app;
 mod auth;
 mod cors;
 mod described;
+mod door;
 mod edge;
 mod error;
 mod extract;
@@ -28,6 +29,12 @@ pub use auth::Password;
 pub use serve::serve;
 
 use axum::Router;
+
+/// Whether this names the origin of a web page: scheme, host, maybe a port.
+#[must_use]
+pub fn is_origin(text: &str) -> bool {
+    cors::Site::parse(text).is_some()
+}
 
 /// The whole API.
 pub fn router(app: &App) -> Router {

@@ -2,8 +2,7 @@
 //!
 //! Whoever connects gets a root and nothing else; every other object is reached through one that was
 //! handed out before, and answers for itself alone. Passwords and origins are checked by `edge.rs`
-//! before a request comes here. A browser does not ask before it opens a WebSocket or posts plain
-//! text, so pages of unknown origins are refused here as well.
+//! before a request comes here.
 //!
 //! Children: `root` (the first object), `sessions` and `session` (what it leads to), `subscription`
 //! (events to a callback), `socket` (the WebSocket), `caller` (on whose behalf a call is made), `value`
@@ -21,7 +20,6 @@ mod subscription;
 mod value;
 
 use crate::app::App;
-use crate::cors::Origin;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::{extract, reply};
@@ -32,9 +30,9 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{MethodFilter, get};
 use caller::{Caller, Transport};
-use http::header::{self, HeaderMap, HeaderValue};
+use http::StatusCode;
+use http::header::{self, HeaderValue};
 use http::request::Parts;
-use http::{StatusCode, Uri};
 use serde_json::json;
 use std::sync::Arc;
 use sturdy_capnweb::wire::READ_BUFFER_BYTES;
@@ -82,9 +80,6 @@ pub(crate) fn routes() -> Routes {
         (status = 415, description = "Not text")))]
 async fn post(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    if is_foreign(&app, &parts.headers) {
-        return Ok(forbid());
-    }
     let options = options(Caller::new(&app, Transport::Batch));
     let patience = options.limits.batch_deadline;
     let Some(body) = arrived(&parts, body, &options.limits).await? else { return Ok(too_slow()) };
@@ -111,13 +106,9 @@ async fn post(State(app): State<App>, request: Request) -> Result<Response, ApiE
 
 async fn upgrade(
     State(app): State<App>,
-    headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let Ok(upgrade) = upgrade else { return refuse().await };
-    if is_foreign(&app, &headers) {
-        return forbid();
-    }
     let Some(place) = app.rpc().take() else { return come_back() };
 
     let frame_bytes_max = Limits::default().message_bytes_max + FRAME_SLACK_BYTES;
@@ -159,11 +150,6 @@ async fn refuse() -> Response {
     response
 }
 
-fn forbid() -> Response {
-    let message = "Pages of this origin may not use the API. `sturdy serve --cors <origin>` lets them.";
-    refusal(StatusCode::FORBIDDEN, "ForbiddenError", message)
-}
-
 fn too_slow() -> Response {
     let message = "The batch did not arrive in time. Send it again, or in smaller pieces.";
     refusal(StatusCode::REQUEST_TIMEOUT, "TimeoutError", message)
@@ -179,18 +165,6 @@ fn come_back() -> Response {
 
 fn refusal(status: StatusCode, name: &str, message: &str) -> Response {
     reply::json_with(status, &json!({ "name": name, "data": { "message": message } }))
-}
-
-/// A page of a site that nobody allowed. A page that this server itself showed is none.
-fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
-    matches!(app.origins().judge(headers), Origin::Other) && !is_own_page(headers)
-}
-
-fn is_own_page(headers: &HeaderMap) -> bool {
-    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let origin = text(header::ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
-    let authority = origin.as_ref().and_then(Uri::authority);
-    authority.zip(text(header::HOST)).is_some_and(|(origin, host)| origin.as_str() == host)
 }
 
 #[cfg(test)]

@@ -4,6 +4,9 @@
 //! new connection is taken, streams are ended, and what is being answered gets a moment to finish.
 
 use crate::app::App;
+use crate::door::Ends;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -13,6 +16,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
 use tracing::{debug, info, warn};
 
 /// Connections at once. More wait in the listener's own queue.
@@ -28,7 +32,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until `app.closing()` is cancelled.
 pub async fn serve(listener: TcpListener, app: App) {
-    let service = TowerToHyperService::new(crate::router(&app));
+    let router = crate::router(&app);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER_BYTES_MAX);
     let connections = TaskTracker::new();
@@ -44,8 +48,11 @@ pub async fn serve(listener: TcpListener, app: App) {
             () = app.closing().cancelled() => break,
             accepted = accepted => accepted,
         };
-        let socket = match accepted {
-            Ok((socket, _)) => socket,
+        let (socket, ends) = match accepted.and_then(|(socket, _)| {
+            let ends = Ends { ours: socket.local_addr()? };
+            Ok((socket, ends))
+        }) {
+            Ok(accepted) => accepted,
             Err(cause) => {
                 warn!(%cause, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -56,7 +63,12 @@ pub async fn serve(listener: TcpListener, app: App) {
         if let Err(cause) = socket.set_nodelay(true) {
             debug!(%cause, "a socket is gone already");
         }
-        let connection = http.serve_connection(TokioIo::new(socket), service.clone()).with_upgrades();
+        let service = router.clone().map_request(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(ends);
+            request
+        });
+        let service = TowerToHyperService::new(service);
+        let connection = http.serve_connection(TokioIo::new(socket), service).with_upgrades();
         let closing = app.closing().clone();
         let answering = connections.track_future(async move {
             let mut connection = pin!(connection);

@@ -108,7 +108,7 @@ impl Server {
         let mut wire = TcpStream::connect(&self.address).await.ok()?;
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: bench\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
         wire.write_all(format!("{head}{body}").as_bytes()).await.ok()?;
@@ -135,7 +135,7 @@ impl Reader {
     /// Connected when the first frame was read.
     pub(crate) async fn connect(server: &Server) -> Self {
         let mut wire = TcpStream::connect(&server.address).await.unwrap();
-        wire.write_all(b"GET /event HTTP/1.1\r\nhost: bench\r\n\r\n").await.unwrap();
+        wire.write_all(b"GET /event HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
         let mut reader = Self { lines: BufReader::with_capacity(64 * 1024, wire) };
         while !reader.line().await.contains("server.connected") {}
         reader

@@ -11,7 +11,7 @@ use sturdy_engine::extension::Extensions;
 use sturdy_engine::{Engine, EngineOptions, Environment};
 use sturdy_server::{App, Password, ServerOptions};
 use sturdy_store::CrashPlan;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
@@ -45,6 +45,12 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     let mut signals = Signals::watch()?;
     let data_dir = arguments.data.or_default(&environment);
     let password = password(&environment);
+    for origin in &arguments.cors {
+        expect_origin(origin)?;
+    }
+    if password.is_none() && !arguments.insecure {
+        expect_loopback(&arguments.hostname, arguments.port).await?;
+    }
     let options = EngineOptions {
         data_dir: data_dir.clone(),
         durability: arguments.durability.into(),
@@ -67,18 +73,20 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
         warn!(%cause, "other processes cannot be told where this one listens");
     }
     if password.is_none() {
-        out::talk(&format!(
-            "warning: {} is not set; everybody who can reach the server can use it",
-            PASSWORD[0]
-        ));
+        let who = if arguments.insecure {
+            "everybody who can reach the server"
+        } else {
+            "every user of this machine"
+        };
+        out::talk(&format!("warning: {} is not set; {who} can use it", PASSWORD[0]));
     }
     out::data(&format!("sturdy data is in {}", data_dir.display()));
     out::data(&format!("sturdy server listening on {address}"));
 
-    let app = App::new(
-        engine.clone(),
-        ServerOptions { password, cors: arguments.cors, ..ServerOptions::default() },
-    );
+    let mut names = arguments.allow_host;
+    names.push(arguments.hostname);
+    let options = ServerOptions { password, cors: arguments.cors, names, ..ServerOptions::default() };
+    let app = App::new(engine.clone(), options);
     let mut serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
     let code = tokio::select! {
         code = signals.next() => code,
@@ -125,6 +133,34 @@ fn password(environment: &Environment) -> Option<Password> {
     Some(Password::new(first(USERNAME).unwrap_or(USUAL_USER), secret))
 }
 
+/// Without a password, whoever reaches the port can run commands as the user of the server.
+async fn expect_loopback(host: &str, port: u16) -> Result<(), Failure> {
+    let found = lookup_host((bare(host), port)).await.map_err(|cause| refused(host, port, &cause))?;
+    for address in found {
+        if !address.ip().is_loopback() {
+            return Err(Failure::new(USAGE, "other machines would be let in without a password")
+                .with("address", address.ip())
+                .with("try", format!("{}=… sturdy serve --hostname {host}", PASSWORD[0]))
+                .with("or", "sturdy serve --insecure, if everybody who reaches the port may use it"));
+        }
+    }
+    Ok(())
+}
+
+fn expect_origin(origin: &str) -> Result<(), Failure> {
+    if sturdy_server::is_origin(origin) {
+        return Ok(());
+    }
+    Err(Failure::new(USAGE, "this is not an origin of a web page")
+        .with("value", format!("--cors {origin}"))
+        .with("try", "--cors https://tools.example   scheme and host, maybe a port, and no path"))
+}
+
+/// An address as the resolver wants it.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
 async fn bind(host: &str, port: u16) -> Result<TcpListener, Failure> {
     let wanted = if port == 0 { USUAL_PORT } else { port };
     match listen(host, wanted).await {
@@ -137,8 +173,7 @@ async fn bind(host: &str, port: u16) -> Result<TcpListener, Failure> {
 }
 
 async fn listen(host: &str, port: u16) -> io::Result<TcpListener> {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    TcpListener::bind((host, port)).await
+    TcpListener::bind((bare(host), port)).await
 }
 
 fn refused(host: &str, port: u16, cause: &io::Error) -> Failure {

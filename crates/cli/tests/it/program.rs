@@ -116,10 +116,15 @@ impl Server {
 
     /// One request, one answer: status line, headers and body as they came.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
+        self.ask_for("localhost", method, path, headers, body)
+    }
+
+    /// The same, meant for a server of this name.
+    pub(crate) fn ask_for(&self, host: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
         let mut socket = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
         );
         socket.write_all(head.as_bytes()).unwrap();
         socket.write_all(body.as_bytes()).unwrap();

@@ -218,3 +218,45 @@ fn logs_are_json_when_asked_and_never_on_stdout() {
         serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|cause| panic!("{cause}: {line}"));
     }
 }
+
+#[test]
+fn other_machines_are_not_let_in_without_a_password_unless_that_is_said() {
+    let place = Place::new();
+    let data = place.data().display().to_string();
+
+    for host in ["0.0.0.0", "::", "[::]"] {
+        let refused = place.run(&["serve", "--port", "0", "--data-dir", &data, "--hostname", host]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{host}: {}", refused.stderr);
+        assert!(refused.stderr.starts_with("error: other machines would be let in without a password\n"));
+        assert!(refused.stderr.contains("--insecure"), "{}", refused.stderr);
+    }
+    let server = place.serve(&["--hostname", "0.0.0.0", "--insecure"]);
+    assert!(server.ask("GET", "/global/health", "", "").starts_with("HTTP/1.1 200"));
+    drop(server);
+
+    let place = Place::new().with("STURDY_SERVER_PASSWORD", "hush");
+    let server = place.serve(&["--hostname", "0.0.0.0"]);
+    assert!(server.ask("GET", "/global/health", "", "").starts_with("HTTP/1.1 401"));
+}
+
+#[test]
+fn a_name_that_was_allowed_is_answered_and_a_strange_one_is_not() {
+    let place = Place::new();
+    let server = place.serve(&["--allow-host", "agent.lan"]);
+    let ask = |host: &str| server.ask_for(host, "GET", "/global/health", "", "");
+
+    assert!(ask("agent.lan:4096").starts_with("HTTP/1.1 200"));
+    assert!(ask("127.0.0.1").starts_with("HTTP/1.1 200"));
+    assert!(ask("evil.example").starts_with("HTTP/1.1 403"));
+}
+
+#[test]
+fn an_origin_that_is_none_is_told_at_the_start() {
+    let place = Place::new();
+    let data = place.data().display().to_string();
+
+    let refused = place.run(&["serve", "--data-dir", &data, "--cors", "tools.example/x"]);
+
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.starts_with("error: this is not an origin of a web page\n"), "{}", refused.stderr);
+}

@@ -6,6 +6,7 @@ mod api;
 mod asks;
 mod auth;
 mod bodies;
+mod door;
 mod edge;
 mod events;
 mod files;

@@ -1,0 +1,203 @@
+//! What strangers' web pages can and cannot do.
+
+use crate::world::{Answer, World, prompt};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use sturdy_server::{Password, ServerOptions};
+
+const EVIL: &str = "https://evil.example";
+
+async fn ask(world: &World, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let mut request = world.request(method, path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    Answer::of(request.send().await.unwrap()).await
+}
+
+fn forbidden(message: &str) -> (u16, Value) {
+    (403, json!({ "name": "ForbiddenError", "data": { "message": message } }))
+}
+
+fn foreign_page() -> (u16, Value) {
+    forbidden("Pages of this origin may not use the API. `sturdy serve --cors ORIGIN` lets them.")
+}
+
+fn unknown_name(name: &str) -> (u16, Value) {
+    forbidden(&format!(
+        "This server has no password and does not know the name {name:?}. `sturdy serve --allow-host NAME` \
+         makes it known; a password lets every name in."
+    ))
+}
+
+// Was: a foreign origin got no CORS headers, and its request was carried out all the same.
+#[tokio::test]
+async fn a_page_of_another_origin_changes_nothing_and_reads_nothing() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let messages = format!("/session/{session}/message");
+
+    for origin in [EVIL, "null", "http://localhost:3000.evil.example"] {
+        let posted = world.request("POST", &messages).header("origin", origin).json(&prompt("hello"));
+        assert_eq!(Answer::of(posted.send().await.unwrap()).await.both(), foreign_page(), "{origin}");
+        for (method, path) in [
+            ("DELETE", format!("/session/{session}")),
+            ("POST", format!("/session/{session}/abort")),
+            ("POST", "/rpc".to_owned()),
+            ("GET", "/event".to_owned()),
+            ("GET", "/global/event".to_owned()),
+            ("GET", "/config".to_owned()),
+            ("GET", "/nosuch".to_owned()),
+        ] {
+            let answer = ask(&world, method, &path, &[("origin", origin)]).await;
+            assert_eq!(answer.both(), foreign_page(), "{method} {path} from {origin}");
+            assert_eq!(answer.header("access-control-allow-origin"), None);
+        }
+    }
+    let second = ask(&world, "POST", "/api/session", &[("origin", EVIL)]).await;
+    assert_eq!((second.status, &second.json()["_tag"]), (403, &json!("ForbiddenError")));
+
+    assert_eq!(world.get(&messages).await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn a_request_that_a_browser_calls_cross_site_is_refused_without_an_origin_too() {
+    let world = World::new().await;
+    let cross = ("sec-fetch-site", "cross-site");
+
+    let image = ask(&world, "GET", "/session", &[cross, ("sec-fetch-mode", "no-cors")]).await;
+    let form = ask(&world, "POST", "/session", &[cross, ("sec-fetch-mode", "navigate")]).await;
+    let frame = [cross, ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")];
+    let frame = ask(&world, "GET", "/session", &frame).await;
+    let link = [cross, ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+    let link = ask(&world, "GET", "/session", &link).await;
+
+    assert_eq!(image.both(), foreign_page());
+    assert_eq!(form.both(), foreign_page());
+    assert_eq!(frame.both(), foreign_page());
+    assert_eq!(link.both(), (200, json!([])));
+}
+
+#[tokio::test]
+async fn pages_that_may_use_the_api_are_not_hindered() {
+    let world = World::with(ServerOptions {
+        cors: vec!["https://tools.example".to_owned()],
+        ..ServerOptions::default()
+    })
+    .await;
+    let own = world.url.clone();
+    let cross = ("sec-fetch-site", "cross-site");
+
+    for headers in [
+        vec![],
+        vec![("origin", own.as_str())],
+        vec![("origin", "http://localhost:3000"), ("sec-fetch-site", "same-site")],
+        vec![("origin", "http://127.0.0.1:3000"), cross],
+        vec![("origin", "https://app.opencode.ai"), cross],
+        vec![("origin", "tauri://localhost"), cross],
+        vec![("origin", "https://tools.example"), cross],
+        // Behind a proxy the page has another origin than `Host` says.
+        vec![("origin", "https://agent.example"), ("sec-fetch-site", "same-origin")],
+        vec![("sec-fetch-site", "none")],
+    ] {
+        let answer = ask(&world, "POST", "/session", &headers).await;
+        assert_eq!(answer.status, 200, "{headers:?}: {}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn without_a_password_only_known_names_are_served() {
+    let world = World::with(ServerOptions {
+        names: vec!["agent.lan".to_owned(), "0.0.0.0".to_owned()],
+        ..ServerOptions::default()
+    })
+    .await;
+    let as_host = |host: &'static str, method: &'static str, path: &'static str| {
+        let world = &world;
+        async move { ask(world, method, path, &[("host", host)]).await }
+    };
+
+    for host in [
+        "localhost",
+        "LOCALHOST:4096",
+        "a.localhost",
+        "127.0.0.1:1",
+        "127.9.9.9",
+        "[::1]:4096",
+        "agent.lan:80",
+    ] {
+        assert_eq!(as_host(host, "GET", "/global/health").await.status, 200, "{host}");
+    }
+    for (host, shown) in [
+        ("evil.example", "evil.example"),
+        ("evil.example:4096", "evil.example"),
+        ("localhost.evil.example", "localhost.evil.example"),
+        ("127.0.0.1.evil.example", "127.0.0.1.evil.example"),
+        ("192.0.2.7", "192.0.2.7"),
+        ("user@localhost", "user@localhost"),
+    ] {
+        for (method, path) in [
+            ("GET", "/global/health"),
+            ("POST", "/session"),
+            ("GET", "/event"),
+            ("OPTIONS", "/session"),
+            ("GET", "/"),
+        ] {
+            assert_eq!(
+                as_host(host, method, path).await.both(),
+                unknown_name(shown),
+                "{method} {path} as {host}"
+            );
+        }
+    }
+    // A rebound page: its origin is its host, and both are its own.
+    let headers =
+        [("host", "evil.example"), ("origin", "http://evil.example"), ("sec-fetch-site", "same-origin")];
+    assert_eq!(ask(&world, "POST", "/session", &headers).await.both(), unknown_name("evil.example"));
+}
+
+#[tokio::test]
+async fn with_a_password_every_name_is_served_to_those_who_know_it() {
+    let password = Some(Password::new("ada", "hush".to_owned()));
+    let world = World::with(ServerOptions { password, ..ServerOptions::default() }).await;
+    let right = format!("Basic {}", BASE64_STANDARD.encode("ada:hush"));
+
+    let known =
+        ask(&world, "POST", "/session", &[("host", "agent.example"), ("authorization", &right)]).await;
+    let unknown = ask(&world, "POST", "/session", &[("host", "agent.example")]).await;
+    // A browser that was given the password sends it along with every request, whoever made it.
+    let foreign = ask(&world, "POST", "/session", &[("origin", EVIL), ("authorization", &right)]).await;
+
+    assert_eq!((known.status, unknown.status), (200, 401));
+    assert_eq!(foreign.both(), foreign_page());
+}
+
+// Was: a body without a type counted as JSON, and a page may send one without asking first.
+#[tokio::test]
+async fn a_body_says_that_it_is_json() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let messages = format!("/session/{session}/message");
+    let body = prompt("hello").to_string();
+
+    let send = |path: &str, kind: Option<&'static str>| {
+        let mut request = world.request("POST", path).body(body.clone());
+        if let Some(kind) = kind {
+            request = request.header("content-type", kind);
+        }
+        async move { Answer::of(request.send().await.unwrap()).await }
+    };
+
+    for path in [messages.as_str(), "/session"] {
+        let none = send(path, None).await;
+        assert_eq!((none.status, none.text.as_str()), (415, "A body needs a content-type: application/json"));
+        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""]
+        {
+            assert_eq!(send(path, Some(kind)).await.status, 415, "{kind}");
+        }
+    }
+    assert_eq!(send(&messages, Some("application/json; charset=utf-8")).await.status, 200);
+    assert_eq!(world.call("POST", "/session").await.status, 200);
+    assert_eq!(world.get(&messages).await.json().as_array().unwrap().len(), 2);
+}
