@@ -3,6 +3,8 @@
 //! The same walking and searching as the tools', with the shapes of the HTTP routes
 //! (spec: http-api §12). All of it blocks; callers run it where that is allowed.
 
+pub mod limit;
+
 use crate::path::{FileKind, Located, PathError, Roots, WorkPath};
 use crate::tool::ToolFailure;
 use crate::tools::grep_lines;
@@ -191,10 +193,15 @@ pub fn content(roots: &Roots, path: &str) -> Result<Content, SearchError> {
 }
 
 /// Lines that match a regular expression, the first by path.
-pub fn text(roots: &Roots, pattern: &str, count: usize) -> Result<Vec<Match>, SearchError> {
+pub fn text(
+    roots: &Roots,
+    pattern: &str,
+    count: usize,
+    stop: &CancellationToken,
+) -> Result<Vec<Match>, SearchError> {
     let root = inside(roots, ".")?;
     let walk = Walk { hidden: true, ..Walk::default() };
-    let found = grep_lines(&root, pattern, &walk, count, &CancellationToken::new());
+    let found = grep_lines(&root, pattern, &walk, count, stop);
     let (files, _) = found.map_err(|ToolFailure { text, .. }| SearchError::Pattern(text))?;
     let mut matches = Vec::new();
     for file in files {
@@ -224,11 +231,17 @@ pub fn text(roots: &Roots, pattern: &str, count: usize) -> Result<Vec<Match>, Se
 }
 
 /// Names like the query, the likest first. Without a query directories come first, then files, by name.
-pub fn files(roots: &Roots, query: &str, find: Find, count: usize) -> Result<Vec<String>, SearchError> {
+pub fn files(
+    roots: &Roots,
+    query: &str,
+    find: Find,
+    count: usize,
+    stop: &CancellationToken,
+) -> Result<Vec<String>, SearchError> {
     let root = inside(roots, ".")?;
     let all = Mutex::new(Vec::new());
     let walk = Walk { hidden: true, directories: find != Find::Files, ..Walk::default() };
-    let walked = walk.run(&root, &CancellationToken::new(), || {
+    let walked = walk.run(&root, stop, || {
         let mut found = Gather::new(&all);
         Box::new(move |below: &Path, is_directory| {
             if is_directory || find != Find::Directories {

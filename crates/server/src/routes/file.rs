@@ -12,7 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use sturdy_engine::Instance;
 use sturdy_worktree::path::{PathError, Roots};
-use sturdy_worktree::search::{self, Find, SearchError};
+use sturdy_worktree::search::{self, Find, SearchError, limit};
+use tokio_util::sync::CancellationToken;
 
 /// Names found when the client does not say how many, and at most.
 const NAMES_DEFAULT: u32 = 10;
@@ -61,7 +62,7 @@ async fn status(_: Here) -> Response {
     responses((status = 200, description = "Matches", body = [Object]), (status = 400, description = "Bad pattern")))]
 async fn find_text(Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let pattern = query.wanted("pattern")?.to_owned();
-    let found = look(&here, move |roots| search::text(roots, &pattern, search::MATCHES)).await?;
+    let found = find(&here, move |roots, stop| search::text(roots, &pattern, search::MATCHES, stop)).await?;
     Ok(reply::json(&found))
 }
 
@@ -127,7 +128,23 @@ fn kind(query: &Query, otherwise: Find) -> Result<Find, ApiError> {
 async fn names(here: &Arc<Instance>, query: &Query, find: Find) -> Result<Vec<String>, ApiError> {
     let text = query.wanted("query")?.to_owned();
     let count = query.limit()?.unwrap_or(NAMES_DEFAULT).min(NAMES_MAX) as usize;
-    look(here, move |roots| search::files(roots, &text, find, count)).await
+    self::find(here, move |roots, stop| search::files(roots, &text, find, count, stop)).await
+}
+
+/// Searches when it is its turn, until it has found everything or nobody waits for it any more.
+async fn find<T, F>(here: &Arc<Instance>, search: F) -> Result<T, ApiError>
+where
+    T: Send + 'static,
+    F: FnOnce(&Roots, &CancellationToken) -> Result<T, SearchError> + Send + 'static,
+{
+    let place = limit::place().await;
+    let stop = CancellationToken::new();
+    let _caller = stop.clone().drop_guard();
+    look(here, move |roots| {
+        let _place = place;
+        search(roots, &stop)
+    })
+    .await
 }
 
 /// Looks at the disk where that holds nobody up.

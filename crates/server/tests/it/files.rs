@@ -2,6 +2,7 @@
 
 use crate::world::World;
 use serde_json::json;
+use sturdy_worktree::search::limit;
 
 async fn world() -> World {
     let world = World::new().await;
@@ -91,4 +92,24 @@ async fn tools_are_listed_by_name_and_in_full() {
     let patching = world.get("/experimental/tool?provider=any&model=gpt-5").await.json();
     let named: Vec<_> = patching.as_array().unwrap().iter().map(|tool| &tool["id"]).collect();
     assert!(!named.contains(&&json!("edit")) && named.contains(&&json!("apply_patch")), "{named:?}");
+}
+
+#[tokio::test]
+async fn the_fifth_search_waits_for_one_of_the_four() {
+    let world = world().await;
+    let mut others = Vec::new();
+    for _ in 0..4 {
+        others.push(limit::place().await);
+    }
+
+    let mut waiting = Box::pin(world.get("/find?pattern=hello"));
+    // Other requests are answered meanwhile, and this one is not.
+    tokio::select! {
+        biased;
+        _ = &mut waiting => panic!("a fifth search"),
+        answer = world.get("/global/health") => assert_eq!(answer.status, 200),
+    }
+    others.pop();
+
+    assert_eq!(waiting.await.json().as_array().unwrap().len(), 2);
 }

@@ -6,6 +6,7 @@ pub(crate) use search::{FileMatches, search};
 
 use super::ask;
 use crate::bound::prefix;
+use crate::search::limit;
 use crate::tool::{Call, Done, Tool, ToolFailure, World, map, spec, text};
 use crate::walk::Walk;
 use futures_util::future::BoxFuture;
@@ -63,9 +64,17 @@ impl Tool for Grep {
             let root = world.reach(input.path.as_deref().unwrap_or(".")).await?;
 
             let walk = Walk { hidden: true, globs: input.include.into_iter().collect(), ..Walk::default() };
-            let (pattern, searched, stop) = (input.pattern.clone(), root.clone(), world.stop.clone());
-            let found =
-                world.blocking(move || search(&searched, &pattern, &walk, MATCHES_MAX, &stop)).await?;
+            let pattern = input.pattern.clone();
+            let searched = root.clone();
+            let stop = world.stop.clone();
+            let Some(place) = world.stop.run_until_cancelled(limit::place()).await else {
+                return Err(ToolFailure::aborted());
+            };
+            let searching = world.blocking(move || {
+                let _place = place;
+                search(&searched, &pattern, &walk, MATCHES_MAX, &stop)
+            });
+            let found = searching.await?;
             if world.stop.is_cancelled() {
                 return Err(ToolFailure::aborted());
             }

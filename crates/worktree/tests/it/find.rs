@@ -4,6 +4,12 @@ use crate::bench::{Bench, ask};
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt;
 use sturdy_worktree::search::{self, Content, Find, Kind, SearchError};
+use tokio_util::sync::CancellationToken;
+
+/// A search that nobody stops.
+fn going() -> CancellationToken {
+    CancellationToken::new()
+}
 
 fn tree() -> Bench {
     let bench = Bench::new();
@@ -187,7 +193,7 @@ fn contents_are_text_or_base64() {
 fn lines_are_found_with_their_places() {
     let bench = tree();
 
-    let found = search::text(&bench.world.roots, "needle", search::MATCHES).unwrap();
+    let found = search::text(&bench.world.roots, "needle", search::MATCHES, &going()).unwrap();
 
     let last = serde_json::to_value(&found[2]).unwrap();
     let expected = json!({
@@ -195,15 +201,15 @@ fn lines_are_found_with_their_places() {
         "absolute_offset": 12, "submatches": [{ "match": { "text": "needle" }, "start": 4, "end": 10 }],
     });
     assert_eq!(last, expected);
-    assert_eq!(search::text(&bench.world.roots, "needle", 2).unwrap().len(), 2);
-    assert!(search::text(&bench.world.roots, "(", 2).is_err());
+    assert_eq!(search::text(&bench.world.roots, "needle", 2, &going()).unwrap().len(), 2);
+    assert!(search::text(&bench.world.roots, "(", 2, &going()).is_err());
 }
 
 #[test]
 fn the_place_of_a_match_at_the_end_of_a_line_is_known() {
     let bench = tree();
 
-    let found = search::text(&bench.world.roots, r"main\(\) \{$", search::MATCHES).unwrap();
+    let found = search::text(&bench.world.roots, r"main\(\) \{$", search::MATCHES, &going()).unwrap();
 
     // Was: the line was found, and no place in it.
     let places: Vec<_> = found[0].submatches.iter().map(|one| (one.start, one.end)).collect();
@@ -213,7 +219,7 @@ fn the_place_of_a_match_at_the_end_of_a_line_is_known() {
 #[test]
 fn names_are_found_by_likeness() {
     let bench = tree();
-    let found = |query, find| search::files(&bench.world.roots, query, find, 3).unwrap();
+    let found = |query, find| search::files(&bench.world.roots, query, find, 3, &going()).unwrap();
 
     assert_eq!(found("smain", Find::Files)[0], "src/main.rs");
     assert_eq!(found("SMAIN", Find::Files)[0], "src/main.rs");
@@ -221,4 +227,34 @@ fn names_are_found_by_likeness() {
     assert_eq!(found("", Find::Both)[0], "src/");
     assert_eq!(found("", Find::Files).len(), 3);
     assert!(!found("x.rs", Find::Both).contains(&"ignored/x.rs".to_owned()));
+}
+
+// Was: sixteen of these at once cost 1.2 GB.
+#[tokio::test]
+async fn an_expression_that_would_need_much_memory_is_refused() {
+    let bench = tree();
+    let large = r"(?:\p{L}{100}){100}";
+    let deep = format!("{}needle{}", "(".repeat(300), ")".repeat(300));
+
+    for pattern in [large, &deep] {
+        assert!(search::text(&bench.world.roots, pattern, 2, &going()).is_err());
+        assert!(bench.run("grep", json!({ "pattern": pattern })).await.is_err());
+    }
+    let long = "(".repeat(100_000);
+    let Err(SearchError::Pattern(said)) = search::text(&bench.world.roots, &long, 2, &going()) else {
+        panic!("not an expression");
+    };
+    assert!(said.len() < 2_000, "{}", said.len());
+}
+
+#[test]
+fn a_search_that_was_stopped_finds_nothing_more() {
+    let bench = tree();
+    let stop = going();
+    stop.cancel();
+
+    let found = search::text(&bench.world.roots, "needle", search::MATCHES, &stop).unwrap();
+    let names = search::files(&bench.world.roots, "", Find::Both, 10, &stop).unwrap();
+
+    assert_eq!((found, names), (vec![], vec![]));
 }

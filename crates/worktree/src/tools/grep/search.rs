@@ -3,7 +3,9 @@
 //! All files are searched, as ripgrep does, and the result does not depend on which thread was
 //! faster: the files with the smallest paths win. What can no longer win is not searched.
 
+use crate::bound::prefix;
 use crate::path::WorkPath;
+use crate::search::limit::{HEAP_BYTES_MAX, REGEX_BYTES_MAX, REGEX_DEPTH_MAX, Stoppable};
 use crate::tool::ToolFailure;
 use crate::walk::Walk;
 use grep_matcher::Matcher;
@@ -17,6 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 /// What is kept of one line.
 const LINE_BYTES_MAX: usize = 16 * 1024;
+
+/// What is repeated of a pattern that cannot be used, and of the reason, which may repeat it again.
+const PATTERN_BYTES_SHOWN: usize = 200;
+const ERROR_BYTES_SHOWN: usize = 1_000;
 
 /// One line that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,10 +57,11 @@ pub(crate) fn search(
             .line_number(true)
             .multi_line(multi_line)
             .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(HEAP_BYTES_MAX))
             .build()
     };
     if !root.real().is_dir() {
-        let lines = one_file(&mut searcher(), &matcher, root, matches_max + 1)?;
+        let lines = one_file(&mut searcher(), &matcher, root, matches_max + 1, stop)?;
         lock(&first).add(PathBuf::new(), lines);
     } else {
         let walked = walk.run(root, stop, || {
@@ -62,7 +69,7 @@ pub(crate) fn search(
             Box::new(move |below: &Path, _| {
                 if lock(first).can_win(below)
                     && let Some(path) = root.below(below)
-                    && let Ok(lines) = one_file(&mut searcher, &matcher, &path, matches_max + 1)
+                    && let Ok(lines) = one_file(&mut searcher, &matcher, &path, matches_max + 1, stop)
                     && !lines.is_empty()
                 {
                     lock(first).add(below.to_owned(), lines);
@@ -82,12 +89,20 @@ pub(crate) fn search(
 
 /// A pattern that names a line end is searched for across lines, which is slower.
 fn compile(pattern: &str) -> Result<(RegexMatcher, bool), ToolFailure> {
-    let within_lines = RegexMatcherBuilder::new().line_terminator(Some(b'\n')).build(pattern);
+    let builder = || {
+        let mut builder = RegexMatcherBuilder::new();
+        builder.size_limit(REGEX_BYTES_MAX).dfa_size_limit(REGEX_BYTES_MAX).nest_limit(REGEX_DEPTH_MAX);
+        builder
+    };
+    let within_lines = builder().line_terminator(Some(b'\n')).build(pattern);
     if let Ok(matcher) = within_lines {
         return Ok((matcher, false));
     }
-    let across = RegexMatcherBuilder::new().multi_line(true).build(pattern);
+    let across = builder().multi_line(true).build(pattern);
     across.map(|matcher| (matcher, true)).map_err(|error| {
+        let pattern = prefix(pattern, PATTERN_BYTES_SHOWN);
+        let error = error.to_string();
+        let error = prefix(&error, ERROR_BYTES_SHOWN);
         ToolFailure::failed(format!(
             "{pattern} is not a regular expression: {error}. Put a \\ before characters that are meant literally."
         ))
@@ -99,10 +114,11 @@ fn one_file(
     matcher: &RegexMatcher,
     path: &WorkPath,
     matches_max: usize,
+    stop: &CancellationToken,
 ) -> Result<Vec<Line>, ToolFailure> {
-    let file = path.open_file()?;
+    let file = Stoppable { inner: path.open_file()?, stop };
     let mut found = Found { matcher, lines: Vec::new(), max: matches_max };
-    let searched = searcher.search_file(matcher, &file, &mut found);
+    let searched = searcher.search_reader(matcher, file, &mut found);
     searched.map_err(|error| ToolFailure::failed(format!("{}: {error}.", path.shown().display())))?;
     Ok(found.lines)
 }
