@@ -6,12 +6,14 @@
 #![allow(clippy::disallowed_methods, reason = "a test's own server may spawn")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+pub mod dialect;
 pub mod mcp;
 pub mod provider;
 pub mod script;
 pub mod seen;
 pub mod world;
 
+pub use dialect::Dialect;
 pub use provider::Provider;
 pub use script::{Answer, answer};
 pub use seen::Seen;

@@ -1,15 +1,17 @@
-//! A provider on a loopback socket that speaks chat completions and says what it was told to.
+//! A provider on a loopback socket that says what it was told to, in the protocol it is asked in
+//! (`dialect.rs`).
 //!
 //! Answers are taken from a queue. When it is empty, the fallback answers: a short text, so that a
 //! request nobody scripted (a title) does not hang a test.
 
-use crate::script::{Act, Answer, Refusal, answer, chunk};
+use crate::dialect::{Dialect, Saying};
+use crate::script::{Act, Answer, Refusal, answer};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::post;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -53,7 +55,18 @@ impl Provider {
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let router = Router::new().route("/v1/chat/completions", post(complete)).with_state(shared.clone());
+        let speaking = |dialect: Dialect| {
+            post(async move |State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes| {
+                complete(shared, dialect, headers, body)
+            })
+        };
+        let router = Router::new()
+            .route("/v1/chat/completions", speaking(Dialect::Chat))
+            .route("/v1/messages", speaking(Dialect::Anthropic))
+            .route("/v1/responses", speaking(Dialect::Responses))
+            // `main:streamGenerateContent` is one segment.
+            .route("/v1/models/{model}", speaking(Dialect::Gemini))
+            .with_state(shared.clone());
         let server = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
@@ -121,7 +134,7 @@ impl Drop for Provider {
     }
 }
 
-async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+fn complete(shared: Arc<Shared>, dialect: Dialect, headers: HeaderMap, body: Bytes) -> Response<Body> {
     shared.arrivals.lock().unwrap().push(Instant::now());
     let request = serde_json::from_slice(&body).unwrap_or(Value::Null);
     shared.requests.lock().unwrap().push(request);
@@ -139,7 +152,7 @@ async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
     }
     let (sender, receiver) = mpsc::channel(16);
     tokio::spawn(async move {
-        perform(scripted.acts, sender).await;
+        perform(scripted.acts, dialect, sender).await;
         shared.ends.lock().unwrap().push(Instant::now());
         shared.ended.send_modify(|count| *count += 1);
     });
@@ -149,13 +162,15 @@ async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
         .unwrap()
 }
 
-async fn perform(acts: Vec<Act>, wire: mpsc::Sender<Result<Bytes, io::Error>>) {
+async fn perform(acts: Vec<Act>, dialect: Dialect, wire: mpsc::Sender<Result<Bytes, io::Error>>) {
+    let mut encoder = dialect.encoder();
     for act in acts {
         let sent = match act {
             Act::Send(chunk) => wire.send(Ok(Bytes::from(format!("data: {chunk}\n\n")))).await,
+            Act::Say(saying) => wire.send(Ok(Bytes::from(encoder.say(&saying)))).await,
             Act::SendNow(number) => {
-                let delta = json!({ "content": format!("{} ", number()) });
-                wire.send(Ok(Bytes::from(format!("data: {}\n\n", chunk(delta))))).await
+                let text = Saying::Text(format!("{} ", number()));
+                wire.send(Ok(Bytes::from(encoder.say(&text)))).await
             }
             Act::Raw(text) => wire.send(Ok(Bytes::from(text))).await,
             Act::Gate(gate) => {

@@ -1,5 +1,6 @@
 //! What a scripted provider says, one answer after another.
 
+use crate::dialect::{Saying, Usage};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,9 @@ pub(crate) struct Refusal {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
-    /// One `data:` line.
+    /// In the words of whatever protocol is spoken.
+    Say(Saying),
+    /// One `data:` line as it is.
     Send(Value),
     /// Bytes as they are, to send what no provider should.
     Raw(String),
@@ -75,7 +78,7 @@ impl Answer {
     /// A chunk of text.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
-        self.delta(json!({ "content": text }))
+        self.say(Saying::Text(text.to_owned()))
     }
 
     /// A text in chunks of `chars` characters.
@@ -90,30 +93,36 @@ impl Answer {
 
     #[must_use]
     pub fn reasoning(self, text: &str) -> Self {
-        self.delta(json!({ "reasoning_content": text }))
+        self.say(Saying::Reasoning(text.to_owned()))
+    }
+
+    /// What the provider wants to have back with the reasoning before it.
+    #[must_use]
+    pub fn seal(self, seal: &str) -> Self {
+        self.say(Saying::Seal(seal.to_owned()))
     }
 
     /// A whole tool call in one chunk.
     #[must_use]
     pub fn call(self, index: u32, id: &str, name: &str, arguments: &str) -> Self {
-        self.delta(json!({ "tool_calls": [{
-            "index": index, "id": id, "type": "function",
-            "function": { "name": name, "arguments": arguments },
-        }] }))
+        self.say(Saying::Call {
+            index,
+            id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        })
     }
 
     /// The normal end: a finish reason and the usage.
     #[must_use]
     pub fn finish(self, reason: &str) -> Self {
-        let usage = json!({ "prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107 });
-        self.finish_with(reason, usage)
+        let usage = Usage::Counted { input: 100, output: 7 };
+        self.say(Saying::Finish { reason: reason.to_owned(), usage })
     }
 
     #[must_use]
     pub fn finish_with(self, reason: &str, usage: Value) -> Self {
-        self.send(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] }))
-            .send(json!({ "choices": [], "usage": usage }))
-            .raw("data: [DONE]\n\n")
+        self.say(Saying::Finish { reason: reason.to_owned(), usage: Usage::Chat(usage) })
     }
 
     /// An error instead of an answer.
@@ -168,17 +177,12 @@ impl Answer {
         self.act(Act::Send(chunk))
     }
 
-    fn delta(self, delta: Value) -> Self {
-        self.send(chunk(delta))
+    fn say(self, saying: Saying) -> Self {
+        self.act(Act::Say(saying))
     }
 
     fn act(mut self, act: Act) -> Self {
         self.acts.push(act);
         self
     }
-}
-
-/// One chunk of an answer.
-pub(crate) fn chunk(delta: Value) -> Value {
-    json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
 }

@@ -2,6 +2,7 @@
 //!
 //! A world can be closed and opened again on the same disk, and it can be told to die at a commit.
 
+use crate::dialect::Dialect;
 use crate::provider::Provider;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -70,10 +71,16 @@ impl Default for Disk {
 /// A configuration whose only model is the scripted one.
 #[must_use]
 pub fn scripted(url: &str) -> Value {
+    speaking(url, Dialect::Chat)
+}
+
+/// The same, spoken to in this protocol.
+#[must_use]
+pub fn speaking(url: &str, dialect: Dialect) -> Value {
     json!({
         "model": "acme/main",
         "provider": { "acme": {
-            "npm": "@ai-sdk/openai-compatible",
+            "npm": dialect.npm(),
             "options": { "baseURL": url, "apiKey": "key-of-a-test" },
             "models": { "main": {
                 "name": "Main",

@@ -15,6 +15,8 @@ mod languages;
 mod mcp;
 mod messages;
 mod prompts;
+mod protocols;
+mod protocols_heard;
 mod reads;
 mod rpc;
 mod sessions;
