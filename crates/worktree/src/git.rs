@@ -1,11 +1,18 @@
 //! Running the git program: arguments, environment, errors.
 //!
 //! The child sees a short list of variables and none of git's own, so that a server started
-//! inside a hook or a rebase does not work on the wrong repository. Whatever a repository could
-//! make git execute by its mere configuration (hooks, a file monitor, a pager) is switched off:
-//! looking at a directory must not run its code. Output has a bound and a run has a time limit.
+//! inside a hook or a rebase does not work on the wrong repository. Looking at a directory must not
+//! run its code, so every run begins with [`quiet_command`]. What reads or writes *content* (diff,
+//! add, apply) could still be made to run a filter of any name by the repository's configuration;
+//! such runs use a git directory of our own ([`OwnGitDir`]), which has no such configuration.
 //!
-//! Not here: what the answers mean (`project.rs`).
+//! Output has a bound and a run has a time limit.
+//!
+//! Not here: what the answers mean (`project.rs`, `vcs.rs`).
+
+mod own_dir;
+
+pub use own_dir::OwnGitDir;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -27,17 +34,85 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const PASSED_ON: [&str; 8] =
     ["PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "SYSTEMROOT", "GIT_EXEC_PATH"];
 
-/// Settings of a repository that would make git run something.
-const QUIET: [&str; 8] = [
-    "-c",
+/// Settings with which a repository could make git run a program. They stand on the command line,
+/// where no file overrides them. Each has a test with a hostile repository (`tests/it/git.rs`).
+const CLOSED: [&str; 15] = [
     "core.hooksPath=/dev/null",
-    "-c",
     "core.fsmonitor=false",
-    "-c",
     "core.pager=cat",
-    "-c",
+    "core.editor=false",
+    "core.sshCommand=false",
+    "core.askPass=",
+    "core.alternateRefsCommand=false",
+    "credential.helper=",
+    "diff.ignoreSubmodules=dirty",
+    "submodule.recurse=false",
+    "gpg.program=false",
+    "log.showSignature=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
     "core.quotepath=false",
 ];
+
+/// The same for variables. No transport is allowed, whatever the repository calls it: so neither
+/// an object that is missing (a promisor remote) nor anything else makes git connect or start a
+/// helper, an ssh command or an upload-pack program.
+const CLOSED_VARIABLES: [(&str, &str); 10] = [
+    ("GIT_ALLOW_PROTOCOL", ""),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("SSH_ASKPASS", ""),
+    ("GIT_SSH_COMMAND", "false"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("LC_ALL", "C"),
+];
+
+/// Whose settings a run may read besides those of its git directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserConfig {
+    /// The user's and the machine's: for questions about names (which branch, which remote), and
+    /// for `safe.directory`.
+    Read,
+    /// Nobody's: for runs that read or write content. Filters and diff programs that the user set
+    /// up for every repository would otherwise be started by a `.gitattributes` file.
+    Ignored,
+}
+
+/// The git program with everything closed that would make it run something else: hooks, the file
+/// monitor, pager, editor, signing programs, credential helpers and askpass
+/// programs, ssh commands, transports and remote helpers, lazy fetching of missing objects,
+/// recursion into submodules, maintenance in the background. The environment holds nothing but
+/// what git needs to find itself; a `GIT_DIR` is added by the caller.
+///
+/// What it cannot close: filters, textconv and diff programs of any name that the *repository's own*
+/// configuration sets, because their names are not known in advance. Whoever reads or writes
+/// content therefore works in a git directory of their own, with [`UserConfig::Ignored`], and
+/// shows differences with `--no-ext-diff --no-textconv --ignore-submodules=dirty`.
+#[must_use]
+pub fn quiet_command(dir: &Path, user: UserConfig) -> Command {
+    let mut command = Command::new("git");
+    command.env_clear();
+    for name in PASSED_ON {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.envs(CLOSED_VARIABLES);
+    if user == UserConfig::Ignored {
+        command
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_ATTR_NOSYSTEM", "1");
+    }
+    for setting in CLOSED {
+        command.args(["-c", setting]);
+    }
+    command.current_dir(dir).stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
 
 /// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +159,7 @@ impl Answer {
 #[derive(Clone, Debug)]
 pub struct Git {
     dir: PathBuf,
+    user: UserConfig,
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     input: Option<Vec<u8>>,
@@ -97,12 +173,20 @@ impl Git {
     pub fn at(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),
+            user: UserConfig::Read,
             arguments: Vec::new(),
             variables: Vec::new(),
             input: None,
             stdout_bytes_max: STDOUT_BYTES_MAX,
             timeout: TIMEOUT,
         }
+    }
+
+    /// Reads no configuration of the user: see [`UserConfig::Ignored`].
+    #[must_use]
+    pub fn without_user_config(mut self) -> Self {
+        self.user = UserConfig::Ignored;
+        self
     }
 
     #[must_use]
@@ -167,7 +251,9 @@ impl Git {
         let broke = |source| GitError::Pipe { command: command.clone(), source };
 
         let mut child = self.command().spawn().map_err(GitError::Missing)?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take();
+        let stderr = child.stderr.take();
         let input = self.input.unwrap_or_default();
         let write = async move {
             let Some(mut pipe) = stdin else { return };
@@ -177,7 +263,8 @@ impl Git {
         let bytes_max = self.stdout_bytes_max;
         let ((), stdout, stderr) =
             tokio::join!(write, take(stdout, bytes_max + 1), take(stderr, STDERR_BYTES_MAX));
-        let (stdout, stderr) = (stdout.map_err(broke)?, stderr.map_err(broke)?);
+        let stdout = stdout.map_err(broke)?;
+        let stderr = stderr.map_err(broke)?;
         if stdout.len() > bytes_max {
             return Err(GitError::TooLong { command, bytes_max });
         }
@@ -188,25 +275,13 @@ impl Git {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new("git");
-        command.env_clear();
-        for name in PASSED_ON {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
+        let mut command = quiet_command(&self.dir, self.user);
         command
-            .env("LC_ALL", "C")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_OPTIONAL_LOCKS", "0")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .args(QUIET)
             .args(&self.arguments)
-            .current_dir(&self.dir)
             .stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            .stderr(Stdio::piped());
         command
     }
 }

@@ -1,18 +1,19 @@
 //! What git says of a checkout: its branch, what is changed in it, and taking a patch.
 //!
 //! Files that git does not know yet count as added. To see them in a diff they are announced in a
-//! copy of the index; the user's own is not touched.
+//! copy of the index, inside of a git directory of our own; the user's is only read, and nothing it
+//! configures is run.
 //!
 //! A diff is asked for once: names, counts and patches come from the same run, so that a file that
 //! changes meanwhile cannot mix them up.
 
 mod parse;
 
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, OwnGitDir};
 use crate::project::GitDirs;
 use serde::Serialize;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What the default branch is called where no remote says so.
 const USUAL_DEFAULTS: [&str; 2] = ["main", "master"];
@@ -21,12 +22,14 @@ const USUAL_DEFAULTS: [&str; 2] = ["main", "master"];
 const PATCH_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Neither the user's tools nor the repository's decide how a diff looks, and none is run for it.
-const PLAIN: [&str; 7] = [
+const PLAIN: [&str; 8] = [
     "diff",
     "--no-color",
     "--no-ext-diff",
     "--no-textconv",
     "--no-renames",
+    // "dirty" would be found out by a run of git inside of the submodule, with its configuration.
+    "--ignore-submodules=dirty",
     "--src-prefix=a/",
     "--dst-prefix=b/",
 ];
@@ -72,13 +75,19 @@ pub enum VcsError {
     #[error(transparent)]
     Git(#[from] GitError),
 
-    #[error("the index cannot be copied")]
-    Index(#[source] io::Error),
+    #[error("no git directory can be made for the checkout")]
+    OwnDir(#[source] io::Error),
 }
 
 impl Checkout {
+    /// For questions about references; nothing of the content is read.
     fn git(&self) -> Git {
         Git::at(&self.top)
+    }
+
+    /// For everything that reads or writes content.
+    async fn own_dir(&self) -> Result<OwnGitDir, VcsError> {
+        OwnGitDir::of(&self.top, &self.dirs).await.map_err(VcsError::OwnDir)
     }
 
     /// The branch; none when no branch is checked out.
@@ -103,41 +112,42 @@ impl Checkout {
 
     /// What differs, without patches.
     pub async fn status(&self) -> Result<Vec<FileDiff>, VcsError> {
-        let index = self.index_with_everything().await?;
-        let base = self.last_commit().await?;
-        self.listed(&index, &base).await
+        let own = self.own_dir_with_everything().await?;
+        let base = self.last_commit(&own).await?;
+        self.listed(&own, &base).await
     }
 
     /// What differs, with patches of `context` lines around each change.
     pub async fn diff(&self, against: Against, context: u32) -> Result<Vec<FileDiff>, VcsError> {
+        let own = self.own_dir_with_everything().await?;
         let base = match against {
-            Against::Commit => Some(self.last_commit().await?),
+            Against::Commit => Some(self.last_commit(&own).await?),
             Against::Branch => self.where_it_left().await,
         };
         let Some(base) = base else { return Ok(Vec::new()) };
-        let index = self.index_with_everything().await?;
         let lines = format!("-U{context}");
         let asked = PLAIN.iter().copied().chain(["--raw", "--numstat", "-z", "-p", &lines, &base, "--"]);
-        let asked = self.git().args(asked).env("GIT_INDEX_FILE", index.path());
+        let asked = own.git().args(asked);
         match asked.stdout_bytes_max(PATCH_BYTES_MAX).run().await {
             Ok(answer) => Ok(parse::diff(&answer.stdout)),
-            Err(GitError::TooLong { .. }) => self.listed(&index, &base).await,
+            Err(GitError::TooLong { .. }) => self.listed(&own, &base).await,
             Err(cause) => Err(cause.into()),
         }
     }
 
     /// Everything that is not committed, as one patch that another checkout can take.
     pub async fn raw_diff(&self) -> Result<Vec<u8>, VcsError> {
-        let index = self.index_with_everything().await?;
-        let base = self.last_commit().await?;
+        let own = self.own_dir_with_everything().await?;
+        let base = self.last_commit(&own).await?;
         let asked = PLAIN.iter().copied().chain(["--binary", &base, "--"]);
-        let asked = self.git().args(asked).env("GIT_INDEX_FILE", index.path());
+        let asked = own.git().args(asked);
         Ok(asked.stdout_bytes_max(PATCH_BYTES_MAX).run().await?.stdout)
     }
 
     /// Changes the files as the patch says, all of them or none. False when it does not fit.
     pub async fn apply(&self, patch: &str) -> Result<bool, VcsError> {
-        let asked = self.git().args(["apply", "--whitespace=nowarn", "-"]).input(patch.as_bytes().to_vec());
+        let own = self.own_dir().await?;
+        let asked = own.git().args(["apply", "--whitespace=nowarn", "-"]).input(patch.as_bytes().to_vec());
         match asked.run().await {
             Ok(_) => Ok(true),
             Err(GitError::Refused { .. }) => Ok(false),
@@ -145,18 +155,18 @@ impl Checkout {
         }
     }
 
-    async fn listed(&self, index: &Index, base: &str) -> Result<Vec<FileDiff>, VcsError> {
+    async fn listed(&self, own: &OwnGitDir, base: &str) -> Result<Vec<FileDiff>, VcsError> {
         let asked = PLAIN.iter().copied().chain(["--raw", "--numstat", "-z", base, "--"]);
-        let asked = self.git().args(asked).env("GIT_INDEX_FILE", index.path());
+        let asked = own.git().args(asked);
         Ok(parse::diff(&asked.stdout_bytes_max(PATCH_BYTES_MAX).run().await?.stdout))
     }
 
     /// The last commit, or the empty tree before the first.
-    async fn last_commit(&self) -> Result<String, VcsError> {
-        if self.names("HEAD^{commit}").await {
-            return Ok("HEAD".to_owned());
+    async fn last_commit(&self, own: &OwnGitDir) -> Result<String, VcsError> {
+        if let Some(commit) = self.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await {
+            return Ok(commit);
         }
-        let empty = self.git().args(["hash-object", "-t", "tree", "--stdin"]).input(Vec::new()).run().await?;
+        let empty = own.git().args(["hash-object", "-t", "tree", "--stdin"]).input(Vec::new()).run().await?;
         Ok(String::from_utf8_lossy(&empty.stdout).trim().to_owned())
     }
 
@@ -172,13 +182,20 @@ impl Checkout {
         None
     }
 
-    /// A copy of the index in which every file of the checkout is announced.
-    async fn index_with_everything(&self) -> Result<Index, VcsError> {
-        let index = Index::copy_of(&self.dirs.own.join("index")).await.map_err(VcsError::Index)?;
-        let asked = self.git().args(["add", "--intent-to-add", "--all", "--", "."]);
-        // A file that cannot be read is left out, not a reason to show nothing.
-        asked.env("GIT_INDEX_FILE", index.path()).answer().await?;
-        Ok(index)
+    /// With an index in which every file of the checkout is announced.
+    async fn own_dir_with_everything(&self) -> Result<OwnGitDir, VcsError> {
+        let own = self.own_dir().await?;
+        let asked = own.git().args(["ls-files", "--others", "--exclude-standard", "-z"]);
+        let unknown = asked.stdout_bytes_max(PATCH_BYTES_MAX).run().await?.stdout;
+        if unknown.is_empty() {
+            return Ok(own);
+        }
+        // Only these: for a submodule git would run itself in there, with its configuration. A file
+        // that cannot be read is left out, not a reason to show nothing.
+        let asked =
+            ["add", "--intent-to-add", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        own.git().args(asked).env("GIT_LITERAL_PATHSPECS", "1").input(unknown).answer().await?;
+        Ok(own)
     }
 
     async fn names(&self, reference: &str) -> bool {
@@ -196,49 +213,4 @@ impl Checkout {
 #[must_use]
 pub fn branch_of(head: &str) -> Option<&str> {
     head.trim().strip_prefix("ref: refs/heads/")
-}
-
-/// An index of our own in the temporary directory; removed when dropped.
-struct Index {
-    directory: PathBuf,
-}
-
-impl Index {
-    async fn copy_of(index: &Path) -> io::Result<Self> {
-        use std::sync::atomic::{AtomicU64, Ordering};
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("sturdy-index-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let copy = Self { directory: std::env::temp_dir().join(name) };
-        // Made anew, for us alone: a name in a shared directory may be taken.
-        let mut maker = tokio::fs::DirBuilder::new();
-        maker.mode(0o700);
-        if maker.create(&copy.directory).await.is_err() {
-            tokio::fs::remove_dir_all(&copy.directory).await?;
-            maker.create(&copy.directory).await?;
-        }
-        match tokio::fs::copy(index, copy.path()).await {
-            Ok(_) => {
-                // A file written in the same moment as the index is looked at again, because its time
-                // says nothing. git knows the moment by the time of the index itself.
-                let written = tokio::fs::metadata(index).await?.modified()?;
-                let file = tokio::fs::OpenOptions::new().write(true).open(copy.path()).await?;
-                file.into_std().await.set_modified(written)?;
-                Ok(copy)
-            }
-            // Before the first file there is none.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(copy),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.directory.join("index")
-    }
-}
-
-impl Drop for Index {
-    fn drop(&mut self) {
-        // At worst a small file stays in the temporary directory.
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
 }

@@ -8,6 +8,7 @@ mod bound;
 mod change;
 mod find;
 mod format;
+mod git;
 mod lsp;
 mod mcp;
 mod others;
