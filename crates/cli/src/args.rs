@@ -1,5 +1,21 @@
 //! What can be asked of the program.
 
+mod run;
+mod server;
+mod session;
+mod setup;
+
+pub(crate) use run::{PermissionAnswer, Run, RunFormat};
+pub(crate) use server::ServerChoice;
+pub(crate) use session::{
+    Session, SessionExport, SessionFork, SessionList, SessionRemove, SessionRename, SessionSearch,
+    SessionShow, SessionVerb,
+};
+pub(crate) use setup::{
+    Attach, Auth, AuthList, AuthLogin, AuthLogout, AuthVerb, Completions, Doctor, Man, Mcp, McpList,
+    McpLogin, McpLogout, McpVerb, Models,
+};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use sturdy_engine::Environment;
@@ -14,8 +30,10 @@ use sturdy_store::Durability;
     arg_required_else_help = true,
     after_help = "\
 Examples:
+  sturdy run \"Explain this crate\"     ask, and print the answer
   sturdy serve                       answer OpenCode clients on http://127.0.0.1:4096
-  sturdy serve --port 0              the same, on another port if that one is taken
+  sturdy attach                      open the OpenCode terminal on it
+  sturdy session list                what was talked about
   sturdy verify                      check that the store keeps its promises"
 )]
 pub(crate) struct Arguments {
@@ -25,8 +43,17 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(Run),
     Serve(Serve),
+    Attach(Attach),
+    Session(Session),
+    Models(Models),
+    Auth(Auth),
+    Mcp(Mcp),
+    Doctor(Doctor),
     Verify(Verify),
+    Completions(Completions),
+    Man(Man),
 }
 
 /// Serve sessions over HTTP

@@ -1,9 +1,21 @@
 //! One file per command.
 
+pub(crate) mod attach;
+pub(crate) mod auth;
+pub(crate) mod doctor;
+pub(crate) mod manual;
+pub(crate) mod mcp;
+pub(crate) mod models;
+pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod session;
 pub(crate) mod verify;
 
+use crate::args::{LogFormat, LogLevel, ServerChoice};
+use crate::connect::{Connection, connect};
 use crate::failure::{Failure, UNMET};
+use crate::out;
+use std::process::ExitCode;
 use tokio::runtime::{Builder, Runtime};
 
 /// Two workers: one streams while the other answers. The store has threads of its own.
@@ -17,4 +29,18 @@ fn runtime() -> Result<Runtime, Failure> {
     builder
         .build()
         .map_err(|cause| Failure::new(UNMET, "the program cannot start its threads").with("cause", cause))
+}
+
+/// Runs a command that talks to a server, and ends the server if it was started for it.
+fn with_server(
+    choice: &ServerChoice,
+    work: impl AsyncFnOnce(&Connection) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    out::start_log(LogLevel::Error, LogFormat::Text);
+    runtime()?.block_on(async {
+        let connection = connect(choice).await?;
+        let outcome = work(&connection).await;
+        connection.close().await;
+        outcome
+    })
 }

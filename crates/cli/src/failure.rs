@@ -10,6 +10,8 @@ use sturdy_store::{DriverError, OpenError, Owner, ReadError};
 pub(crate) const UNMET: u8 = 1;
 /// The command line or the configuration is wrong.
 pub(crate) const USAGE: u8 = 2;
+/// No server answered.
+pub(crate) const NO_SERVER: u8 = 3;
 /// One of our promises is broken.
 pub(crate) const BROKEN: u8 = 4;
 /// Stopped by the user.
@@ -26,6 +28,11 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(code: u8, what: impl Into<String>) -> Self {
         Self { what: what.into(), lines: Vec::new(), code }
+    }
+
+    /// The first line, without what follows.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
     }
 
     pub(crate) fn with(mut self, label: &'static str, text: impl fmt::Display) -> Self {
@@ -111,7 +118,7 @@ fn locked(data_dir: &Path, owner: &Owner) -> Failure {
     let who = format!("{}, process {}{}", owner.host, owner.pid, since(owner.since));
     let failure = failure.with("owner", who);
     match &owner.address {
-        Some(address) => failure.with("try", format!("opencode attach {address}")),
+        Some(address) => failure.with("try", format!("sturdy attach, or: opencode attach {address}")),
         None => failure.with("try", "again in a moment, or another place with --data-dir DIR"),
     }
 }

@@ -1,12 +1,18 @@
 //! The program: arguments in, text or JSON out.
 //!
-//! `args.rs` says what can be asked, `cmd/` does it, `failure.rs` says what went wrong and what now.
+//! `args.rs` says what can be asked, `cmd/` does it, `failure.rs` says what went wrong and what now. Most
+//! commands talk to a server (`client.rs`), which `connect.rs` finds or `host.rs` starts.
 //! Data goes to stdout, talk to stderr.
 
 mod args;
+mod client;
 mod cmd;
+mod connect;
 mod failure;
+mod host;
 mod out;
+mod table;
+mod terminal;
 
 use args::{Arguments, Command};
 use clap::Parser as _;
@@ -25,7 +31,16 @@ fn main() -> ExitCode {
         }
     };
     let outcome = match arguments.command {
+        Command::Run(run) => cmd::run::run(run),
         Command::Serve(serve) => cmd::serve::run(serve),
+        Command::Attach(attach) => cmd::attach::run(attach),
+        Command::Session(session) => cmd::session::run(session),
+        Command::Models(models) => cmd::models::run(models),
+        Command::Auth(auth) => cmd::auth::run(auth),
+        Command::Mcp(mcp) => cmd::mcp::run(mcp),
+        Command::Doctor(doctor) => cmd::doctor::run(doctor),
+        Command::Completions(completions) => cmd::manual::completions(&completions),
+        Command::Man(man) => cmd::manual::page(&man),
         Command::Verify(verify) => cmd::verify::run(verify),
     };
     match outcome {

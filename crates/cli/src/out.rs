@@ -1,6 +1,8 @@
 //! Printing. A reader that went away ends nothing: `sturdy … | head` is done when `head` is.
 
+use indicatif::ProgressBar;
 use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -8,10 +10,24 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{LogFormat, LogLevel};
 
+/// How fast a sign of life moves.
+const SPIN: Duration = Duration::from_millis(120);
+
 /// A line of data.
 pub(crate) fn data(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// A document for programs.
+pub(crate) fn json(document: &impl serde::Serialize) {
+    data(&serde_json::to_string_pretty(document).expect("BUG: what we print is JSON"));
+}
+
+/// Text as it comes, without a line break behind it.
+pub(crate) fn piece(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// Something said to whoever looks.
@@ -39,4 +55,15 @@ pub(crate) fn start_log(level: LogLevel, format: LogFormat) {
         LogFormat::Json => lines.json().boxed(),
     };
     tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+}
+
+/// A sign of life for what takes long: on a terminal a line that moves, in a pipe one line.
+pub(crate) fn waiting(what: &'static str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        talk(what);
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner().with_message(what);
+    bar.enable_steady_tick(SPIN);
+    bar
 }

@@ -14,6 +14,8 @@ use subtle::ConstantTimeEq as _;
 pub struct Password {
     user: String,
     secret: SecretString,
+    /// A second secret that is as good as the first: the key of this process, for programs of the same user.
+    key: Option<SecretString>,
 }
 
 /// Pages of a web app that a browser fetches without credentials.
@@ -23,7 +25,14 @@ const OPEN_TO_ALL: [&str; 3] =
 impl Password {
     #[must_use]
     pub fn new(user: impl Into<String>, secret: impl Into<SecretString>) -> Self {
-        Self { user: user.into(), secret: secret.into() }
+        Self { user: user.into(), secret: secret.into(), key: None }
+    }
+
+    /// The same, which also admits who knows this key.
+    #[must_use]
+    pub fn or_key(mut self, key: impl Into<SecretString>) -> Self {
+        self.key = Some(key.into());
+        self
     }
 
     /// Who everybody that knows it is.
@@ -53,7 +62,9 @@ impl Password {
         // Both are compared, always: how long it takes tells nothing about which one was wrong.
         let user_is_right = user.ct_eq(self.user.as_bytes());
         let secret_is_right = secret.ct_eq(self.secret.expose_secret().as_bytes());
-        (user_is_right & secret_is_right).into()
+        let key = self.key.as_ref().unwrap_or(&self.secret);
+        let key_is_right = secret.ct_eq(key.expose_secret().as_bytes());
+        (user_is_right & (secret_is_right | key_is_right)).into()
     }
 }
 

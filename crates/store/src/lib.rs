@@ -111,9 +111,9 @@ impl Store {
         self.inner.shared.is_crashed.load(Ordering::Acquire)
     }
 
-    /// Tells other processes where this one can be reached.
-    pub fn announce(&self, address: &str) -> io::Result<()> {
-        self.inner.shared.lock.announce(address)
+    /// Tells other processes of this user where this one can be reached, and with which key.
+    pub fn announce(&self, address: &str, key: Option<&str>) -> io::Result<()> {
+        self.inner.shared.lock.announce(address, key)
     }
 
     /// Writes what waits, carries the write-ahead log over, lets go of the files and the lock.

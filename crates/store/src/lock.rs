@@ -7,6 +7,7 @@
 //! Under it lies a net: the seq check in `committer.rs`.
 
 use crate::error::OpenError;
+use crate::open::LOCK;
 use fs4::{FileExt, TryLockError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The process that serves a store.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Owner {
     pub pid: u32,
@@ -27,6 +28,26 @@ pub struct Owner {
     /// Where it can be attached to, once it listens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// Opens that address to whoever can read this file: the same user on the same machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+impl Owner {
+    /// Who last said that it serves the store in this directory. It may be gone: only the lock decides,
+    /// and it is not touched here, so that asking never gets in the way of a server that starts.
+    #[must_use]
+    pub fn read(data_dir: &Path) -> Option<Self> {
+        let mut file = File::open(data_dir.join(LOCK)).ok()?;
+        Some(read_owner(&mut file)).filter(|owner| owner.pid != 0)
+    }
+}
+
+/// The key is not shown.
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Owner({self})")
+    }
 }
 
 impl fmt::Display for Owner {
@@ -57,8 +78,7 @@ struct Held {
 
 impl Lock {
     pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = opened.map_err(|source| refused(path, source))?;
+        let mut file = open_private(path).map_err(|source| refused(path, source))?;
         match FileExt::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -67,16 +87,17 @@ impl Lock {
             Err(TryLockError::Error(source)) => return Err(refused(path, source)),
         }
 
-        let owner = Owner { pid: std::process::id(), host: host(), since: now(), address: None };
+        let owner = Owner { pid: std::process::id(), host: host(), since: now(), address: None, key: None };
         write_owner(&mut file, &owner).map_err(|source| refused(path, source))?;
         Ok(Self { held: Mutex::new(Some(Held { file, owner })) })
     }
 
-    /// Says where the owner can be reached.
-    pub(crate) fn announce(&self, address: &str) -> io::Result<()> {
+    /// Says where the owner can be reached, and with which key.
+    pub(crate) fn announce(&self, address: &str, key: Option<&str>) -> io::Result<()> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(held) = held.as_mut() else { return Ok(()) };
         held.owner.address = Some(address.to_owned());
+        held.owner.key = key.map(str::to_owned);
         write_owner(&mut held.file, &held.owner)
     }
 
@@ -88,6 +109,19 @@ impl Lock {
             let _ = held.file.set_len(0).and_then(|()| held.file.flush());
         }
     }
+}
+
+/// Nobody but the user reads it: it may hold a key. The mode given at creation does not count for a file
+/// that is there, so it is set in any case.
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
 }
 
 fn write_owner(file: &mut File, owner: &Owner) -> io::Result<()> {

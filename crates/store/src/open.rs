@@ -21,7 +21,7 @@ use std::thread;
 use tokio::sync::{Semaphore, oneshot};
 
 pub(crate) const DATABASE: &str = "sturdy.db";
-const LOCK: &str = "sturdy.lock";
+pub(crate) const LOCK: &str = "sturdy.lock";
 /// How every SQLite file begins.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 

@@ -2,64 +2,41 @@
 
 use crate::args::Serve;
 use crate::failure::{self, Failure, INTERRUPTED, UNMET, USAGE};
-use crate::{cmd, out};
+use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
+use crate::{cmd, connect, out};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use sturdy_engine::extension::Extensions;
-use sturdy_engine::{Engine, EngineOptions, Environment};
+use sturdy_engine::{Engine, Environment};
 use sturdy_server::{App, Password, ServerOptions};
-use sturdy_store::CrashPlan;
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
-/// The version of the wire that clients are told.
-const WIRE_VERSION: &str = "1.18.33";
 /// Where clients look first.
 const USUAL_PORT: u16 = 4096;
-const USUAL_USER: &str = "opencode";
-
-/// Both names of a setting; ours wins.
-const PASSWORD: [&str; 2] = ["STURDY_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"];
-const USERNAME: [&str; 2] = ["STURDY_SERVER_USERNAME", "OPENCODE_SERVER_USERNAME"];
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode, Failure> {
     out::start_log(arguments.log_level, arguments.log_format);
     let environment = Environment::of_process();
-    let directory = working_directory()?;
+    let directory = connect::directory(None)?;
     cmd::runtime()?.block_on(serve(arguments, environment, directory))
-}
-
-fn working_directory() -> Result<PathBuf, Failure> {
-    std::env::current_dir().map_err(|cause| {
-        Failure::new(UNMET, "the current directory is gone")
-            .with("cause", cause)
-            .with("try", "cd to one that exists")
-    })
 }
 
 async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -> Result<ExitCode, Failure> {
     // Before anybody can know that we are here: a signal that comes early must not tear us down.
     let mut signals = Signals::watch()?;
     let data_dir = arguments.data.or_default(&environment);
-    let password = password(&environment);
+    let key = host::new_key();
+    let password = password(&environment, &key);
     for origin in &arguments.cors {
         expect_origin(origin)?;
     }
     if password.is_none() && !arguments.insecure {
         expect_loopback(&arguments.hostname, arguments.port).await?;
     }
-    let options = EngineOptions {
-        data_dir: data_dir.clone(),
-        durability: arguments.durability.into(),
-        directory,
-        environment,
-        wire_version: WIRE_VERSION.to_owned(),
-        crash: CrashPlan::default(),
-        extensions: Extensions::default(),
-    };
+    let options = host::engine_options(&data_dir, arguments.durability.into(), environment, directory);
     let engine = Engine::open(options).await.map_err(|cause| failure::booting(&data_dir, cause))?;
     let listener = match bind(&arguments.hostname, arguments.port).await {
         Ok(listener) => listener,
@@ -69,7 +46,8 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
         }
     };
     let address = address(&listener, &arguments.hostname);
-    if let Err(cause) = engine.store().announce(&address) {
+    let key = password.as_ref().map(|_| key.as_str());
+    if let Err(cause) = engine.store().announce(&address, key) {
         warn!(%cause, "other processes cannot be told where this one listens");
     }
     if password.is_none() {
@@ -82,6 +60,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     }
     out::data(&format!("sturdy data is in {}", data_dir.display()));
     out::data(&format!("sturdy server listening on {address}"));
+    out::data(&format!("attach a terminal with: sturdy attach, or: opencode attach {address}"));
 
     let mut names = arguments.allow_host;
     names.push(arguments.hostname);
@@ -127,10 +106,11 @@ impl Signals {
     }
 }
 
-fn password(environment: &Environment) -> Option<Password> {
-    let first = |names: [&str; 2]| names.into_iter().find_map(|name| environment.filled(name));
-    let secret = first(PASSWORD)?.to_owned();
-    Some(Password::new(first(USERNAME).unwrap_or(USUAL_USER), secret))
+/// The user's password, and a key of this process for the user's own commands.
+fn password(environment: &Environment, key: &str) -> Option<Password> {
+    let secret = host::first(environment, PASSWORD)?.to_owned();
+    let user = host::first(environment, USERNAME).unwrap_or(USUAL_USER);
+    Some(Password::new(user, secret).or_key(key))
 }
 
 /// Without a password, whoever reaches the port can run commands as the user of the server.

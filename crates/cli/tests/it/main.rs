@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod program;
+mod run;
 mod serve;
+mod sessions;
 mod tidy;
 mod verify;

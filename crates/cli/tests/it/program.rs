@@ -53,9 +53,13 @@ impl Place {
         self.root.path().join("home")
     }
 
+    pub(crate) fn project(&self) -> PathBuf {
+        self.root.path().join("project")
+    }
+
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sturdy"));
-        command.args(arguments).current_dir(self.root.path().join("project")).env_clear();
+        command.args(arguments).current_dir(self.project()).env_clear();
         command.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("STURDY_DEMO_PACE_MS", "0").envs(&self.variables);
         command

@@ -95,7 +95,7 @@ fn the_second_server_of_a_store_is_told_who_serves_it() {
     assert_eq!(lines[0], "error: this store is served by another process");
     assert_eq!(lines[1], format!("  store   {data}"));
     assert!(lines[2].contains(&format!("process {}", server.pid())), "{}", lines[2]);
-    assert_eq!(lines[3], format!("  try     opencode attach {}", server.url));
+    assert_eq!(lines[3], format!("  try     sturdy attach, or: opencode attach {}", server.url));
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! One process serves a store; the next one is told which.
 
 use crate::bench::{Draft, open};
+use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use sturdy_store::{OpenError, Options, Store};
+use sturdy_store::{OpenError, Options, Owner, Store};
 
 const DIRECTORY: &str = "STURDY_STORE_TEST_DIRECTORY";
 
@@ -15,7 +17,7 @@ async fn other_process() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
     match Store::open(Options::new(directory)).await {
         Ok(store) => {
-            store.announce("http://127.0.0.1:4096").unwrap();
+            store.announce("http://127.0.0.1:4096", None).unwrap();
             store.commit(Draft::new("a", 0).idled().commit).await.unwrap();
             println!("\nopened");
             // Goes on until it is killed; a parent that is gone breaks the pipe.
@@ -88,4 +90,24 @@ async fn the_same_process_cannot_open_it_twice_either() {
     assert!(matches!(second, Err(OpenError::Locked { .. })), "{second:?}");
     drop(store);
     open(&directory).await.close().await;
+}
+
+#[tokio::test]
+async fn the_file_that_names_the_server_holds_its_key_and_is_private() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("sturdy.lock");
+    // A file of an earlier version that everybody could read.
+    std::fs::write(&file, "").unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let store = open(&directory).await;
+
+    store.announce("http://127.0.0.1:4096", Some("a-key-of-this-process")).unwrap();
+
+    let owner = Owner::read(directory.path()).unwrap();
+    assert_eq!(owner.address.as_deref(), Some("http://127.0.0.1:4096"));
+    assert_eq!(owner.key.as_deref(), Some("a-key-of-this-process"));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!format!("{owner:?} {owner}").contains("a-key"));
+    store.close().await;
+    assert_eq!(Owner::read(directory.path()), None);
 }

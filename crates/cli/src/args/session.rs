@@ -1,0 +1,173 @@
+//! `sturdy session …`.
+
+use super::server::ServerChoice;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// List, show, copy, rename, export or remove sessions
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session list --limit 5
+  sturdy session show ses_7f3c9a…
+  sturdy session list --json | jq -r '.[].id'")]
+pub(crate) struct Session {
+    #[command(subcommand)]
+    pub(crate) verb: SessionVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionVerb {
+    List(SessionList),
+    Search(SessionSearch),
+    Show(SessionShow),
+    Fork(SessionFork),
+    Rename(SessionRename),
+    Export(SessionExport),
+    Rm(SessionRemove),
+}
+
+/// List sessions, newest change first
+///
+/// Those of the project in the current directory, without the sessions of sub-agents.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session list
+  sturdy session list --all --limit 100 --json | jq -r '.[].title'")]
+pub(crate) struct SessionList {
+    /// Sessions of all projects
+    #[arg(long, short)]
+    pub(crate) all: bool,
+
+    /// Sessions of sub-agents too
+    #[arg(long)]
+    pub(crate) children: bool,
+
+    /// At most this many
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Find sessions by their title
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session search \"flaky feed\"
+  sturdy session search importer --all --json")]
+pub(crate) struct SessionSearch {
+    /// Contained in the title
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: String,
+
+    #[command(flatten)]
+    pub(crate) list: SessionList,
+}
+
+/// Print a conversation
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session show ses_7f3c9a…
+  sturdy session show ses_7f3c9a… --last 2
+  sturdy session show ses_7f3c9a… --json | jq '.messages | length'")]
+pub(crate) struct SessionShow {
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Only the last messages
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) last: Option<u32>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Copy a session, whole or up to a message, and print the id of the copy
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session fork ses_7f3c9a…
+  sturdy session fork ses_7f3c9a… --before msg_80c365…")]
+pub(crate) struct SessionFork {
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Only what stands before this message
+    #[arg(long, value_name = "MESSAGE")]
+    pub(crate) before: Option<String>,
+
+    /// Print the new session as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Give a session another title
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session rename ses_7f3c9a… \"Fix the flaky feed test\"")]
+pub(crate) struct SessionRename {
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    #[arg(value_name = "TITLE")]
+    pub(crate) title: String,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Write a session with all its messages as JSON
+///
+/// The form is the one `opencode export` writes: the session and its messages with their parts.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session export ses_7f3c9a… > session.json
+  sturdy session export ses_7f3c9a… --output session.json")]
+pub(crate) struct SessionExport {
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Write to this file, which must not exist; by default to stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Remove sessions with everything in them and below them
+///
+/// Shows what would be removed; `--yes` removes it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session rm ses_7f3c9a…            shows what would go
+  sturdy session rm ses_7f3c9a… --yes")]
+pub(crate) struct SessionRemove {
+    #[arg(value_name = "SESSION", required = true)]
+    pub(crate) sessions: Vec<String>,
+
+    /// Remove without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}

@@ -1,0 +1,232 @@
+//! `sturdy session`, `models`, `auth`, `mcp`, `doctor`, `attach`, completions and the manual.
+
+use crate::program::Place;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
+
+fn json_of(place: &Place, arguments: &[&str]) -> Value {
+    let ended = place.run(arguments);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|session| session["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn sessions_are_listed_found_renamed_copied_exported_and_removed() {
+    let place = Place::new();
+    place.run(&["run", "--title", "About rivers", "one"]);
+    place.run(&["run", "--title", "About hills", "two"]);
+    let list = json_of(&place, &["session", "list", "--json"]);
+    let hills = ids(&list)[0];
+    let rivers = ids(&list)[1];
+
+    // In a pipe nothing is shortened.
+    let table = place.run(&["session", "list"]).stdout;
+    let rows: Vec<_> = table.lines().collect();
+    assert_eq!(rows[0].split_whitespace().collect::<Vec<_>>(), ["ID", "TITLE", "STATE", "UPDATED", "COST"]);
+    assert!(rows[1].starts_with(&format!("{hills}  About hills")), "{table}");
+
+    assert_eq!(place.run(&["session", "rename", rivers, "About streams"]).code, Some(0));
+    assert_eq!(ids(&json_of(&place, &["session", "search", "STREAMS", "--json"])), [rivers]);
+    assert_eq!(ids(&json_of(&place, &["session", "list", "--limit", "1", "--json"])), [hills]);
+    assert_eq!(ids(&json_of(&place, &["session", "list", "--all", "--json"])).len(), 2);
+
+    let copy = place.run(&["session", "fork", rivers]).stdout.trim().to_owned();
+    let shown = place.run(&["session", "show", &copy]);
+    assert!(
+        shown.stdout.starts_with("About streams (fork #1)\n") && shown.stdout.contains("you\none\n"),
+        "{shown:?}"
+    );
+
+    let file = place.project().join("out.json");
+    let file = file.to_str().unwrap();
+    assert_eq!(place.run(&["session", "export", rivers, "--output", file]).code, Some(0));
+    let exported: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(exported["info"]["id"], rivers);
+    assert_eq!(exported["messages"][0]["parts"][0]["text"], "one");
+    assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(place.run(&["session", "export", rivers, "--output", file]).code, Some(1));
+
+    let asked = place.run(&["session", "rm", rivers, &copy]);
+    assert_eq!(asked.code, Some(1));
+    assert!(asked.stderr.contains("About streams") && asked.stderr.contains("--yes"), "{}", asked.stderr);
+    let partly = place.run(&["session", "rm", rivers, "ses_nope", "--yes"]);
+    assert_eq!(partly.code, Some(1));
+    assert_eq!(ids(&json_of(&place, &["session", "list", "--json"])).len(), 3);
+    assert_eq!(place.run(&["session", "rm", rivers, &copy, "--yes"]).code, Some(0));
+    assert_eq!(ids(&json_of(&place, &["session", "list", "--json"])), [hills]);
+}
+
+#[test]
+fn models_and_keys_are_listed_and_a_key_is_never_shown() {
+    let place = Place::new();
+    let models = json_of(&place, &["models", "--json"]);
+    assert!(models.as_array().unwrap().iter().any(|model| model["model"] == "demo/echo"));
+    let unknown = place.run(&["models", "nobody"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("sturdy auth login nobody"), "{}", unknown.stderr);
+
+    let mut login = place.command(&["auth", "login", "anthropic"]);
+    let mut login =
+        login.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut login.stdin.take().unwrap(), b"sk-very-secret\n").unwrap();
+    let said = login.wait_with_output().unwrap();
+    assert!(said.status.success() && !String::from_utf8_lossy(&said.stderr).contains("secret"));
+
+    let list = json_of(&place, &["auth", "list", "--json"]);
+    let stored = list.as_array().unwrap().iter().find(|line| line["provider"] == "anthropic").unwrap();
+    assert_eq!(stored["source"], "api");
+    assert!(!place.run(&["auth", "list"]).stdout.contains("secret"));
+    assert_eq!(place.run(&["auth", "logout", "anthropic"]).code, Some(0));
+    let list = json_of(&place, &["auth", "list", "--json"]);
+    assert!(!list.to_string().contains("anthropic"));
+    // Nothing by the pipe is not a key.
+    assert_eq!(place.run(&["auth", "login", "anthropic"]).code, Some(2));
+}
+
+#[test]
+fn mcp_servers_are_listed_with_what_is_wrong() {
+    let place = Place::new();
+    assert_eq!(json_of(&place, &["mcp", "list", "--json"]), json!({}));
+    let config = r#"{"mcp": {"broken": {"type": "local", "command": ["/no/such/program"]}}}"#;
+    std::fs::write(place.project().join("opencode.json"), config).unwrap();
+
+    let list = place.run(&["mcp", "list"]);
+
+    assert_eq!(list.code, Some(0));
+    assert!(list.stdout.lines().nth(1).unwrap().starts_with("broken  failed  "), "{}", list.stdout);
+    let unknown = place.run(&["mcp", "login", "nobody"]);
+    assert_eq!(unknown.code, Some(1));
+}
+
+#[test]
+fn the_doctor_finds_what_is_wrong_and_changes_nothing() {
+    let place = Place::new();
+    let data = place.data().display().to_string();
+    let well = place.run(&["doctor", "--data-dir", &data]);
+    assert_eq!(well.code, Some(0), "{}", well.stdout);
+    assert!(!place.data().exists());
+    place.serve(&[]);
+    std::fs::write(place.project().join("opencode.json"), "{\"model\": 7}").unwrap();
+    std::fs::set_permissions(place.data(), std::fs::Permissions::from_mode(0o755)).unwrap();
+
+    let ill = place.run(&["doctor", "--data-dir", &data, "--json"]);
+
+    assert_eq!(ill.code, Some(1));
+    let findings: Value = serde_json::from_str(&ill.stdout).unwrap();
+    let state = |what: &str| {
+        findings.as_array().unwrap().iter().find(|found| found["what"] == what).unwrap()["state"].clone()
+    };
+    assert_eq!([state("configuration"), state("data"), state("git")], ["wrong", "warning", "ok"]);
+}
+
+#[test]
+fn attach_gives_the_terminal_the_url_and_the_password() {
+    let place = Place::new();
+    let data = place.data().display().to_string();
+    let program = place.home().join("opencode");
+    std::fs::write(
+        &program,
+        "#!/bin/sh\necho \"$1 $2\" $5\necho \"$OPENCODE_SERVER_PASSWORD\" > key\nexit 7\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", place.home().display(), std::env::var("PATH").unwrap());
+    let attach = |url: Option<&str>| {
+        let mut command = place.command(&["attach", "--data-dir", &data]);
+        command.args(url).args(["--", "--continue"]);
+        command.env("PATH", &path).output().unwrap()
+    };
+
+    // None runs: one is started, closed to everybody without the key.
+    let started = attach(None);
+    assert_eq!(started.status.code(), Some(7), "{started:?}");
+    let said = String::from_utf8(started.stdout).unwrap();
+    assert!(said.starts_with("attach http://127.0.0.1:") && said.ends_with(" --continue\n"), "{said}");
+    assert_eq!(std::fs::read_to_string(place.project().join("key")).unwrap().trim().len(), 64);
+
+    let server = place.serve(&[]);
+    let found = String::from_utf8(attach(None).stdout).unwrap();
+    assert_eq!(found, format!("attach {} --continue\n", server.url));
+    assert_eq!(attach(Some("http://127.0.0.1:9")).status.code(), Some(3));
+
+    let missing = place.command(&["attach", "--data-dir", &data]).env("PATH", "/nowhere").output().unwrap();
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(String::from_utf8(missing.stderr).unwrap().contains("npm install -g opencode-ai"));
+}
+
+#[test]
+fn a_second_command_uses_the_server_of_the_first() {
+    let place = Place::new();
+    let mut first = place.command(&["run", "/demo hang 1"]);
+    let mut first =
+        first.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut out = std::io::BufReader::new(first.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+
+    let list = json_of(&place, &["session", "list", "--json"]);
+
+    assert_eq!(list[0]["state"], "busy");
+    first.kill().unwrap();
+    first.wait().unwrap();
+}
+
+#[test]
+fn every_shell_has_its_completions_and_every_command_its_page() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = place.run(&["completions", shell]);
+        assert_eq!(script.code, Some(0));
+        assert!(script.stdout.contains("rename"), "{shell}");
+    }
+    let page = place.run(&["man", "session", "list"]).stdout;
+    assert!(page.contains(".TH sturdy-session-list 1") && page.contains("newest change first"), "{page}");
+    assert_eq!(place.run(&["man", "nothing"]).code, Some(2));
+}
+
+#[test]
+fn every_help_begins_with_a_verb_and_ends_with_an_example() {
+    let place = Place::new();
+    for arguments in [
+        &["run"][..],
+        &["attach"],
+        &["session"],
+        &["session", "list"],
+        &["session", "search"],
+        &["session", "show"],
+        &["session", "fork"],
+        &["session", "rename"],
+        &["session", "export"],
+        &["session", "rm"],
+        &["models"],
+        &["auth", "login"],
+        &["auth", "list"],
+        &["auth", "logout"],
+        &["mcp", "list"],
+        &["mcp", "login"],
+        &["mcp", "logout"],
+        &["doctor"],
+        &["completions"],
+        &["man"],
+    ] {
+        let help = place.run(&[arguments, &["--help"]].concat());
+        let examples = help.stdout.split("Examples:\n").nth(1).unwrap_or_default();
+        let line = format!("sturdy {}", arguments.join(" "));
+        assert!(examples.contains(&line) || examples.contains("sturdy"), "{line}: {}", help.stdout);
+    }
+}
+
+#[test]
+fn colours_are_left_out_when_nobody_looks_or_nobody_wants_them() {
+    let place = Place::new().with("NO_COLOR", "1");
+    place.run(&["run", "--title", "Plain", "hello"]);
+    let list = json_of(&place, &["session", "list", "--json"]);
+
+    let shown = place.run(&["session", "show", ids(&list)[0]]).stdout;
+
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+}
