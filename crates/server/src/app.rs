@@ -1,6 +1,6 @@
 //! What every handler can reach.
 
-use crate::auth::Password;
+use crate::auth::{Attempts, Password};
 use crate::cors::Origins;
 use crate::door::Names;
 use crate::rpc::Places;
@@ -41,6 +41,7 @@ pub struct App {
 struct Inner {
     engine: Engine,
     password: Option<Password>,
+    attempts: Attempts,
     origins: Origins,
     names: Names,
     heartbeat: Duration,
@@ -54,6 +55,7 @@ impl App {
         let inner = Inner {
             engine,
             password: options.password,
+            attempts: Attempts::default(),
             origins: Origins::new(&options.cors),
             names: Names::new(&options.names),
             heartbeat: options.heartbeat,
@@ -70,6 +72,10 @@ impl App {
 
     pub(crate) fn password(&self) -> Option<&Password> {
         self.inner.password.as_ref()
+    }
+
+    pub(crate) fn attempts(&self) -> &Attempts {
+        &self.inner.attempts
     }
 
     pub(crate) fn origins(&self) -> &Origins {

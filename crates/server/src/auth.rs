@@ -2,12 +2,20 @@
 //!
 //! The query wins over the header: a browser cannot set a header on an event stream.
 
+mod attempts;
+
+pub(crate) use attempts::Attempts;
+
+use attempts::Turn;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use secrecy::{ExposeSecret as _, SecretString};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq as _;
+use tracing::warn;
 
 /// Prints as stars; compared in constant time.
 #[derive(Clone, Debug)]
@@ -16,6 +24,15 @@ pub struct Password {
     secret: SecretString,
     /// A second secret that is as good as the first: the key of this process, for programs of the same user.
     key: Option<SecretString>,
+}
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Without a password, or with a wrong one.
+    Unknown,
+    /// Too many tries of this address wait already.
+    TooMany,
 }
 
 /// Pages of a web app that a browser fetches without credentials.
@@ -40,17 +57,31 @@ impl Password {
         &self.user
     }
 
-    /// Whether this request knows it.
-    pub(crate) fn admits(&self, request: &Parts) -> bool {
+    /// Whether this request knows it. Whoever guesses waits.
+    pub(crate) async fn admits(
+        &self,
+        request: &Parts,
+        attempts: &Attempts,
+        peer: Option<IpAddr>,
+    ) -> Result<(), Refused> {
         if OPEN_TO_ALL.contains(&request.uri.path()) {
-            return true;
+            return Ok(());
         }
-        let query = request.uri.query().unwrap_or_default();
-        let token = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "auth_token");
-        match token {
-            Some((_, token)) => self.is(&token),
-            None => basic(request).is_some_and(|token| self.is(token)),
+        // A browser asks without one first; that is no guess.
+        let Some(token) = token(request) else { return Err(Refused::Unknown) };
+        match attempts.turn(peer, Instant::now()) {
+            Turn::After(Duration::ZERO) => {}
+            Turn::After(wait) => tokio::time::sleep(wait).await,
+            Turn::Never => return Err(Refused::TooMany),
         }
+        if self.is(&token) {
+            attempts.right(peer);
+            return Ok(());
+        }
+        let mistakes = attempts.wrong(peer, Instant::now());
+        let peer = peer.map(|peer| peer.to_string());
+        warn!(peer, mistakes, "wrong password");
+        Err(Refused::Unknown)
     }
 
     /// Whether the token is base64 of `user:password`.
@@ -66,6 +97,13 @@ impl Password {
         let key_is_right = secret.ct_eq(key.expose_secret().as_bytes());
         (user_is_right & (secret_is_right | key_is_right)).into()
     }
+}
+
+/// What a request says to be let in.
+fn token(request: &Parts) -> Option<String> {
+    let query = request.uri.query().unwrap_or_default();
+    let named = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "auth_token");
+    named.map(|(_, token)| token.into_owned()).or_else(|| basic(request).map(str::to_owned))
 }
 
 /// The token of `Authorization: Basic …`.

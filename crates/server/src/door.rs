@@ -52,10 +52,11 @@ pub(crate) enum Forbidden {
     Host(String),
 }
 
-/// The connection a request came over.
+/// The two ends of the connection a request came over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     pub(crate) ours: SocketAddr,
+    pub(crate) theirs: SocketAddr,
 }
 
 /// Why this request is not answered, if it is not.

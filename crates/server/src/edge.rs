@@ -1,7 +1,8 @@
 //! What every request passes on its way in and out: who may ask, cross-origin rules, password, compression, panics.
 
 use crate::app::App;
-use crate::door::Forbidden;
+use crate::auth::Refused;
+use crate::door::{Ends, Forbidden};
 use crate::error::{self, ApiError, Dialect};
 use crate::{cors, door, reply};
 use axum::Router;
@@ -49,9 +50,15 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
     if parts.method == Method::OPTIONS {
         return cors::preflight(&origin, &parts.headers);
     }
-    let mut response = match app.password() {
-        Some(password) if !password.admits(&parts) => unauthorised(parts.uri.path()),
-        _ => next.run(Request::from_parts(parts, body)).await,
+    let peer = parts.extensions.get::<Ends>().map(|ends| ends.theirs.ip());
+    let admitted = match app.password() {
+        Some(password) => password.admits(&parts, app.attempts(), peer).await,
+        None => Ok(()),
+    };
+    let mut response = match admitted {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(Refused::Unknown) => unauthorised(parts.uri.path()),
+        Err(Refused::TooMany) => ApiError::TooManyAttempts.into_response(),
     };
     cors::stamp(origin, response.headers_mut());
     response

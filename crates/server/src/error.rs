@@ -92,6 +92,8 @@ pub(crate) enum ApiError {
     NoContentType,
     #[error("the body is larger than {bytes_max} bytes")]
     TooLarge { bytes_max: usize },
+    #[error("too many wrong passwords")]
+    TooManyAttempts,
     #[error("unforeseen ({reference})")]
     Unforeseen { reference: String },
     #[error("Patch can't be applied")]
@@ -188,6 +190,10 @@ impl IntoResponse for ApiError {
             Self::TooLarge { bytes_max } => {
                 let message = format!("The body is larger than the {bytes_max} bytes this route accepts.");
                 named(StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeError", &message)
+            }
+            Self::TooManyAttempts => {
+                let message = "Too many wrong passwords came from your address. Wait a moment.";
+                come_back(named(StatusCode::TOO_MANY_REQUESTS, "TooManyAttemptsError", message))
             }
             Self::Unforeseen { reference } => unforeseen(&reference),
             Self::Vcs(reason) => {
@@ -360,9 +366,10 @@ fn come_back(mut response: Response) -> Response {
     response
 }
 
-/// A message as it goes out: not longer than anybody reads.
+/// A message as it goes out: not longer than anybody reads, and nothing in it that a terminal would obey.
 pub(crate) fn shown(message: &str) -> String {
-    message.chars().take(MESSAGE_CHARS_MAX).collect()
+    let is_letter = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
+    message.chars().filter(is_letter).take(MESSAGE_CHARS_MAX).collect()
 }
 
 /// What a client can tell us so that we find the line in the log.

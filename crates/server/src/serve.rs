@@ -48,8 +48,8 @@ pub async fn serve(listener: TcpListener, app: App) {
             () = app.closing().cancelled() => break,
             accepted = accepted => accepted,
         };
-        let (socket, ends) = match accepted.and_then(|(socket, _)| {
-            let ends = Ends { ours: socket.local_addr()? };
+        let (socket, ends) = match accepted.and_then(|(socket, theirs)| {
+            let ends = Ends { ours: socket.local_addr()?, theirs };
             Ok((socket, ends))
         }) {
             Ok(accepted) => accepted,

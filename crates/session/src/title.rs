@@ -7,6 +7,23 @@ const NEW: &str = "New session - ";
 const CHILD: &str = "Child session - ";
 const LENGTH_MAX: usize = 100;
 
+/// Longest title that anybody may give.
+pub const TITLE_BYTES_MAX: usize = 1024;
+
+/// A title as it is kept: one line, without anything that a terminal or a store would take for more
+/// than a letter.
+#[must_use]
+pub fn tidy_title(title: &str) -> String {
+    let letter = |letter: char| match letter {
+        '\n' | '\r' | '\t' => Some(' '),
+        control if control.is_control() => None,
+        letter => Some(letter),
+    };
+    let mut tidy: String = title.chars().filter_map(letter).collect();
+    tidy.truncate(tidy.floor_char_boundary(TITLE_BYTES_MAX));
+    tidy
+}
+
 /// The title of a session created without one.
 #[must_use]
 pub fn default_title(has_parent: bool, at: Millis) -> String {
@@ -29,11 +46,12 @@ pub fn is_default_title(title: &str) -> bool {
 #[must_use]
 pub fn clean_generated_title(answer: &str) -> Option<String> {
     let spoken = without_thinking(answer);
-    let line = spoken.lines().map(str::trim).find(|line| !line.is_empty())?;
-    if utf16_len(line) <= LENGTH_MAX {
-        return Some(line.to_owned());
+    let line =
+        spoken.lines().map(tidy_title).map(|line| line.trim().to_owned()).find(|line| !line.is_empty())?;
+    if utf16_len(&line) <= LENGTH_MAX {
+        return Some(line);
     }
-    Some(format!("{}...", utf16_prefix(line, LENGTH_MAX - 3)))
+    Some(format!("{}...", utf16_prefix(&line, LENGTH_MAX - 3)))
 }
 
 /// The title of a copy.

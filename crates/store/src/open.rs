@@ -117,7 +117,10 @@ fn make_folder(path: &Path) -> Result<(), OpenError> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
     match folder.create(path) {
-        Ok(()) => Ok(()),
+        Ok(()) => {
+            keep_private(path);
+            Ok(())
+        }
         Err(source) => Err(match source.kind() {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
                 OpenError::NotADirectory { path: path.to_owned() }
@@ -129,6 +132,30 @@ fn make_folder(path: &Path) -> Result<(), OpenError> {
         }),
     }
 }
+
+/// What was there before may be open to others.
+fn keep_private(folder: &Path) {
+    close_to_others(folder, 0o700);
+    for name in [DATABASE, "sturdy.db-wal", "sturdy.db-shm", LOCK] {
+        close_to_others(&folder.join(name), 0o600);
+    }
+}
+
+/// Takes away what the mode does not allow. What is not there or belongs to somebody else stays as it is, and
+/// so does a directory that is meant for all, such as `/tmp`.
+#[cfg(unix)]
+fn close_to_others(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(found) = fs::symlink_metadata(path) else { return };
+    let is_for_all = found.permissions().mode() & 0o1000 != 0;
+    let allowed = found.permissions().mode() & mode;
+    if !found.is_symlink() && !is_for_all && allowed != found.permissions().mode() & 0o777 {
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(allowed));
+    }
+}
+
+#[cfg(not(unix))]
+fn close_to_others(_: &Path, _: u32) {}
 
 /// SQLite gives the files beside the database the mode of the database itself.
 fn make_private(path: &Path) -> Result<(), OpenError> {

@@ -153,9 +153,13 @@ pub fn sweep(dir: &Path, before: std::time::SystemTime) -> io::Result<usize> {
 }
 
 pub(crate) async fn create(dir: &Path, path: &Path) -> io::Result<tokio::fs::File> {
-    tokio::fs::create_dir_all(dir).await?;
+    use std::os::unix::fs::PermissionsExt as _;
+    tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).await?;
     let mut options = tokio::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
-    options.open(path).await
+    let file = options.open(path).await?;
+    // A file that was there before may be open to others.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600)).await?;
+    Ok(file)
 }

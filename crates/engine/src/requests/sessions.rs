@@ -6,7 +6,7 @@ use crate::error::EngineError;
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::{Map, Num};
 use sturdy_session::slug::slug;
-use sturdy_session::title::default_title;
+use sturdy_session::title::{TITLE_BYTES_MAX, default_title, tidy_title};
 use sturdy_session::turn::{Input, SessionPatch};
 use sturdy_session::types::session::{Rule, Session, SessionModel, SessionTime};
 use sturdy_session::types::usage::Tokens;
@@ -27,8 +27,19 @@ pub struct NewSession {
 /// Children are followed this deep when a session is removed; deeper trees are not made by anybody.
 const DEPTH_MAX: usize = 64;
 
+fn expect_title(title: Option<&str>) -> Result<(), EngineError> {
+    match title {
+        Some(title) if title.len() > TITLE_BYTES_MAX => Err(EngineError::Bad(format!(
+            "A title has at most {TITLE_BYTES_MAX} bytes, and this one has {}",
+            title.len()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl Engine {
     pub async fn create_session(&self, instance: &Instance, new: NewSession) -> Result<Session, EngineError> {
+        expect_title(new.title.as_deref())?;
         let info = self.new_record(instance, new);
         self.inner.create(info.clone(), Vec::new()).await?;
         Ok(info)
@@ -38,7 +49,8 @@ impl Engine {
     pub(crate) fn new_record(&self, instance: &Instance, new: NewSession) -> Session {
         let mut stamp = self.inner.clock.stamp();
         let now = stamp.now();
-        let title = new.title.unwrap_or_else(|| default_title(new.parent.is_some(), now));
+        let title = new.title.as_deref().map(tidy_title);
+        let title = title.unwrap_or_else(|| default_title(new.parent.is_some(), now));
         Session {
             id: stamp.session_id(),
             slug: slug(&mut stamp),
@@ -67,7 +79,9 @@ impl Engine {
         self.inner.store.session(id).await?.ok_or_else(|| EngineError::NoSession(id.clone()))
     }
 
-    pub async fn edit_session(&self, id: &SessionId, patch: SessionPatch) -> Result<(), EngineError> {
+    pub async fn edit_session(&self, id: &SessionId, mut patch: SessionPatch) -> Result<(), EngineError> {
+        expect_title(patch.title.as_deref())?;
+        patch.title = patch.title.as_deref().map(tidy_title);
         self.inner.say(id, vec![Input::Edit(patch)]).await
     }
 

@@ -28,7 +28,7 @@ pub(super) fn routes() -> Routes {
 async fn agent(Here(here): Here) -> Response {
     let configured: Vec<_> = here.settings.agents().into_iter().map(|(_, name, _)| name).collect();
     let shown = |agent: &Agent| {
-        let mut shown = serde_json::to_value(agent).expect("BUG: an agent is always JSON");
+        let mut shown = here.settings.shown(agent);
         if configured.contains(&agent.name.as_str()) {
             fill(&mut shown);
         }
@@ -50,14 +50,14 @@ fn fill(agent: &mut Value) {
 #[utoipa::path(get, path = "/command", operation_id = "command.list",
     responses((status = 200, description = "Commands", body = [Object])))]
 async fn command(Here(here): Here) -> Response {
-    reply::json(&commands(&here.settings, here.mcp.commands().await))
+    reply::json(&here.settings.shown(&commands(&here.settings, here.mcp.commands().await)))
 }
 
 /// Skills.
 #[utoipa::path(get, path = "/skill", operation_id = "app.skills",
     responses((status = 200, description = "Skills", body = [Object])))]
 async fn skill(Here(here): Here) -> Response {
-    reply::json(here.settings.skills())
+    reply::json(&here.settings.shown(here.settings.skills()))
 }
 
 /// Language servers that were started, and how they are.

@@ -71,7 +71,7 @@ async fn finish_login(
     Payload(body): Payload<LoginCode>,
 ) -> Result<Response, ApiError> {
     let status = here.mcp.finish_login(params.get("name"), &body.code).await?;
-    Ok(reply::json(&status.wire()))
+    Ok(reply::json(&here.settings.shown(&status.wire())))
 }
 
 /// A whole login: opens a browser on this machine and waits for it to come back.
@@ -81,7 +81,7 @@ async fn finish_login(
         (status = 404, description = "No such server")))]
 async fn authenticate(Here(here): Here, params: Params) -> Result<Response, ApiError> {
     let status = here.mcp.authenticate(params.get("name")).await?;
-    Ok(reply::json(&status.wire()))
+    Ok(reply::json(&here.settings.shown(&status.wire())))
 }
 
 /// Forgets the login at an MCP server.
@@ -95,5 +95,5 @@ async fn forget_login(Here(here): Here, params: Params) -> Result<Response, ApiE
 async fn all(here: &Instance) -> Response {
     let status = here.mcp.status().await;
     let map: Map<String, Value> = status.into_iter().map(|(name, status)| (name, status.wire())).collect();
-    reply::json(&map)
+    reply::json(&here.settings.shown(&map))
 }

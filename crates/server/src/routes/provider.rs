@@ -5,6 +5,7 @@ use crate::instance::Here;
 use crate::reply;
 use axum::response::Response;
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use sturdy_llm::catalog::Provider;
@@ -14,8 +15,9 @@ pub(super) fn routes() -> Routes {
 }
 
 #[derive(Serialize)]
-struct Usable<'a> {
-    providers: Vec<&'a Provider>,
+struct Usable {
+    /// Without secrets.
+    providers: Value,
     default: BTreeMap<String, String>,
 }
 
@@ -27,12 +29,13 @@ async fn usable(Here(here): Here) -> Response {
     let providers = &catalog.providers;
     let mut default = catalog.default_models();
     default.retain(|id, _| providers.iter().any(|provider| provider.id == *id));
-    reply::json(&Usable { providers: each(providers), default })
+    reply::json(&Usable { providers: here.settings.shown(&each(providers)), default })
 }
 
 #[derive(Serialize)]
 struct All<'a> {
-    all: Vec<&'a Provider>,
+    /// Without secrets.
+    all: Value,
     default: BTreeMap<String, String>,
     connected: Vec<&'a str>,
 }
@@ -43,7 +46,8 @@ struct All<'a> {
 async fn all(Here(here): Here) -> Response {
     let catalog = here.catalog();
     let connected = catalog.providers.iter().map(|provider| provider.id.as_str()).collect();
-    reply::json(&All { all: each(&catalog.known), default: catalog.default_models(), connected })
+    let all = here.settings.shown(&each(&catalog.known));
+    reply::json(&All { all, default: catalog.default_models(), connected })
 }
 
 /// Ways to log in. There are none besides keys in the configuration and the environment.

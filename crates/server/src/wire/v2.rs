@@ -27,6 +27,13 @@ impl<T> Located<T> {
     }
 }
 
+impl Located<Value> {
+    /// The same for what was made from the settings: without their secrets.
+    pub(crate) fn shown<T: Serialize>(here: &Instance, data: &T) -> Self {
+        Self::at(here, here.settings.shown(data))
+    }
+}
+
 pub(crate) fn location(here: &Instance) -> Value {
     json!({
         "directory": here.directory,

@@ -3,6 +3,8 @@
 use crate::world::{Answer, World};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use serde_json::json;
 use sturdy_server::{Password, ServerOptions};
 
@@ -53,6 +55,36 @@ async fn the_password_is_taken_from_the_header_or_the_query() {
     assert_eq!(status(Some("Basic ***".to_owned()), "").await, 401);
     // The query wins.
     assert_eq!(status(Some(format!("Basic {right}")), "?auth_token=no").await, 401);
+}
+
+#[tokio::test]
+async fn whoever_guesses_too_often_is_told_to_wait() {
+    let world = locked().await;
+    let guess = |number: usize| {
+        let header = format!("Basic {}", token(&format!("ada:{number}")));
+        let request = world.request("GET", "/global/health").header("authorization", header);
+        async move { request.send().await.unwrap() }
+    };
+    for number in 0..5 {
+        assert_eq!(guess(number).await.status().as_u16(), 401);
+    }
+
+    // Those that wait for their turn are given up; the one that finds no place is answered at once.
+    let mut all = FuturesUnordered::new();
+    for number in 0..20 {
+        all.push(guess(number));
+    }
+    let refused = loop {
+        let answer = all.next().await.unwrap();
+        if answer.status().as_u16() != 401 {
+            break Answer::of(answer).await;
+        }
+    };
+
+    assert_eq!((refused.status, &refused.json()["name"]), (429, &json!("TooManyAttemptsError")));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    // Who asks without a password is no guesser.
+    assert_eq!(world.get("/global/health").await.status, 401);
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ mod protocols;
 mod protocols_heard;
 mod reads;
 mod rpc;
+mod secrets;
 mod sessions;
 mod stream;
 mod turns;

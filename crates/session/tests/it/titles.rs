@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use sturdy_session::slug::slug;
 use sturdy_session::stamp::Stamp;
-use sturdy_session::title::{clean_generated_title, default_title, fork_title, is_default_title, iso_time};
+use sturdy_session::title::{
+    TITLE_BYTES_MAX, clean_generated_title, default_title, fork_title, is_default_title, iso_time, tidy_title,
+};
 
 #[test]
 fn a_session_without_a_title_is_named_after_its_time() {
@@ -157,4 +159,14 @@ proptest! {
         prop_assume!(!title.ends_with(')'));
         prop_assert_eq!(fork_title(&fork_title(&title)), format!("{title} (fork #2)"));
     }
+}
+
+#[test]
+fn a_title_is_one_line_of_letters() {
+    assert_eq!(tidy_title("plain, ünïcode \u{1f600}"), "plain, ünïcode \u{1f600}");
+    assert_eq!(tidy_title("a\u{0}b\u{1b}[31mc\u{9b}d\u{7f}\ne\tf"), "ab[31mcd e f");
+    assert_eq!(clean_generated_title("\u{1b}[31m\u{0}Fix it\u{7}\nmore"), Some("[31mFix it".to_owned()));
+    // Cut between letters.
+    assert_eq!(tidy_title(&"ü".repeat(TITLE_BYTES_MAX)).len(), TITLE_BYTES_MAX);
+    assert_eq!(tidy_title(&format!("x{}", "ü".repeat(TITLE_BYTES_MAX))).len(), TITLE_BYTES_MAX - 1);
 }

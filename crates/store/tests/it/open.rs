@@ -32,6 +32,36 @@ async fn nobody_else_on_the_machine_can_read_a_store() {
     }
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_store_that_was_open_to_others_is_closed_to_them() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let open_to_all = |path: &std::path::Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    // Made by somebody else beforehand, such as a service manager.
+    let path = directory.path().join("before");
+    fs::create_dir(&path).unwrap();
+    open_to_all(&path, 0o755);
+    Store::open(Options::new(&path)).await.unwrap().close().await;
+    assert_eq!((mode(&path), mode(&path.join("sturdy.db"))), (0o700, 0o600));
+
+    // Opened up, or copied with other modes.
+    open_to_all(&path, 0o777);
+    open_to_all(&path.join("sturdy.db"), 0o644);
+    Store::open(Options::new(&path)).await.unwrap().close().await;
+    assert_eq!((mode(&path), mode(&path.join("sturdy.db"))), (0o700, 0o600));
+
+    // A directory for all stays one; the store in it is private.
+    let shared = directory.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    open_to_all(&shared, 0o1777);
+    Store::open(Options::new(&shared)).await.unwrap().close().await;
+    assert_eq!((mode(&shared), mode(&shared.join("sturdy.db"))), (0o777, 0o600));
+}
+
 #[tokio::test]
 async fn a_file_in_place_of_the_directory_is_said_to_be_one() {
     let directory = tempfile::tempdir().unwrap();

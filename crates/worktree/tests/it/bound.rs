@@ -64,8 +64,13 @@ async fn saved_output_is_readable_by_its_owner_alone() {
 
     let path = save(&dir.path().join("new"), "call_1", b"text").await.unwrap();
 
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(std::fs::read(&path).unwrap(), b"text");
-    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o700, 0o600));
+
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    save(&dir.path().join("new"), "call_1", b"more").await.unwrap();
+    assert_eq!(mode(&path), 0o600);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use super::places::Places;
 use super::shape;
 use super::wire;
 use crate::directory::skills::{self, Skill};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::sync::Arc;
@@ -348,6 +349,17 @@ impl Settings {
         }
         map.insert("username".to_owned(), Value::String(self.username.clone()));
         Value::Object(map)
+    }
+
+    /// What a client may see of something that was made from these settings: secrets are stars.
+    ///
+    /// # Panics
+    /// If it is not JSON.
+    #[must_use]
+    pub fn shown<T: Serialize + ?Sized>(&self, made: &T) -> Value {
+        let mut value = serde_json::to_value(made).expect("BUG: what clients see is always JSON");
+        hide::scrub(&mut value, &hide::Replaced::of(&self.merged));
+        value
     }
 
     /// The answer of `GET /global/config`.

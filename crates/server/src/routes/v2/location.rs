@@ -52,7 +52,7 @@ async fn location(Location(here): Location) -> Response {
     responses((status = 200, description = "Agents", body = Object)))]
 async fn agent(Location(here): Location) -> Response {
     let agents: Vec<_> = here.agents.all().iter().map(v2::agent).collect();
-    reply::json(&Located::at(&here, agents))
+    reply::json(&Located::shown(&here, &agents))
 }
 
 /// Models that can be used now.
@@ -63,7 +63,7 @@ async fn model(Location(here): Location) -> Response {
     let catalog = here.catalog();
     let models = catalog.providers.iter().flat_map(|provider| &provider.models);
     let models: Vec<_> = models.map(|info| v2::model(info)).collect();
-    reply::json(&Located::at(&here, models))
+    reply::json(&Located::shown(&here, &models))
 }
 
 /// Providers that can be used now.
@@ -73,7 +73,7 @@ async fn model(Location(here): Location) -> Response {
 async fn provider(Location(here): Location) -> Response {
     let catalog = here.catalog();
     let providers: Vec<_> = catalog.providers.iter().map(|provider| v2::provider(provider)).collect();
-    reply::json(&Located::at(&here, providers))
+    reply::json(&Located::shown(&here, &providers))
 }
 
 /// One provider.
@@ -84,7 +84,7 @@ async fn one_provider(Location(here): Location, params: Params) -> Result<Respon
     let id = params.get("providerID");
     let catalog = here.catalog();
     let found = catalog.provider(id).ok_or_else(|| V2Error::NoProvider(id.to_owned()))?;
-    Ok(reply::json(&Located::at(&here, v2::provider(found))))
+    Ok(reply::json(&Located::shown(&here, &v2::provider(found))))
 }
 
 /// Commands.
@@ -93,7 +93,7 @@ async fn one_provider(Location(here): Location, params: Params) -> Result<Respon
     responses((status = 200, description = "Commands", body = Object)))]
 async fn command(Location(here): Location) -> Response {
     let all: Vec<_> = commands(&here.settings, here.mcp.commands().await).iter().map(v2::command).collect();
-    reply::json(&Located::at(&here, all))
+    reply::json(&Located::shown(&here, &all))
 }
 
 /// Skills.
@@ -101,7 +101,7 @@ async fn command(Location(here): Location) -> Response {
     params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Skills", body = Object)))]
 async fn skill(Location(here): Location) -> Response {
-    reply::json(&Located::at(&here, here.settings.skills()))
+    reply::json(&Located::shown(&here, &here.settings.skills()))
 }
 
 /// References: there are none.
@@ -120,7 +120,7 @@ async fn integration(Location(here): Location) -> Response {
     let catalog = here.catalog();
     let needs_key = catalog.known.iter().filter(|provider| !provider.env.is_empty());
     let all: Vec<_> = needs_key.map(|provider| v2::integration(provider)).collect();
-    reply::json(&Located::at(&here, all))
+    reply::json(&Located::shown(&here, &all))
 }
 
 /// Permissions the sessions of the location wait for.
