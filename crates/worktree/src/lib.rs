@@ -14,6 +14,7 @@ pub mod process;
 pub mod project;
 pub mod search;
 pub mod shell;
+pub mod snapshot;
 pub mod tool;
 pub mod tools;
 pub mod vcs;

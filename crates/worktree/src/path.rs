@@ -13,9 +13,11 @@
 
 mod beside;
 mod open;
+mod restore;
 mod write;
 
 pub use open::{Entry, FileKind, Opened};
+pub(crate) use restore::Sight;
 pub use write::{Stamp, Written};
 
 use std::ffi::OsStr;
@@ -57,7 +59,7 @@ pub enum PathError {
 }
 
 impl PathError {
-    fn from_io(path: &Path, source: io::Error) -> Self {
+    pub(crate) fn from_io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::NotFound => Self::Missing(path),

@@ -113,7 +113,7 @@ impl WorkPath {
     }
 }
 
-fn make_directories(path: &Path) -> Result<(), Errno> {
+pub(super) fn make_directories(path: &Path) -> Result<(), Errno> {
     let mut here = open_plainly(Path::new("/"), DIRECTORY, Mode::empty())?;
     for name in path.components().filter(|one| matches!(one, Component::Normal(_))) {
         match rustix::fs::mkdirat(&here, name.as_os_str(), Mode::from_raw_mode(0o777)) {

@@ -17,5 +17,6 @@ mod process;
 mod project;
 mod read;
 mod shell;
+mod snapshot;
 mod vcs;
 mod webfetch;

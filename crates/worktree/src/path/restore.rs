@@ -1,0 +1,182 @@
+//! Putting a file back as it was: content, whether it can be run, links. Follows no link on the way.
+//!
+//! A file appears whole under its name, and is on the disk before it does. Unlike `write.rs`, a file with
+//! several names is parted from the others: half of an old text in place would be worse.
+
+use super::beside::Beside;
+use super::write::{Stamp, make_directories};
+use super::{FileKind, PathError, WorkPath};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The bits of a mode that let somebody run a file.
+const RUN: u32 = 0o111;
+
+/// What stood under a name when it was looked at; enough to see that it does not any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sight {
+    pub(crate) kind: FileKind,
+    pub(crate) stamp: Stamp,
+    pub(crate) bytes: u64,
+    pub(crate) executable: bool,
+}
+
+impl WorkPath {
+    /// What stands there, links not followed; `None` when nothing does.
+    pub(crate) fn sight(&self) -> Result<Option<Sight>, PathError> {
+        let name = self.last_name()?;
+        let parent = match self.open_parent() {
+            Ok(parent) => parent,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(self.refused(errno)),
+        };
+        match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Sight {
+                kind: rustix::fs::FileType::from_raw_mode(stat.st_mode).into(),
+                stamp: Stamp::of(&stat),
+                bytes: stat.st_size as u64,
+                executable: stat.st_mode & 0o100 != 0,
+            })),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(errno) => Err(self.refused(errno)),
+        }
+    }
+
+    /// Where a link leads, as it says itself.
+    pub(crate) fn link_text(&self) -> Result<Vec<u8>, PathError> {
+        let name = self.last_name()?;
+        let read = self.open_parent().and_then(|parent| rustix::fs::readlinkat(&parent, name, Vec::new()));
+        read.map(std::ffi::CString::into_bytes).map_err(|errno| self.refused(errno))
+    }
+
+    /// Makes the whole file, or takes the place of the one that is there. `is_due` is asked last, when
+    /// nothing is left to do but to give the new file its name.
+    pub(crate) fn put(
+        &self,
+        bytes: &[u8],
+        executable: bool,
+        is_due: impl FnOnce() -> Result<bool, PathError>,
+    ) -> Result<bool, PathError> {
+        let name = self.last_name()?;
+        let parent = self.parent_to_write_in()?;
+        let beside = Beside::open(&parent).map_err(|errno| self.refused(errno))?;
+        if let Err(errno) = fill(&parent, name, beside.file(), bytes, executable) {
+            beside.discard();
+            return Err(self.refused(errno));
+        }
+        match is_due() {
+            Ok(true) => {}
+            Ok(false) => {
+                beside.discard();
+                return Ok(false);
+            }
+            Err(error) => {
+                beside.discard();
+                return Err(error);
+            }
+        }
+        beside.take_the_place_of(name).map_err(|errno| self.refused(errno))?;
+        sync(&parent);
+        Ok(true)
+    }
+
+    /// Makes a link, or takes the place of what is there.
+    pub(crate) fn put_link(
+        &self,
+        text: &[u8],
+        is_due: impl FnOnce() -> Result<bool, PathError>,
+    ) -> Result<bool, PathError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = self.last_name()?;
+        let parent = self.parent_to_write_in()?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let beside = OsString::from(format!(".sturdy-{}-link-{number}.tmp", std::process::id()));
+        let made = rustix::fs::symlinkat(OsStr::from_bytes(text), &parent, &beside);
+        made.map_err(|errno| self.refused(errno))?;
+        let forget = || rustix::fs::unlinkat(&parent, &beside, AtFlags::empty());
+        match is_due() {
+            Ok(true) => {}
+            Ok(false) => {
+                let _ = forget();
+                return Ok(false);
+            }
+            Err(error) => {
+                let _ = forget();
+                return Err(error);
+            }
+        }
+        if let Err(errno) = rustix::fs::renameat(&parent, &beside, &parent, name) {
+            let _ = forget();
+            return Err(self.refused(errno));
+        }
+        sync(&parent);
+        Ok(true)
+    }
+
+    /// Removes a directory if nothing is in it. False when something is, or it is no directory.
+    pub(crate) fn remove_empty(&self) -> Result<bool, PathError> {
+        let name = self.last_name()?;
+        let removed =
+            self.open_parent().and_then(|parent| rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR));
+        match removed {
+            Ok(()) => Ok(true),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::NOENT | Errno::LOOP) => Ok(false),
+            Err(errno) => Err(self.refused(errno)),
+        }
+    }
+
+    fn last_name(&self) -> Result<&OsStr, PathError> {
+        self.real.file_name().ok_or(PathError::Malformed)
+    }
+
+    fn parent_to_write_in(&self) -> Result<OwnedFd, PathError> {
+        match self.open_parent() {
+            Ok(parent) => Ok(parent),
+            Err(Errno::NOENT) => {
+                let parent = self.real.parent().unwrap_or(Path::new("/"));
+                let made = make_directories(parent).and_then(|()| self.open_parent());
+                made.map_err(|errno| self.refused(errno))
+            }
+            Err(errno) => Err(self.refused(errno)),
+        }
+    }
+}
+
+/// Writes the content with the rights of the file it takes the place of, and waits until it is on the disk.
+fn fill(parent: &OwnedFd, name: &OsStr, made: &File, bytes: &[u8], executable: bool) -> Result<(), Errno> {
+    let found = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+    let found = found
+        .filter(|stat| FileKind::from(rustix::fs::FileType::from_raw_mode(stat.st_mode)) == FileKind::File);
+    let mut rights = match &found {
+        Some(stat) => {
+            let user = rustix::fs::Uid::from_raw(stat.st_uid);
+            let group = rustix::fs::Gid::from_raw(stat.st_gid);
+            // Only the owner of the machine may give files away; ours stay ours.
+            let _ = rustix::fs::fchown(made.as_fd(), Some(user), Some(group));
+            stat.st_mode & 0o7777
+        }
+        None => rustix::fs::fstat(made)?.st_mode & 0o7777,
+    };
+    // Who may read it may run it.
+    rights = if executable { rights | (rights & 0o444) >> 2 } else { rights & !RUN };
+    rustix::fs::fchmod(made.as_fd(), Mode::from_raw_mode(rights))?;
+    let mut file = made;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// The name is on the disk too. A file system that cannot say so has done what it can.
+fn sync(parent: &OwnedFd) {
+    let here =
+        rustix::fs::openat(parent, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    if let Ok(here) = here {
+        let _ = rustix::fs::fsync(&here);
+    }
+}

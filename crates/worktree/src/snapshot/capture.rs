@@ -1,0 +1,341 @@
+//! Makes trees: of everything, by a scan, or of known paths.
+//!
+//! A scan asks git two things at once: which captured files look different, and which files it has not
+//! seen. What is too large, cannot be read or is a repository of its own is recorded as opaque; the rest
+//! goes into our index, and the index becomes a tree. When nothing is new, the tree of the last scan is
+//! still right and nothing is written.
+//!
+//! Known paths do not go through the index: their content is stored and the trees above them are written
+//! anew. They are noted, so that the next scan watches them too, even if they are ignored.
+
+use super::disk::{Found, Keep, mark_of};
+use super::index::Index;
+use super::object::{Hold, Kind};
+use super::setup::{self, write_if_other};
+use super::{ObjectId, SnapshotError, State, TreeId, TreePath, TreeStore};
+use crate::git::{Answer, Git};
+use crate::path::{FileKind, Sight, WorkPath};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The names of half a million files.
+const NAMES_BYTES_MAX: usize = 96 * 1024 * 1024;
+
+/// The first scan of a large worktree stores every file of it.
+const SCAN_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The index is made anew when it cannot be used, once.
+const TRIES: usize = 2;
+
+/// A tree of the worktree, and what is not in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    pub tree: TreeId,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Something that is there and was not captured. It is neither changed nor removed by an undo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub path: TreePath,
+    pub why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    TooLarge,
+    /// A submodule, or another repository.
+    Repository,
+    /// It cannot be read, or is no file.
+    NotReadable,
+}
+
+impl Why {
+    pub(super) fn letter(self) -> char {
+        match self {
+            Self::TooLarge => 'L',
+            Self::Repository => 'R',
+            Self::NotReadable => 'U',
+        }
+    }
+
+    pub(super) fn from_letter(letter: &str) -> Option<Self> {
+        match letter {
+            "L" => Some(Self::TooLarge),
+            "R" => Some(Self::Repository),
+            "U" => Some(Self::NotReadable),
+            _ => None,
+        }
+    }
+}
+
+pub(super) type Opaques = BTreeMap<TreePath, (Why, ObjectId)>;
+
+impl TreeStore {
+    /// The tree of the whole worktree as it is now.
+    pub fn scan(&self) -> Result<Captured, SnapshotError> {
+        let mut index = self.lock();
+        self.refuse_when_full(&mut index)?;
+        self.write_excludes()?;
+        let mut last = None;
+        for _ in 0..TRIES {
+            match self.scan_once(&mut index) {
+                Ok(tree) => {
+                    let why = |(path, (why, _)): (&TreePath, &(Why, ObjectId))| LeftOut {
+                        path: path.clone(),
+                        why: *why,
+                    };
+                    let left_out = index.opaque.iter().map(why).collect();
+                    return Ok(Captured { tree, left_out });
+                }
+                Err(error) if error.is_git_missing() => return Err(error),
+                // An index that a killed git has spoilt, or one whose objects somebody has removed.
+                Err(error) => {
+                    tracing::debug!(%error, "the index of captured files is made anew");
+                    self.forget_index(&mut index)?;
+                    last = Some(error);
+                }
+            }
+        }
+        Err(last.unwrap_or_else(|| unreachable!("BUG: a scan ends in a tree or an error")))
+    }
+
+    /// The tree `base` in which these paths are as they are on the disk now. Only they are looked at.
+    pub fn capture(&self, base: Option<&TreeId>, paths: &[TreePath]) -> Result<TreeId, SnapshotError> {
+        let mut states = BTreeMap::new();
+        for path in paths {
+            states.insert(path.clone(), self.state_now(path)?);
+        }
+        self.with_states(base, &states)
+    }
+
+    /// What a path is now; its content is stored.
+    pub fn state_now(&self, path: &TreePath) -> Result<State, SnapshotError> {
+        let Found { state, sight } = self.look(path, Keep::Content(Hold::Written))?;
+        let mut index = self.lock();
+        index.grown += sight.map_or(0, |sight| sight.bytes).min(self.inner.options.file_bytes_max);
+        if index.touched.insert(path.clone()) {
+            let mut notes = Vec::new();
+            for path in &index.touched {
+                notes.extend_from_slice(path.as_bytes());
+                notes.push(0);
+            }
+            self.note("sturdy-touched", &notes)?;
+        }
+        Ok(state)
+    }
+
+    /// The tree `base` with these states in it.
+    pub fn with_states(
+        &self,
+        base: Option<&TreeId>,
+        states: &BTreeMap<TreePath, State>,
+    ) -> Result<TreeId, SnapshotError> {
+        self.inner.objects.graft(base, states, Hold::Written)
+    }
+
+    /// What a tree has under these paths.
+    pub fn states<'a>(
+        &self,
+        tree: &TreeId,
+        paths: impl Iterator<Item = &'a TreePath>,
+    ) -> Result<BTreeMap<TreePath, State>, SnapshotError> {
+        self.inner.objects.states(tree, paths)
+    }
+
+    /// Every path that differs between two trees.
+    pub fn changed(&self, before: &TreeId, after: &TreeId) -> Result<Vec<super::Changed>, SnapshotError> {
+        self.inner.objects.changed(before, after)
+    }
+
+    /// The content of a captured file or link.
+    pub fn content(&self, id: &ObjectId) -> Result<Vec<u8>, SnapshotError> {
+        self.inner.objects.read(Kind::Blob, id)
+    }
+
+    fn scan_once(&self, index: &mut Index) -> Result<TreeId, SnapshotError> {
+        setup::tidy(&self.inner.dir).map_err(SnapshotError::io(&self.inner.dir))?;
+        let (changed, unknown) = self.ask_git()?;
+        let mut plain: BTreeSet<TreePath> = std::mem::take(&mut index.touched);
+        let had_touched = !plain.is_empty();
+        let mut opaque = self.opaque_now(&index.opaque, &mut plain)?;
+        for name in names(&changed.stdout).chain(names(&unknown.stdout)) {
+            // A repository inside this one is listed with a slash behind its name.
+            let (name, is_repository) = match name.strip_suffix(b"/") {
+                Some(name) => (name, true),
+                None => (name, false),
+            };
+            let Some(path) = TreePath::from_bytes(name) else { continue };
+            if is_repository {
+                opaque.insert(path.clone(), (Why::Repository, self.head_of(&path)?));
+            } else {
+                plain.insert(path);
+            }
+        }
+        let directories = self.sort_out(&mut plain, &mut opaque)?;
+        if plain.is_empty()
+            && directories.is_empty()
+            && opaque == index.opaque
+            && let Some(tree) = index.tree
+        {
+            return Ok(tree);
+        }
+
+        self.note("sturdy-tree", b"")?;
+        index.tree = None;
+        let gone = index.opaque.keys().filter(|path| !opaque.contains_key(*path)).chain(&directories);
+        self.remove_from_index(gone)?;
+        self.update_index(&plain, &mut opaque)?;
+        let answer = self.run(self.git().args(["write-tree"]))?;
+        let tree: TreeId = String::from_utf8_lossy(&answer.stdout).trim().parse()?;
+        index.opaque = opaque;
+        self.write_opaque(&index.opaque)?;
+        if had_touched {
+            self.note("sturdy-touched", b"")?;
+        }
+        index.tree = Some(tree);
+        self.note("sturdy-tree", tree.to_string().as_bytes())?;
+        Ok(tree)
+    }
+
+    fn ask_git(&self) -> Result<(Answer, Answer), SnapshotError> {
+        let changed = self.git().args(["diff-files", "--name-only", "-z", "--ignore-submodules=all"]);
+        let unknown = self.git().args(["ls-files", "-z", "--others", "--exclude-standard"]);
+        let both = async { tokio::try_join!(changed.run(), unknown.run()) };
+        Ok(tokio::runtime::Handle::current().block_on(both)?)
+    }
+
+    /// What was opaque at the last scan and still is; the rest is looked at like any changed file.
+    fn opaque_now(&self, before: &Opaques, plain: &mut BTreeSet<TreePath>) -> Result<Opaques, SnapshotError> {
+        let mut opaque = Opaques::new();
+        for (path, (why, _)) in before {
+            let place = self.at(path)?;
+            let is_repository =
+                *why == Why::Repository && place.real().join(".git").symlink_metadata().is_ok();
+            if is_repository {
+                opaque.insert(path.clone(), (Why::Repository, self.head_of(path)?));
+            } else {
+                plain.insert(path.clone());
+            }
+        }
+        Ok(opaque)
+    }
+
+    /// Moves what cannot be captured from the one list to the other, and returns what is a directory now:
+    /// the files in it are listed by themselves.
+    fn sort_out(
+        &self,
+        plain: &mut BTreeSet<TreePath>,
+        opaque: &mut Opaques,
+    ) -> Result<Vec<TreePath>, SnapshotError> {
+        let mut not_plain = Vec::new();
+        let mut directories = Vec::new();
+        for path in plain.iter() {
+            let place = self.at(path)?;
+            match place.sight() {
+                Ok(Some(sight)) if sight.kind == FileKind::Directory => directories.push(path.clone()),
+                Ok(Some(sight)) => {
+                    if let Some(why) = self.reason_against(&place, &sight) {
+                        not_plain.push((path.clone(), why, mark_of(&sight)));
+                    }
+                }
+                // Gone, or behind a link: no longer a file of this worktree.
+                Ok(None) | Err(_) => {}
+            }
+        }
+        for (path, why, mark) in not_plain {
+            plain.remove(&path);
+            opaque.insert(path, (why, mark));
+        }
+        for path in &directories {
+            plain.remove(path);
+        }
+        Ok(directories)
+    }
+
+    fn reason_against(&self, place: &WorkPath, sight: &Sight) -> Option<Why> {
+        match sight.kind {
+            FileKind::File if sight.bytes > self.inner.options.file_bytes_max => Some(Why::TooLarge),
+            FileKind::File => {
+                let readable = rustix::fs::access(place.real(), rustix::fs::Access::READ_OK).is_ok();
+                (!readable).then_some(Why::NotReadable)
+            }
+            FileKind::Link | FileKind::Directory => None,
+            FileKind::Pipe | FileKind::Socket | FileKind::Device | FileKind::Other => Some(Why::NotReadable),
+        }
+    }
+
+    /// What a repository inside this one has checked out; only its own files are read, nothing is run.
+    fn head_of(&self, path: &TreePath) -> Result<ObjectId, SnapshotError> {
+        let place = self.at(path)?;
+        let dot_git = place.real().join(".git");
+        let dir = match std::fs::read_to_string(&dot_git) {
+            Ok(text) => place.real().join(text.trim().strip_prefix("gitdir: ").unwrap_or_default()),
+            Err(_) => dot_git,
+        };
+        let head = std::fs::read_to_string(dir.join("HEAD")).unwrap_or_default();
+        let named = head.trim().strip_prefix("ref: ");
+        let id = match named {
+            Some(name) => std::fs::read_to_string(dir.join(name)).ok().or_else(|| packed_ref(&dir, name)),
+            None => Some(head.clone()),
+        };
+        let id = id.and_then(|id| id.trim().parse().ok());
+        Ok(id.unwrap_or_else(|| ObjectId::of(Kind::Blob, head.as_bytes())))
+    }
+
+    /// What the user's repository ignores in its own way, and our own files if they lie in the worktree.
+    fn write_excludes(&self) -> Result<(), SnapshotError> {
+        let mut lines = Vec::new();
+        let options = &self.inner.options;
+        for file in [&options.excludes_file, &options.repository_excludes].into_iter().flatten() {
+            if let Ok(text) = std::fs::read(file) {
+                lines.extend_from_slice(&text);
+                lines.push(b'\n');
+            }
+        }
+        if let Some(own) = self.own_directory() {
+            lines.push(b'/');
+            lines.extend_from_slice(own.as_bytes());
+            lines.extend_from_slice(b"/\n");
+        }
+        let path = self.inner.dir.join("info/exclude");
+        write_if_other(&path, &lines).map_err(SnapshotError::io(&path))
+    }
+
+    fn own_directory(&self) -> Option<TreePath> {
+        let real = self.inner.dir.canonicalize().ok()?;
+        self.path_of(&real)
+    }
+
+    pub(super) fn note(&self, name: &str, content: &[u8]) -> Result<(), SnapshotError> {
+        let path = self.inner.dir.join(name);
+        write_if_other(&path, content).map_err(SnapshotError::io(&path))
+    }
+
+    pub(super) fn git(&self) -> Git {
+        Git::at(self.root())
+            .env("GIT_DIR", &self.inner.dir)
+            .env("GIT_WORK_TREE", self.root())
+            .stdout_bytes_max(NAMES_BYTES_MAX)
+            .timeout(SCAN_TIMEOUT)
+    }
+
+    pub(super) fn run(&self, git: Git) -> Result<Answer, SnapshotError> {
+        Ok(setup::wait(git.run())?)
+    }
+}
+
+fn names(stdout: &[u8]) -> impl Iterator<Item = &[u8]> {
+    stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty())
+}
+
+fn packed_ref(dir: &Path, name: &str) -> Option<String> {
+    let common: PathBuf = match std::fs::read_to_string(dir.join("commondir")) {
+        Ok(text) => dir.join(text.trim()),
+        Err(_) => dir.to_owned(),
+    };
+    let packed = std::fs::read_to_string(common.join("packed-refs")).ok()?;
+    let line = packed.lines().find(|line| line.ends_with(&format!(" {name}")))?;
+    line.split(' ').next().map(str::to_owned)
+}

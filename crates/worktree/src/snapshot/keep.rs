@@ -1,0 +1,182 @@
+//! Anchors trees, releases them, and says and limits what they cost.
+//!
+//! A name (a session) has one ref; every tree it can still go back to is in the chain of commits behind
+//! it. Invariant I15: a tree is anchored before anybody is told of it, and stays so until its name is
+//! released. Then, and only then, a collection may remove what no other name needs.
+
+use super::index::Index;
+use super::object::{Hold, Kind};
+use super::setup::remove;
+use super::{ObjectId, SnapshotError, TreeId, TreeStore};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The size of a store is measured again after this much was added.
+const MEASURE_AFTER_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Packing a large store.
+const COLLECT_TIMEOUT: Duration = Duration::from_secs(1800);
+
+/// What a store holds and takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub bytes: u64,
+    pub files: u64,
+    pub names: Vec<String>,
+}
+
+/// What a collection did, or would do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+}
+
+impl TreeStore {
+    /// Keeps these trees until `name` is released. Safe on the disk when it returns.
+    pub fn anchor(&self, name: &str, trees: &[TreeId]) -> Result<(), SnapshotError> {
+        let place = self.ref_of(name)?;
+        let _held = self.lock();
+        let mut last = self.read_ref(&place, name)?;
+        for tree in trees {
+            if last.is_some() && last == self.anchored_by(last.as_ref(), tree)? {
+                continue;
+            }
+            let parent = last.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
+            let who = "sturdy <> 0 +0000";
+            let text = format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n");
+            last = Some(self.inner.objects.write(Kind::Commit, text.as_bytes(), Hold::Written)?);
+        }
+        let Some(last) = last else { return Ok(()) };
+        write_ref(&place, &last).map_err(SnapshotError::io(&place))
+    }
+
+    /// Lets go of every tree of `name`. Nothing is removed before the next collection.
+    pub fn release(&self, name: &str) -> Result<(), SnapshotError> {
+        let place = self.ref_of(name)?;
+        let _held = self.lock();
+        remove(&place).map_err(SnapshotError::io(&place))?;
+        let packed = self.inner.dir.join("packed-refs");
+        let Ok(text) = std::fs::read_to_string(&packed) else { return Ok(()) };
+        let end = format!(" refs/sturdy/{name}");
+        let kept: String =
+            text.lines().filter(|line| !line.ends_with(&end)).flat_map(|line| [line, "\n"]).collect();
+        super::setup::write_if_other(&packed, kept.as_bytes()).map_err(SnapshotError::io(&packed))
+    }
+
+    /// The names that keep something.
+    pub fn names(&self) -> Result<Vec<String>, SnapshotError> {
+        names_in(&self.inner.dir).map_err(SnapshotError::io(&self.inner.dir))
+    }
+
+    /// What the store takes.
+    pub fn usage(&self) -> Result<Usage, SnapshotError> {
+        usage_of(&self.inner.dir).map_err(SnapshotError::io(&self.inner.dir))
+    }
+
+    /// Removes what nothing keeps and packs the rest.
+    pub fn collect(&self) -> Result<Collected, SnapshotError> {
+        let mut index = self.lock();
+        let bytes_before = self.usage()?.bytes;
+        let asked = ["gc", "--quiet", "--prune=now", "--no-cruft"];
+        self.run(self.git().args(asked).timeout(COLLECT_TIMEOUT))?;
+        let bytes_after = self.usage()?.bytes;
+        index.measured = Some(bytes_after);
+        index.grown = 0;
+        Ok(Collected { bytes_before, bytes_after })
+    }
+
+    pub(super) fn refuse_when_full(&self, index: &mut Index) -> Result<(), SnapshotError> {
+        let used = match index.measured {
+            Some(measured) if index.grown < MEASURE_AFTER_BYTES => measured + index.grown,
+            _ => {
+                let measured = self.usage()?.bytes;
+                index.measured = Some(measured);
+                index.grown = 0;
+                measured
+            }
+        };
+        let max = self.inner.options.store_bytes_max;
+        if used > max { Err(SnapshotError::Full { used, max }) } else { Ok(()) }
+    }
+
+    /// The newest commit, when it keeps this very tree: the same state twice needs no second anchor.
+    fn anchored_by(
+        &self,
+        commit: Option<&ObjectId>,
+        tree: &TreeId,
+    ) -> Result<Option<ObjectId>, SnapshotError> {
+        let Some(commit) = commit else { return Ok(None) };
+        let text = self.inner.objects.read(Kind::Commit, commit)?;
+        Ok(text.starts_with(format!("tree {tree}\n").as_bytes()).then_some(*commit))
+    }
+
+    fn ref_of(&self, name: &str) -> Result<PathBuf, SnapshotError> {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+        if name.is_empty() || name.len() > 100 || !name.chars().all(is_plain) {
+            return Err(SnapshotError::Malformed("a name of letters, digits, - and _ is needed".to_owned()));
+        }
+        Ok(self.inner.dir.join("refs/sturdy").join(name))
+    }
+
+    fn read_ref(&self, place: &Path, name: &str) -> Result<Option<ObjectId>, SnapshotError> {
+        match std::fs::read_to_string(place) {
+            // A line that was not finished: what it kept is still kept by nobody, so it is as if new.
+            Ok(text) => return Ok(text.trim().parse().ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(SnapshotError::Io { path: place.to_owned(), source }),
+        }
+        let packed = std::fs::read_to_string(self.inner.dir.join("packed-refs")).unwrap_or_default();
+        let end = format!(" refs/sturdy/{name}");
+        let line = packed.lines().find(|line| line.ends_with(&end));
+        Ok(line.and_then(|line| line.split(' ').next()).and_then(|id| id.parse().ok()))
+    }
+}
+
+fn write_ref(place: &Path, id: &ObjectId) -> io::Result<()> {
+    let beside = place.with_extension("lock");
+    let mut file = File::create(&beside)?;
+    file.write_all(format!("{id}\n").as_bytes())?;
+    std::fs::rename(&beside, place)
+}
+
+pub(super) fn names_in(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names = BTreeSet::new();
+    for entry in dir.join("refs/sturdy").read_dir()? {
+        names.insert(entry?.file_name().to_string_lossy().into_owned());
+    }
+    let packed = std::fs::read_to_string(dir.join("packed-refs")).unwrap_or_default();
+    names.extend(
+        packed.lines().filter_map(|line| line.split_once(" refs/sturdy/")).map(|(_, name)| name.to_owned()),
+    );
+    Ok(names.into_iter().filter(|name| !name.ends_with(".lock")).collect())
+}
+
+/// What a store in this directory takes and keeps, without opening it.
+pub(super) fn usage_of(dir: &Path) -> io::Result<Usage> {
+    let mut usage = Usage { names: names_in(dir).unwrap_or_default(), ..Usage::default() };
+    let mut open = vec![dir.to_owned()];
+    while let Some(here) = open.pop() {
+        let entries = match here.read_dir() {
+            Ok(entries) => entries,
+            // Removed meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?;
+            let Ok(found) = entry.metadata() else { continue };
+            if found.is_dir() {
+                open.push(entry.path());
+            } else {
+                use std::os::unix::fs::MetadataExt as _;
+                usage.bytes += found.blocks() * 512;
+                usage.files += 1;
+            }
+        }
+    }
+    Ok(usage)
+}

@@ -1,0 +1,279 @@
+//! Objects of a store: written loose by ourselves, read loose or, once git has packed them, through git.
+//!
+//! A loose object is the one part of git's format that is simple enough to be ours: a short head and the
+//! content, compressed. It is written beside its place and renamed, so that it is there whole or not at
+//! all. Packs are git's business.
+
+use super::SnapshotError;
+use crate::git::Git;
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use sha1::{Digest, Sha1};
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// No object of ours is larger: a file above the limit is not captured, and a directory of this size
+/// would have a hundred million names.
+const OBJECT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// How many packed objects one run of git is asked for.
+const BATCH: usize = 64;
+
+/// The name of an object: a hash of what it holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId([u8; 20]);
+
+impl ObjectId {
+    pub(super) const BYTES: usize = 20;
+
+    pub(super) fn from_bytes(bytes: [u8; 20]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; 20] {
+        &self.0
+    }
+
+    /// What this content is called, whether or not it is stored.
+    pub(super) fn of(kind: Kind, content: &[u8]) -> Self {
+        let mut hash = Sha1::new();
+        hash.update(kind.head(content.len()));
+        hash.update(content);
+        Self(hash.finalize().into())
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for ObjectId {
+    type Err = SnapshotError;
+
+    fn from_str(text: &str) -> Result<Self, SnapshotError> {
+        let bad = || SnapshotError::Malformed("a tree is named by 40 hexadecimal digits".to_owned());
+        let digits = text.as_bytes();
+        if digits.len() != 40 {
+            return Err(bad());
+        }
+        let mut bytes = [0; 20];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| bad())?;
+            if pair.starts_with('+') {
+                return Err(bad());
+            }
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| bad())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Blob,
+    Tree,
+    Commit,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Blob => "blob",
+            Self::Tree => "tree",
+            Self::Commit => "commit",
+        }
+    }
+
+    fn head(self, length: usize) -> Vec<u8> {
+        format!("{} {length}\0", self.name()).into_bytes()
+    }
+}
+
+/// Whether an object must survive a loss of power, not only the death of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    Written,
+    Synced,
+}
+
+#[derive(Debug)]
+pub(super) struct Objects {
+    git_dir: PathBuf,
+    dir: PathBuf,
+}
+
+impl Objects {
+    pub(super) fn new(git_dir: &Path) -> Self {
+        Self { git_dir: git_dir.to_owned(), dir: git_dir.join("objects") }
+    }
+
+    fn place(&self, id: &ObjectId) -> PathBuf {
+        let name = id.to_string();
+        self.dir.join(&name[..2]).join(&name[2..])
+    }
+
+    /// Stores the content under its name; nothing is written when it is there already.
+    pub(super) fn write(&self, kind: Kind, content: &[u8], hold: Hold) -> Result<ObjectId, SnapshotError> {
+        let id = ObjectId::of(kind, content);
+        let place = self.place(&id);
+        if place.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            if hold == Hold::Synced {
+                File::open(&place).and_then(|file| file.sync_all()).map_err(SnapshotError::io(&place))?;
+            }
+            return Ok(id);
+        }
+        self.write_at(&place, kind, content, hold).map_err(SnapshotError::io(&place))?;
+        Ok(id)
+    }
+
+    fn write_at(&self, place: &Path, kind: Kind, content: &[u8], hold: Hold) -> io::Result<()> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        // git removes what is left of such a name.
+        let name = format!("tmp_obj_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let beside = self.dir.join(name);
+        let made = self.fill(&beside, kind, content, hold).and_then(|()| {
+            if let Some(parent) = place.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::rename(&beside, place)
+        });
+        if made.is_err() {
+            let _ = std::fs::remove_file(&beside);
+        }
+        made?;
+        if hold == Hold::Synced {
+            let parent = place.parent().unwrap_or(&self.dir);
+            File::open(parent)?.sync_all()?;
+        }
+        Ok(())
+    }
+
+    fn fill(&self, beside: &Path, kind: Kind, content: &[u8], hold: Hold) -> io::Result<()> {
+        let mut packer = ZlibEncoder::new(Vec::with_capacity(content.len() / 2 + 64), Compression::fast());
+        packer.write_all(&kind.head(content.len()))?;
+        packer.write_all(content)?;
+        let packed = packer.finish()?;
+        // A name that a dead process has left is taken over: it holds nothing that is needed.
+        let mut file = File::create(beside)?;
+        file.write_all(&packed)?;
+        if hold == Hold::Synced {
+            file.sync_all()?;
+        }
+        Ok(())
+    }
+
+    /// The content of an object.
+    pub(super) fn read(&self, kind: Kind, id: &ObjectId) -> Result<Vec<u8>, SnapshotError> {
+        let mut found = self.read_all(kind, std::slice::from_ref(id))?;
+        found.remove(id).ok_or(SnapshotError::Missing(*id))
+    }
+
+    /// The content of several objects. One that is not there is an error.
+    pub(super) fn read_all(
+        &self,
+        kind: Kind,
+        ids: &[ObjectId],
+    ) -> Result<HashMap<ObjectId, Vec<u8>>, SnapshotError> {
+        let mut found = HashMap::with_capacity(ids.len());
+        let mut packed = Vec::new();
+        for id in ids {
+            if found.contains_key(id) || packed.contains(id) {
+                continue;
+            }
+            match self.read_loose(kind, id)? {
+                Some(content) => drop(found.insert(*id, content)),
+                None => packed.push(*id),
+            }
+        }
+        for batch in packed.chunks(BATCH) {
+            self.read_packed(kind, batch, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Whether an object is there, loose or packed.
+    pub(super) fn has(&self, kind: Kind, id: &ObjectId) -> Result<bool, SnapshotError> {
+        match self.read(kind, id) {
+            Ok(_) => Ok(true),
+            Err(SnapshotError::Missing(_)) => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn read_loose(&self, kind: Kind, id: &ObjectId) -> Result<Option<Vec<u8>>, SnapshotError> {
+        let place = self.place(id);
+        let file = match File::open(&place) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(SnapshotError::Io { path: place, source }),
+        };
+        let damaged = |what| SnapshotError::Damaged { id: *id, what };
+        let mut content = Vec::new();
+        let read = ZlibDecoder::new(file).take(OBJECT_BYTES_MAX).read_to_end(&mut content);
+        read.map_err(|_| damaged("it cannot be unpacked"))?;
+        let end = content.iter().position(|byte| *byte == 0).ok_or_else(|| damaged("it has no head"))?;
+        let length = content.len() - end - 1;
+        if content[..=end] != *kind.head(length) {
+            return Err(damaged("it is of another kind or length"));
+        }
+        content.drain(..=end);
+        // What is written back to the user's files is what was captured, bit by bit.
+        if ObjectId::of(kind, &content) != *id {
+            return Err(damaged("its content has another name"));
+        }
+        Ok(Some(content))
+    }
+
+    fn read_packed(
+        &self,
+        kind: Kind,
+        ids: &[ObjectId],
+        found: &mut HashMap<ObjectId, Vec<u8>>,
+    ) -> Result<(), SnapshotError> {
+        let has_packs = self.dir.join("pack").read_dir().is_ok_and(|mut names| names.next().is_some());
+        if !has_packs {
+            return Err(SnapshotError::Missing(ids[0]));
+        }
+        let asked: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let git = self.git(&self.git_dir).args(["cat-file", "--batch"]).input(asked.into_bytes());
+        let answer = super::setup::wait(git.stdout_bytes_max(OBJECT_BYTES_MAX as usize).run())?.stdout;
+        let mut rest = answer.as_slice();
+        for id in ids {
+            let damaged = |what| SnapshotError::Damaged { id: *id, what };
+            let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("git is silent"))?;
+            let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+            rest = &rest[end + 1..];
+            let mut words = head.split(' ').skip(1);
+            let said = words.next().unwrap_or_default();
+            if said == "missing" {
+                return Err(SnapshotError::Missing(*id));
+            }
+            let length: usize =
+                words.next().and_then(|word| word.parse().ok()).ok_or_else(|| damaged("no length"))?;
+            if said != kind.name() || rest.len() <= length {
+                return Err(damaged("it is of another kind or length"));
+            }
+            found.insert(*id, rest[..length].to_vec());
+            rest = &rest[length + 1..];
+        }
+        Ok(())
+    }
+
+    fn git(&self, at: &Path) -> Git {
+        Git::at(at).env("GIT_DIR", &self.git_dir)
+    }
+}

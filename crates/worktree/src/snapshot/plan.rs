@@ -1,0 +1,171 @@
+//! What an undo would do, file by file, before anything is done.
+//!
+//! A step says which files it changed, in which state it found them and in which it left them. Undoing some
+//! steps means: each of their files goes back to the state in which the first of them found it. That is
+//! right only if the file is still as the last of them left it, and if nobody else changed it between
+//! two of them. Otherwise the file has somebody else's work in it: a conflict, which is shown and left alone.
+//!
+//! Invariant I14: compare, then set, per file; what is unknown is left alone.
+
+use super::{SnapshotError, State, TreeId, TreePath, TreeStore};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one step changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub before: TreeId,
+    pub after: TreeId,
+    pub files: Vec<TreePath>,
+}
+
+/// Where the files of some steps go back to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Targets {
+    files: BTreeMap<TreePath, Target>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Target {
+    /// As the first step found it.
+    found: State,
+    /// As the last step left it.
+    left: State,
+    /// Every step found it as the one before had left it.
+    is_ours_alone: bool,
+}
+
+/// What happens to one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub path: TreePath,
+    /// What is there.
+    pub from: State,
+    /// What an undo makes of it.
+    pub to: State,
+    pub verdict: Verdict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is as it should be already.
+    Nothing,
+    Create,
+    Change,
+    Delete,
+    /// Left alone, unless it is asked for by name.
+    Conflict(Conflict),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// Somebody has changed it after the last step.
+    ChangedSince,
+    /// Somebody has changed it between two steps.
+    ChangedBetween,
+    /// What was there was never captured, so it cannot be brought back. Not even when asked for.
+    NotCaptured,
+}
+
+impl Conflict {
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::ChangedSince => "changed since the agent left it",
+            Self::ChangedBetween => "changed by somebody else between two steps",
+            Self::NotCaptured => "its earlier content was not captured",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub entries: Vec<Entry>,
+}
+
+impl Plan {
+    pub fn conflicts(&self) -> impl Iterator<Item = (&Entry, Conflict)> {
+        self.entries.iter().filter_map(|entry| match entry.verdict {
+            Verdict::Conflict(why) => Some((entry, why)),
+            Verdict::Nothing | Verdict::Create | Verdict::Change | Verdict::Delete => None,
+        })
+    }
+
+    /// The state each file should have: the earlier one, or what is there where that is left alone.
+    #[must_use]
+    pub fn wanted(&self) -> BTreeMap<TreePath, State> {
+        let wanted = |entry: &Entry| match entry.verdict {
+            Verdict::Create | Verdict::Change | Verdict::Delete => entry.to,
+            Verdict::Nothing | Verdict::Conflict(_) => entry.from,
+        };
+        self.entries.iter().map(|entry| (entry.path.clone(), wanted(entry))).collect()
+    }
+}
+
+impl Targets {
+    /// Reads where the files of these steps go back to. The steps are in the order in which they happened. A
+    /// tree that is not there is an error, and never a file to delete.
+    pub fn of(store: &TreeStore, steps: &[Step]) -> Result<Self, SnapshotError> {
+        let mut files: BTreeMap<TreePath, Target> = BTreeMap::new();
+        for step in steps {
+            let found = store.states(&step.before, step.files.iter())?;
+            let left = store.states(&step.after, step.files.iter())?;
+            for path in &step.files {
+                let here = Target { found: found[path], left: left[path], is_ours_alone: true };
+                let target = files.entry(path.clone()).or_insert(Target { left: here.found, ..here });
+                target.is_ours_alone &= target.left == here.found;
+                target.left = here.left;
+            }
+        }
+        Ok(Self { files })
+    }
+
+    pub fn paths(&self) -> impl Iterator<Item = &TreePath> {
+        self.files.keys()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The earlier state of a file, when these steps changed it.
+    #[must_use]
+    pub fn found(&self, path: &TreePath) -> Option<State> {
+        self.files.get(path).map(|target| target.found)
+    }
+
+    /// What would happen to each file, given what is there. `forced` files go back although somebody else
+    /// changed them.
+    #[must_use]
+    pub fn plan(&self, there: &BTreeMap<TreePath, State>, forced: &BTreeSet<TreePath>) -> Plan {
+        let mut entries = Vec::with_capacity(self.files.len());
+        for (path, target) in &self.files {
+            let from = there.get(path).copied().unwrap_or(State::Absent);
+            let verdict = target.judge(from, forced.contains(path));
+            entries.push(Entry { path: path.clone(), from, to: target.found, verdict });
+        }
+        Plan { entries }
+    }
+}
+
+impl Target {
+    fn judge(&self, from: State, is_forced: bool) -> Verdict {
+        if from == self.found {
+            return Verdict::Nothing;
+        }
+        if self.found.is_opaque() || from.is_opaque() {
+            return Verdict::Conflict(Conflict::NotCaptured);
+        }
+        if !is_forced && from != self.left {
+            return Verdict::Conflict(Conflict::ChangedSince);
+        }
+        if !is_forced && !self.is_ours_alone {
+            return Verdict::Conflict(Conflict::ChangedBetween);
+        }
+        match (from, self.found) {
+            (State::Absent, _) => Verdict::Create,
+            (_, State::Absent) => Verdict::Delete,
+            _ => Verdict::Change,
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! Trees: what stands under a path, what differs between two, and a tree with some paths changed.
+//!
+//! Changing a few paths reads and writes only the directories above them, so it costs the same in a
+//! worktree of ten files and of a million.
+
+use super::object::{Hold, Kind, Objects};
+use super::{ObjectId, SnapshotError, TreeId};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+const DIRECTORY: u32 = 0o040_000;
+const FILE: u32 = 0o100_644;
+const PROGRAM: u32 = 0o100_755;
+const LINK: u32 = 0o120_000;
+const OPAQUE: u32 = 0o160_000;
+
+/// Deeper than any file system lets a path be.
+const DEPTH_MAX: usize = 2_048;
+
+/// A path from the top of the worktree, byte by byte as the file system has it. Never empty, never `..`, never
+/// inside a `.git`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TreePath(Vec<u8>);
+
+impl TreePath {
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let is_plain = |name: &[u8]| {
+            !name.is_empty() && name != b"." && name != b".." && !name.eq_ignore_ascii_case(b".git")
+        };
+        let names = bytes.split(|byte| *byte == b'/');
+        let fits = !bytes.contains(&0) && names.clone().all(is_plain) && names.count() <= DEPTH_MAX;
+        fits.then(|| Self(bytes.to_vec()))
+    }
+
+    #[must_use]
+    pub fn from_path(path: &Path) -> Option<Self> {
+        let is_plain = path.components().all(|one| matches!(one, Component::Normal(_)));
+        is_plain.then(|| Self::from_bytes(path.as_os_str().as_bytes())).flatten()
+    }
+
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    #[must_use]
+    pub fn to_path(&self) -> PathBuf {
+        PathBuf::from(OsStr::from_bytes(&self.0))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.split(|byte| *byte == b'/')
+    }
+
+    /// The directories it stands in, the nearest first; not the top.
+    pub(super) fn parents(&self) -> impl Iterator<Item = Self> + '_ {
+        let ends = self.0.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
+        ends.map(|(end, _)| Self(self.0[..end].to_vec()))
+    }
+}
+
+impl fmt::Display for TreePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Debug for TreePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&String::from_utf8_lossy(&self.0), f)
+    }
+}
+
+/// What stands under a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// No file. A directory may stand there.
+    Absent,
+    File {
+        content: ObjectId,
+        executable: bool,
+    },
+    Link {
+        content: ObjectId,
+    },
+    /// Something whose content was not captured: a file above the limit, a repository inside this one,
+    /// what cannot be read. The mark differs when the thing has changed.
+    Opaque {
+        mark: ObjectId,
+    },
+}
+
+impl State {
+    fn entry(self) -> Option<(u32, ObjectId)> {
+        match self {
+            Self::Absent => None,
+            Self::File { content, executable: false } => Some((FILE, content)),
+            Self::File { content, executable: true } => Some((PROGRAM, content)),
+            Self::Link { content } => Some((LINK, content)),
+            Self::Opaque { mark } => Some((OPAQUE, mark)),
+        }
+    }
+
+    #[must_use]
+    pub fn content(&self) -> Option<ObjectId> {
+        match self {
+            Self::File { content, .. } | Self::Link { content } => Some(*content),
+            Self::Absent | Self::Opaque { .. } => None,
+        }
+    }
+
+    #[must_use]
+    pub fn is_opaque(&self) -> bool {
+        matches!(self, Self::Opaque { .. })
+    }
+
+    /// As git writes it: `100644`.
+    #[must_use]
+    pub fn mode(&self) -> Option<u32> {
+        self.entry().map(|(mode, _)| mode)
+    }
+}
+
+/// A path that is not the same in two trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    pub path: TreePath,
+    pub before: State,
+    pub after: State,
+}
+
+/// One name in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Node {
+    Directory(ObjectId),
+    Leaf(State),
+}
+
+type Names = BTreeMap<Vec<u8>, Node>;
+
+impl Objects {
+    fn names(&self, tree: &TreeId) -> Result<Names, SnapshotError> {
+        parse(tree, &self.read(Kind::Tree, tree)?)
+    }
+
+    /// What a tree has under each of these paths. Directories are read once.
+    pub(super) fn states<'a>(
+        &self,
+        tree: &TreeId,
+        paths: impl Iterator<Item = &'a TreePath>,
+    ) -> Result<BTreeMap<TreePath, State>, SnapshotError> {
+        let mut known: HashMap<ObjectId, Names> = HashMap::new();
+        let mut found = BTreeMap::new();
+        for path in paths {
+            let state = self.find(tree, path, &mut known)?;
+            found.insert(path.clone(), state);
+        }
+        Ok(found)
+    }
+
+    fn find(
+        &self,
+        tree: &TreeId,
+        path: &TreePath,
+        known: &mut HashMap<ObjectId, Names>,
+    ) -> Result<State, SnapshotError> {
+        let mut here = *tree;
+        let mut names = path.names().peekable();
+        while let Some(name) = names.next() {
+            let is_last = names.peek().is_none();
+            if let Entry::Vacant(slot) = known.entry(here) {
+                slot.insert(self.names(&here)?);
+            }
+            match known[&here].get(name) {
+                Some(Node::Directory(below)) if !is_last => here = *below,
+                Some(Node::Leaf(state)) if is_last => return Ok(*state),
+                Some(Node::Directory(_) | Node::Leaf(_)) | None => return Ok(State::Absent),
+            }
+        }
+        Ok(State::Absent)
+    }
+
+    /// A tree in which the given paths are as given and everything else as it was.
+    pub(super) fn graft(
+        &self,
+        tree: Option<&TreeId>,
+        changes: &BTreeMap<TreePath, State>,
+        hold: Hold,
+    ) -> Result<TreeId, SnapshotError> {
+        let changes: Vec<(Vec<&[u8]>, State)> =
+            changes.iter().map(|(path, state)| (path.names().collect(), *state)).collect();
+        let list: Vec<(&[&[u8]], State)> =
+            changes.iter().map(|(names, state)| (names.as_slice(), *state)).collect();
+        match self.graft_below(tree, &list, hold)? {
+            Some(tree) => Ok(tree),
+            None => self.write(Kind::Tree, &[], hold),
+        }
+    }
+
+    /// None: nothing is left in the directory.
+    fn graft_below(
+        &self,
+        tree: Option<&TreeId>,
+        changes: &[(&[&[u8]], State)],
+        hold: Hold,
+    ) -> Result<Option<TreeId>, SnapshotError> {
+        let mut names = match tree {
+            Some(tree) => self.names(tree)?,
+            None => Names::new(),
+        };
+        let mut by_name: BTreeMap<&[u8], Here<'_>> = BTreeMap::new();
+        for (path, state) in changes {
+            let [name, below @ ..] = path else { continue };
+            let here = by_name.entry(name).or_default();
+            if below.is_empty() {
+                here.itself = Some(*state);
+            } else {
+                here.below.push((below, *state));
+            }
+        }
+        for (name, here) in by_name {
+            let node = self.graft_node(names.get(name).copied(), &here, hold)?;
+            match node {
+                Some(node) => drop(names.insert(name.to_vec(), node)),
+                None => drop(names.remove(name)),
+            }
+        }
+        if names.is_empty() {
+            return Ok(None);
+        }
+        self.write(Kind::Tree, &serialise(&names), hold).map(Some)
+    }
+
+    fn graft_node(
+        &self,
+        before: Option<Node>,
+        here: &Here<'_>,
+        hold: Hold,
+    ) -> Result<Option<Node>, SnapshotError> {
+        let mut node = before;
+        match here.itself {
+            // No file there; a directory stays.
+            Some(State::Absent) if matches!(node, Some(Node::Leaf(_))) => node = None,
+            Some(State::Absent) | None => {}
+            Some(state) => node = Some(Node::Leaf(state)),
+        }
+        if here.below.is_empty() {
+            return Ok(node);
+        }
+        let base = match node {
+            Some(Node::Directory(tree)) => Some(tree),
+            Some(Node::Leaf(_)) | None => None,
+        };
+        match self.graft_below(base.as_ref(), &here.below, hold)? {
+            Some(tree) => Ok(Some(Node::Directory(tree))),
+            None if base.is_some() => Ok(None),
+            None => Ok(node),
+        }
+    }
+
+    /// Every path that differs, in the order of their bytes.
+    pub(super) fn changed(&self, before: &TreeId, after: &TreeId) -> Result<Vec<Changed>, SnapshotError> {
+        let mut found = Vec::new();
+        let mut pairs = vec![(Vec::new(), Some(*before), Some(*after))];
+        for _ in 0..DEPTH_MAX {
+            if pairs.is_empty() {
+                break;
+            }
+            pairs = self.compare_level(pairs, &mut found)?;
+        }
+        found.sort_by(|a: &Changed, b: &Changed| a.path.cmp(&b.path));
+        Ok(found)
+    }
+
+    /// Compares one level of directories and returns the pairs of the next: all of a level are read at once.
+    fn compare_level(&self, pairs: Vec<Pair>, found: &mut Vec<Changed>) -> Result<Vec<Pair>, SnapshotError> {
+        let differing: Vec<Pair> = pairs.into_iter().filter(|(_, a, b)| a != b).collect();
+        let wanted: Vec<ObjectId> = differing.iter().flat_map(|(_, a, b)| [*a, *b]).flatten().collect();
+        let contents = self.read_all(Kind::Tree, &wanted)?;
+        let names = |tree: &Option<ObjectId>| match tree {
+            Some(tree) => parse(tree, &contents[tree]),
+            None => Ok(Names::new()),
+        };
+        let mut next = Vec::new();
+        for (above, a, b) in &differing {
+            let before = names(a)?;
+            let after = names(b)?;
+            let all: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
+            for name in all {
+                let old = before.get(name);
+                let new = after.get(name);
+                if old == new {
+                    continue;
+                }
+                let mut path = above.clone();
+                if !path.is_empty() {
+                    path.push(b'/');
+                }
+                path.extend_from_slice(name);
+                let directory = |node: Option<&Node>| match node {
+                    Some(Node::Directory(tree)) => Some(*tree),
+                    Some(Node::Leaf(_)) | None => None,
+                };
+                let leaf = |node: Option<&Node>| match node {
+                    Some(Node::Leaf(state)) => *state,
+                    Some(Node::Directory(_)) | None => State::Absent,
+                };
+                let below = (directory(old), directory(new));
+                if below != (None, None) {
+                    next.push((path.clone(), below.0, below.1));
+                }
+                let states = (leaf(old), leaf(new));
+                if states.0 != states.1
+                    && let Some(path) = TreePath::from_bytes(&path)
+                {
+                    found.push(Changed { path, before: states.0, after: states.1 });
+                }
+            }
+        }
+        Ok(next)
+    }
+}
+
+type Pair = (Vec<u8>, Option<ObjectId>, Option<ObjectId>);
+
+#[derive(Default)]
+struct Here<'a> {
+    itself: Option<State>,
+    below: Vec<(&'a [&'a [u8]], State)>,
+}
+
+fn parse(id: &ObjectId, mut rest: &[u8]) -> Result<Names, SnapshotError> {
+    let damaged = |what| SnapshotError::Damaged { id: *id, what };
+    let mut names = Names::new();
+    while !rest.is_empty() {
+        let space = rest.iter().position(|byte| *byte == b' ').ok_or_else(|| damaged("no mode"))?;
+        let mode =
+            std::str::from_utf8(&rest[..space]).ok().and_then(|text| u32::from_str_radix(text, 8).ok());
+        let mode = mode.ok_or_else(|| damaged("a mode that is no number"))?;
+        rest = &rest[space + 1..];
+        let zero = rest.iter().position(|byte| *byte == 0).ok_or_else(|| damaged("no name"))?;
+        let name = rest[..zero].to_vec();
+        rest = &rest[zero + 1..];
+        let (id, after) = rest.split_first_chunk::<{ ObjectId::BYTES }>().ok_or_else(|| damaged("no id"))?;
+        let id = ObjectId::from_bytes(*id);
+        rest = after;
+        let node = match mode {
+            DIRECTORY => Node::Directory(id),
+            LINK => Node::Leaf(State::Link { content: id }),
+            OPAQUE => Node::Leaf(State::Opaque { mark: id }),
+            file => Node::Leaf(State::File { content: id, executable: file & 0o111 != 0 }),
+        };
+        names.insert(name, node);
+    }
+    Ok(names)
+}
+
+fn serialise(names: &Names) -> Vec<u8> {
+    let mut entries: Vec<(Vec<u8>, u32, &[u8], ObjectId)> = Vec::with_capacity(names.len());
+    for (name, node) in names {
+        let (mode, id) = match node {
+            Node::Directory(id) => (DIRECTORY, *id),
+            Node::Leaf(state) => match state.entry() {
+                Some(entry) => entry,
+                None => continue,
+            },
+        };
+        // git sorts a directory as if its name ended in a slash.
+        let mut key = name.clone();
+        if mode == DIRECTORY {
+            key.push(b'/');
+        }
+        entries.push((key, mode, name, id));
+    }
+    entries.sort();
+    let mut bytes = Vec::new();
+    for (_, mode, name, id) in entries {
+        bytes.extend_from_slice(format!("{mode:o} ").as_bytes());
+        bytes.extend_from_slice(name);
+        bytes.push(0);
+        bytes.extend_from_slice(id.bytes());
+    }
+    bytes
+}

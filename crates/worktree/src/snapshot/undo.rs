@@ -1,0 +1,83 @@
+//! From "undo these steps" to what each file is set to, and back again.
+//!
+//! The first undo captures what is there: the *snapshot* of the undo. Everything after it is computed from
+//! that snapshot and the steps that are undone, and nothing else: going further back, coming forward again,
+//! taking the undo back. A file may be replaced when it is as in the snapshot or as the standing undo made it;
+//! both are captured, so whatever is replaced can be brought back.
+
+use super::disk::Keep;
+use super::object::Hold;
+use super::{Plan, Setting, SnapshotError, State, Targets, TreeId, TreePath, TreeStore};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An undo that was done and not taken back.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    pub snapshot: TreeId,
+    pub targets: &'a Targets,
+}
+
+/// An undo, ready to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undo {
+    /// The state before it. To be anchored before anything is set.
+    pub snapshot: TreeId,
+    pub plan: Plan,
+    pub settings: Vec<Setting>,
+}
+
+impl TreeStore {
+    /// Works out an undo of `targets`, in place of the one that stands. Changes nothing in the worktree.
+    pub fn prepare_undo(
+        &self,
+        base: Option<&TreeId>,
+        standing: Option<Standing<'_>>,
+        targets: &Targets,
+        forced: &BTreeSet<TreePath>,
+    ) -> Result<Undo, SnapshotError> {
+        let old = standing.map(|standing| standing.targets);
+        let is_old = |path: &&TreePath| old.is_some_and(|old| old.found(path).is_some());
+        // What the standing undo did not touch is captured now; the rest was captured then.
+        let mut now = BTreeMap::new();
+        for path in targets.paths().filter(|path| !is_old(path)) {
+            now.insert(path.clone(), self.look(path, Keep::Content(Hold::Synced))?.state);
+        }
+        let base = standing.map(|standing| standing.snapshot).or(base.copied());
+        let snapshot = match (base, now.is_empty()) {
+            (Some(base), true) => base,
+            (base, _) => self.inner.objects.graft(base.as_ref(), &now, Hold::Synced)?,
+        };
+
+        let all: BTreeSet<&TreePath> =
+            targets.paths().chain(old.into_iter().flat_map(Targets::paths)).collect();
+        let before = self.states(&snapshot, all.iter().copied())?;
+        let plan = targets.plan(&before, forced);
+        let wanted = plan.wanted();
+        let mut settings = Vec::with_capacity(all.len());
+        for path in all {
+            let to = wanted.get(path).copied().unwrap_or(before[path]);
+            let replaceable = [Some(before[path]), old.and_then(|old| old.found(path))];
+            push(&mut settings, path, replaceable, to);
+        }
+        Ok(Undo { snapshot, plan, settings })
+    }
+
+    /// Works out how the standing undo is taken back.
+    pub fn prepare_redo(&self, standing: Standing<'_>) -> Result<Vec<Setting>, SnapshotError> {
+        let before = self.states(&standing.snapshot, standing.targets.paths())?;
+        let mut settings = Vec::with_capacity(before.len());
+        for (path, state) in &before {
+            push(&mut settings, path, [Some(*state), standing.targets.found(path)], *state);
+        }
+        Ok(settings)
+    }
+}
+
+/// What was never captured is neither set nor replaced.
+fn push(settings: &mut Vec<Setting>, path: &TreePath, replaceable: [Option<State>; 2], to: State) {
+    if to.is_opaque() {
+        return;
+    }
+    let expected = replaceable.into_iter().flatten().filter(|state| !state.is_opaque()).collect();
+    settings.push(Setting { path: path.clone(), expected, to });
+}

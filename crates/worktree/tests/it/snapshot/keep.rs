@@ -1,0 +1,147 @@
+//! What stays, what goes, and what a dead process may leave behind.
+
+use super::{Place, path};
+use std::process::Command;
+use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeStore};
+
+fn gc(place: &Place) {
+    let out = Command::new("git")
+        .args(["gc", "--quiet", "--aggressive", "--prune=now"])
+        .env("GIT_DIR", &place.dir)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+#[test]
+fn an_anchored_tree_survives_every_collection_until_it_is_released() {
+    let place = Place::new();
+    place.write("dir/a", "the first text\n");
+    let first = place.tree();
+    place.write("dir/a", "the second text\n");
+    let second = place.tree();
+    place.write("dir/a", "the third text\n");
+    let third = place.store.capture(Some(&second), &[path("dir/a")]).unwrap();
+    place.store.anchor("ses_a", &[first, second]).unwrap();
+    place.store.anchor("ses_b", &[third]).unwrap();
+    place.remove("dir/a");
+    place.tree();
+
+    gc(&place);
+    let place = place.reopened();
+
+    let text = |tree| {
+        place.run(|store| {
+            let states = store.states(tree, [&path("dir/a")].into_iter())?;
+            store.content(&states[&path("dir/a")].content().unwrap())
+        })
+    };
+    assert_eq!(text(&first).unwrap(), b"the first text\n");
+    assert_eq!(text(&second).unwrap(), b"the second text\n");
+    assert_eq!(text(&third).unwrap(), b"the third text\n");
+
+    assert_eq!(place.store.names().unwrap(), ["ses_a", "ses_b"]);
+    place.store.release("ses_a").unwrap();
+    place.run(|store| store.collect().unwrap());
+    assert_eq!(place.store.names().unwrap(), ["ses_b"]);
+    assert!(matches!(text(&first), Err(SnapshotError::Missing(_))));
+    assert_eq!(text(&third).unwrap(), b"the third text\n");
+}
+
+#[test]
+fn what_is_anchored_later_joins_what_was_packed() {
+    let place = Place::new();
+    place.write("a", "1");
+    let first = place.tree();
+    place.store.anchor("ses_a", &[first]).unwrap();
+    gc(&place);
+    place.write("a", "2");
+    let second = place.run(|store| store.capture(Some(&first), &[path("a")]).unwrap());
+    place.run(|store| store.anchor("ses_a", &[second])).unwrap();
+    place.run(|store| store.collect().unwrap());
+
+    assert_eq!(place.run(|store| store.changed(&first, &second).unwrap()).len(), 1);
+}
+
+#[test]
+fn stale_locks_leftover_packs_and_a_spoilt_index_do_not_stop_a_scan() {
+    let place = Place::new();
+    place.write("a", "1");
+    let before = place.tree();
+    for name in ["index.lock", "packed-refs.lock", "gc.pid", "refs/sturdy/ses_a.lock", "objects/tmp_obj_1_1"]
+    {
+        std::fs::write(place.dir.join(name), "dead").unwrap();
+    }
+    std::fs::write(place.dir.join("objects/pack/tmp_pack_x"), "half").unwrap();
+    place.write("b", "2");
+
+    let with_locks = place.scan();
+    std::fs::write(place.dir.join("index"), "not an index").unwrap();
+    let place = place.reopened();
+    let with_spoilt_index = place.scan();
+
+    assert_ne!(with_locks.tree, before);
+    assert_eq!(with_spoilt_index.tree, with_locks.tree);
+}
+
+#[test]
+fn an_object_that_somebody_removed_is_stored_again_by_the_next_scan() {
+    let place = Place::new();
+    place.write("a", "1");
+    let tree = place.tree();
+    std::fs::remove_dir_all(place.dir.join("objects")).unwrap();
+    let place = place.reopened();
+    place.write("b", "2");
+    place.tree();
+    place.remove("b");
+
+    assert_eq!(place.tree(), tree);
+    let states = place.run(|store| store.states(&tree, [&path("a")].into_iter()).unwrap());
+    let content = place.run(|store| store.content(&states[&path("a")].content().unwrap()).unwrap());
+    assert_eq!(content, b"1");
+}
+
+#[test]
+fn a_full_store_refuses_and_says_so() {
+    let place = Place::new();
+    place.write("a", "1");
+    place.tree();
+    let options = StoreOptions { store_bytes_max: 1, ..StoreOptions::default() };
+    let store = TreeStore::open(&place.dir, &place.root, options).unwrap();
+
+    let refused = place.run(|_| store.scan());
+
+    assert!(matches!(refused, Err(SnapshotError::Full { max: 1, .. })), "{refused:?}");
+}
+
+#[test]
+fn the_store_itself_is_not_captured_when_it_lies_in_the_worktree() {
+    let place = Place::new();
+    place.write("a", "1");
+    let inside = place.root.join(".sturdy/trees");
+    let store = TreeStore::open(&inside, &place.root, StoreOptions::default()).unwrap();
+
+    let first = place.run(|_| store.scan().unwrap());
+    let second = place.run(|_| store.scan().unwrap());
+
+    assert_eq!(first.tree, second.tree);
+    let states = place.run(|_| store.states(&first.tree, [&path(".sturdy/trees/HEAD")].into_iter()).unwrap());
+    assert_eq!(states[&path(".sturdy/trees/HEAD")], sturdy_worktree::snapshot::State::Absent);
+}
+
+#[test]
+fn a_damaged_object_is_said_and_not_believed() {
+    let place = Place::new();
+    place.write("a", "1");
+    let tree = place.tree();
+    let name = tree.to_string();
+    let object = place.dir.join("objects").join(&name[..2]).join(&name[2..]);
+    let mut permissions = object.metadata().unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
+    std::fs::set_permissions(&object, permissions).unwrap();
+    std::fs::write(&object, "nonsense").unwrap();
+
+    let read = place.run(|store| store.states(&tree, [&path("a")].into_iter()));
+
+    assert!(matches!(read, Err(SnapshotError::Damaged { .. })));
+}
