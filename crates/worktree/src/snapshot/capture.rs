@@ -315,6 +315,7 @@ impl TreeStore {
 
     pub(super) fn git(&self) -> Git {
         Git::at(self.root())
+            .without_user_config()
             .env("GIT_DIR", &self.inner.dir)
             .env("GIT_WORK_TREE", self.root())
             .stdout_bytes_max(NAMES_BYTES_MAX)

@@ -274,6 +274,6 @@ impl Objects {
     }
 
     fn git(&self, at: &Path) -> Git {
-        Git::at(at).env("GIT_DIR", &self.git_dir)
+        Git::at(at).without_user_config().env("GIT_DIR", &self.git_dir)
     }
 }
