@@ -9,6 +9,7 @@
 use crate::failure::{self, Failure, UNMET};
 use std::path::{Path, PathBuf};
 use sturdy_engine::extension::Extensions;
+use sturdy_engine::task::PanicPlan;
 use sturdy_engine::{BootError, Engine, EngineOptions, Environment};
 use sturdy_server::{App, Password, ServerOptions};
 use sturdy_store::{CrashPlan, Durability, OpenError};
@@ -50,6 +51,7 @@ pub(crate) fn engine_options(
         environment,
         wire_version: WIRE_VERSION.to_owned(),
         crash: CrashPlan::default(),
+        panics: PanicPlan::default(),
         extensions: Extensions::default(),
     }
 }

@@ -8,7 +8,9 @@ use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
+use crate::supervise::{self, Lost, Quarantine};
 use crate::task::Tasks;
+use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
 use sturdy_llm::Http;
 use sturdy_session::id::SessionId;
@@ -17,6 +19,9 @@ use sturdy_store::{Options, Store};
 use sturdy_worktree::mcp::auth::Logins;
 use sturdy_worktree::process::kill_orphans;
 use tracing::{error, info};
+
+/// As many as fit into one commit of the store.
+const SETTLED_AT_ONCE: usize = 256;
 
 /// Settles before anything is served: nobody sees a step that will never end.
 pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
@@ -34,6 +39,8 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             tasks: Tasks::default(),
             http: Http::new(),
             registry: Registry::default(),
+            lost: Lost::default(),
+            quarantine: Quarantine::default(),
             instances: Instances::default(),
             credentials: Arc::default(),
             logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
@@ -43,6 +50,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     };
     end_orphans(&engine).await;
     settle(&engine).await?;
+    engine.tasks().spawn("supervise", supervise::run(engine.inner.clone()));
     engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.clone()));
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));
@@ -67,14 +75,24 @@ async fn settle(engine: &Engine) -> Result<(), BootError> {
     info!(sessions = open.len(), "settling what the last process left open");
     let before = engine.store().head();
     let mut settled = Vec::new();
-    for id in open {
-        match engine.session(&id).await {
+    // Many at a time, so that one fsync settles many.
+    let mut settling = stream::iter(open)
+        .map(|id| async move { (engine.session(&id).await, id) })
+        .buffer_unordered(SETTLED_AT_ONCE);
+    while let Some((outcome, id)) = settling.next().await {
+        match outcome {
             Ok(handle) => settled.push(handle),
-            Err(EngineError::Read(cause)) => return Err(cause.into()),
             // One damaged session is quarantined; the others are served.
-            Err(cause) => error!(session = %id, %cause, "a session could not be settled"),
+            Err(EngineError::Damaged { .. }) => {}
+            Err(EngineError::Read(cause)) => return Err(cause.into()),
+            // A full disk, most likely: it is read meanwhile, and settled as soon as it can be.
+            Err(cause) => {
+                error!(session = %id, %cause, "a session could not be settled");
+                engine.inner.lost.add(id);
+            }
         }
     }
+    drop(settling);
     stop_forsaken(engine, &settled).await?;
     engine.feed().settled(before, engine.clock().now());
     Ok(())

@@ -9,7 +9,8 @@ use crate::extension::Extensions;
 use crate::feed::Feed;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
-use crate::task::Tasks;
+use crate::supervise::{Damage, Lost, Quarantine};
+use crate::task::{PanicPlan, Tasks};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub struct EngineOptions {
     pub wire_version: String,
     /// Tests let the process die at a chosen commit.
     pub crash: CrashPlan,
+    /// Tests let a task panic.
+    pub panics: PanicPlan,
     /// What takes part in turns besides us.
     pub extensions: Extensions,
 }
@@ -54,6 +57,9 @@ pub(crate) struct Inner {
     pub(crate) tasks: Tasks,
     pub(crate) http: Http,
     pub(crate) registry: Registry,
+    /// Sessions whose task ended before its work did.
+    pub(crate) lost: Lost,
+    pub(crate) quarantine: Quarantine,
     pub(crate) instances: Instances,
     /// Held by who changes the stored credentials.
     pub(crate) credentials: Arc<Mutex<()>>,
@@ -117,6 +123,29 @@ impl Engine {
     #[must_use]
     pub fn statuses(&self) -> Vec<(SessionId, Status)> {
         self.inner.registry.statuses()
+    }
+
+    /// Sessions that cannot be run because what is stored of them does not fit together.
+    #[must_use]
+    pub fn damaged(&self) -> Vec<Damage> {
+        self.inner.quarantine.list()
+    }
+
+    /// How many sessions have a task of their own at the moment.
+    #[must_use]
+    pub fn awake(&self) -> usize {
+        self.inner.registry.awake()
+    }
+
+    /// Whether anything can be stored.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        !self.inner.store.is_broken()
+    }
+
+    /// Waits until nothing can be stored any more, whatever happens: then the process should end.
+    pub async fn broke(&self) {
+        self.inner.store.broke().await;
     }
 
     /// Ends what runs and lets go of the store. A step that is open is settled by the next start.

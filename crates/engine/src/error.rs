@@ -1,7 +1,7 @@
 //! Why the engine said no.
 
 use sturdy_session::id::SessionId;
-use sturdy_session::turn::{Refusal, RestoreError};
+use sturdy_session::turn::Refusal;
 use sturdy_store::{CommitError, OpenError, ReadError};
 
 /// Why a session did not do what it was asked.
@@ -37,12 +37,12 @@ pub enum EngineError {
     Read(#[from] ReadError),
 
     /// What is stored for this session does not fit together. It is quarantined; the others go on.
-    #[error("session {session} is damaged")]
-    Damaged {
-        session: SessionId,
-        #[source]
-        source: RestoreError,
-    },
+    #[error("session {session} is damaged at {place}: {what}")]
+    Damaged { session: SessionId, what: String, place: String },
+
+    /// The session's task ended with the request in its hands. The session is settled by itself.
+    #[error("session {0} stopped before it could answer; look whether it was stored")]
+    Lost(SessionId),
 
     #[error("the server is shutting down")]
     Closing,

@@ -18,6 +18,7 @@ pub mod extension;
 pub mod feed;
 mod requests;
 mod run;
+mod supervise;
 pub mod task;
 mod upkeep;
 
@@ -27,3 +28,4 @@ pub use environment::Environment;
 pub use error::{BootError, EngineError};
 pub use requests::{CommandRequest, NewSession, PromptRequest, ShellRequest};
 pub use run::{Handle, View};
+pub use supervise::Damage;

@@ -3,6 +3,8 @@
 //! Every task has a name, is waited for at shutdown, and ends when the engine says so.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +46,36 @@ impl Tasks {
         self.tracker.close();
         if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
             warn!(left = self.tracker.len(), "tasks did not end in time");
+        }
+    }
+}
+
+/// For tests: the first task of a certain name panics.
+#[derive(Clone, Debug, Default)]
+pub struct PanicPlan {
+    task: Option<&'static str>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl PanicPlan {
+    #[must_use]
+    pub fn first(task: &'static str) -> Self {
+        Self { task: Some(task), ..Self::default() }
+    }
+
+    /// Panics once, after `arm` was called.
+    #[must_use]
+    pub fn later(task: &'static str) -> Self {
+        Self { task: Some(task), is_over: Arc::new(AtomicBool::new(true)) }
+    }
+
+    pub fn arm(&self) {
+        self.is_over.store(false, Ordering::Release);
+    }
+
+    pub(crate) fn come_true(&self, task: &'static str) {
+        if self.task == Some(task) && !self.is_over.swap(true, Ordering::AcqRel) {
+            panic!("as planned, the task {task} panics");
         }
     }
 }

@@ -224,11 +224,23 @@ fn engine(session: Option<&SessionId>, cause: &EngineError) -> Response {
                 format!("The store is damaged at {place}. Run `sturdy verify` to see what is affected.");
             named(StatusCode::INTERNAL_SERVER_ERROR, "StoreDamagedError", &message)
         }
-        EngineError::Damaged { session, source } => {
-            error!(%session, %source, "a session is damaged");
-            let message =
-                format!("Session {session} is damaged and is quarantined. Run `sturdy verify {session}`.");
+        EngineError::Damaged { session, what, place } => {
+            error!(%session, what, place, "a session is damaged");
+            let message = format!(
+                "Session {session} is damaged at {place} and quarantined. What can be read is served, and it can be \
+                 removed. Run `sturdy verify {session}` to see more."
+            );
             named(StatusCode::INTERNAL_SERVER_ERROR, "StoreDamagedError", &message)
+        }
+        EngineError::Lost(id) => {
+            let message = format!("Session {id} stopped before it could answer. Look whether it was stored.");
+            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "SessionLostError", &message))
+        }
+        EngineError::Commit(CommitError::Unknown(driver)) => {
+            warn!(cause = %driver, "a commit may be stored or not");
+            let message =
+                "The disk failed while this was stored. Look whether it is there before you send it again.";
+            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "StoreUnavailableError", message))
         }
         EngineError::Closing | EngineError::Commit(CommitError::Crashed) => {
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "ClosingError", "The server is shutting down."))

@@ -6,19 +6,22 @@
 //! transaction ran is the next one.
 //!
 //! A commit that builds on the wrong `seq` fails alone; its neighbours succeed. All are checked
-//! before the first is written, so no savepoint is needed.
+//! before the first is written, so no savepoint is needed. A group that the disk refuses is kept and tried
+//! again for a while (`committer/patience.rs`).
 //!
 //! Not here: what the facts mean (`sturdy-session`), who reads them (`log.rs`), how one entry or row
 //! is written (`committer/write.rs`).
 
+mod patience;
 mod write;
 
+pub(crate) use patience::certain;
 pub(crate) use write::keep_blob;
 
 use crate::commit::{Commit, Committed};
 use crate::crash::CrashPlan;
 use crate::dialect;
-use crate::error::{CommitError, Failure};
+use crate::error::{CommitError, DriverError, DriverErrorKind, Failure};
 use crate::lock::Lock;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 use std::collections::HashMap;
@@ -26,9 +29,10 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::thread;
 use std::time::Duration;
 use sturdy_session::id::SessionId;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 /// Commits that may wait. A caller beyond that waits for room, and so does whatever feeds it.
 pub(crate) const QUEUE: usize = 1024;
@@ -68,9 +72,23 @@ pub(crate) struct Shared {
     /// Transactions made, for whoever wonders how large the groups are.
     pub(crate) transactions: AtomicU64,
     pub(crate) is_crashed: AtomicBool,
+    /// Somebody wants the store closed: nothing is waited for any more.
+    pub(crate) is_closing: AtomicBool,
+    /// Whether the writing thread lives, and how it ended.
+    pub(crate) writer: watch::Sender<Writer>,
     /// Room in the queue: whoever sends takes a permit, the committer gives it back.
     pub(crate) room: Semaphore,
     pub(crate) lock: Lock,
+}
+
+/// The writing thread as others see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writer {
+    Works,
+    /// Closed, or crashed as planned.
+    Ended,
+    /// It panicked: nothing can be stored any more.
+    Broke,
 }
 
 pub(crate) struct Committer {
@@ -78,6 +96,12 @@ pub(crate) struct Committer {
     work: Receiver<Work>,
     shared: Arc<Shared>,
     plan: CrashPlan,
+    /// How long a refused group is tried again.
+    patience: Duration,
+    /// The last group was given up: the next has one try.
+    is_refusing: bool,
+    /// Tries the crash plan has refused.
+    refused: u64,
     /// Commits that arrived, for the crash plan.
     commits: u64,
     /// Written since the last checkpoint.
@@ -99,6 +123,7 @@ impl Committer {
         work: Receiver<Work>,
         shared: Arc<Shared>,
         plan: CrashPlan,
+        patience: Duration,
     ) -> Self {
         let seqs = HashMap::new();
         Self {
@@ -106,6 +131,9 @@ impl Committer {
             work,
             shared,
             plan,
+            patience,
+            is_refusing: false,
+            refused: 0,
             commits: 0,
             is_dirty: true,
             group: Vec::new(),
@@ -206,11 +234,13 @@ impl Committer {
             return group;
         }
         self.commits += group.len() as u64;
-        let verdicts = match self.write(&group) {
+        assert!(!self.plan.panics_at(self.commits), "BUG: none, a test planned this");
+        let verdicts = match self.write_patiently(&group) {
             Ok(verdicts) => verdicts,
             // The disk says no to everybody alike.
             Err(failure) if failure.is_the_disks() => {
-                group.iter().map(|_| Err(failure.clone().into())).collect()
+                let error = certain(&mut self.connection, failure);
+                group.iter().map(|_| Err(error.clone())).collect()
             }
             // One of them cannot be written; the others do not pay for it. It is tried again as
             // well: a seq that was remembered wrongly has been forgotten by now.
@@ -227,6 +257,31 @@ impl Committer {
         group
     }
 
+    /// Keeps the group and tries again, as long as what refused it may pass.
+    fn write_patiently(&mut self, group: &[Pending]) -> Result<Vec<Verdict>, Failure> {
+        let mut patience = patience::Patience::new(self.patience);
+        loop {
+            let failure = match self.write(group) {
+                Ok(verdicts) => {
+                    self.is_refusing = false;
+                    return Ok(verdicts);
+                }
+                Err(failure) if failure.may_pass() => failure,
+                Err(failure) => return Err(failure),
+            };
+            let is_over = self.is_refusing || self.shared.is_closing.load(Ordering::Acquire);
+            let Some(pause) = patience.next().filter(|_| !is_over) else {
+                tracing::error!(commits = group.len(), ?failure, "a group of commits is given up");
+                self.is_refusing = true;
+                return Err(failure);
+            };
+            tracing::warn!(commits = group.len(), ?failure, "the disk refused; trying again");
+            if !self.plan.fills_the_disk() {
+                thread::sleep(pause);
+            }
+        }
+    }
+
     fn write_alone(&mut self, pending: &Pending) -> Verdict {
         let verdict = self.write(std::slice::from_ref(pending))?.pop();
         verdict.expect("BUG: one commit, one verdict")
@@ -234,6 +289,10 @@ impl Committer {
 
     /// One transaction. Returns one verdict for each commit, after the fsync.
     fn write(&mut self, group: &[Pending]) -> Result<Vec<Verdict>, Failure> {
+        if self.plan.refuses(self.commits, self.refused) {
+            self.refused += 1;
+            return Err(Failure::Unavailable(DriverError::planned(DriverErrorKind::DiskFull)));
+        }
         let written = self.write_unless_it_fails(group);
         // What a failed transaction counted up to never happened.
         if written.is_err() || self.seqs.len() > SEQS_KNOWN {
@@ -311,6 +370,7 @@ impl Committer {
         // ended can take it.
         self.shared.lock.release();
         self.shared.room.close();
+        self.shared.writer.send_replace(Writer::Ended);
         for pending in self.doomed {
             let _ = pending.answer.send(Err(CommitError::Crashed));
         }

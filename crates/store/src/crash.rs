@@ -3,6 +3,8 @@
 //! The process lives on, the store does not: nothing more is answered, nothing more is written,
 //! the files stay as a killed process would have left them, and the lock is free, so that the
 //! same test can open the directory again and look.
+//!
+//! Two plans are less than a death: a disk that refuses for a while, and a writing thread that panics.
 
 use crate::committer::Pending;
 
@@ -19,6 +21,10 @@ pub enum CrashPlan {
     BeforeKind(&'static str),
     /// The first commit with an entry of this kind is on disk and its caller never hears of it.
     AfterKind(&'static str),
+    /// From commit `first` on, the disk is full for so many tries to write.
+    DiskFull { first: u64, tries: u64 },
+    /// The writing thread panics when commit `n` arrives.
+    Panic(u64),
 }
 
 impl CrashPlan {
@@ -41,7 +47,7 @@ impl CrashPlan {
     /// already.
     pub(crate) fn fatal_of(self, before: u64, group: &[Pending]) -> Option<usize> {
         match self {
-            Self::Never => None,
+            Self::Never | Self::DiskFull { .. } | Self::Panic(_) => None,
             Self::BeforeCommit(n) | Self::AfterCommit(n) => {
                 let place = usize::try_from(n.checked_sub(before + 1)?).ok()?;
                 (place < group.len()).then_some(place)
@@ -52,10 +58,31 @@ impl CrashPlan {
         }
     }
 
+    /// Whether a try to write is refused, with so many commits arrived and so many tries refused before.
+    pub(crate) fn refuses(self, commits: u64, refused: u64) -> bool {
+        match self {
+            Self::DiskFull { first, tries } => commits >= first && refused < tries,
+            _ => false,
+        }
+    }
+
+    /// No need to wait for a disk that only a test calls full.
+    pub(crate) fn fills_the_disk(self) -> bool {
+        matches!(self, Self::DiskFull { .. })
+    }
+
+    pub(crate) fn panics_at(self, commits: u64) -> bool {
+        matches!(self, Self::Panic(n) if commits >= n)
+    }
+
     /// Whether the fatal commit is written.
     pub(crate) fn keeps_it(self) -> bool {
         match self {
-            Self::Never | Self::BeforeCommit(_) | Self::BeforeKind(_) => false,
+            Self::Never
+            | Self::DiskFull { .. }
+            | Self::Panic(_)
+            | Self::BeforeCommit(_)
+            | Self::BeforeKind(_) => false,
             Self::AfterCommit(_) | Self::AfterKind(_) => true,
         }
     }

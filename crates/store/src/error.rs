@@ -57,8 +57,8 @@ pub enum OpenError {
     Unavailable(#[source] DriverError),
 }
 
-/// Why a commit was not made. Nothing of it is visible, in any of these cases.
-#[derive(Debug, thiserror::Error)]
+/// Why a commit was not made. Nothing of it is visible, unless the variant says otherwise.
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum CommitError {
     /// Another writer owns the session now; reload, or stop.
     #[error("session {session} is at {found}, not {expected}")]
@@ -67,6 +67,11 @@ pub enum CommitError {
     /// The disk or the database said no; the same commit may be tried again.
     #[error("store unavailable")]
     Unavailable(#[source] DriverError),
+
+    /// The disk failed while the commit was written, and nothing could be written after it: it may be
+    /// on disk or not. Whoever builds on it loads what is there first.
+    #[error("it is not known whether it was stored")]
+    Unknown(#[source] DriverError),
 
     #[error("the store is damaged at {place}: {what}")]
     Broken { what: String, place: String },
@@ -126,6 +131,19 @@ impl DriverError {
     pub(crate) fn closed() -> Self {
         Self { kind: DriverErrorKind::Closed, source: None }
     }
+
+    /// As a test plans it: no driver said so.
+    pub(crate) fn planned(kind: DriverErrorKind) -> Self {
+        Self { kind, source: None }
+    }
+
+    /// Whether the same write may succeed a moment later.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self.kind {
+            DriverErrorKind::DiskFull | DriverErrorKind::Busy | DriverErrorKind::Disk => true,
+            DriverErrorKind::ReadOnly | DriverErrorKind::Closed | DriverErrorKind::Other => false,
+        }
+    }
 }
 
 /// The two ways a driver can fail, before they become somebody's error.
@@ -138,6 +156,13 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn broken(place: impl Into<String>, what: impl fmt::Display) -> Self {
         Self::Broken { what: what.to_string(), place: place.into() }
+    }
+
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Broken { .. } => false,
+            Self::Unavailable(driver) => driver.may_pass(),
+        }
     }
 
     /// Whether it would meet any other write as well.

@@ -41,10 +41,10 @@ pub use open::Options;
 pub use read::asks::{AskQuery, RawAsk};
 pub use read::messages::{Before, MessagePage, MessageQuery, RawMessage};
 pub use read::rows::{CurrentRows, SessionRows};
-pub use read::sessions::SessionQuery;
+pub use read::sessions::{SessionPlace, SessionQuery};
 pub use verify::{Finding, Progress, Report, Stage};
 
-use committer::{Pending, Shared, Work};
+use committer::{Pending, Shared, Work, Writer};
 use readers::{Job, Readers};
 use rusqlite::Connection;
 use std::sync::Arc;
@@ -111,6 +111,23 @@ impl Store {
         self.inner.shared.is_crashed.load(Ordering::Acquire)
     }
 
+    /// Waits until the writing thread has broken: nothing can be stored any more, and the process should end.
+    /// A store that is closed in order never breaks.
+    pub async fn broke(&self) {
+        let mut writer = self.inner.shared.writer.subscribe();
+        match writer.wait_for(|writer| *writer != Writer::Works).await.map(|writer| *writer) {
+            Ok(Writer::Broke) => {}
+            // The sender lives as long as this handle.
+            Ok(Writer::Works | Writer::Ended) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Whether commits can be made, as far as is known.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        *self.inner.shared.writer.borrow() == Writer::Broke
+    }
+
     /// Tells other processes of this user where this one can be reached, and with which key.
     pub fn announce(&self, address: &str, key: Option<&str>) -> io::Result<()> {
         self.inner.shared.lock.announce(address, key)
@@ -119,6 +136,7 @@ impl Store {
     /// Writes what waits, carries the write-ahead log over, lets go of the files and the lock.
     /// Other handles are told that the store is closed.
     pub async fn close(self) {
+        self.inner.shared.is_closing.store(true, Ordering::Release);
         if let Some(jobs) = &self.inner.jobs {
             for _ in 0..Readers::COUNT {
                 // A thread that is gone already needs no telling.
@@ -139,7 +157,13 @@ impl Store {
     {
         let (answer, answered) = oneshot::channel();
         let write = Box::new(move |connection: &mut Connection| {
-            let _ = answer.send(write(connection));
+            let result = write(connection).map_err(|error| match error {
+                CommitError::Unavailable(driver) => {
+                    committer::certain(connection, error::Failure::Unavailable(driver))
+                }
+                error => error,
+            });
+            let _ = answer.send(result);
         });
         self.send(Work::Write(write)).await?;
         answered.await.unwrap_or_else(|_| Err(self.gone()))
@@ -183,6 +207,9 @@ impl Store {
     fn gone(&self) -> CommitError {
         if self.was_crashed() {
             CommitError::Crashed
+        } else if *self.inner.shared.writer.borrow() != Writer::Ended {
+            // It was dropped by a panic, which is told a moment later.
+            CommitError::Unknown(DriverError::closed())
         } else {
             CommitError::Unavailable(DriverError::closed())
         }

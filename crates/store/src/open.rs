@@ -3,7 +3,7 @@
 //! All of it happens on the thread that will write, so that opening blocks nobody. The look is
 //! cheap: does the log end where the head says. Reading everything is `verify`'s work.
 
-use crate::committer::{Committer, QUEUE, Shared};
+use crate::committer::{Committer, QUEUE, Shared, Writer};
 use crate::crash::CrashPlan;
 use crate::dialect::{self, Durability};
 use crate::error::{DriverError, DriverErrorKind, Failure, OpenError};
@@ -13,12 +13,14 @@ use crate::{Inner, Store, migrate};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::sync_channel;
 use std::thread;
-use tokio::sync::{Semaphore, oneshot};
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot, watch};
 
 pub(crate) const DATABASE: &str = "sturdy.db";
 pub(crate) const LOCK: &str = "sturdy.lock";
@@ -28,6 +30,9 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const HEAD: &str = "SELECT position FROM head WHERE id = 1";
 const LAST: &str = "SELECT position FROM log ORDER BY position DESC LIMIT 1";
 
+/// Long enough for somebody who deletes a large file, or for a backup that holds the database.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Where a store is and how it behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -36,6 +41,8 @@ pub struct Options {
     pub durability: Durability,
     /// A quota for the database. What would exceed it is refused as by a full disk.
     pub bytes_max: Option<u64>,
+    /// How long a commit that the disk refuses is kept and tried again before its caller is told.
+    pub patience: Duration,
     /// For tests: when to die.
     pub crash: CrashPlan,
 }
@@ -43,7 +50,13 @@ pub struct Options {
 impl Options {
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), durability: Durability::Full, bytes_max: None, crash: CrashPlan::Never }
+        Self {
+            path: path.into(),
+            durability: Durability::Full,
+            bytes_max: None,
+            patience: PATIENCE,
+            crash: CrashPlan::Never,
+        }
     }
 }
 
@@ -63,7 +76,10 @@ impl Store {
                 Ok((connection, opened)) => {
                     let shared = Arc::clone(&opened.shared);
                     if answer.send(Ok(opened)).is_ok() {
-                        Committer::new(connection, waiting, shared, options.crash).run();
+                        let Options { crash, patience, .. } = options;
+                        let committer =
+                            Committer::new(connection, waiting, Arc::clone(&shared), crash, patience);
+                        run_or_say_so(committer, &shared);
                     }
                 }
                 Err(error) => {
@@ -79,6 +95,16 @@ impl Store {
         threads.insert(0, writer);
         let inner = Inner { path, shared, work: Some(work), jobs: Some(readers.jobs), threads };
         Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+/// A panic of the writing thread is an end that everybody hears of: nobody waits for an answer for ever.
+fn run_or_say_so(committer: Committer, shared: &Shared) {
+    // What it held is dropped by the panic, and nothing of it is looked at again.
+    if catch_unwind(AssertUnwindSafe(|| committer.run())).is_err() {
+        tracing::error!("the writing thread of the store panicked; nothing can be stored any more");
+        shared.room.close();
+        shared.writer.send_replace(Writer::Broke);
     }
 }
 
@@ -104,6 +130,8 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
         head: AtomicU64::new(head),
         transactions: AtomicU64::new(0),
         is_crashed: AtomicBool::new(false),
+        is_closing: AtomicBool::new(false),
+        writer: watch::Sender::new(Writer::Works),
         room: Semaphore::new(QUEUE),
         lock,
     });

@@ -9,6 +9,7 @@
 use crate::dialect;
 use crate::error::OpenError;
 use rusqlite::Connection;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -43,7 +44,13 @@ impl Readers {
                 loop {
                     let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
                     match job {
-                        Some(Job::Read(read)) => read(&mut connection),
+                        // A read that panics is one answer less and not a thread less. Its transaction ends
+                        // with it, and a connection that only reads has nothing half done.
+                        Some(Job::Read(read)) => {
+                            if catch_unwind(AssertUnwindSafe(|| read(&mut connection))).is_err() {
+                                tracing::error!("a read of the store panicked");
+                            }
+                        }
                         Some(Job::Stop) | None => break,
                     }
                 }

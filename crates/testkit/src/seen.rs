@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use sturdy_engine::feed::{Body, Feed, Reader};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, PartId};
+use sturdy_session::types::event::Event;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -16,6 +17,8 @@ pub struct Record {
     pub texts: HashMap<PartId, String>,
     /// Prompts that were shown as admitted.
     pub prompts: Vec<MessageId>,
+    /// What `session.error` said beside the log.
+    pub failures: Vec<String>,
 }
 
 /// A reader that runs beside the test.
@@ -39,8 +42,13 @@ impl Seen {
             while let Ok(page) = reader.next().await {
                 sender.send_modify(|record| {
                     for shown in &page {
-                        if let Body::Fact(fact) = &shown.body {
-                            record.note(fact.position, &fact.fact);
+                        match &shown.body {
+                            Body::Fact(fact) => record.note(fact.position, &fact.fact),
+                            Body::Event(event) => {
+                                if let Event::SessionError { error: Some(error), .. } = &**event {
+                                    record.failures.push(format!("{error:?}"));
+                                }
+                            }
                         }
                     }
                 });

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use sturdy_engine::extension::Extensions;
+use sturdy_engine::task::PanicPlan;
 use sturdy_engine::{Engine, EngineError, EngineOptions, Environment, NewSession, PromptRequest};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, SessionId};
@@ -54,6 +55,12 @@ impl Disk {
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.root.path().join("home")
+    }
+
+    /// Changes the database of a store that nobody has open: what a broken disk or another program would do.
+    pub fn damage(&self, statement: &str) {
+        let database = rusqlite::Connection::open(self.data().join("sturdy.db")).expect("a database");
+        database.execute(statement, ()).expect("a statement");
     }
 
     /// Writes `opencode.json` of the project.
@@ -103,6 +110,26 @@ impl World {
         disk.configure(&scripted(&provider.url()));
         let engine = Engine::open(options(&disk, crash)).await.expect("an engine");
         Self { engine, disk, provider }
+    }
+
+    /// A fresh world whose engine is opened in a special way.
+    pub async fn with(change: impl FnOnce(&mut EngineOptions)) -> Self {
+        let disk = Disk::new();
+        let provider = Provider::start().await;
+        disk.configure(&scripted(&provider.url()));
+        let mut options = options(&disk, CrashPlan::Never);
+        change(&mut options);
+        let engine = Engine::open(options).await.expect("an engine");
+        Self { engine, disk, provider }
+    }
+
+    /// Ends the process, changes its database, and starts another.
+    pub async fn reopen_damaged(self, statement: &str) -> Self {
+        let Self { engine, disk, provider } = self;
+        engine.close().await;
+        drop(engine);
+        disk.damage(statement);
+        Self::open(disk, provider, CrashPlan::Never).await
     }
 
     /// Ends the process and starts another on the same disk, with the same provider.
@@ -191,6 +218,7 @@ pub fn options(disk: &Disk, crash: CrashPlan) -> EngineOptions {
         environment: Environment::new(HashMap::from([("HOME".to_owned(), home)])),
         wire_version: "1.18.33".to_owned(),
         crash,
+        panics: PanicPlan::default(),
         extensions: Extensions::default(),
     }
 }

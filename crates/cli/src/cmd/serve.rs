@@ -1,7 +1,7 @@
 //! Opens the engine, then the door.
 
 use crate::args::Serve;
-use crate::failure::{self, Failure, INTERRUPTED, UNMET, USAGE};
+use crate::failure::{self, BROKEN, Failure, INTERRUPTED, UNMET, USAGE};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
 use crate::{cmd, connect, out};
 use std::io;
@@ -71,6 +71,11 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
         code = signals.next() => code,
         // Only ends when it is told to; a panic in it ends the program.
         _ = &mut serving => ExitCode::from(UNMET),
+        // Nothing can be stored any more: whoever started us starts us again, and that settles what is open.
+        () = engine.broke() => {
+            out::talk("error: the store's writing thread failed; the server ends. Start it again.");
+            ExitCode::from(BROKEN)
+        }
     };
     app.closing().cancel();
     tokio::select! {

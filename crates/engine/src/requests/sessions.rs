@@ -104,6 +104,7 @@ impl Engine {
         for id in order.into_iter().rev() {
             match self.inner.say(&id, vec![Input::Remove]).await {
                 Ok(()) | Err(EngineError::NoSession(_)) => {}
+                Err(EngineError::Damaged { .. }) => self.inner.remove_damaged(&id).await?,
                 Err(cause) => return Err(cause),
             }
         }

@@ -16,8 +16,9 @@ use sturdy_session::id::SessionId;
 use sturdy_session::rows::{Folded, Folder};
 use sturdy_session::stamp::Stamp;
 use sturdy_session::turn::{Decision, Effect, Input, State, decide};
+use sturdy_session::types::session::Session;
 use sturdy_store::{Commit, CommitError, NewEntry, Store};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::{error, warn};
 
 /// Mail taken into one commit. More waits for the next: a commit stays small.
@@ -35,21 +36,33 @@ pub(crate) struct Actor {
     pub(crate) feed: Feed,
     pub(crate) effects: Effects,
     pub(crate) view: watch::Sender<View>,
+    /// Too many sessions are awake; this one was not asked for in a while.
+    pub(crate) rest: Arc<Notify>,
+}
+
+/// Why the task of a session ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// Asleep, removed, or the engine stops: nothing is left to do.
+    InOrder,
+    /// A commit was given up. What is on disk is older than what was decided, and may say "busy".
+    Unwritten { cause: CommitError, info: Option<Box<Session>> },
 }
 
 /// Somebody who waits for what became of an input.
 type Waiter = (oneshot::Sender<Heard>, Result<(), EngineError>);
 impl Actor {
     /// Runs until the engine stops, the session sleeps, or it cannot be written any more.
-    pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Mail>) {
+    pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Mail>) -> Ended {
         let stopping = self.effects.stopping();
-        loop {
+        let ended = loop {
             let mail = tokio::select! {
                 mail = inbox.recv() => mail,
                 () = tokio::time::sleep(SLEEP_AFTER), if self.state.is_idle() => None,
+                () = self.rest.notified(), if self.state.is_idle() => None,
                 () = stopping.cancelled() => None,
             };
-            let Some(first) = mail else { break };
+            let Some(first) = mail else { break Ended::InOrder };
             let mut batch = vec![first];
             while batch.len() < GATHER_MAX {
                 let Ok(mail) = inbox.try_recv() else { break };
@@ -57,12 +70,14 @@ impl Actor {
             }
             if let Err(cause) = self.handle(batch).await {
                 warn!(session = %self.id, %cause, "the session stops: it cannot be written");
-                break;
+                break Ended::Unwritten { cause, info: self.state.info.take() };
             }
             if self.state.info.is_none() {
-                break;
+                break Ended::InOrder;
             }
-        }
+        };
+        // First: whoever starts this session again finds nothing of it running.
+        self.effects.stop_all();
         // Whoever wrote meanwhile gets the mail back, and asks the registry again.
         inbox.close();
         while let Some(Mail { inputs, answer }) = inbox.recv().await {
@@ -70,11 +85,12 @@ impl Actor {
                 let _ = answer.send(Heard::Unread(inputs));
             }
         }
-        self.effects.stop_all();
+        ended
     }
 
     /// Invariant I1: durable, then visible, then acted on.
     async fn handle(&mut self, batch: Vec<Mail>) -> Result<(), CommitError> {
+        self.effects.panic_as_planned("session");
         let mut folder = Folder::new(&self.state, self.seq);
         let (mut effects, mut waiters) = (Vec::new(), Vec::new());
         for mail in batch {
@@ -86,10 +102,10 @@ impl Actor {
                 self.effects.start(effect);
             }
         }
-        let failed = outcome.as_ref().err().map(copy_of);
+        let failed = outcome.as_ref().err();
         for (waiter, answer) in waiters {
             let answer = match &failed {
-                Some(cause) => Err(EngineError::Commit(copy_of(cause))),
+                Some(cause) => Err(EngineError::Commit((*cause).clone())),
                 None => answer,
             };
             // Somebody who stopped waiting needs no answer.
@@ -161,19 +177,5 @@ impl Actor {
     /// What the process left open when it died is settled before anybody is answered.
     pub(crate) async fn settle(&mut self) -> Result<(), CommitError> {
         self.handle(vec![Mail { inputs: vec![Input::Restarted], answer: None }]).await
-    }
-}
-
-/// A failed commit is told to everybody who waited for it; the error itself cannot be cloned.
-fn copy_of(cause: &CommitError) -> CommitError {
-    match cause {
-        CommitError::Conflict { session, expected, found } => {
-            CommitError::Conflict { session: session.clone(), expected: *expected, found: *found }
-        }
-        CommitError::Unavailable(driver) => CommitError::Unavailable(driver.clone()),
-        CommitError::Broken { what, place } => {
-            CommitError::Broken { what: what.clone(), place: place.clone() }
-        }
-        CommitError::Crashed => CommitError::Crashed,
     }
 }

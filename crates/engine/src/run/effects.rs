@@ -2,6 +2,9 @@
 //!
 //! One set per session. An effect is stopped by telling it; whatever it still says is late news, which
 //! the machine drops. Nothing here decides anything.
+//!
+//! Every effect that the machine waits for ends in an input, whatever happens inside: one that panics has failed as
+//! any other may, and the session goes on.
 
 mod compact;
 pub(crate) mod model;
@@ -12,14 +15,19 @@ mod tool;
 
 use crate::engine::Inner;
 use crate::run::handle::{Heard, Mail};
+use futures_util::FutureExt as _;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use sturdy_session::id::SessionId;
+use sturdy_session::fact::Outcome;
+use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::{Answer, Effect, Input, OpenAsk, RunTool, Tools};
+use sturdy_session::types::failure::Failure;
 use sturdy_worktree::tool::Memory;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool::Asks;
+use tracing::error;
 
 #[derive(Debug)]
 pub(crate) struct Effects {
@@ -37,6 +45,9 @@ pub(crate) struct Effects {
 
 /// Running calls that are told to stop get this long to end by themselves.
 const SETTLE_AFTER: Duration = Duration::from_millis(250);
+
+/// What is said of an effect that panicked. The log has the rest.
+const BROKE: &str = "An error inside the server ended this. The server's log says more.";
 
 /// The way back: what an effect found out.
 #[derive(Clone, Debug)]
@@ -88,23 +99,28 @@ impl Effects {
         let (inner, session, back) = (self.inner.clone(), self.session.clone(), self.back());
         match effect {
             Effect::Prepare { user } => {
-                self.inner.tasks.spawn("prepare", prepare::run(inner, session, user, back));
+                let broke = not_prepared(&user);
+                self.spawn("prepare", prepare::run(inner, session, user, back), broke);
             }
             Effect::CallModel { step, user, attempt, tools } => {
+                let broke = not_said(&step, attempt);
                 let call = model::Call { session, step, user, attempt, tools, summary: None };
-                self.inner.tasks.spawn("model", model::run(inner, call, back, self.stop.clone()));
+                self.spawn("model", model::run(inner, call, back, self.stop.clone()), broke);
             }
             Effect::PrepareSubtask { user, part } => {
-                self.inner.tasks.spawn("subtask", subtask::run(inner, session, user, part, back));
+                let broke = not_prepared(&user);
+                self.spawn("subtask", subtask::run(inner, session, user, part, back), broke);
             }
             Effect::PrepareCompaction { request, first_waiting, goes_on } => {
+                let broke = not_prepared(&request);
                 let wanted = compact::Wanted { request, first_waiting, goes_on };
-                self.inner.tasks.spawn("compact", compact::prepare(inner, session, wanted, back));
+                self.spawn("compact", compact::prepare(inner, session, wanted, back), broke);
             }
             Effect::Summarise { step, attempt, text } => {
                 let (user, tools, summary) = (step.clone(), Tools::Withheld, Some(text));
+                let broke = not_said(&step, attempt);
                 let call = model::Call { session, step, user, attempt, tools, summary };
-                self.inner.tasks.spawn("summary", model::run(inner, call, back, self.stop.clone()));
+                self.spawn("summary", model::run(inner, call, back, self.stop.clone()), broke);
             }
             Effect::Prune { edits } => {
                 self.inner.tasks.spawn("prune", compact::prune(inner, session, edits, back));
@@ -146,12 +162,51 @@ impl Effects {
             stop: self.stop.clone(),
             kill: self.kill.clone(),
         };
-        self.inner.tasks.spawn("tool", tool::run(run));
+        let (part, error) = (run.call.part.clone(), BROKE.to_owned());
+        let broke = Input::Returned { part, outcome: Outcome::Failed { error, metadata: None } };
+        self.spawn("tool", tool::run(run), broke);
+    }
+
+    /// Runs an effect that the machine waits for. `broke` is said in its place if it panics.
+    fn spawn(&self, name: &'static str, effect: impl Future<Output = ()> + Send + 'static, broke: Input) {
+        let (session, back) = (self.session.clone(), self.back());
+        let panics = self.inner.options.panics.clone();
+        self.inner.tasks.spawn(name, async move {
+            let effect = async move {
+                panics.come_true(name);
+                effect.await;
+            };
+            // What it held is dropped by the panic, and nothing of it is looked at again.
+            if AssertUnwindSafe(effect).catch_unwind().await.is_err() {
+                error!(%session, effect = name, "an effect panicked; its session is told that it failed");
+                back.say(broke).await;
+            }
+        });
+    }
+
+    pub(crate) fn panic_as_planned(&self, task: &'static str) {
+        self.inner.options.panics.come_true(task);
     }
 
     fn back(&self) -> Back {
         Back { inbox: self.inbox.clone() }
     }
+}
+
+/// A session whose task is gone has nobody to hear what its effects find out, and nobody to stop them.
+impl Drop for Effects {
+    fn drop(&mut self) {
+        self.kill.cancel();
+        self.asks.give_up();
+    }
+}
+
+fn not_prepared(user: &MessageId) -> Input {
+    Input::NotPrepared { user: user.clone(), failure: Failure::unknown(BROKE) }
+}
+
+fn not_said(step: &MessageId, attempt: u32) -> Input {
+    Input::Failed { step: step.clone(), attempt, failure: Failure::unknown(BROKE) }
 }
 
 async fn timer(input: Input, wait: Duration, back: Back, stop: CancellationToken) {

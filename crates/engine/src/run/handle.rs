@@ -2,12 +2,13 @@
 
 use crate::error::EngineError;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::{Input, State};
 use sturdy_session::types::status::Status;
 use sturdy_worktree::tool::Memory;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 /// Inputs waiting for one session. A model or tool that floods us waits here, and so does its socket
@@ -69,6 +70,10 @@ pub struct Handle {
     pub(crate) view: watch::Receiver<View>,
     /// What the session has read.
     pub(crate) memory: Arc<Memory>,
+    /// Too many are awake: sleep as soon as nothing is open.
+    pub(crate) rest: Arc<Notify>,
+    /// When it was last asked for, as a count.
+    pub(crate) used: Arc<AtomicU64>,
 }
 
 /// The session's task has ended; the registry starts it again.
@@ -103,7 +108,7 @@ impl Handle {
             Ok(Heard::Decided(outcome)) => Ok(outcome),
             Ok(Heard::Unread(inputs)) => Err(Asleep(inputs)),
             // The task ended with our mail in its hands: nobody knows what became of it.
-            Err(_) => Ok(Err(EngineError::Closing)),
+            Err(_) => Ok(Err(EngineError::Lost(self.id.clone()))),
         }
     }
 

@@ -1,52 +1,113 @@
 //! Id to handle: sessions are started on demand and sleep when idle.
+//!
+//! One task per session, whatever fails meanwhile, and a bound on those that are awake with nothing to do.
 
 use crate::engine::Inner;
 use crate::error::EngineError;
-use crate::run::actor::Actor;
+use crate::run::actor::{Actor, Ended};
 use crate::run::effects::Effects;
-use crate::run::handle::{Asleep, Handle, INBOX, View};
+use crate::run::handle::{Asleep, Handle, INBOX, Mail, View};
+use futures_util::FutureExt as _;
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::SessionId;
-use sturdy_session::turn::{Input, State};
+use sturdy_session::turn::{Input, RestoreError, State};
 use sturdy_session::types::message::{Message, MessageWithParts};
 use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
-use sturdy_store::RawMessage;
+use sturdy_store::{RawMessage, ReadError};
 use sturdy_worktree::tool::Memory;
-use tokio::sync::{OnceCell, mpsc, watch};
+use tokio::sync::{Notify, OnceCell, mpsc, watch};
+use tracing::error;
 
 /// A session that falls asleep while we talk to it is woken again this often.
 const WAKE_TRIES: usize = 4;
 
+/// Sessions that may be awake with nothing to do. Beyond that those that were not asked for the longest sleep.
+const AWAKE_MAX: usize = 256;
+/// So many are sent to sleep at once, so that looking for them is done rarely.
+const REST_AT_ONCE: usize = AWAKE_MAX / 4;
+
+/// The way to one session. It is started by the first who wants it; the others wait for that.
+type Cell = Arc<OnceCell<Handle>>;
+
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    sessions: Mutex<HashMap<SessionId, Arc<OnceCell<Handle>>>>,
+    sessions: Mutex<HashMap<SessionId, Cell>>,
+    /// Tasks that run.
+    awake: AtomicUsize,
+    /// Counts uses, to know which is the oldest.
+    uses: AtomicU64,
 }
 
 impl Registry {
     /// What every session that is awake is doing; those that are idle are left out.
     pub(crate) fn statuses(&self) -> Vec<(SessionId, Status)> {
-        let busy = |(id, cell): (&SessionId, &Arc<OnceCell<Handle>>)| {
+        let busy = |(id, cell): (&SessionId, &Cell)| {
             let view = cell.get()?.view();
             (view.status != Status::Idle).then(|| (id.clone(), view.status))
         };
         self.lock().iter().filter_map(busy).collect()
     }
 
-    fn cell(&self, id: &SessionId) -> Arc<OnceCell<Handle>> {
-        self.lock().entry(id.clone()).or_default().clone()
+    pub(crate) fn awake(&self) -> usize {
+        self.awake.load(Ordering::Relaxed)
     }
 
-    /// Forgets this cell, unless somebody has put a new one in its place already.
-    fn forget(&self, id: &SessionId, cell: &Arc<OnceCell<Handle>>) {
+    fn cell(&self, id: &SessionId) -> Cell {
+        let cell = self.lock().entry(id.clone()).or_default().clone();
+        if let Some(handle) = cell.get() {
+            handle.used.store(self.next_use(), Ordering::Relaxed);
+        }
+        cell
+    }
+
+    fn next_use(&self) -> u64 {
+        self.uses.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Forgets this cell, unless somebody has put a new one in its place already. One that is not started is
+    /// kept as long as anybody else waits for it: a new cell beside it would be a second task for one session.
+    fn forget(&self, id: &SessionId, cell: Cell) {
         let mut sessions = self.lock();
-        if sessions.get(id).is_some_and(|known| Arc::ptr_eq(known, cell)) {
+        let is_known = sessions.get(id).is_some_and(|known| Arc::ptr_eq(known, &cell));
+        // Ours, and the map's. A new one is made only under the lock we hold.
+        let is_wanted = cell.get().is_none() && Arc::strong_count(&cell) > 2;
+        if is_known && !is_wanted {
             sessions.remove(id);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OnceCell<Handle>>>> {
+    /// The task behind this handle has ended.
+    fn ended(&self, handle: &Handle) {
+        self.awake.fetch_sub(1, Ordering::Relaxed);
+        let mut sessions = self.lock();
+        let is_it = |known: &Handle| known.inbox.same_channel(&handle.inbox);
+        if sessions.get(&handle.id).and_then(|cell| cell.get()).is_some_and(is_it) {
+            sessions.remove(&handle.id);
+        }
+    }
+
+    /// Sends those to sleep that were not asked for the longest, when too many are awake.
+    fn make_room(&self) {
+        if self.awake.fetch_add(1, Ordering::Relaxed) < AWAKE_MAX {
+            return;
+        }
+        let sessions = self.lock();
+        let mut idle: Vec<&Handle> =
+            sessions.values().filter_map(|cell| cell.get()).filter(|one| one.view.borrow().is_idle).collect();
+        if idle.len() < AWAKE_MAX {
+            return;
+        }
+        idle.sort_unstable_by_key(|handle| handle.used.load(Ordering::Relaxed));
+        for handle in idle.into_iter().take(REST_AT_ONCE) {
+            handle.rest.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Cell>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -56,12 +117,12 @@ impl Inner {
     pub(crate) async fn session(self: &Arc<Self>, id: &SessionId) -> Result<Handle, EngineError> {
         for _ in 0..WAKE_TRIES {
             let cell = self.registry.cell(id);
-            let started = cell.get_or_try_init(|| self.load(id)).await;
+            let started = cell.get_or_try_init(|| self.load(id)).await.cloned();
             match started {
-                Ok(handle) if !handle.is_asleep() => return Ok(handle.clone()),
-                Ok(_) => self.registry.forget(id, &cell),
+                Ok(handle) if !handle.is_asleep() => return Ok(handle),
+                Ok(_) => self.registry.forget(id, cell),
                 Err(cause) => {
-                    self.registry.forget(id, &cell);
+                    self.registry.forget(id, cell);
                     return Err(cause);
                 }
             }
@@ -106,9 +167,22 @@ impl Inner {
         if self.tasks.stopping().is_cancelled() {
             return Err(EngineError::Closing);
         }
+        // What is stored may lead the machine where it has never been. That is damage, not an end of ours.
+        let panicked = "it cannot be started: the server's log says more";
+        match AssertUnwindSafe(self.load_and_settle(id)).catch_unwind().await {
+            Ok(Err(EngineError::Read(ReadError::Broken { what, place }))) => {
+                Err(self.set_damaged(id, what, place))
+            }
+            Ok(loaded) => loaded,
+            Err(_) => Err(self.set_damaged(id, panicked.to_owned(), format!("session {id}"))),
+        }
+    }
+
+    async fn load_and_settle(self: &Arc<Self>, id: &SessionId) -> Result<Handle, EngineError> {
         let loaded = self.store.load(id).await?.ok_or_else(|| EngineError::NoSession(id.clone()))?;
-        let damaged = |source| EngineError::Damaged { session: id.clone(), source };
-        let unreadable = |source| damaged(sturdy_session::turn::RestoreError::Machine(source));
+        let place = || format!("session {id}");
+        let damaged = |cause: RestoreError| self.set_damaged(id, with_source(&cause), place());
+        let unreadable = |cause: serde_json::Error| self.set_damaged(id, cause.to_string(), place());
         let info: Session = serde_json::from_str(&loaded.info).map_err(unreadable)?;
         let open = match State::open_message(&loaded.machine).map_err(damaged)? {
             Some(message) => match self.store.message(id, &message).await? {
@@ -121,14 +195,39 @@ impl Inner {
         let (mut actor, handle, inbox) = self.actor(id.clone(), state, loaded.seq);
         actor.stamp.go_on_after(loaded.last_at);
         actor.settle().await?;
-        self.tasks.spawn("session", actor.run(inbox));
+        self.quarantine.release(id);
+        self.launch(actor, handle.clone(), inbox);
         Ok(handle)
     }
 
     fn start(self: &Arc<Self>, id: SessionId, state: State, seq: u64) -> Handle {
         let (actor, handle, inbox) = self.actor(id, state, seq);
-        self.tasks.spawn("session", actor.run(inbox));
+        self.launch(actor, handle.clone(), inbox);
         handle
+    }
+
+    /// Runs a session's task, and sees to it that somebody settles the session if it does not end in order.
+    fn launch(self: &Arc<Self>, actor: Actor, handle: Handle, inbox: mpsc::Receiver<Mail>) {
+        self.registry.make_room();
+        let inner = self.clone();
+        self.tasks.spawn("session", async move {
+            // What it held is dropped by the panic, its effects are stopped by that, and the session is loaded anew.
+            let ended = AssertUnwindSafe(actor.run(inbox)).catch_unwind().await;
+            inner.registry.ended(&handle);
+            match ended {
+                Ok(Ended::InOrder) => {}
+                Ok(Ended::Unwritten { cause, info }) => {
+                    if let Some(info) = info {
+                        inner.tell_unwritten(&info, &cause);
+                    }
+                    inner.lost.add(handle.id);
+                }
+                Err(_) => {
+                    error!(session = %handle.id, "the task of a session panicked; it is started again");
+                    inner.lost.add(handle.id);
+                }
+            }
+        });
     }
 
     fn actor(
@@ -136,11 +235,19 @@ impl Inner {
         id: SessionId,
         state: State,
         seq: u64,
-    ) -> (Actor, Handle, mpsc::Receiver<crate::run::handle::Mail>) {
+    ) -> (Actor, Handle, mpsc::Receiver<Mail>) {
         let (inbox, mail) = mpsc::channel(INBOX);
         let (view, watching) = watch::channel(View::of(&state));
         let memory = Arc::<Memory>::default();
-        let handle = Handle { id: id.clone(), inbox: inbox.clone(), view: watching, memory: memory.clone() };
+        let rest = Arc::<Notify>::default();
+        let handle = Handle {
+            id: id.clone(),
+            inbox: inbox.clone(),
+            view: watching,
+            memory: memory.clone(),
+            rest: rest.clone(),
+            used: Arc::new(AtomicU64::new(self.registry.next_use())),
+        };
         let actor = Actor {
             effects: Effects::new(self.clone(), id.clone(), inbox, memory),
             id,
@@ -151,8 +258,17 @@ impl Inner {
             store: self.store.clone(),
             feed: self.feed.clone(),
             view,
+            rest,
         };
         (actor, handle, mail)
+    }
+}
+
+/// What does not fit, and why.
+fn with_source(cause: &RestoreError) -> String {
+    match std::error::Error::source(cause) {
+        Some(source) => format!("{cause}: {source}"),
+        None => cause.to_string(),
     }
 }
 

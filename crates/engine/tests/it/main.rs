@@ -23,6 +23,7 @@ mod mcp_login;
 mod mcp_web;
 mod running;
 mod structured;
+mod supervise;
 mod table;
 mod tools;
 mod turns;

@@ -9,7 +9,9 @@ use crate::wire::body::{LogLevel, LogLine};
 use crate::{openapi, reply};
 use axum::extract::State;
 use axum::response::Response;
+use http::StatusCode;
 use serde_json::json;
+use sturdy_engine::Damage;
 use sturdy_session::json::Nothing;
 use sturdy_session::types::event::Event;
 use tracing::{debug, error, info, warn};
@@ -28,9 +30,20 @@ pub(super) fn routes() -> Routes {
 
 /// Says that the server answers.
 #[utoipa::path(get, path = "/global/health", operation_id = "global.health",
-    responses((status = 200, description = "Health and wire version", body = Object)))]
+    responses((status = 200, description = "Health and wire version", body = Object),
+        (status = 503, description = "Nothing can be stored any more", body = Object)))]
 async fn health(State(app): State<App>) -> Response {
-    reply::json(&json!({ "healthy": true, "version": app.engine().options().wire_version }))
+    let engine = app.engine();
+    let is_healthy = engine.is_healthy();
+    let status = if is_healthy { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let version = &engine.options().wire_version;
+    let mut health = json!({ "healthy": is_healthy, "version": version });
+    let damaged = engine.damaged();
+    if !damaged.is_empty() {
+        let one = |damage: &Damage| json!({ "sessionID": damage.session, "what": damage.what, "place": damage.place });
+        health["damaged"] = damaged.iter().map(one).collect();
+    }
+    reply::json_with(status, &health)
 }
 
 /// Forgets what is known of every directory; it is read again when it is needed.

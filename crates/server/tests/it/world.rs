@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use sturdy_engine::extension::Extensions;
+use sturdy_engine::task::PanicPlan;
 use sturdy_engine::{Engine, EngineOptions, Environment};
 use sturdy_server::{App, ServerOptions};
 use sturdy_store::{CrashPlan, Durability};
@@ -75,6 +76,7 @@ impl World {
             environment: Environment::new(variables),
             wire_version: "1.18.33".to_owned(),
             crash: CrashPlan::default(),
+            panics: PanicPlan::default(),
             extensions: Extensions::default(),
         });
         let engine = engine.await.unwrap();

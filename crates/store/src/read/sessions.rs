@@ -11,6 +11,7 @@ use rusqlite::types::Value;
 use sturdy_session::id::SessionId;
 
 const ONE: &str = "SELECT data FROM session WHERE id = ?1";
+const PLACE: &str = "SELECT project_id, directory, title FROM session WHERE id = ?1";
 
 /// Which sessions; what is not set does not filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,12 +35,32 @@ pub struct SessionQuery {
     pub limit: Option<u32>,
 }
 
+/// Where a session belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionPlace {
+    pub project: String,
+    pub directory: String,
+    pub title: String,
+}
+
 impl Store {
     /// One session's wire record.
     pub async fn session(&self, id: &SessionId) -> Result<Option<String>, ReadError> {
         let id = id.clone();
         self.read(move |connection| {
             Ok(connection.prepare_cached(ONE)?.query_row([id.as_str()], |row| row.get(0)).optional()?)
+        })
+        .await
+    }
+
+    /// The columns beside a session's record, for when the record itself cannot be read.
+    pub async fn session_place(&self, id: &SessionId) -> Result<Option<SessionPlace>, ReadError> {
+        let id = id.clone();
+        self.read(move |connection| {
+            let place = |row: &rusqlite::Row<'_>| {
+                Ok(SessionPlace { project: row.get(0)?, directory: row.get(1)?, title: row.get(2)? })
+            };
+            Ok(connection.prepare_cached(PLACE)?.query_row([id.as_str()], place).optional()?)
         })
         .await
     }

@@ -4,6 +4,7 @@ use crate::bench::{Draft, open, ses};
 use std::fs::{self, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
+use std::time::Duration;
 use sturdy_store::{CommitError, DriverErrorKind, MessageQuery, OpenError, Options, ReadError, Store};
 use tempfile::TempDir;
 
@@ -106,7 +107,8 @@ async fn a_head_behind_the_log_is_damage() {
 #[tokio::test]
 async fn a_full_disk_refuses_a_commit_whole_and_the_next_may_succeed() {
     let directory = tempfile::tempdir().unwrap();
-    let options = Options { bytes_max: Some(256 * 1024), ..Options::new(directory.path()) };
+    let patience = Duration::ZERO;
+    let options = Options { bytes_max: Some(256 * 1024), patience, ..Options::new(directory.path()) };
     let store = Store::open(options).await.unwrap();
     store.commit(Draft::new("a", 0).session("small").commit).await.unwrap();
 

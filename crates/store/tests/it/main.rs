@@ -20,5 +20,6 @@ mod migrate;
 mod open;
 mod pages;
 mod property;
+mod refused;
 mod removal;
 mod verify;

@@ -1,0 +1,205 @@
+//! Sessions that their own task cannot look after: lost ones and damaged ones.
+//!
+//! A session is *lost* when its task ended before its work did: a commit was refused for good, or the task
+//! panicked. On disk it is still busy. It is loaded again as soon as the store answers, which settles it: what
+//! was open is closed, clients are told, and the next prompt works.
+//!
+//! A session is *damaged* when what is stored of it does not fit together. It is quarantined: listed with what is
+//! wrong and where, read as far as it can be read, and it can be removed. Nothing else suffers from it.
+
+use crate::engine::Inner;
+use crate::error::EngineError;
+use crate::feed::Published;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use sturdy_session::fact::Fact;
+use sturdy_session::id::SessionId;
+use sturdy_session::rows::{Folded, fold};
+use sturdy_session::turn::State;
+use sturdy_session::types::event::Event;
+use sturdy_session::types::failure::Failure;
+use sturdy_session::types::session::Session;
+use sturdy_store::{Commit, CommitError, NewEntry, ReadError, SessionPlace};
+use tokio::sync::Notify;
+use tracing::{error, info, warn};
+
+/// A store that refuses is asked again after so long, then after twice that, and so on.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Sessions that wait to be settled. At most as many as were awake.
+#[derive(Debug, Default)]
+pub(crate) struct Lost {
+    sessions: Mutex<BTreeSet<SessionId>>,
+    wake: Notify,
+}
+
+impl Lost {
+    pub(crate) fn add(&self, id: SessionId) {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        self.wake.notify_one();
+    }
+
+    fn take(&self) -> BTreeSet<SessionId> {
+        mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What is wrong with a session, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub session: SessionId,
+    pub what: String,
+    pub place: String,
+}
+
+/// More are damaged only if the whole store is; they are found again when they are asked for.
+const QUARANTINED_MAX: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Quarantine {
+    damaged: Mutex<BTreeMap<SessionId, Damage>>,
+}
+
+impl Quarantine {
+    pub(crate) fn list(&self) -> Vec<Damage> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn add(&self, damage: Damage) {
+        let mut damaged = self.lock();
+        if damaged.len() < QUARANTINED_MAX {
+            damaged.insert(damage.session.clone(), damage);
+        }
+    }
+
+    pub(crate) fn release(&self, id: &SessionId) {
+        self.lock().remove(id);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Damage>> {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Settles lost sessions as soon as the store answers.
+pub(crate) async fn run(inner: Arc<Inner>) {
+    let stopping = inner.tasks.stopping().clone();
+    loop {
+        tokio::select! {
+            () = inner.lost.wake.notified() => {}
+            () = stopping.cancelled() => return,
+        }
+        let mut pause = FIRST_PAUSE;
+        let mut waiting = inner.lost.take();
+        while !waiting.is_empty() {
+            let mut left = BTreeSet::new();
+            for id in waiting {
+                if let Err(id) = settle(&inner, id).await {
+                    left.insert(id);
+                }
+            }
+            if left.is_empty() {
+                break;
+            }
+            if !inner.tasks.pause(pause).await {
+                return;
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            left.append(&mut inner.lost.take());
+            waiting = left;
+        }
+    }
+}
+
+/// Loading a session settles it. Gives the id back when it is worth another try.
+async fn settle(inner: &Arc<Inner>, id: SessionId) -> Result<(), SessionId> {
+    match inner.session(&id).await {
+        Ok(_) => {
+            info!(session = %id, "a session that stopped in the middle is settled");
+            Ok(())
+        }
+        // It was never created, or is removed; or nothing can be settled any more.
+        Err(EngineError::NoSession(_) | EngineError::Damaged { .. } | EngineError::Closing) => Ok(()),
+        Err(cause) => {
+            warn!(session = %id, %cause, "a session cannot be settled yet");
+            Err(id)
+        }
+    }
+}
+
+impl Inner {
+    /// Tells who looks at a session that it stopped because it cannot be stored. It is settled later.
+    pub(crate) fn tell_unwritten(&self, info: &Session, cause: &CommitError) {
+        let message = format!("The session stopped because it cannot be stored: {}.", reason(cause));
+        let error = Some(Failure::unknown(message));
+        let event = Event::SessionError { session_id: Some(info.id.clone()), error };
+        self.feed.tell(self.clock.now(), Some(&info.directory), Some(&info.project_id), event);
+    }
+
+    /// Keeps a session that cannot be run out of the way of the others, and says so.
+    pub(crate) fn set_damaged(&self, session: &SessionId, what: String, place: String) -> EngineError {
+        error!(%session, what, place, "a session is damaged and quarantined");
+        self.quarantine.add(Damage { session: session.clone(), what: what.clone(), place: place.clone() });
+        EngineError::Damaged { session: session.clone(), what, place }
+    }
+
+    /// Removes a session without running it: its rows and its log go, readers are told.
+    pub(crate) async fn remove_damaged(self: &Arc<Self>, id: &SessionId) -> Result<(), EngineError> {
+        let info = self.last_record(id).await?;
+        let seq = self.store.seq(id).await?;
+        let mut state = State::default();
+        let fact = Fact::SessionRemoved { info: Box::new(info.clone()) };
+        let Folded { facts, shown, rows } = fold(&mut state, [fact], seq);
+        let at = self.clock.now();
+        let entries =
+            facts.iter().map(|fact| NewEntry { kind: fact.kind(), at, data: fact.data() }).collect();
+        let commit = Commit { session: id.clone(), expected: seq, entries, rows };
+        let published = Published {
+            session: id.clone(),
+            at,
+            directory: Arc::from(info.directory.as_str()),
+            project: Arc::from(info.project_id.as_str()),
+            facts: facts.into_iter().zip(shown).collect(),
+            seq,
+        };
+        let feed = self.feed.clone();
+        let on_durable =
+            Box::new(move |done: sturdy_store::Committed| feed.publish(done.first_position, published));
+        self.store.commit_then(commit, on_durable).await?;
+        self.quarantine.release(id);
+        Ok(())
+    }
+
+    /// The record as it is stored, or as much as is known without it.
+    async fn last_record(&self, id: &SessionId) -> Result<Session, EngineError> {
+        let gone = || EngineError::NoSession(id.clone());
+        let place = self.store.session_place(id).await?.ok_or_else(gone)?;
+        let record = match self.store.session(id).await {
+            Ok(record) => record.unwrap_or_default(),
+            Err(ReadError::Broken { .. }) => String::new(),
+            Err(cause) => return Err(cause.into()),
+        };
+        Ok(serde_json::from_str(&record).unwrap_or_else(|_| bare_record(id, place)))
+    }
+}
+
+/// What is left of a session whose record cannot be read: its columns.
+fn bare_record(id: &SessionId, place: SessionPlace) -> Session {
+    let SessionPlace { project, directory, title } = place;
+    let time = json!({ "created": 0, "updated": 0 });
+    let record = json!({
+        "id": id, "slug": "", "projectID": project, "directory": directory, "title": title, "version": "", "time": time,
+    });
+    serde_json::from_value(record).expect("BUG: this is a session's record")
+}
+
+fn reason(cause: &CommitError) -> String {
+    match cause {
+        CommitError::Unavailable(driver) | CommitError::Unknown(driver) => driver.to_string(),
+        CommitError::Conflict { .. } | CommitError::Broken { .. } | CommitError::Crashed => cause.to_string(),
+    }
+}
