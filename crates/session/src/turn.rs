@@ -16,6 +16,7 @@ mod compact;
 mod compaction;
 mod edit;
 mod effect;
+mod glance;
 mod input;
 mod next;
 mod retry;
@@ -30,6 +31,7 @@ mod tools;
 pub use compaction::{Compaction, FollowUp, NewSummary, Words};
 pub use edit::SessionPatch;
 pub use effect::{Effect, RunTool, Tools};
+pub use glance::Glance;
 pub use input::{Answer, Ask, Follow, Input, Limits, NewPrompt, NewShell, PathPair, Ready, StepKind};
 pub use shell::STOPPED as SHELL_STOPPED;
 pub use state::{

@@ -6,6 +6,7 @@
 pub(crate) mod approvals;
 pub(crate) mod asks;
 pub(crate) mod messages;
+pub(crate) mod moment;
 pub(crate) mod projects;
 pub(crate) mod rows;
 pub(crate) mod sessions;

@@ -40,7 +40,7 @@ impl Store {
         self.read(move |connection| {
             let mut asks = match &query.session {
                 Some(session) => asks_of(connection, session)?,
-                None => collect(connection, ALL, ())?,
+                None => all_asks(connection)?,
             };
             asks.retain(|ask| {
                 query.kind.is_none_or(|kind| ask.kind == kind)
@@ -65,6 +65,10 @@ impl Store {
         })
         .await
     }
+}
+
+pub(crate) fn all_asks(connection: &Connection) -> Result<Vec<RawAsk>, ReadError> {
+    collect(connection, ALL, ())
 }
 
 pub(crate) fn asks_of(connection: &Connection, session: &SessionId) -> Result<Vec<RawAsk>, ReadError> {

@@ -44,6 +44,8 @@ pub struct MessagePage {
     pub items: Vec<RawMessage>,
     /// Older ones remain.
     pub more: bool,
+    /// Where the log ended when they were read.
+    pub position: u64,
 }
 
 /// A message and its parts as JSON texts.
@@ -89,7 +91,7 @@ impl Store {
     }
 }
 
-fn page(
+pub(super) fn page(
     connection: &Connection,
     session: &SessionId,
     query: &MessageQuery,
@@ -114,7 +116,8 @@ fn page(
     let more = limit.is_some_and(|limit| found.len() > limit);
     found.truncate(limit.unwrap_or(usize::MAX));
     found.reverse();
-    Ok(MessagePage { items: with_parts(connection, found)?, more })
+    let position = super::moment::head(connection)?;
+    Ok(MessagePage { items: with_parts(connection, found)?, more, position })
 }
 
 struct Bare {

@@ -15,7 +15,7 @@ async fn five(store: &Store) {
 
 async fn page(store: &Store, limit: u32, before: Option<Before>) -> (Vec<String>, bool) {
     let query = MessageQuery { limit: Some(limit), before };
-    let MessagePage { items, more } = store.messages(&ses("a"), query).await.unwrap();
+    let MessagePage { items, more, position: _ } = store.messages(&ses("a"), query).await.unwrap();
     (items.iter().map(|message| message.id.as_str().trim_start_matches("msg_").to_owned()).collect(), more)
 }
 

@@ -1,0 +1,25 @@
+//! What a stored machine says to somebody who only looks: the status, and which prompts wait.
+
+use super::state::Machine;
+use crate::id::MessageId;
+use crate::types::status::Status;
+
+/// What a session is doing, as of its row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Glance {
+    pub status: Status,
+    /// Prompts nobody has begun to answer, in order.
+    pub waiting: Vec<MessageId>,
+}
+
+impl Glance {
+    /// Reads the text that is stored beside a session; empty is idle with nothing waiting.
+    pub fn of(machine: &str) -> Result<Self, serde_json::Error> {
+        if machine.is_empty() {
+            return Ok(Self::default());
+        }
+        let machine: Machine = serde_json::from_str(machine)?;
+        let waiting = machine.waiting.into_iter().map(|waiting| waiting.message).collect();
+        Ok(Self { status: machine.status, waiting })
+    }
+}
