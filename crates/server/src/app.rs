@@ -4,6 +4,7 @@ use crate::auth::{Attempts, Password};
 use crate::cors::Origins;
 use crate::door::Names;
 use crate::rpc::Places;
+use http::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_engine::Engine;
@@ -47,6 +48,8 @@ struct Inner {
     heartbeat: Duration,
     closing: CancellationToken,
     rpc: Places,
+    /// Different after every start.
+    boot: String,
 }
 
 impl App {
@@ -61,6 +64,7 @@ impl App {
             heartbeat: options.heartbeat,
             closing: CancellationToken::new(),
             rpc: Places::default(),
+            boot: format!("{:016x}", rand::random::<u64>()),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -88,6 +92,21 @@ impl App {
 
     pub(crate) fn heartbeat(&self) -> Duration {
         self.inner.heartbeat
+    }
+
+    /// Names this run of the server.
+    pub(crate) fn boot(&self) -> &str {
+        &self.inner.boot
+    }
+
+    /// A place in the log as clients know it: the form of an event's id.
+    pub(crate) fn place(&self, position: u64) -> String {
+        position.to_string()
+    }
+
+    /// The same as a header.
+    pub(crate) fn position(&self, position: u64) -> HeaderValue {
+        HeaderValue::from_str(&self.place(position)).expect("BUG: a place is plain text")
     }
 
     pub(crate) fn rpc(&self) -> &Places {

@@ -22,6 +22,7 @@ mod routes;
 mod rpc;
 mod serve;
 mod sse;
+mod ui;
 mod wire;
 
 pub use app::{App, ServerOptions};

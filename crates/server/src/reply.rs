@@ -3,9 +3,13 @@
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
 use serde::Serialize;
+
+/// Where the log ended when an answer was read: a client that also follows the events knows which of them the
+/// answer already contains.
+pub(crate) const POSITION: HeaderName = HeaderName::from_static("x-sturdy-position");
 
 /// Without a charset: JSON has only one.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

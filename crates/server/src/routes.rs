@@ -13,12 +13,15 @@ mod file;
 mod global;
 mod mcp;
 pub(crate) mod message;
+mod overview;
 mod project;
 mod prompt;
 mod provider;
+mod queue;
 mod session;
 mod tui;
 mod unsupported;
+mod usage;
 mod v2;
 mod vcs;
 
@@ -45,6 +48,10 @@ pub(crate) fn all() -> Routes {
         .merge(tui::routes())
         .merge(experimental::routes())
         .merge(v2::routes())
+        .merge(overview::routes())
+        .merge(queue::routes())
+        .merge(usage::routes())
         .merge(crate::rpc::routes())
+        .merge(crate::ui::routes())
         .merge(unsupported::routes())
 }

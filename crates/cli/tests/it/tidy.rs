@@ -11,6 +11,7 @@ mod arrows;
 mod docs;
 mod files;
 mod tree;
+mod web;
 
 /// Fails with every finding, one per line.
 fn nothing_is_wrong(rule: &str, findings: Vec<String>) {

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract::{OfMessage, OfSession, Query};
-use crate::reply;
+use crate::reply::{self, POSITION};
 use crate::wire::page;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -37,6 +37,7 @@ async fn list(
     app.engine().session_record(&id).await?;
     let found = app.engine().store().messages(&id, MessageQuery { limit, before }).await?;
     let mut response = reply::text(reply::array(found.items.iter().map(joined)));
+    response.headers_mut().insert(POSITION, app.position(found.position));
     if let (true, Some(oldest), Some(limit)) = (found.more, found.items.first(), limit) {
         let (parts, _) = request.into_parts();
         response.headers_mut().extend(page::headers(&parts, &query, limit, &page::cursor_of(oldest)));

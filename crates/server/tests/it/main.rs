@@ -14,6 +14,7 @@ mod formatters;
 mod languages;
 mod mcp;
 mod messages;
+mod page;
 mod prompts;
 mod protocols;
 mod protocols_heard;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Made by tools and not committed. In a linked checkout `.git` is a file.
-const FOREIGN: [&str; 4] = [".git", "target", "node_modules", ".venv"];
+const FOREIGN: [&str; 5] = [".git", "target", "node_modules", ".venv", "build"];
 
 pub(super) struct File {
     /// From the top of the repository, with `/`.

@@ -1,0 +1,163 @@
+//! The web page: its shell at the addresses a person opens, and its files.
+//!
+//! Only a navigation (`GET` that accepts HTML) to one of the page's addresses is answered with the shell;
+//! everything else stays API. The shell holds nothing of anybody, so it needs no password. Files stand
+//! below `/ui/{build}/`, where `build` names what is in them: they never change and are kept for ever.
+//!
+//! The files are in the program, packed, and unpacked only for a client that does not take gzip.
+//!
+//! Not here: what the page asks for (`routes/`), the page itself (`web/`).
+
+use crate::described::Routes;
+use crate::edge::{NeverPacked, no_route};
+use axum::body::Body;
+use axum::extract::{Path, Request};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use flate2::read::GzDecoder;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+use std::io::Read as _;
+
+include!(concat!(env!("OUT_DIR"), "/page.rs"));
+
+/// A file of the page as it is in the program.
+struct Packed {
+    name: &'static str,
+    /// Unpacked.
+    bytes: usize,
+    gzip: &'static [u8],
+}
+
+/// Where a person can be on the page. An address below `/s/` names a session.
+const ADDRESSES: [&str; 9] =
+    ["/", "/board", "/asks", "/s/{sessionID}", "/new", "/search", "/usage", "/settings", "/login"];
+
+/// What a browser asks for by itself, beside the shell.
+const AT_THE_ROOT: [&str; 3] = ["site.webmanifest", "favicon.svg", "icon-512.png"];
+
+/// Nothing but our own files, no framing, no forms, no markup from elsewhere.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; \
+     worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
+
+pub(crate) fn routes() -> Routes {
+    let mut routes = Routes::new().route("/ui/{build}/{file}", get(asset));
+    for address in ADDRESSES {
+        routes = routes.route(address, get(shell));
+    }
+    for name in AT_THE_ROOT {
+        routes = routes.route(&format!("/{name}"), get(move |headers: HeaderMap| root_file(name, headers)));
+    }
+    routes
+}
+
+/// Whether a request can only be answered with a file of the page, which holds nothing of anybody.
+pub(crate) fn is_open_to_all(method: &Method, path: &str, headers: &HeaderMap) -> bool {
+    let is_read = *method == Method::GET || *method == Method::HEAD;
+    let is_file =
+        path.starts_with("/ui/") || AT_THE_ROOT.iter().any(|name| path.strip_prefix('/') == Some(name));
+    let is_address = || {
+        let named = path.strip_prefix("/s/").is_some_and(|id| !id.is_empty() && !id.contains('/'));
+        named || ADDRESSES.contains(&path)
+    };
+    is_read && (is_file || (accepts_html(headers) && is_address()))
+}
+
+/// Which build of the page this is; the page compares it with its own.
+pub(crate) fn build() -> &'static str {
+    env!("STURDY_PAGE_BUILD")
+}
+
+async fn shell(request: Request) -> Response {
+    if !accepts_html(request.headers()) {
+        return no_route(request).await.into_response();
+    }
+    let mut response = send("index.html", request.headers(), ASK_AGAIN);
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    response
+}
+
+async fn root_file(name: &'static str, headers: HeaderMap) -> Response {
+    send(name, &headers, ASK_AGAIN)
+}
+
+async fn asset(Path((wanted, file)): Path<(String, String)>, request: Request) -> Response {
+    // The shell only names files of its own build; a page that was left open is told that it is old.
+    if wanted != build() || file == "index.html" {
+        return no_route(request).await.into_response();
+    }
+    match FILES.iter().any(|packed| packed.name == file) {
+        true => send(&file, request.headers(), FOR_EVER),
+        false => no_route(request).await.into_response(),
+    }
+}
+
+fn send(name: &str, asked: &HeaderMap, keep: HeaderValue) -> Response {
+    let Some(file) = FILES.iter().find(|file| file.name == name) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let tag = format!("\"{}\"", build());
+    let mut response = Response::new(Body::empty());
+    let is_known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    if is_known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else if accepts_gzip(asked) {
+        *response.body_mut() = Body::from(file.gzip);
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    } else {
+        *response.body_mut() = Body::from(unpack(file));
+    }
+    response.extensions_mut().insert(NeverPacked);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, kind(name));
+    headers.insert(header::CACHE_CONTROL, keep);
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    let same_origin = HeaderValue::from_static("same-origin");
+    headers.insert(HeaderName::from_static("cross-origin-opener-policy"), same_origin.clone());
+    headers.insert(HeaderName::from_static("cross-origin-resource-policy"), same_origin);
+    response
+}
+
+fn unpack(file: &Packed) -> Vec<u8> {
+    let mut whole = Vec::with_capacity(file.bytes);
+    GzDecoder::new(file.gzip).read_to_end(&mut whole).expect("BUG: a file of the page does not unpack");
+    whole
+}
+
+fn kind(name: &str) -> HeaderValue {
+    HeaderValue::from_static(match name.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("webmanifest") => "application/manifest+json",
+        _ => "text/plain; charset=utf-8",
+    })
+}
+
+fn accepts_html(headers: &HeaderMap) -> bool {
+    says(headers, &header::ACCEPT, "text/html")
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    says(headers, &header::ACCEPT_ENCODING, "gzip")
+}
+
+/// Whether a list in a header names this, and does not rule it out with a weight of nothing.
+fn says(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
+    let lists = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|item| {
+        let mut words = item.split(';').map(str::trim);
+        let is_named = words.next().is_some_and(|word| word.eq_ignore_ascii_case(wanted));
+        is_named && !words.any(|word| word == "q=0")
+    })
+}

@@ -1,0 +1,187 @@
+//! The web page's shell and files, and the reads it begins with.
+
+use crate::world::{Answer, NO_SESSION, World, no_such_session, prompt};
+use serde_json::{Value, json};
+use sturdy_server::{Password, ServerOptions};
+
+const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+async fn navigate(world: &World, path: &str) -> Answer {
+    Answer::of(world.request("GET", path).header("accept", BROWSER).send().await.unwrap()).await
+}
+
+/// The name of the build, from the shell.
+fn build_of(shell: &Answer) -> String {
+    let at = shell.text.find("/ui/").unwrap() + "/ui/".len();
+    shell.text[at..].split('/').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_navigation_gets_the_shell_and_everything_else_stays_api() {
+    let world = World::new().await;
+
+    for path in
+        ["/", "/board", "/asks", "/new?dir=x", "/s/ses_1", "/search?q=a", "/usage", "/settings", "/login"]
+    {
+        let shell = navigate(&world, path).await;
+        assert_eq!(shell.status, 200, "{path}");
+        assert_eq!(shell.header("content-type"), Some("text/html; charset=utf-8"));
+        assert_eq!(shell.header("cache-control"), Some("no-cache"));
+        let policy = shell.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
+        assert!(policy.ends_with("frame-ancestors 'none'"), "{policy}");
+        assert_eq!(shell.header("x-content-type-options"), Some("nosniff"));
+    }
+
+    let message = json!({ "message": "There is no GET /" });
+    assert_eq!(world.get("/").await.both(), (404, json!({ "name": "NotFoundError", "data": message })));
+    assert_eq!(navigate(&world, "/nowhere").await.status, 404);
+    assert_eq!(navigate(&world, "/session").await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn files_of_the_page_stand_under_the_name_of_their_build_and_nowhere_else() {
+    let world = World::new().await;
+    let shell = navigate(&world, "/").await;
+    let build = build_of(&shell);
+
+    let script = world.get(&format!("/ui/{build}/index.js")).await;
+    assert_eq!(script.status, 200);
+    assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
+    assert_eq!(script.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    assert_eq!(script.header("content-encoding"), None);
+
+    let packed = world.request("GET", &format!("/ui/{build}/index.js")).header("accept-encoding", "gzip");
+    let packed = packed.send().await.unwrap();
+    assert_eq!(packed.headers()["content-encoding"], "gzip");
+    let bytes = packed.bytes().await.unwrap();
+    let mut unpacked = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut unpacked).unwrap();
+    assert_eq!(unpacked, script.text);
+
+    let known = world.request("GET", "/").header("accept", BROWSER);
+    let known = known.header("if-none-match", format!("\"{build}\"")).send().await.unwrap();
+    assert_eq!(known.status(), 304);
+    for path in [
+        "/ui/older/index.js".to_owned(),
+        format!("/ui/{build}/index.html"),
+        format!("/ui/{build}/..%2fbuild.rs"),
+    ] {
+        assert_eq!(world.get(&path).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_password_closes_everything_but_the_empty_shell() {
+    let password = Some(Password::new("ada", "hush".to_owned()));
+    let world = World::with(ServerOptions { password, ..ServerOptions::default() }).await;
+
+    let shell = navigate(&world, "/s/ses_1").await;
+    assert_eq!(shell.status, 200);
+    assert_eq!(world.get(&format!("/ui/{}/style.css", build_of(&shell))).await.status, 200);
+    assert_eq!(world.get("/site.webmanifest").await.status, 200);
+
+    for path in ["/", "/sturdy/overview", "/session", "/sturdy/usage"] {
+        assert_eq!(world.get(path).await.status, 401, "{path}");
+    }
+    assert_eq!(navigate(&world, "/session").await.status, 401);
+    let post = world.request("POST", "/asks").header("accept", BROWSER).send().await.unwrap();
+    assert_eq!(post.status(), 401);
+}
+
+#[tokio::test]
+async fn an_overview_lists_every_session_page_by_page_with_its_status() {
+    let world = World::new().await;
+    for title in ["one", "two", "three"] {
+        world.session_with(&json!({ "title": title })).await;
+    }
+
+    let first = world.get("/sturdy/overview?limit=2").await;
+    assert_eq!(first.status, 200, "{}", first.text);
+    let first = first.json();
+    let cursor = first["cursor"].as_str().unwrap();
+    let second = world.get(&format!("/sturdy/overview?limit=2&cursor={cursor}")).await.json();
+
+    let titles = |page: &Value| -> Vec<String> {
+        let rows = page["sessions"].as_array().unwrap();
+        rows.iter().map(|row| row["info"]["title"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((titles(&first), titles(&second)), (vec!["three".into(), "two".into()], vec!["one".into()]));
+    assert_eq!(second.get("cursor"), None);
+    assert_eq!(first["sessions"][0]["status"], json!({ "type": "idle" }));
+    assert_eq!(first["asks"], json!([]));
+    assert_eq!(world.get("/sturdy/overview?cursor=nonsense").await.status, 400);
+    assert_eq!(world.get("/sturdy/overview?limit=0").await.status, 400);
+}
+
+#[tokio::test]
+async fn a_session_is_opened_with_its_newest_messages_and_the_place_they_were_read_at() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.ask(&session, "first").await;
+    world.ask(&session, "second").await;
+
+    let opened = world.get(&format!("/sturdy/session/{session}?limit=2")).await;
+
+    let body = opened.json();
+    assert_eq!(opened.header("x-sturdy-position"), body["position"].as_str());
+    let listed = world.get(&format!("/session/{session}/message?limit=2")).await;
+    assert_eq!(body["messages"], listed.json());
+    assert_eq!(body["cursor"].as_str(), listed.header("x-next-cursor"));
+    assert_eq!(listed.header("x-sturdy-position"), body["position"].as_str());
+    assert_eq!(body["status"], json!({ "type": "idle" }));
+    assert_eq!((&body["queue"], &body["todos"], &body["family"]), (&json!([]), &json!([]), &json!([])));
+    assert_eq!(world.get(&format!("/sturdy/session/{NO_SESSION}")).await.both(), no_such_session());
+    assert_eq!(world.get(&format!("/sturdy/session/{NO_SESSION}/outline")).await.both(), no_such_session());
+    let outline = world.get(&format!("/sturdy/session/{session}/outline")).await.json();
+    let headers: Vec<&Value> = outline["messages"].as_array().unwrap().iter().collect();
+    assert_eq!(headers.len(), 4);
+    assert_eq!(headers[2], &body["messages"][0]["info"]);
+}
+
+#[tokio::test]
+async fn a_waiting_prompt_is_listed_and_taken_back() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/session/{session}/prompt_async");
+    assert_eq!(world.send("POST", &path, &prompt("/demo hang 1")).await.status, 204);
+    // The open step is what the second prompt waits for.
+    while world.get(&format!("/session/{session}/message")).await.json().as_array().unwrap().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.send("POST", &path, &prompt("later")).await.status, 204);
+
+    let opened = world.get(&format!("/sturdy/session/{session}")).await.json();
+    let waiting = opened["queue"][0].as_str().unwrap().to_owned();
+    let queue = world.get(&format!("/sturdy/session/{session}/queue")).await.json();
+    assert_eq!(opened["status"], json!({ "type": "busy" }));
+    assert_eq!(queue[0]["info"]["id"], json!(waiting));
+    assert_eq!(queue[0]["parts"][0]["text"], json!("later"));
+
+    let taken = world.call("DELETE", &format!("/sturdy/session/{session}/queue/{waiting}")).await;
+    assert_eq!(taken.both(), (200, json!(true)));
+    assert_eq!(world.get(&format!("/sturdy/session/{session}/queue")).await.json(), json!([]));
+    let again = world.call("DELETE", &format!("/sturdy/session/{session}/queue/{waiting}")).await;
+    assert_eq!(again.status, 404);
+    assert_eq!(world.call("POST", &format!("/session/{session}/abort")).await.status, 200);
+}
+
+#[tokio::test]
+async fn usage_is_summed_by_what_is_asked_for() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.ask(&session, "one").await;
+    world.ask(&session, "two").await;
+
+    let by_session = world.get("/sturdy/usage?by=session").await.json();
+    let by_day = world.get("/sturdy/usage?zone=-60").await.json();
+
+    let row = &by_session["rows"][0];
+    assert_eq!((&row["key"], &row["steps"], &row["errors"]), (&json!(session), &json!(2), &json!(0)));
+    assert!(row["tokens"]["output"].as_f64().unwrap() > 0.0);
+    assert_eq!(by_day["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(by_day["isComplete"], json!(true));
+    for query in ["by=colour", "zone=900", "zone=x", "since=-1"] {
+        assert_eq!(world.get(&format!("/sturdy/usage?{query}")).await.status, 400, "{query}");
+    }
+}

@@ -1,0 +1,107 @@
+// A desk for tests of the page: a world, a server, a scripted provider, a browser, and a page that fails
+// its test on a console error, a policy violation, an unhandled rejection or a request to another host.
+
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { openBrowser } from '../lib/browser.mjs';
+import { Provider } from '../lib/provider.mjs';
+import { Server } from '../lib/server.mjs';
+import { World } from '../lib/world.mjs';
+
+export const STORY = { providerID: 'demo', modelID: 'story' };
+export const ECHO = { providerID: 'demo', modelID: 'echo' };
+
+/** Kept after the run, for a person to look at. */
+const PICTURES = process.env.STURDY_PAGE_PICTURES;
+
+export class Desk {
+  static async open({ args = [], env = {}, config = {} } = {}) {
+    const desk = new Desk();
+    desk.world = await World.make();
+    desk.provider = await Provider.start();
+    desk.config = { ...desk.provider.config(), ...config };
+    await desk.world.configure(desk.config);
+    desk.options = { args, env };
+    desk.server = await Server.start(desk.world, desk.options);
+    desk.browser = await openBrowser(chromium);
+    desk.tabs = [];
+    return desk;
+  }
+
+  async close() {
+    await this.browser?.close();
+    await this.server?.stop();
+    await this.provider?.stop();
+    await this.world?.remove();
+  }
+
+  /** The same store, another process, the same port. */
+  async restart() {
+    await this.server.kill();
+    this.server = await Server.start(this.world, { ...this.options, port: this.server.port });
+  }
+
+  session(body = {}) {
+    return this.server.tell('POST', '/session', body);
+  }
+
+  prompt(session, text, model = ECHO) {
+    return this.server.tell('POST', `/session/${session.id}/message`, { model, parts: [{ type: 'text', text }] });
+  }
+
+  /**
+   * A tab that watches itself.
+   * @param {string} path
+   * @param {{ width?: number, height?: number, touch?: boolean, theme?: 'light' | 'dark', context?: import('playwright-core').BrowserContext, allow?: RegExp }} [options]
+   */
+  async tab(path, { width = 1440, height = 900, touch = false, theme = 'light', context, allow } = {}) {
+    const made = context ?? (await this.browser.newContext({
+      viewport: { width, height },
+      hasTouch: touch,
+      isMobile: touch,
+      colorScheme: theme,
+      reducedMotion: 'reduce',
+    }));
+    const page = await made.newPage();
+    const wrong = [];
+    page.on('console', (said) => {
+      if (said.type() === 'error' && !(allow ?? /net::ERR|Failed to load resource/).test(said.text())) wrong.push(`console: ${said.text()}`);
+    });
+    page.on('pageerror', (error) => wrong.push(`error: ${error.message}`));
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      if (['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol) && url.port !== this.server.port) wrong.push(`request: ${request.url()}`);
+    });
+    await page.addInitScript(() => {
+      document.addEventListener('securitypolicyviolation', (event) => {
+        console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+      });
+    });
+    await page.goto(this.server.url + path);
+    const tab = { page, context: made, wrong };
+    this.tabs.push(tab);
+    return page;
+  }
+
+  /** Nothing went wrong in any tab since the last look. */
+  check() {
+    const wrong = this.tabs.flatMap((tab) => tab.wrong.splice(0));
+    assert.deepEqual(wrong, []);
+  }
+
+  async leave() {
+    for (const tab of this.tabs) await tab.context.close();
+    this.tabs = [];
+  }
+}
+
+export const live = (page) => page.locator('[data-line="live"]').waitFor({ state: 'attached' });
+
+/** A picture of the screen, if somebody wants them. */
+export async function picture(page, name) {
+  if (!PICTURES) return;
+  await mkdir(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+}

@@ -1,0 +1,88 @@
+// Hostile text in every place a model, a tool or a person can put it: nothing runs, nothing is fetched, and the
+// frame of the page stays where it is.
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { Desk, live } from './desk.mjs';
+import { HOSTILE } from './hostile.mjs';
+
+/** @type {Desk} */
+let desk;
+before(async () => {
+  desk = await Desk.open();
+});
+after(() => desk.close());
+afterEach(async () => {
+  desk.check();
+  await desk.leave();
+});
+
+/** What must hold of the page whatever it was told. */
+async function unharmed(page) {
+  const found = await page.evaluate(() => ({
+    pwned: globalThis.pwned,
+    scripts: [...document.querySelectorAll('main script, main iframe, main object, main embed, main link, main style, main base, main form[action]')].map((element) => element.tagName),
+    handlers: [...document.querySelectorAll('main *')].filter((element) => [...element.attributes].some((attribute) => attribute.name.startsWith('on'))).length,
+    badLinks: [...document.querySelectorAll('main a[href]')].map((link) => link.href).filter((href) => !/^(https?|mailto):/.test(href)),
+    foreignPictures: [...document.querySelectorAll('main img')].map((image) => image.src).filter((src) => !src.startsWith('data:image/')),
+    svgPictures: [...document.querySelectorAll('main img')].filter((image) => image.src.startsWith('data:image/svg')).length,
+    width: document.documentElement.scrollWidth - innerWidth,
+    rail: document.querySelector('.rail')?.getBoundingClientRect().x,
+    composer: document.querySelector('.composer')?.getBoundingClientRect().bottom <= innerHeight,
+  }));
+  assert.deepEqual(found, {
+    pwned: undefined, scripts: [], handlers: 0, badLinks: [], foreignPictures: [], svgPictures: 0, width: 0, rail: 0, composer: true,
+  });
+}
+
+test('hostile answers are text', { timeout: 240_000 }, async () => {
+  const session = await desk.session({ title: HOSTILE[1] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  for (const [index, text] of HOSTILE.entries()) {
+    desk.provider.will((reply) => {
+      reply.reasoning(text);
+      // In pieces, so that every half of it is drawn as well.
+      for (let at = 0; at < text.length; at += Math.ceil(text.length / 4)) reply.text(text.slice(at, at + Math.ceil(text.length / 4)));
+      reply.text(`\n\nend ${index}`).finish();
+    });
+    await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text }] });
+  }
+  await page.locator('.step .prose', { hasText: `end ${HOSTILE.length - 1}` }).first().waitFor();
+  await unharmed(page);
+  // Every one of them is drawn on the way up.
+  for (let y = 0; y < 60; y += 1) {
+    await page.locator('.timeline').evaluate((element) => element.scrollBy(0, -600));
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
+    if (y % 10 === 0) await unharmed(page);
+  }
+  await unharmed(page);
+});
+
+test('hostile commands, outputs and errors of tools are text', { timeout: 240_000 }, async () => {
+  const session = await desk.session({ title: 'tools' });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  for (const text of HOSTILE.filter((one) => !one.includes('\u0000') && one.length < 5000)) {
+    desk.provider.will(
+      (reply) => reply.call('write', { filePath: 'hostile.txt', content: text }, 'call_w').call('read', { filePath: 'hostile.txt' }, 'call_r').call(`no_${'such'}`, { text }, 'call_n').finish(),
+      (reply) => reply.text('done').finish(),
+    );
+    await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'go' }] });
+  }
+  await page.locator('.step .card').last().waitFor();
+  for (let y = 0; y < 40; y += 1) {
+    await page.evaluate(() => document.querySelectorAll('main details').forEach((details) => (details.open = true)));
+    await page.locator('.timeline').evaluate((element) => element.scrollBy(0, -700));
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
+  }
+  await unharmed(page);
+});
+
+test('the page cannot be framed and asks nobody else', async () => {
+  const answer = await desk.server.ask('GET', '/', undefined, { accept: 'text/html' });
+  const policy = answer.headers.get('content-security-policy') ?? '';
+  assert.match(policy, /frame-ancestors 'none'/);
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+});

@@ -1,0 +1,1 @@
+import{Ot as e,R as t,U as n,W as r,_ as i,bt as a,n as o,ut as s,v as c}from"./core.js";c(),s(),r.onPreferences=i,document.addEventListener(`visibilitychange`,()=>t.visible(document.visibilityState===`visible`));for(let e of[`online`,`pageshow`])window.addEventListener(e,()=>t.hurry());var l=document.getElementById(`root`);l&&a(()=>e(o,{}),l),n(`first`);

@@ -1,0 +1,32 @@
+// Seconds since a moment of the server's clock, counted on.
+
+import { createSignal, onCleanup } from "solid-js";
+import { serverNow } from "../view/live.ts";
+import { words } from "../words/en.ts";
+
+const [second, setSecond] = createSignal(0);
+let users = 0;
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** Changes every second while somebody looks. */
+export function everySecond(): number {
+  return second();
+}
+
+/** Keeps the seconds going for as long as the owner lives. */
+export function useSeconds(): void {
+  users += 1;
+  timer ??= setInterval(() => setSecond((n) => n + 1), 1000);
+  onCleanup(() => {
+    users -= 1;
+    if (users > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  });
+}
+
+export function Ticking(props: { since: number }) {
+  useSeconds();
+  const text = () => (everySecond(), words.took(Math.max(0, Math.floor((serverNow() - props.since) / 1000) * 1000)));
+  return <span class="num">{text()}</span>;
+}

@@ -1,0 +1,21 @@
+// The page begins.
+
+import { render } from "solid-js/web";
+import "./style/base.css";
+import "./style/tokens.css";
+import "./style/prose.css";
+import "./style/parts.css";
+import "./style/pages.css";
+import { App } from "./page/app.tsx";
+import { line, start, tabs } from "./view/live.ts";
+import { readPreferences, showTheme } from "./view/preferences.ts";
+import { startRouter } from "./view/router.ts";
+
+showTheme();
+startRouter();
+tabs.onPreferences = readPreferences;
+document.addEventListener("visibilitychange", () => line.visible(document.visibilityState === "visible"));
+for (const name of ["online", "pageshow"]) window.addEventListener(name, () => line.hurry());
+const root = document.getElementById("root");
+if (root) render(() => <App />, root);
+void start("first");

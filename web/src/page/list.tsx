@@ -1,0 +1,112 @@
+// All sessions, newest change first, each with what it does now.
+
+import { For, Show, createMemo, createSignal } from "solid-js";
+import { Icon } from "../kit/icon.tsx";
+import { Empty } from "../kit/empty.tsx";
+import { everySecond, useSeconds } from "../kit/ticking.tsx";
+import { moreSessions, readMoreSessions, serverNow } from "../view/live.ts";
+import { preferences } from "../view/preferences.ts";
+import { route, sessionPath } from "../view/router.ts";
+import { isUnseen } from "../view/seen.ts";
+import { asks, sessions, status, world } from "../view/store.ts";
+import { words } from "../words/en.ts";
+import type { Session } from "../wire/types.ts";
+import { SessionMenu } from "./session-menu.tsx";
+
+export type Need = "asks" | "retry" | "busy" | "unseen" | "idle";
+
+/** What a session needs or does, the most urgent first. */
+export function needOf(session: Session): Need {
+  if (asks().some((ask) => ask.request.sessionID === session.id)) return "asks";
+  const now = status(session.id).type;
+  if (now !== "idle") return now;
+  return isUnseen(session.id, session.time.updated) && session.parentID === undefined ? "unseen" : "idle";
+}
+
+const ICONS: Readonly<Record<Need, string>> = { asks: "hand", retry: "refresh-cw", busy: "loader-circle", unseen: "circle-dot", idle: "circle" };
+
+export function NeedGlyph(props: { need: Need }) {
+  return (
+    <span class={`glyph is-${props.need}`} title={words.status[props.need]}>
+      <Icon name={ICONS[props.need]} class={props.need === "busy" ? "spin" : ""} />
+      <span class="off-screen">{words.status[props.need]}: </span>
+    </span>
+  );
+}
+
+export function SessionList() {
+  useSeconds();
+  const [filter, setFilter] = createSignal("");
+  const shown = createMemo(() => {
+    const wanted = filter().trim().toLowerCase();
+    const fits = (one: Session) => wanted === "" || one.title.toLowerCase().includes(wanted) || one.directory.toLowerCase().includes(wanted) || one.slug.includes(wanted);
+    const list = sessions().filter((one) => fits(one) && (preferences().showArchived || !one.time.archived));
+    return nested(list.sort((a, b) => b.time.updated - a.time.updated));
+  });
+  return (
+    <nav class="list" aria-label={words.sessions}>
+      <div class="list-tools">
+        <input type="search" aria-label={words.filter} placeholder={words.filter} value={filter()} onInput={(event) => setFilter(event.currentTarget.value)} />
+      </div>
+      <ul class="list-rows">
+        <For each={shown()} fallback={<li><Empty icon="message-square" title={filter() === "" ? words.noSessions : words.nothingFound} hint={filter() === "" ? words.noSessionsHint : ""} /></li>}>
+          {({ session, depth }) => <ListRow session={session} depth={depth} />}
+        </For>
+        <Show when={moreSessions()}>
+          <li><button type="button" class="wide" onClick={() => void readMoreSessions()}>{words.loadMore}</button></li>
+        </Show>
+      </ul>
+    </nav>
+  );
+}
+
+function ListRow(props: { session: Session; depth: number }) {
+  const isOpen = () => {
+    const now = route();
+    return now.page === "session" && now.id === props.session.id;
+  };
+  const need = createMemo(() => needOf(props.session));
+  const updated = () => (everySecond(), words.ago(props.session.time.updated, serverNow()));
+  const count = () => asks().filter((ask) => ask.request.sessionID === props.session.id).length;
+  return (
+    <li class="list-row" classList={{ "is-open": isOpen(), "is-child": props.depth > 0, "is-archived": Boolean(props.session.time.archived) }}>
+      <a href={sessionPath(props.session.id)} aria-current={isOpen() ? "page" : undefined}>
+        <NeedGlyph need={need()} />
+        <span class="grow">
+          <span class="list-title cut" dir="auto">{props.session.title}</span>
+          <span class="list-meta num">
+            <span class="cut">{projectName(props.session)}</span>
+            <Show when={props.session.summary && props.session.summary.files > 0 && props.session.summary}>
+              {(summary) => <span><span class="plus">+{summary().additions}</span> <span class="minus">−{summary().deletions}</span></span>}
+            </Show>
+            <Show when={props.session.cost > 0}><span>{words.money(props.session.cost)}</span></Show>
+            <span>{updated()}</span>
+          </span>
+        </span>
+        <Show when={count() > 0}><span class="badge num">{count()}</span></Show>
+      </a>
+      <SessionMenu session={props.session} />
+    </li>
+  );
+}
+
+export function projectName(session: Session): string {
+  const project = world.projects.get(session.projectID);
+  return project?.name ?? session.directory.split("/").filter(Boolean).at(-1) ?? session.directory;
+}
+
+/** Children follow their parent, one step in; a child whose parent is not listed stands alone. */
+function nested(list: Session[]): { session: Session; depth: number }[] {
+  const listed = new Set(list.map((one) => one.id));
+  const children = new Map<string, Session[]>();
+  for (const one of list) {
+    if (one.parentID !== undefined && listed.has(one.parentID)) children.set(one.parentID, [...(children.get(one.parentID) ?? []), one]);
+  }
+  const out: { session: Session; depth: number }[] = [];
+  const add = (session: Session, depth: number) => {
+    out.push({ session, depth });
+    for (const child of children.get(session.id) ?? []) if (depth < 8) add(child, depth + 1);
+  };
+  for (const one of list) if (one.parentID === undefined || !listed.has(one.parentID)) add(one, 0);
+  return out;
+}

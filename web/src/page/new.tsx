@@ -1,0 +1,45 @@
+// A composer for a session that does not exist yet: the first prompt creates it.
+
+import { For, createSignal } from "solid-js";
+import { Empty } from "../kit/empty.tsx";
+import { create } from "../view/actions.ts";
+import { keepDraft } from "../view/drafts.ts";
+import { server } from "../view/live.ts";
+import { navigate, sessionPath } from "../view/router.ts";
+import { sessions } from "../view/store.ts";
+import { words } from "../words/en.ts";
+import { Composer, type ComposerHandle } from "./composer.tsx";
+
+export function NewPage(props: { directory: string | undefined }) {
+  const [directory, setDirectory] = createSignal(props.directory);
+  const chosen = () => directory() ?? server()?.directory;
+  const known = () => [...new Set([server()?.directory ?? "", ...sessions().map((one) => one.directory)])].filter(Boolean).slice(0, 20);
+  let composer: ComposerHandle | undefined;
+  const make = async () => {
+    const made = await create(chosen());
+    if (!made) return undefined;
+    keepDraft("new", "");
+    navigate(sessionPath(made.id));
+    return made.id;
+  };
+  return (
+    <main class="session" id="main" aria-label={words.newSession}>
+      <div class="timeline">
+        <Empty icon="message-square" title={words.newSession}>
+          <label class="setting">
+            <span>{words.directory}</span>
+            <select onChange={(event) => setDirectory(event.currentTarget.value)}>
+              <For each={known()}>{(one) => <option value={one} selected={one === chosen()}>{one}</option>}</For>
+            </select>
+          </label>
+          <div class="begin">
+            <For each={words.demoPrompts}>{(text) => <button type="button" onClick={() => composer?.put(text)}>{text}</button>}</For>
+          </div>
+        </Empty>
+      </div>
+      <div class="foot">
+        <Composer sessionID={undefined} directory={chosen()} create={make} ref={(handle) => (composer = handle)} />
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,94 @@
+// How far the page can be trusted: live, or how far behind, and what can be done about it.
+
+import { Show, createEffect, createSignal, onCleanup } from "solid-js";
+import { Icon } from "../kit/icon.tsx";
+import { everySecond, useSeconds } from "../kit/ticking.tsx";
+import type { LineState } from "../sync/line.ts";
+import { line, lineState, restarted, tabs } from "../view/live.ts";
+import { message, thread } from "../view/store.ts";
+import { route } from "../view/router.ts";
+import { words } from "../words/en.ts";
+
+/** A blink is no alarm: trouble is shown when it lasts. */
+const PATIENCE_MS = 1500;
+const RESTART_SHOWN_MS = 60_000;
+
+export function LinePill() {
+  useSeconds();
+  const [shown, setShown] = createSignal<LineState>(lineState());
+  createEffect(() => {
+    const now = lineState();
+    const isTrouble = now.name === "waiting" || now.name === "opening" || now.name === "catching up";
+    if (!isTrouble || shown().name === "waiting" || shown().name === "reading") return setShown(now);
+    const timer = setTimeout(() => setShown(lineState()), PATIENCE_MS);
+    onCleanup(() => clearTimeout(timer));
+  });
+  const text = () => {
+    const now = shown();
+    switch (now.name) {
+      case "live":
+        return words.live;
+      case "reading":
+        return words.reading;
+      case "opening":
+        return words.opening;
+      case "catching up":
+        return words.catchingUp(now.done, now.total);
+      case "waiting":
+        return navigator.onLine ? words.tryingAgain((everySecond(), Math.max(0, Math.ceil((now.until - Date.now()) / 1000)))) : words.noNetwork;
+      case "asleep":
+        return words.asleep;
+      case "locked":
+        return words.locked;
+      case "crowded":
+        return words.crowded;
+      case "outdated":
+        return words.outdated;
+      default:
+        return now satisfies never;
+    }
+  };
+  const act = () => {
+    switch (shown().name) {
+      case "waiting":
+      case "asleep":
+        return line.hurry();
+      case "crowded":
+        tabs.takeOver();
+        return line.takeOver();
+      case "outdated":
+        return location.reload();
+      default:
+        return undefined;
+    }
+  };
+  const action = () => ({ waiting: words.tryNow, asleep: words.tryNow, crowded: words.useThisTab, outdated: words.reload })[shown().name as "waiting"];
+  return (
+    <div class={`pill is-${shown().name.replace(" ", "-")}`} role="status" data-line={shown().name}>
+      <span class="dot" />
+      <span class="num">{text()}</span>
+      <Show when={action()}>{(label) => <button type="button" class="link" onClick={act}>{label()}</button>}</Show>
+    </div>
+  );
+}
+
+/** After a restart, for a minute: nothing was lost, and what it interrupted. */
+export function RestartNote() {
+  useSeconds();
+  const isShown = () => (everySecond(), restarted() !== undefined && Date.now() - (restarted() ?? 0) < RESTART_SHOWN_MS);
+  const interrupted = () => {
+    const now = route();
+    const found = now.page === "session" ? thread(now.id) : undefined;
+    const last = found?.order.at(-1);
+    const info = last === undefined || now.page !== "session" ? undefined : message(now.id, last);
+    return info?.role === "assistant" && info.error?.name === "MessageAbortedError";
+  };
+  return (
+    <Show when={isShown()}>
+      <p class="note" role="status">
+        <Icon name="circle-check" /> {words.restarted(words.time(restarted() ?? 0))}
+        <Show when={interrupted()}> {words.interrupted(1)}</Show>
+      </p>
+    </Show>
+  );
+}

@@ -1,0 +1,167 @@
+// One session: header, conversation, docks, composer, and a panel beside it.
+
+import { For, Match, Show, Switch, createEffect, createSignal, lazy, on, onCleanup } from "solid-js";
+import { Icon } from "../kit/icon.tsx";
+import { Empty } from "../kit/empty.tsx";
+import { Docks } from "../dock/docks.tsx";
+import { asCallError } from "../sync/send.ts";
+import { setUp } from "../view/actions.ts";
+import { follow, line, openThread } from "../view/live.ts";
+import { navigate, PANELS, type Panel, sessionPath } from "../view/router.ts";
+import { look } from "../view/seen.ts";
+import { ancestry, session, status, thread, world } from "../view/store.ts";
+import { words } from "../words/en.ts";
+import { Timeline } from "../timeline/timeline.tsx";
+import { Composer, type ComposerHandle } from "./composer.tsx";
+import { ContextRing } from "../panel/ring.tsx";
+import { TodoPanel } from "../panel/todo.tsx";
+import { SessionMenu } from "./session-menu.tsx";
+
+// Panels are loaded when they are opened.
+const ChangesPanel = lazy(() => import("../panel/changes.tsx").then((file) => ({ default: file.ChangesPanel })));
+const ContextPanel = lazy(() => import("../panel/context.tsx").then((file) => ({ default: file.ContextPanel })));
+const FamilyPanel = lazy(() => import("../panel/family.tsx").then((file) => ({ default: file.FamilyPanel })));
+const FilesPanel = lazy(() => import("../panel/files.tsx").then((file) => ({ default: file.FilesPanel })));
+
+type Opened = { readonly as: "reading" } | { readonly as: "here" } | { readonly as: "gone" } | { readonly as: "failed"; readonly text: string };
+
+export function SessionPage(props: { id: string; panel: Panel | undefined }) {
+  const [opened, setOpened] = createSignal<Opened>({ as: "reading" });
+  let composer: ComposerHandle | undefined;
+
+  createEffect(on(() => props.id, (id) => {
+    const abort = new AbortController();
+    onCleanup(() => abort.abort());
+    follow(id);
+    setOpened(world.threads.has(id) ? { as: "here" } : { as: "reading" });
+    openThread(id, abort.signal)
+      .then(() => setOpened({ as: "here" }))
+      .catch((cause) => {
+        if (abort.signal.aborted) return;
+        const error = asCallError(cause);
+        setOpened(error.status === 404 || error.status === 400 ? { as: "gone" } : { as: "failed", text: error.message });
+      });
+  }));
+  onCleanup(() => follow(undefined));
+  createEffect(() => {
+    const info = session(props.id);
+    const isIdle = status(props.id).type === "idle";
+    document.title = info ? `${isIdle ? "" : "● "}${info.title} — ${words.name}` : words.name;
+    if (info && document.visibilityState === "visible") look(props.id, info.time.updated);
+  });
+  const isEmpty = () => (thread(props.id)?.order.length ?? 0) === 0;
+
+  return (
+    <>
+      <main class="session" id="main" aria-label={session(props.id)?.title ?? words.sessions}>
+        <Header id={props.id} panel={props.panel} />
+        <Switch>
+          <Match when={opened().as === "gone"}>
+            <Empty icon="circle-x" title={words.gone} hint={words.goneHint}><a class="button" href="/">{words.sessions}</a></Empty>
+          </Match>
+          <Match when={opened().as === "failed"}>
+            <Empty icon="wifi-off" title={words.unreachable} hint={(opened() as { text: string }).text}>
+              <button type="button" onClick={() => { line.hurry(); void openThread(props.id).then(() => setOpened({ as: "here" })); }}>{words.tryNow}</button>
+            </Empty>
+          </Match>
+          <Match when={opened().as === "reading"}>
+            <div class="timeline" aria-busy="true" />
+          </Match>
+          <Match when={opened().as === "here"}>
+            <Show when={!isEmpty()} fallback={<Begin id={props.id} onPick={(text) => composer?.put(text)} />}>
+              <Show when={props.id} keyed>{(id) => <Timeline sessionID={id} />}</Show>
+            </Show>
+          </Match>
+        </Switch>
+        <Show when={opened().as === "here" && session(props.id)}>
+          {(info) => (
+            <div class="foot">
+              <Docks sessionID={props.id} onEdit={(text) => composer?.put(text)} />
+              <Composer sessionID={props.id} directory={info().directory} ref={(handle) => (composer = handle)} />
+            </div>
+          )}
+        </Show>
+      </main>
+      <Show when={props.panel}>{(panel) => <Side id={props.id} panel={panel()} onQuote={(text) => composer?.put(text)} />}</Show>
+    </>
+  );
+}
+
+function Header(props: { id: string; panel: Panel | undefined }) {
+  const path = () => ancestry(props.id);
+  const info = () => session(props.id);
+  return (
+    <header class="session-head">
+      <a class="back" href="/" aria-label={words.sessions}><Icon name="chevron-left" /></a>
+      <div class="grow">
+        <Show when={path().length > 1}>
+          <nav class="crumbs cut" aria-label={words.parents}>
+            <For each={path().slice(0, -1)}>{(above) => <><a href={sessionPath(above.id)}>{above.title}</a> › </>}</For>
+          </nav>
+        </Show>
+        <h1 class="cut" dir="auto">{info()?.title ?? " "}</h1>
+        <p class="list-meta num">
+          <span class="cut">{info()?.slug}</span>
+          <Show when={info()?.model}>{(model) => <span class="cut wide-only">{model().id}</span>}</Show>
+          <Show when={info()?.agent}>{(agent) => <span class="wide-only">{agent()}</span>}</Show>
+          <Show when={(info()?.cost ?? 0) > 0}><span>{words.money(info()?.cost ?? 0)}</span></Show>
+          <Show when={status(props.id).type !== "idle"}><span class="is-busy">{words.status[status(props.id).type]}</span></Show>
+        </p>
+      </div>
+      <ContextRing sessionID={props.id} />
+      <PanelTabs id={props.id} panel={props.panel} />
+      <Show when={info()}>{(found) => <SessionMenu session={found()} />}</Show>
+    </header>
+  );
+}
+
+const PANEL_ICONS: Readonly<Record<Panel, string>> = { changes: "file-diff", todo: "list-todo", context: "coins", family: "git-branch", files: "folder" };
+
+function PanelTabs(props: { id: string; panel: Panel | undefined }) {
+  return (
+    <div class="panel-tabs" role="group" aria-label={words.panel}>
+      <For each={PANELS}>
+        {(panel) => (
+          <button type="button" class="quiet" aria-pressed={props.panel === panel} title={words.panels[panel]} aria-label={words.panels[panel]}
+            onClick={() => navigate(sessionPath(props.id, props.panel === panel ? undefined : panel), "replace")}>
+            <Icon name={PANEL_ICONS[panel]} />
+          </button>
+        )}
+      </For>
+    </div>
+  );
+}
+
+function Side(props: { id: string; panel: Panel; onQuote: (text: string) => void }) {
+  return (
+    <aside class="side" aria-label={words.panels[props.panel]}>
+      <header>
+        <h2 class="grow">{words.panels[props.panel]}</h2>
+        <button type="button" class="quiet" aria-label={words.close} onClick={() => navigate(sessionPath(props.id), "replace")}><Icon name="x" /></button>
+      </header>
+      <div class="side-body">
+        <Switch>
+          <Match when={props.panel === "changes"}><ChangesPanel sessionID={props.id} onQuote={props.onQuote} /></Match>
+          <Match when={props.panel === "todo"}><TodoPanel sessionID={props.id} /></Match>
+          <Match when={props.panel === "context"}><ContextPanel sessionID={props.id} /></Match>
+          <Match when={props.panel === "family"}><FamilyPanel sessionID={props.id} /></Match>
+          <Match when={props.panel === "files"}><FilesPanel sessionID={props.id} /></Match>
+        </Switch>
+      </div>
+    </aside>
+  );
+}
+
+function Begin(props: { id: string; onPick: (text: string) => void }) {
+  const info = () => session(props.id);
+  return (
+    <div class="timeline">
+      <Empty icon="message-square" title={info()?.title ?? ""} hint={info()?.directory ?? ""}>
+        <div class="begin">
+          <For each={words.demoPrompts}>{(text) => <button type="button" onClick={() => props.onPick(text)}>{text}</button>}</For>
+          <button type="button" title={words.setUpHint} onClick={() => void setUp(props.id)}><Icon name="sparkles" /> {words.setUp}</button>
+        </div>
+      </Empty>
+    </div>
+  );
+}

@@ -1,0 +1,88 @@
+// Settings of this page, and what there is to know about the server.
+
+import { For, Show, createSignal, onMount } from "solid-js";
+import { api, server, tabs } from "../view/live.ts";
+import { type Preferences, prefer, preferences } from "../view/preferences.ts";
+import { SHORTCUTS } from "../view/keys.ts";
+import { world } from "../view/store.ts";
+import { words } from "../words/en.ts";
+import { segment } from "../wire/api.ts";
+
+interface Approval {
+  readonly id: string;
+  readonly action: string;
+  readonly resource: string;
+}
+
+/** Written by the build, beside the page. */
+const LICENSES = "./licenses.txt";
+
+export function SettingsPage() {
+  const [approvals, setApprovals] = createSignal<readonly Approval[]>([]);
+  const [servers, setServers] = createSignal<readonly (readonly [string, string])[]>([]);
+  const [providers, setProviders] = createSignal<readonly string[]>([]);
+  const readApprovals = () => void api.get<{ data?: Approval[] } | Approval[]>("/api/permission/saved").then((found) => setApprovals(Array.isArray(found) ? found : (found.data ?? [])), () => {});
+  onMount(() => {
+    readApprovals();
+    void api.get<Record<string, { status: string }>>("/mcp").then((found) => setServers(Object.entries(found).map(([name, state]) => [name, state.status] as const)), () => {});
+    void api.get<{ providers: { name: string }[] }>("/config/providers").then((found) => setProviders(found.providers.map((one) => one.name)), () => {});
+  });
+  const change = (next: Partial<Preferences>) => {
+    prefer(next);
+    tabs.preferences();
+  };
+  return (
+    <main class="page settings" id="main" aria-label={words.settings}>
+      <h1>{words.settings}</h1>
+      <section>
+        <h2>{words.pageTitle}</h2>
+        <label class="setting">
+          <span class="grow">{words.theme}</span>
+          <select onChange={(event) => change({ theme: event.currentTarget.value as Preferences["theme"] })}>
+            <For each={["system", "light", "dark"] as const}>{(theme) => <option value={theme} selected={preferences().theme === theme}>{words.themes[theme]}</option>}</For>
+          </select>
+        </label>
+        <Switchable label={words.showEverything} value={preferences().showEverything} onChange={(showEverything) => change({ showEverything })} />
+        <Switchable label={words.showArchived} value={preferences().showArchived} onChange={(showArchived) => change({ showArchived })} />
+        <Switchable label={words.letterKeys} value={preferences().letterKeys} onChange={(letterKeys) => change({ letterKeys })} />
+      </section>
+      <section>
+        <h2>{words.shortcuts}</h2>
+        <dl class="numbers"><For each={SHORTCUTS}>{([keys, what]) => <><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></>}</For></dl>
+      </section>
+      <section>
+        <h2>{words.serverTitle}</h2>
+        <dl class="numbers">
+          <dt>{words.version}</dt><dd>{server()?.version}</dd>
+          <dt>{words.directory}</dt><dd><code>{server()?.directory}</code></dd>
+          <dt>{words.position}</dt><dd class="num">{words.number(world.head.position)}</dd>
+          <dt>{words.providers}</dt><dd>{providers().join(", ")}</dd>
+          <Show when={servers().length > 0}><dt>{words.mcpServers}</dt><dd>{servers().map(([name, state]) => `${name} (${state})`).join(", ")}</dd></Show>
+        </dl>
+      </section>
+      <section>
+        <h2>{words.approvals}</h2>
+        <ul class="approvals">
+          <For each={approvals()} fallback={<li class="muted">{words.noApprovals}</li>}>
+            {(one) => (
+              <li>
+                <code class="grow cut">{one.action} {one.resource}</code>
+                <button type="button" onClick={() => void api.call(`/api/permission/saved/${segment(one.id)}`, { method: "DELETE" }).then(readApprovals, () => {})}>{words.takeBack}</button>
+              </li>
+            )}
+          </For>
+        </ul>
+      </section>
+      <p class="muted small"><a href={new URL(LICENSES, import.meta.url).pathname} target="_blank" rel="noopener">Licenses</a></p>
+    </main>
+  );
+}
+
+function Switchable(props: { label: string; value: boolean; onChange: (value: boolean) => void }) {
+  return (
+    <label class="setting">
+      <span class="grow">{props.label}</span>
+      <input type="checkbox" checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} />
+    </label>
+  );
+}

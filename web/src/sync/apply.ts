@@ -1,0 +1,203 @@
+// One entry changes the world. The one rule: a value is applied only if its place is after that of what it
+// changes. Growth is not idempotent, so a text that was read while it streamed would be doubled otherwise.
+//
+// Pure: no clock, no network, no framework. Says which keys it touched.
+
+import { isAfter, type Place } from "../wire/place.ts";
+import type { Ask, Entry, Failure, Fields, Message, Part, PermissionRequest, QuestionRequest, Session, Status, Todo } from "../wire/types.ts";
+import { type Held, type Thread, type Touched, type World, key } from "./world.ts";
+
+/** Applies an entry. Those without a place are hints: what is open is read again. */
+export function apply(world: World, entry: Entry): Touched {
+  const touched: Touched = new Set();
+  const { place, type, properties } = entry;
+  if (place === undefined) {
+    touched.add(key.hint(type));
+    return touched;
+  }
+  applyStored(world, place, type, properties, touched);
+  if (isAfter(place, world.head)) world.head = place;
+  return touched;
+}
+
+function applyStored(world: World, place: Place, type: string, said: Fields, touched: Touched): void {
+  const sessionID = text(said["sessionID"]);
+  const thread = sessionID === undefined ? undefined : world.threads.get(sessionID);
+  switch (type) {
+    case "session.created":
+    case "session.updated":
+      return putSession(world, place, said["info"] as Session, touched);
+    case "session.deleted":
+      return dropSession(world, place, sessionID ?? (said["info"] as Session).id, touched);
+    case "session.status":
+      return put(world.statuses, sessionID, said["status"] as Status, place, touched, key.status);
+    case "todo.updated":
+      return put(world.todos, sessionID, said["todos"] as Todo[], place, touched, key.todos);
+    case "sturdy.queue":
+      return put(world.queues, sessionID, said["waiting"] as string[], place, touched, key.queue);
+    case "session.error":
+      return notice(thread, place, said["error"] as Failure | undefined, touched);
+    case "permission.asked":
+      return asked(world, place, { kind: "permission", request: said as unknown as PermissionRequest }, touched);
+    case "question.asked":
+      return asked(world, place, { kind: "question", request: said as unknown as QuestionRequest }, touched);
+    case "permission.replied":
+    case "question.replied":
+    case "question.rejected":
+      return answered(world, place, text(said["requestID"]), touched);
+    case "message.updated":
+      return putMessage(thread, place, said["info"] as Message, touched);
+    case "message.removed":
+      return dropMessage(thread, place, text(said["messageID"]), touched);
+    case "message.part.updated":
+      return putPart(thread, place, said["part"] as Part, touched);
+    case "message.part.removed":
+      return dropPart(thread, place, text(said["messageID"]), text(said["partID"]), touched);
+    case "message.part.delta":
+      return grow(thread, place, said, touched);
+    case "session.diff":
+    case "session.compacted":
+    case "command.executed":
+      if (sessionID !== undefined) touched.add(key.hint(`${type}:${sessionID}`));
+      return;
+    default:
+      // An unknown type moves the cursor and nothing else.
+      return;
+  }
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function put<T>(
+  map: Map<string, Held<T>>,
+  id: string | undefined,
+  value: T,
+  place: Place,
+  touched: Touched,
+  keyOf: (id: string) => string,
+): void {
+  if (id === undefined) return;
+  const held = map.get(id);
+  if (held && !isAfter(place, held.place)) return;
+  map.set(id, { value, place });
+  touched.add(keyOf(id));
+}
+
+function putSession(world: World, place: Place, info: Session, touched: Touched): void {
+  const held = world.sessions.get(info.id);
+  // Unknown, and older than the list: it was deleted before the list was read, or is on a later page of it.
+  if (!held && !isAfter(place, world.base)) return;
+  if (held && !isAfter(place, held.place)) return;
+  world.sessions.set(info.id, { value: info, place });
+  touched.add(key.session(info.id));
+  touched.add(key.sessions);
+}
+
+function dropSession(world: World, place: Place, id: string, touched: Touched): void {
+  const held = world.sessions.get(id);
+  if (held && !isAfter(place, held.place)) return;
+  world.sessions.delete(id);
+  world.statuses.delete(id);
+  world.todos.delete(id);
+  world.queues.delete(id);
+  for (const [askID, ask] of world.asks) {
+    if (ask.value.request.sessionID === id) world.asks.delete(askID);
+  }
+  touched.add(key.session(id)).add(key.sessions).add(key.status(id)).add(key.asks);
+}
+
+function asked(world: World, place: Place, ask: Ask, touched: Touched): void {
+  const known = world.asks.has(ask.request.id);
+  if (known || !isAfter(place, world.base)) return;
+  world.asks.set(ask.request.id, { value: ask, place });
+  touched.add(key.asks);
+}
+
+function answered(world: World, place: Place, id: string | undefined, touched: Touched): void {
+  const held = id === undefined ? undefined : world.asks.get(id);
+  if (id === undefined || !held || !isAfter(place, held.place)) return;
+  world.asks.delete(id);
+  touched.add(key.asks);
+}
+
+function notice(thread: Thread | undefined, place: Place, error: Failure | undefined, touched: Touched): void {
+  if (!thread || !error || !isAfter(place, thread.base)) return;
+  if (thread.notices.some((known) => !isAfter(place, known.place))) return;
+  thread.notices.push({ place, after: thread.order.at(-1), error });
+  touched.add(key.thread(thread.sessionID));
+}
+
+function putMessage(thread: Thread | undefined, place: Place, info: Message, touched: Touched): void {
+  if (!thread) return;
+  const held = thread.messages.get(info.id);
+  if (held) {
+    if (!isAfter(place, held.place)) return;
+    thread.messages.set(info.id, { value: info, place, readAt: held.readAt });
+    touched.add(key.message(info.id));
+    return;
+  }
+  if (!isAfter(place, thread.base) || isBeforeLoaded(thread, info)) return;
+  thread.messages.set(info.id, { value: info, place, readAt: place });
+  thread.parts.set(info.id, []);
+  thread.order.push(info.id);
+  touched.add(key.message(info.id)).add(key.thread(thread.sessionID));
+}
+
+/** A change of a message on a page that was not read: it will be read with that page. */
+function isBeforeLoaded(thread: Thread, info: Message): boolean {
+  if (thread.older === undefined) return false;
+  const first = thread.order[0];
+  const oldest = first === undefined ? undefined : thread.messages.get(first);
+  return oldest !== undefined && info.time.created < oldest.value.time.created;
+}
+
+function dropMessage(thread: Thread | undefined, place: Place, id: string | undefined, touched: Touched): void {
+  const held = id === undefined ? undefined : thread?.messages.get(id);
+  if (!thread || id === undefined || !held || !isAfter(place, held.place)) return;
+  for (const partID of thread.parts.get(id) ?? []) thread.part.delete(partID);
+  thread.parts.delete(id);
+  thread.messages.delete(id);
+  thread.order = thread.order.filter((known) => known !== id);
+  touched.add(key.message(id)).add(key.thread(thread.sessionID));
+}
+
+function putPart(thread: Thread | undefined, place: Place, part: Part, touched: Touched): void {
+  const message = thread?.messages.get(part.messageID);
+  if (!thread || !message) return;
+  const held = thread.part.get(part.id);
+  if (held ? !isAfter(place, held.place) : !isAfter(place, message.readAt)) return;
+  thread.part.set(part.id, { value: part, place });
+  touched.add(key.part(part.id));
+  if (held) return;
+  thread.parts.set(part.messageID, [...(thread.parts.get(part.messageID) ?? []), part.id]);
+  touched.add(key.parts(part.messageID));
+}
+
+function dropPart(
+  thread: Thread | undefined,
+  place: Place,
+  messageID: string | undefined,
+  partID: string | undefined,
+  touched: Touched,
+): void {
+  const held = partID === undefined ? undefined : thread?.part.get(partID);
+  if (!thread || messageID === undefined || partID === undefined || !held || !isAfter(place, held.place)) return;
+  thread.part.delete(partID);
+  thread.parts.set(messageID, (thread.parts.get(messageID) ?? []).filter((known) => known !== partID));
+  touched.add(key.parts(messageID)).add(key.part(partID));
+}
+
+function grow(thread: Thread | undefined, place: Place, said: Fields, touched: Touched): void {
+  const partID = text(said["partID"]);
+  const field = text(said["field"]);
+  const delta = text(said["delta"]);
+  const held = partID === undefined ? undefined : thread?.part.get(partID);
+  if (!thread || partID === undefined || field === undefined || delta === undefined || !held) return;
+  if (!isAfter(place, held.place)) return;
+  const before = (held.value as unknown as Fields)[field];
+  const value = { ...held.value, [field]: (typeof before === "string" ? before : "") + delta } as Part;
+  thread.part.set(partID, { value, place });
+  touched.add(key.part(partID));
+}

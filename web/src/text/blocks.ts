@@ -1,0 +1,50 @@
+// A growing text, cut into blocks that are drawn once. Only the end of it is lexed again.
+//
+// A block is finished when the one behind it has its first line: until then "2" may become "2. item" and
+// belong to the list before. Not here: what a block looks like (`render.tsx`).
+
+import { type Token, type TokensList, lexer } from "marked";
+
+export interface Blocks {
+  /** Drawn once, never again. */
+  readonly done: readonly Token[];
+  /** Drawn anew with every change. */
+  readonly open: readonly Token[];
+}
+
+const OPTIONS = { gfm: true, breaks: false, pedantic: false } as const;
+
+export class BlockCutter {
+  #done: Token[] = [];
+  #offset = 0;
+  #text = "";
+
+  /** The blocks of a text that is the one before with more at its end, or a new one. */
+  cut(text: string): Blocks {
+    if (!text.startsWith(this.#text.slice(0, this.#offset))) {
+      this.#done = [];
+      this.#offset = 0;
+    }
+    this.#text = text;
+    const tokens: TokensList | Token[] = lexer(text.slice(this.#offset), OPTIONS);
+    const open = [...tokens];
+    const finished = finishedCount(open);
+    for (const token of open.splice(0, finished)) {
+      this.#done.push(token);
+      this.#offset += token.raw.length;
+    }
+    return { done: this.#done, open };
+  }
+}
+
+/** How many of the first blocks nothing that follows can change. */
+function finishedCount(tokens: readonly Token[]): number {
+  const solid = tokens.map((token, index) => ({ token, index })).filter(({ token }) => token.type !== "space");
+  const last = solid.at(-1);
+  if (!last || solid.length < 2) return 0;
+  return last.token.raw.includes("\n") ? last.index : (solid.at(-2)?.index ?? 0);
+}
+
+export function wholeBlocks(text: string): Token[] {
+  return [...lexer(text, OPTIONS)];
+}

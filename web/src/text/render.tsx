@@ -1,0 +1,215 @@
+// Markdown as elements. No HTML string ever reaches the document: HTML in a text is shown as text, links
+// open only where `links.ts` allows, and an image from elsewhere is a link until somebody clicks it.
+
+import type { Token, Tokens } from "marked";
+import remend from "remend";
+import { For, type JSX, Show, createMemo, createSignal } from "solid-js";
+import { Dynamic } from "solid-js/web";
+import { Icon } from "../kit/icon.tsx";
+import { copyText } from "../kit/copy.ts";
+import { words } from "../words/en.ts";
+import { BlockCutter, wholeBlocks } from "./blocks.ts";
+import { Code } from "./code.tsx";
+import { safeHref } from "./links.ts";
+
+/** A text that may still grow. */
+export function Markdown(props: { text: string; isOpen: boolean }) {
+  const cutter = new BlockCutter();
+  const blocks = createMemo(() =>
+    props.isOpen ? cutter.cut(props.text) : { done: wholeBlocks(props.text), open: [] },
+  );
+  // The same array object grows; a copy lets `For` see which blocks are new.
+  const done = createMemo(() => [...blocks().done]);
+  const open = createMemo(() => blocks().open.map(closed));
+  return (
+    <div class="prose" classList={{ "is-open": props.isOpen }}>
+      <For each={done()}>{(token) => <Block token={token} />}</For>
+      <For each={open()}>{(token) => <Block token={token} />}</For>
+    </div>
+  );
+}
+
+/** What is begun in the last block (bold, code, a link) is closed, so that it does not flicker. */
+function closed(token: Token): Token {
+  if (token.type !== "paragraph" && token.type !== "heading" && token.type !== "list") return token;
+  const mended = remend(token.raw);
+  if (mended === token.raw) return token;
+  return wholeBlocks(mended)[0] ?? token;
+}
+
+function Block(props: { token: Token }): JSX.Element {
+  const token = props.token as Tokens.Generic;
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null;
+    case "heading":
+      return (
+        <Dynamic component={`h${Math.min(6, (token as Tokens.Heading).depth + 2)}`} dir="auto">
+          <Inline tokens={token.tokens} />
+        </Dynamic>
+      );
+    case "paragraph":
+      return (
+        <p dir="auto">
+          <Inline tokens={token.tokens} />
+        </p>
+      );
+    case "text":
+      return <Inline tokens={token.tokens ?? [token]} />;
+    case "code":
+      return <Code text={(token as Tokens.Code).text} language={(token as Tokens.Code).lang} />;
+    case "blockquote":
+      return (
+        <blockquote dir="auto">
+          <For each={token.tokens ?? []}>{(inner) => <Block token={inner} />}</For>
+        </blockquote>
+      );
+    case "list":
+      return <List token={token as Tokens.List} />;
+    case "table":
+      return <Table token={token as Tokens.Table} />;
+    case "hr":
+      return <hr />;
+    default:
+      // HTML, and whatever a later lexer may bring: as text.
+      return <p dir="auto">{token.raw}</p>;
+  }
+}
+
+function List(props: { token: Tokens.List }) {
+  const start = () => (props.token.ordered && props.token.start !== "" ? Number(props.token.start) : undefined);
+  return (
+    <Dynamic component={props.token.ordered ? "ol" : "ul"} dir="auto" start={start()}>
+      <For each={props.token.items}>
+        {(item) => (
+          <li classList={{ "is-task": item.task }}>
+            <Show when={item.task}>
+              <input type="checkbox" checked={item.checked === true} disabled aria-label={words.task(item.checked === true)} />
+            </Show>
+            <For each={item.tokens}>{(inner) => <Block token={inner} />}</For>
+          </li>
+        )}
+      </For>
+    </Dynamic>
+  );
+}
+
+function Table(props: { token: Tokens.Table }) {
+  const cell = (at: Tokens.TableCell, tag: "th" | "td") => (
+    <Dynamic component={tag} dir="auto" class={at.align === null ? undefined : `align-${at.align}`}>
+      <Inline tokens={at.tokens} />
+    </Dynamic>
+  );
+  return (
+    <div class="table-scroll" tabindex="0" role="region" aria-label={words.table}>
+      <table>
+        <thead>
+          <tr>
+            <For each={props.token.header}>{(at) => cell(at, "th")}</For>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={props.token.rows}>
+            {(row) => (
+              <tr>
+                <For each={row}>{(at) => cell(at, "td")}</For>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Inline(props: { tokens: Token[] | undefined }): JSX.Element {
+  return <For each={props.tokens ?? []}>{(token) => <Span token={token} />}</For>;
+}
+
+function Span(props: { token: Token }): JSX.Element {
+  const token = props.token as Tokens.Generic;
+  switch (token.type) {
+    case "text":
+      return token.tokens ? <Inline tokens={token.tokens} /> : <>{unescaped(token["text"] as string)}</>;
+    case "escape":
+      return <>{token["text"] as string}</>;
+    case "strong":
+      return (
+        <strong>
+          <Inline tokens={token.tokens} />
+        </strong>
+      );
+    case "em":
+      return (
+        <em>
+          <Inline tokens={token.tokens} />
+        </em>
+      );
+    case "del":
+      return (
+        <del>
+          <Inline tokens={token.tokens} />
+        </del>
+      );
+    case "codespan":
+      return <code dir="ltr">{unescaped(token["text"] as string)}</code>;
+    case "br":
+      return <br />;
+    case "link":
+      return <Link href={token["href"] as string}>{<Inline tokens={token.tokens} />}</Link>;
+    case "image":
+      return <Picture href={token["href"] as string} text={token["text"] as string} />;
+    case "html":
+      return /^<br\s*\/?>$/i.test(token.raw) ? <br /> : <>{token.raw}</>;
+    default:
+      return <>{token.raw}</>;
+  }
+}
+
+/** The lexer escapes some text for HTML, which we do not make. */
+function unescaped(text: string): string {
+  return text
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&");
+}
+
+function Link(props: { href: string; children: JSX.Element }) {
+  const href = () => safeHref(props.href);
+  return (
+    <Show when={href()} fallback={<span>{props.children}</span>}>
+      {(safe) => (
+        <a href={safe()} target="_blank" rel="noopener noreferrer" title={safe()}>
+          {props.children}
+        </a>
+      )}
+    </Show>
+  );
+}
+
+/** An image is fetched by nobody until a person asks for it: it would tell its host who reads this. */
+function Picture(props: { href: string; text: string }) {
+  const data = () => /^data:image\/(png|jpeg|gif|webp);base64,/i.test(props.href);
+  return (
+    <Show when={data()} fallback={<Link href={props.href}>{`[${props.text || words.image}]`}</Link>}>
+      <img src={props.href} alt={props.text} loading="lazy" />
+    </Show>
+  );
+}
+
+/** Copies a text; says so for a moment. */
+export function CopyButton(props: { text: () => string; label: string }) {
+  const [isCopied, setCopied] = createSignal(false);
+  const copy = async () => {
+    setCopied(await copyText(props.text()));
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <button type="button" class="quiet copy" aria-label={props.label} title={props.label} onClick={() => void copy()}>
+      <Icon name={isCopied() ? "check" : "copy"} />
+    </button>
+  );
+}

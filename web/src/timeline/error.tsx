@@ -1,0 +1,99 @@
+// Errors by class: what is said, and the way on.
+
+import { Show } from "solid-js";
+import { Icon } from "../kit/icon.tsx";
+import { words } from "../words/en.ts";
+import { askAgain, compactNow, goOn } from "../view/actions.ts";
+import type { AssistantMessage, Failure } from "../wire/types.ts";
+
+interface Told {
+  readonly title: string;
+  readonly hint?: string | undefined;
+  readonly tone: "bad" | "warn" | "thin";
+  readonly way?: "again" | "go on" | "compact";
+}
+
+function toldOf(error: Failure): Told {
+  const { data } = error;
+  switch (error.name) {
+    case "ProviderAuthError":
+      return { title: words.error.auth(data.providerID ?? ""), hint: data.message ?? words.error.authHint, tone: "bad", way: "again" };
+    case "APIError": {
+      const code = data.statusCode === undefined ? "" : ` (${data.statusCode})`;
+      const hint = data.isRetryable === false ? `${data.message ?? ""} ${words.error.apiFinal}` : data.message;
+      return { title: `${words.error.api}${code}`, hint, tone: "bad", way: "again" };
+    }
+    case "MessageAbortedError": {
+      const isRestart = /restart|interrupt|server/i.test(data.message ?? "");
+      return { title: isRestart ? words.error.restarted : words.error.aborted, hint: data.message, tone: "thin", way: "go on" };
+    }
+    case "ContextOverflowError":
+      return { title: words.error.overflow, hint: data.message, tone: "warn", way: "compact" };
+    case "ContentFilterError":
+      return { title: words.error.filtered, hint: data.message, tone: "warn", way: "go on" };
+    case "MessageOutputLengthError":
+      return { title: words.error.length, tone: "warn", way: "go on" };
+    case "StructuredOutputError":
+      return { title: words.error.structured(data.retries ?? 0), hint: data.message, tone: "bad", way: "again" };
+    default: {
+      const ref = data.ref === undefined ? "" : ` ${words.error.ref(data.ref)}`;
+      return { title: words.error.unknown, hint: `${data.message ?? error.name}${ref}`, tone: "bad", way: "again" };
+    }
+  }
+}
+
+export function StepError(props: { error: Failure; info: AssistantMessage }) {
+  return <ErrorBox error={props.error} sessionID={props.info.sessionID} promptID={props.info.parentID} />;
+}
+
+/** An error of a session that no answer carries. */
+export function ErrorNotice(props: { error: Failure; sessionID: string }) {
+  return <ErrorBox error={props.error} sessionID={props.sessionID} promptID={undefined} />;
+}
+
+function ErrorBox(props: { error: Failure; sessionID: string; promptID: string | undefined }) {
+  const told = () => toldOf(props.error);
+  const body = () => props.error.data.responseBody;
+  return (
+    <div class={`error is-${told().tone}`} role="group" aria-label={told().title}>
+      <Icon name={told().tone === "thin" ? "circle-pause" : "triangle-alert"} />
+      <div class="grow">
+        <strong>{told().title}</strong>
+        <Show when={told().hint && told().hint !== told().title}>
+          <p class="small">{told().hint}</p>
+        </Show>
+        <Show when={body()}>
+          {(text) => (
+            <details>
+              <summary class="small muted">{words.error.details}</summary>
+              <pre class="terminal">{text()}</pre>
+            </details>
+          )}
+        </Show>
+      </div>
+      <Way told={told()} sessionID={props.sessionID} promptID={props.promptID} />
+    </div>
+  );
+}
+
+function Way(props: { told: Told; sessionID: string; promptID: string | undefined }) {
+  return (
+    <>
+      <Show when={props.told.way === "again" && props.promptID}>
+        {(id) => (
+          <button type="button" onClick={() => void askAgain(props.sessionID, id())}>
+            <Icon name="refresh-cw" /> {words.error.tryAgain}
+          </button>
+        )}
+      </Show>
+      <Show when={props.told.way === "go on"}>
+        <button type="button" onClick={() => void goOn(props.sessionID)}>
+          <Icon name="play" /> {words.error.goOn}
+        </button>
+      </Show>
+      <Show when={props.told.way === "compact"}>
+        <button type="button" onClick={() => void compactNow(props.sessionID)}>{words.error.compact}</button>
+      </Show>
+    </>
+  );
+}

@@ -1,0 +1,13 @@
+// What can be done with one message.
+
+import { Menu, MenuItem } from "../kit/menu.tsx";
+import { forkAt } from "../view/actions.ts";
+import { words } from "../words/en.ts";
+
+export function MessageMenu(props: { sessionID: string; messageID: string }) {
+  return (
+    <Menu label={words.more} icon="ellipsis">
+      <MenuItem icon="git-fork" onPick={() => void forkAt(props.sessionID, props.messageID)}>{words.forkHere}</MenuItem>
+    </Menu>
+  );
+}

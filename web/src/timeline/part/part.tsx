@@ -1,0 +1,165 @@
+// The look of each of the twelve kinds of parts; an unknown kind is shown as what it is, never dropped.
+
+import { Match, Show, Switch, createSignal } from "solid-js";
+import { Icon } from "../../kit/icon.tsx";
+import { Markdown } from "../../text/render.tsx";
+import { serverNow } from "../../view/live.ts";
+import { sessionPath } from "../../view/router.ts";
+import { words } from "../../words/en.ts";
+import type { AssistantMessage, Part, PartOf } from "../../wire/types.ts";
+import { ToolCard } from "../tool/tool.tsx";
+import { FileView } from "./file.tsx";
+
+export function PartView(props: { part: Part; answer?: AssistantMessage }) {
+  const as = <Type extends Part["type"]>(type: Type) =>
+    (props.part.type === type ? props.part : undefined) as PartOf<Type> | undefined;
+  return (
+    <Switch fallback={<Unknown part={props.part} />}>
+      <Match when={as("text")}>{(part) => <Answer part={part()} answer={props.answer} />}</Match>
+      <Match when={as("reasoning")}>{(part) => <Reasoning part={part()} answer={props.answer} />}</Match>
+      <Match when={as("file")}>{(part) => <FileView file={part()} />}</Match>
+      <Match when={as("tool")}>{(part) => <ToolCard part={part()} />}</Match>
+      <Match when={as("step-start")}>
+        {(part) => <Chip icon="play" text={`${props.answer?.modelID ?? ""} ${tree(part().snapshot)}`} />}
+      </Match>
+      <Match when={as("snapshot")}>{(part) => <Chip icon="folder-tree" text={tree(part().snapshot)} />}</Match>
+      <Match when={as("step-finish")}>{(part) => <StepFinish part={part()} />}</Match>
+      <Match when={as("patch")}>{(part) => <Patch part={part()} />}</Match>
+      <Match when={as("agent")}>{(part) => <Chip icon="at-sign" text={part().name} />}</Match>
+      <Match when={as("retry")}>{(part) => <Retry part={part()} />}</Match>
+      <Match when={as("subtask")}>{(part) => <Subtask part={part()} />}</Match>
+    </Switch>
+  );
+}
+
+/** Text is open while its step is and it has no end of its own. */
+function isOpen(span: { end?: number } | undefined, answer: AssistantMessage | undefined): boolean {
+  return answer !== undefined && answer.time.completed === undefined && span?.end === undefined;
+}
+
+function Answer(props: { part: PartOf<"text">; answer?: AssistantMessage | undefined }) {
+  return (
+    <Show when={props.part.synthetic !== true} fallback={<Chip icon="server" text={`${words.bySystem}: ${props.part.text}`} />}>
+      <Markdown text={props.part.text} isOpen={isOpen(props.part.time, props.answer)} />
+    </Show>
+  );
+}
+
+function Reasoning(props: { part: PartOf<"reasoning">; answer?: AssistantMessage | undefined }) {
+  const open = () => isOpen(props.part.time, props.answer);
+  const took = () => words.took((props.part.time.end ?? serverNow()) - props.part.time.start);
+  const lastLine = () => props.part.text.trim().split("\n").at(-1)?.replaceAll(/[*#`]/g, "") ?? "";
+  return (
+    <details class="reasoning">
+      <summary>
+        <Icon name="brain" />
+        <Show when={open()} fallback={<span>{words.thought(took())}</span>}>
+          <span class="pulse">{words.thinking}</span>
+          <span class="cut muted grow">{lastLine()}</span>
+        </Show>
+      </summary>
+      <Markdown text={props.part.text} isOpen={open()} />
+    </details>
+  );
+}
+
+function StepFinish(props: { part: PartOf<"step-finish"> }) {
+  const note = () => {
+    switch (props.part.reason) {
+      case "stop":
+      case "tool-calls":
+        return words.stepEnd.tokens(props.part.tokens.input, props.part.tokens.output, props.part.tokens.cache.read);
+      case "length":
+        return words.stepEnd.length;
+      case "content-filter":
+        return words.stepEnd.filter;
+      default:
+        return words.stepEnd.other(props.part.reason);
+    }
+  };
+  const isNote = () => !["stop", "tool-calls"].includes(props.part.reason);
+  return <Chip icon={isNote() ? "scissors" : "check"} text={note()} tone={isNote() ? "warn" : undefined} />;
+}
+
+function Patch(props: { part: PartOf<"patch"> }) {
+  return (
+    <details class="card">
+      <summary>
+        <Icon name="file-diff" />
+        <span class="grow">{words.changedFiles(props.part.files.length)}</span>
+      </summary>
+      <ul class="paths">
+        {props.part.files.map((file) => (
+          <li class="cut">
+            <code>{file}</code>
+          </li>
+        ))}
+      </ul>
+      <a class="card-link" href={sessionPath(props.part.sessionID, "changes")}>{words.panels.changes}</a>
+    </details>
+  );
+}
+
+function Retry(props: { part: PartOf<"retry"> }) {
+  const what = () => {
+    const { statusCode, message } = props.part.error.data;
+    return [statusCode, message].filter((said) => said !== undefined).join(" ");
+  };
+  return (
+    <details class="line">
+      <summary>
+        <Icon name="refresh-cw" />
+        <span class="cut">{words.attempt(props.part.attempt, what())}</span>
+      </summary>
+      <pre class="terminal">{JSON.stringify(props.part.error, null, 2)}</pre>
+    </details>
+  );
+}
+
+function Subtask(props: { part: PartOf<"subtask"> }) {
+  return (
+    <details class="card">
+      <summary>
+        <Icon name="bot" />
+        <span class="grow cut">
+          <strong>{props.part.agent}</strong> {props.part.description}
+        </span>
+      </summary>
+      <div class="card-body">
+        <Markdown text={props.part.prompt} isOpen={false} />
+      </div>
+    </details>
+  );
+}
+
+function Unknown(props: { part: Part }) {
+  return (
+    <details class="line">
+      <summary>
+        <Icon name="circle-help" />
+        {words.unknownPart(props.part.type)}
+      </summary>
+      <pre class="terminal">{JSON.stringify(props.part, null, 2)}</pre>
+    </details>
+  );
+}
+
+const CHIP_CHARS_MAX = 100;
+
+export function Chip(props: { icon: string; text: string; tone?: string | undefined }) {
+  const [isWhole, setWhole] = createSignal(false);
+  const isLong = () => props.text.length > CHIP_CHARS_MAX;
+  const text = () => (isLong() && !isWhole() ? `${props.text.slice(0, CHIP_CHARS_MAX)}…` : props.text);
+  return (
+    <span class={`chip ${props.tone ?? ""}`} classList={{ "is-whole": isWhole() }}>
+      <Icon name={props.icon} />
+      <Show when={isLong()} fallback={<span>{text()}</span>}>
+        <button type="button" class="plain" onClick={() => setWhole(!isWhole())} aria-expanded={isWhole()}>{text()}</button>
+      </Show>
+    </span>
+  );
+}
+
+function tree(hash: string | undefined): string {
+  return hash === undefined ? "" : `tree ${hash.slice(0, 8)}`;
+}

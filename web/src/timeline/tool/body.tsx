@@ -1,0 +1,178 @@
+// What is inside a tool card, by tool.
+
+import { For, Match, Show, Switch, createMemo, lazy } from "solid-js";
+import { CodeText } from "../../text/code.tsx";
+import { Markdown } from "../../text/render.tsx";
+import { words } from "../../words/en.ts";
+import type { Fields, Todo, ToolPart } from "../../wire/types.ts";
+import { TodoList } from "../../panel/todo.tsx";
+import { Output } from "./output.tsx";
+import { fateOf, text } from "./tool.tsx";
+
+const DiffView = lazy(() => import("../../panel/diff.tsx").then((file) => ({ default: file.DiffView })));
+
+export function ToolBody(props: { part: ToolPart }) {
+  const state = () => props.part.state;
+  const metadata = (): Fields => {
+    const now = state();
+    return "metadata" in now ? (now.metadata ?? {}) : {};
+  };
+  const output = () => {
+    const now = state();
+    if (now.status === "completed") return now.output;
+    return now.status === "running" ? text(metadata()["output"]) : "";
+  };
+  const diff = () => text(metadata()["diff"]);
+  return (
+    <>
+      <Switch fallback={<Plain input={state().input} output={output()} />}>
+        <Match when={props.part.tool === "bash"}>
+          <Output text={text(metadata()["output"]) || output()} isGrowing={state().status === "running"} />
+        </Match>
+        <Match when={["edit", "write", "apply_patch", "multiedit"].includes(props.part.tool)}>
+          <Show when={diff() !== ""} fallback={<Written input={state().input} output={output()} />}>
+            <DiffView patch={diff()} />
+          </Show>
+          <Diagnostics metadata={metadata()} />
+        </Match>
+        <Match when={["read", "glob", "grep", "list", "skill", "lsp"].includes(props.part.tool)}>
+          <Output text={output()} isGrowing={false} />
+        </Match>
+        <Match when={props.part.tool === "webfetch"}>
+          <div class="card-body">
+            <Markdown text={output()} isOpen={false} />
+          </div>
+        </Match>
+        <Match when={props.part.tool === "todowrite" || props.part.tool === "todoread"}>
+          <Todos input={state().input} metadata={metadata()} />
+        </Match>
+        <Match when={props.part.tool === "question"}>
+          <Questions input={state().input} metadata={metadata()} output={output()} />
+        </Match>
+        <Match when={props.part.tool === "StructuredOutput"}>
+          <CodeText text={JSON.stringify(state().input, null, 2)} language="json" />
+        </Match>
+      </Switch>
+      <ErrorText part={props.part} />
+      <WholeOutput metadata={metadata()} />
+    </>
+  );
+}
+
+function ErrorText(props: { part: ToolPart }) {
+  const said = () => (props.part.state.status === "error" ? props.part.state.error : undefined);
+  return (
+    <Show when={said()}>
+      {(error) => (
+        <p class={`tool-error is-${fateOf(props.part.state)}`}>
+          <Show when={fateOf(props.part.state) === "interrupted"}>{words.tool.interrupted}. </Show>
+          {error()}
+        </p>
+      )}
+    </Show>
+  );
+}
+
+function WholeOutput(props: { metadata: Fields }) {
+  return (
+    <Show when={props.metadata["truncated"] === true && text(props.metadata["outputPath"])}>
+      {(path) => (
+        <p class="card-note">
+          {words.tool.wholeOutput} <code>{path()}</code>
+        </p>
+      )}
+    </Show>
+  );
+}
+
+function Written(props: { input: Fields; output: string }) {
+  const content = () => text(props.input["content"]) || text(props.input["patchText"]) || text(props.input["newString"]);
+  const language = () => text(props.input["filePath"]).split(".").at(-1);
+  return (
+    <Show when={content() !== ""} fallback={<Plain input={props.input} output={props.output} />}>
+      <div class="code-scroll">
+        <CodeText text={content()} language={language()} />
+      </div>
+    </Show>
+  );
+}
+
+interface Diagnostic {
+  readonly message?: string;
+  readonly range?: { readonly start?: { readonly line?: number } };
+}
+
+function Diagnostics(props: { metadata: Fields }) {
+  const found = createMemo(() => {
+    const files = (props.metadata["diagnostics"] ?? {}) as Record<string, readonly Diagnostic[]>;
+    return Object.entries(files).flatMap(([file, list]) => (Array.isArray(list) ? list.map((one: Diagnostic) => ({ file, one })) : []));
+  });
+  return (
+    <Show when={found().length > 0}>
+      <div class="card-body">
+        <p class="bad small">{words.tool.diagnostics}</p>
+        <ul class="paths">
+          <For each={found().slice(0, 20)}>
+            {({ file, one }) => (
+              <li>
+                <code>
+                  {file}:{(one.range?.start?.line ?? 0) + 1}
+                </code>{" "}
+                {one.message}
+              </li>
+            )}
+          </For>
+        </ul>
+      </div>
+    </Show>
+  );
+}
+
+function Todos(props: { input: Fields; metadata: Fields }) {
+  const list = () => (props.metadata["todos"] ?? props.input["todos"] ?? []) as readonly Todo[];
+  return (
+    <div class="card-body">
+      <TodoList todos={Array.isArray(list()) ? list() : []} />
+    </div>
+  );
+}
+
+function Questions(props: { input: Fields; metadata: Fields; output: string }) {
+  const questions = () => (props.input["questions"] ?? []) as readonly { question?: string }[];
+  const answers = () => (props.metadata["answers"] ?? []) as readonly (readonly string[])[];
+  return (
+    <dl class="card-body">
+      <For each={questions()}>
+        {(one, index) => (
+          <>
+            <dt class="small">{one.question}</dt>
+            <dd class="answer">{answers()[index()]?.join(", ") ?? "…"}</dd>
+          </>
+        )}
+      </For>
+    </dl>
+  );
+}
+
+/** Tools of servers and unknown ones: the input as a small table, the output as text. */
+function Plain(props: { input: Fields; output: string }) {
+  const fields = () => Object.entries(props.input);
+  const shown = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+  return (
+    <>
+      <Show when={fields().length > 0}>
+        <dl class="fields">
+          <For each={fields()}>
+            {([name, value]) => (
+              <>
+                <dt>{name}</dt>
+                <dd dir="auto">{shown(value)}</dd>
+              </>
+            )}
+          </For>
+        </dl>
+      </Show>
+      <Output text={props.output} isGrowing={false} />
+    </>
+  );
+}

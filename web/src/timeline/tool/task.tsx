@@ -1,0 +1,85 @@
+// A sub-agent's work: who, what, how it goes, and the way in.
+
+import { For, Show, createMemo, createSignal, onMount } from "solid-js";
+import { Icon } from "../../kit/icon.tsx";
+import { Ticking } from "../../kit/ticking.tsx";
+import { Markdown } from "../../text/render.tsx";
+import { asks, session, status, thread } from "../../view/store.ts";
+import { openThread } from "../../view/live.ts";
+import { sessionPath } from "../../view/router.ts";
+import { words } from "../../words/en.ts";
+import type { ToolPart } from "../../wire/types.ts";
+import { Turn } from "../turn.tsx";
+import { asCallError } from "../../sync/send.ts";
+import { say } from "../../kit/toast.tsx";
+import { fateOf, text } from "./tool.tsx";
+
+/** Messages of the child that are shown in place. */
+const INSIDE_MAX = 12;
+
+export function TaskCard(props: { part: ToolPart }) {
+  const [isInside, setInside] = createSignal(false);
+  const state = () => props.part.state;
+  const child = () => {
+    const now = state();
+    const metadata = "metadata" in now ? now.metadata : undefined;
+    return text(metadata?.["sessionId"] ?? metadata?.["sessionID"]) || undefined;
+  };
+  const waits = () => asks().filter((ask) => ask.request.sessionID === child()).length;
+  const result = () => {
+    const now = state();
+    return now.status === "completed" ? now.output : now.status === "error" ? now.error : "";
+  };
+  const cost = () => (child() === undefined ? 0 : (session(child() ?? "")?.cost ?? 0));
+  return (
+    <div class={`card tool task is-${fateOf(state())}`}>
+      <div class="summary">
+        <Icon name="bot" />
+        <span class="grow cut">
+          <strong>{text(state().input["subagent_type"])}</strong> {text(state().input["description"])}
+        </span>
+        <span class="meta num">
+          <Show when={waits() > 0}>
+            <span class="warn"><Icon name="hand" /> {words.status.asks}</span>
+          </Show>
+          <Show when={cost() > 0}>{words.money(cost())}</Show>
+          <Show when={state().status === "running"}>
+            <Icon name="loader-circle" class="spin" />
+            <Ticking since={(state() as { time: { start: number } }).time.start} />
+          </Show>
+          <Show when={state().status === "error"}>
+            <span class="bad"><Icon name="circle-x" /> {words.tool.failed}</span>
+          </Show>
+        </span>
+      </div>
+      <Show when={child()}>
+        {(id) => (
+          <div class="task-links">
+            <button type="button" class="link" aria-expanded={isInside()} onClick={() => setInside(!isInside())}>{words.lookInside}</button>
+            <a href={sessionPath(id())}>{words.open}</a>
+            <span class="muted small">{words.status[status(id()).type]}</span>
+          </div>
+        )}
+      </Show>
+      <Show when={isInside() && child()}>{(id) => <Inside sessionID={id()} />}</Show>
+      <Show when={result() !== "" && !isInside()}>
+        <details>
+          <summary class="card-note">{words.tool.output}</summary>
+          <div class="card-body">
+            <Markdown text={result()} isOpen={false} />
+          </div>
+        </details>
+      </Show>
+    </div>
+  );
+}
+
+function Inside(props: { sessionID: string }) {
+  onMount(() => void openThread(props.sessionID).catch((cause) => say(asCallError(cause).message, "bad")));
+  const ids = createMemo(() => (thread(props.sessionID)?.order ?? []).slice(-INSIDE_MAX));
+  return (
+    <div class="inside">
+      <For each={ids()}>{(id, index) => <Turn sessionID={props.sessionID} messageID={id} position={index() + 1} total={ids().length} />}</For>
+    </div>
+  );
+}

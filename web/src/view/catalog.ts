@@ -1,0 +1,70 @@
+// Models, agents and commands of a directory, asked for when a composer is first shown.
+
+import type { ModelRef, Session } from "../wire/types.ts";
+import { api } from "./live.ts";
+
+export interface Catalog {
+  readonly models: readonly { readonly key: string; readonly name: string; readonly ref: ModelRef; readonly context: number }[];
+  readonly agents: readonly string[];
+  readonly mentionable: readonly string[];
+  readonly commands: readonly { readonly name: string; readonly description: string }[];
+  readonly usual: string | undefined;
+}
+
+interface Providers {
+  readonly providers: readonly { readonly id: string; readonly name: string; readonly models: Readonly<Record<string, { id: string; name: string; limit?: { context?: number } }>> }[];
+  readonly default: Readonly<Record<string, string>>;
+}
+interface Agent {
+  readonly name: string;
+  readonly mode: string;
+  readonly hidden?: boolean;
+}
+interface Command {
+  readonly name: string;
+  readonly description?: string;
+}
+
+const known = new Map<string, Promise<Catalog>>();
+
+export function loadCatalog(directory: string | undefined): Promise<Catalog> {
+  const name = directory ?? "";
+  const found = known.get(name) ?? read(directory);
+  known.set(name, found);
+  found.catch(() => known.delete(name));
+  return found;
+}
+
+async function read(directory: string | undefined): Promise<Catalog> {
+  const [providers, agents, commands, config] = await Promise.all([
+    api.get<Providers>("/config/providers", { directory }),
+    api.get<Agent[]>("/agent", { directory }),
+    api.get<Command[]>("/command", { directory }),
+    api.get<{ model?: string }>("/config", { directory }),
+  ]);
+  const models = providers.providers.flatMap((provider) =>
+    Object.values(provider.models).map((model) => ({
+      key: `${provider.id}/${model.id}`,
+      name: providers.providers.length > 1 ? `${provider.name} ${model.name}` : model.name,
+      ref: { providerID: provider.id, modelID: model.id },
+      context: model.limit?.context ?? 0,
+    })),
+  );
+  const first = Object.entries(providers.default)[0];
+  const visible = agents.filter((agent) => agent.hidden !== true);
+  return {
+    models,
+    agents: visible.filter((agent) => agent.mode !== "subagent").map((agent) => agent.name),
+    mentionable: visible.filter((agent) => agent.mode !== "primary").map((agent) => agent.name),
+    commands: commands.map((command) => ({ name: command.name, description: command.description ?? "" })),
+    usual: config.model ?? (first && `${first[0]}/${first[1]}`),
+  };
+}
+
+/** What the next prompt uses: the one picked here, the session's own, or the server's usual one. */
+export function chosenModel(catalog: Catalog | undefined, picked: string | undefined, session: Session | undefined): ModelRef | undefined {
+  if (!catalog) return undefined;
+  const own = session?.model && `${session.model.providerID}/${session.model.id}`;
+  const wanted = [picked, own, catalog.usual].find((key) => key && catalog.models.some((model) => model.key === key));
+  return catalog.models.find((model) => model.key === wanted)?.ref ?? catalog.models[0]?.ref;
+}

@@ -1,0 +1,114 @@
+// Shortcuts. Single letters work only outside of fields, and can be switched off.
+
+import { navigate, route, sessionPath } from "./router.ts";
+import { stop } from "./actions.ts";
+import { preferences } from "./preferences.ts";
+import { session, sessions, thread } from "./store.ts";
+
+export const SHORTCUTS: readonly (readonly [string, string])[] = [
+  ["Ctrl K", "Go to a session or a place"],
+  ["Enter", "Send (Shift Enter: a new line)"],
+  ["Esc Esc", "Stop the turn"],
+  ["j k", "Next and previous message"],
+  ["[ ]", "Previous and next session"],
+  ["g l b a u s", "Sessions, board, asks, usage, search"],
+  ["n", "New session"],
+  ["Alt A", "Next ask; there 1, 2, 3 answer it"],
+  ["Alt ↑", "Parent session"],
+  ["/", "Search"],
+];
+
+const PLACES: Readonly<Record<string, string>> = { l: "/", b: "/board", a: "/asks", u: "/usage", s: "/search" };
+const TWICE_MS = 600;
+
+export function startKeys(openPalette: () => void): void {
+  let lastEscape = 0;
+  let isGoing = false;
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    const isCommand = event.ctrlKey || event.metaKey;
+    if (isCommand && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      return openPalette();
+    }
+    if (event.key === "Escape") {
+      const now = route();
+      if (Date.now() - lastEscape < TWICE_MS && now.page === "session") void stop(now.id);
+      lastEscape = Date.now();
+      return;
+    }
+    if (event.altKey && !isCommand) return alternate(event);
+    if (isCommand || isInField(event.target) || !preferences().letterKeys) return;
+    if (isGoing) {
+      isGoing = false;
+      const place = PLACES[event.key];
+      if (place !== undefined) navigate(place);
+      return;
+    }
+    isGoing = event.key === "g";
+    letter(event);
+  });
+}
+
+function isInField(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+}
+
+function alternate(event: KeyboardEvent): void {
+  const now = route();
+  if (event.code === "KeyA") {
+    event.preventDefault();
+    const dock = document.querySelector<HTMLElement>("[data-ask]");
+    if (dock) dock.querySelector<HTMLElement>("button.primary")?.focus();
+    else navigate("/asks");
+  } else if (event.key === "ArrowUp" && now.page === "session") {
+    const parent = session(now.id)?.parentID;
+    if (parent !== undefined) navigate(sessionPath(parent));
+  }
+}
+
+function letter(event: KeyboardEvent): void {
+  switch (event.key) {
+    case "/":
+      event.preventDefault();
+      return navigate("/search");
+    case "n":
+      event.preventDefault();
+      return navigate("/new");
+    case "j":
+      return moveMessage(1);
+    case "k":
+      return moveMessage(-1);
+    case "[":
+      return moveSession(-1);
+    case "]":
+      return moveSession(1);
+    case "1":
+    case "2":
+    case "3": {
+      const dock = document.activeElement?.closest("[data-ask]");
+      dock?.querySelector<HTMLElement>(`[data-key="${event.key}"]`)?.click();
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+function moveMessage(step: number): void {
+  const now = route();
+  if (now.page !== "session") return;
+  const order = thread(now.id)?.order ?? [];
+  const here = document.activeElement?.closest("article")?.id;
+  const at = here === undefined ? (step > 0 ? -1 : order.length) : order.indexOf(here);
+  const next = order[Math.max(0, Math.min(order.length - 1, at + step))];
+  if (next !== undefined) document.getElementById(next)?.focus();
+}
+
+function moveSession(step: number): void {
+  const now = route();
+  const list = sessions().filter((one) => one.parentID === undefined).sort((a, b) => b.time.updated - a.time.updated);
+  const at = now.page === "session" ? list.findIndex((one) => one.id === now.id) : -1;
+  const next = list[(at + step + list.length) % Math.max(1, list.length)];
+  if (next) navigate(sessionPath(next.id));
+}

@@ -1,0 +1,188 @@
+// The line of this tab and everything that is read beside it: started once, by the page's entry.
+
+import { createSignal } from "solid-js";
+import { Line, type Hello, type LineState } from "../sync/line.ts";
+import { Tabs, type TabMessage } from "../sync/tabs.ts";
+import { Api, type CallError, segment } from "../wire/api.ts";
+import type { MessageWithParts, Opening, Overview } from "../wire/types.ts";
+import { asCallError } from "../sync/send.ts";
+import { reads, touch, touchAll, world } from "./store.ts";
+
+const [lineState, setLineState] = createSignal<LineState>({ name: "reading" });
+const [server, setServer] = createSignal<Overview["server"]>();
+const [features, setFeatures] = createSignal<Overview["features"]>({});
+const [moreSessions, setMoreSessions] = createSignal<string>();
+const [restarted, setRestarted] = createSignal<number>();
+const [trouble, setTrouble] = createSignal<CallError>();
+export { features, lineState, moreSessions, restarted, server, trouble };
+
+/** How far the server's clock is ahead of the device's. */
+let clockAheadMs = 0;
+export function serverNow(): number {
+  return Date.now() + clockAheadMs;
+}
+
+export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
+const browserFetch = (path: string, init: RequestInit) => fetch(path, { ...init, credentials: "same-origin" });
+export const api = new Api(browserFetch, () => line.lock());
+
+let wasLost = false;
+let boot: string | undefined;
+let openSession: string | undefined;
+
+const broadcast = new BroadcastChannel("sturdy");
+export const tabs = new Tabs(
+  {
+    post: (message) => broadcast.postMessage(message),
+    listen: (hear) => broadcast.addEventListener("message", (event) => hear(event.data as TabMessage)),
+  },
+  crypto.randomUUID?.() ?? String(Math.random()),
+  () => Date.now(),
+);
+
+export const line = new Line(
+  {
+    fetch: browserFetch,
+    now: () => Date.now(),
+    random: () => Math.random(),
+    after: (ms, run) => {
+      const timer = setTimeout(run, ms);
+      return () => clearTimeout(timer);
+    },
+    hasRoom: () => tabs.hasRoom(pause),
+  },
+  {
+    path: () => streamPath(openSession),
+    cursor: () => world.head.text,
+    entries: (entries) => {
+      for (const entry of entries) touch(reads.entry(entry));
+    },
+    state: (now) => {
+      if (now.name === "live" && wasLost) void lookAround();
+      if (now.name === "waiting" || now.name === "live") wasLost = now.name === "waiting";
+      setLineState(now);
+    },
+    hello: heard,
+    resync: () => void start("resync"),
+  },
+);
+tabs.holding(() => ["opening", "catching up", "live"].includes(line.state.name));
+tabs.onLetGo = () => line.giveUp();
+tabs.onLogout = () => line.lock();
+
+function streamPath(sessionID: string | undefined): string {
+  const query = new URLSearchParams({ sturdy: "1", outline: "1" });
+  if (sessionID !== undefined) {
+    query.set("session", sessionID);
+    query.set("tree", "1");
+  }
+  return `/global/event?${query}`;
+}
+
+function heard(hello: Hello): void {
+  clockAheadMs = hello.now - Date.now();
+  noteBoot(hello.boot);
+  const ours = document.querySelector<HTMLMetaElement>('meta[name="sturdy-build"]')?.content;
+  if (ours !== undefined && ours !== "" && hello.page !== ours) line.outdated();
+}
+
+/** After a line was lost: is it still the same run of the server, and what is its time? */
+async function lookAround(): Promise<void> {
+  const answer = await api.get<Overview>("/sturdy/overview?limit=1").catch(() => undefined);
+  if (!answer) return;
+  clockAheadMs = answer.server.now - Date.now();
+  noteBoot(answer.server.boot);
+}
+
+function noteBoot(now: string): void {
+  if (boot !== undefined && boot !== now) setRestarted(Date.now());
+  boot = now;
+}
+
+/** Reads the list and opens the line; again when the cursor is of no use any more. */
+export async function start(why: "first" | "resync" | "login"): Promise<void> {
+  line.reading();
+  if (why === "resync") reads.reset();
+  try {
+    await readOverview(undefined);
+    if (openSession !== undefined) await openThread(openSession);
+    setTrouble(undefined);
+    if (why === "resync") touchAll();
+    void line.open();
+  } catch (cause) {
+    const error = asCallError(cause);
+    setTrouble(error);
+    if (error.status === 401) return line.lock();
+    await pause(error.retryAfterMs ?? 2000);
+    void start(why);
+  }
+}
+
+async function readOverview(cursor: string | undefined): Promise<void> {
+  for (let tries = 0; tries < 3; tries += 1) {
+    const reading = reads.begin();
+    const query = new URLSearchParams({ limit: "60" });
+    if (cursor !== undefined) query.set("cursor", cursor);
+    const answer = await api.get<Overview>(`/sturdy/overview?${query}`).catch((cause) => {
+      reads.forget(reading);
+      throw cause;
+    });
+    const { outcome, touched } = reads.overview(reading, answer, cursor === undefined);
+    touch(touched);
+    if (outcome === "read again") continue;
+    if (outcome === "another store") return start("resync");
+    clockAheadMs = answer.server.now - Date.now();
+    noteBoot(answer.server.boot);
+    setServer(answer.server);
+    setFeatures(answer.features);
+    setMoreSessions(answer.cursor);
+    return;
+  }
+}
+
+export function readMoreSessions(): Promise<void> {
+  const cursor = moreSessions();
+  return cursor === undefined ? Promise.resolve() : readOverview(cursor);
+}
+
+/** The stream follows this session from now on. */
+export function follow(sessionID: string | undefined): void {
+  openSession = sessionID;
+}
+
+/** Reads the newest messages of a session, unless they are here and still good. */
+export async function openThread(sessionID: string, signal?: AbortSignal): Promise<void> {
+  for (let tries = 0; tries < 3; tries += 1) {
+    const reading = reads.begin();
+    const answer = await api.get<Opening>(`/sturdy/session/${segment(sessionID)}?limit=40`, { signal }).catch((cause) => {
+      reads.forget(reading);
+      throw cause;
+    });
+    const { outcome, touched } = reads.opening(reading, answer);
+    touch(touched);
+    if (outcome === "another store") return start("resync");
+    if (outcome === "done") return;
+  }
+}
+
+/** Reads the page before the oldest loaded message. False when there is none. */
+export async function readOlder(sessionID: string): Promise<boolean> {
+  const older = world.threads.get(sessionID)?.older;
+  if (older === undefined) return false;
+  const reading = reads.begin();
+  const query = new URLSearchParams({ limit: "40", before: older });
+  try {
+    const path = `/session/${segment(sessionID)}/message?${query}`;
+    const { value, position, headers } = await api.call<MessageWithParts[]>(path);
+    if (world.threads.get(sessionID)?.older !== older) {
+      reads.forget(reading);
+      return true;
+    }
+    const next = headers.get("x-next-cursor") ?? undefined;
+    touch(reads.older(reading, sessionID, position, value, next).touched);
+    return true;
+  } catch (cause) {
+    reads.forget(reading);
+    throw cause;
+  }
+}

@@ -1,0 +1,68 @@
+// Which address is open. Links are plain links; a click on one of ours does not leave the page.
+
+import { createSignal } from "solid-js";
+
+export type Route =
+  | { readonly page: "home" }
+  | { readonly page: "board" }
+  | { readonly page: "asks" }
+  | { readonly page: "session"; readonly id: string; readonly panel: Panel | undefined }
+  | { readonly page: "new"; readonly directory: string | undefined }
+  | { readonly page: "search"; readonly query: string }
+  | { readonly page: "usage" }
+  | { readonly page: "settings" }
+  | { readonly page: "login" }
+  | { readonly page: "unknown" };
+
+export const PANELS = ["changes", "todo", "context", "family", "files"] as const;
+export type Panel = (typeof PANELS)[number];
+
+const [address, setAddress] = createSignal(location.pathname + location.search);
+
+export function route(): Route {
+  const url = new URL(address(), location.origin);
+  const [, first = "", second] = url.pathname.split("/");
+  switch (first) {
+    case "":
+      return { page: "home" };
+    case "board":
+    case "asks":
+    case "usage":
+    case "settings":
+    case "login":
+      return { page: first };
+    case "s":
+      return { page: "session", id: decodeURIComponent(second ?? ""), panel: panelOf(url.searchParams.get("panel")) };
+    case "new":
+      return { page: "new", directory: url.searchParams.get("dir") ?? undefined };
+    case "search":
+      return { page: "search", query: url.searchParams.get("q") ?? "" };
+    default:
+      return { page: "unknown" };
+  }
+}
+
+function panelOf(text: string | null): Panel | undefined {
+  return PANELS.find((panel) => panel === text);
+}
+
+export function navigate(path: string, how: "push" | "replace" = "push"): void {
+  if (how === "push") history.pushState(null, "", path);
+  else history.replaceState(null, "", path);
+  setAddress(location.pathname + location.search);
+}
+
+export const sessionPath = (id: string, panel?: Panel) =>
+  `/s/${encodeURIComponent(id)}${panel === undefined ? "" : `?panel=${panel}`}`;
+
+export function startRouter(): void {
+  window.addEventListener("popstate", () => setAddress(location.pathname + location.search));
+  document.addEventListener("click", (event) => {
+    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    if (!isPlain || event.defaultPrevented || !link || link.target !== "" || link.hasAttribute("download")) return;
+    if (link.origin !== location.origin || link.pathname.startsWith("/ui/")) return;
+    event.preventDefault();
+    navigate(link.pathname + link.search);
+  });
+}

@@ -1,0 +1,115 @@
+// The one world of this tab, as signals: a component reads a key and is run again when an entry touches it.
+//
+// Growths are joined: entries are applied as they come, and the keys they touched are told once a frame.
+// Not here: what entries do (`sync/apply.ts`), the state of the line (`live.ts`).
+
+import { batch, createSignal } from "solid-js";
+import { Reads } from "../sync/hydrate.ts";
+import { type Thread, type Touched, emptyWorld, key } from "../sync/world.ts";
+import type { Ask, Message, Part, Session, Status, Todo } from "../wire/types.ts";
+
+export const world = emptyWorld();
+export const reads = new Reads(world);
+
+const versions = new Map<string, { get: () => number; set: (next: (n: number) => number) => void }>();
+let touched: Touched = new Set();
+let isScheduled = false;
+
+/** Makes the running computation depend on a key. */
+export function track(name: string): void {
+  let version = versions.get(name);
+  if (!version) {
+    const [get, set] = createSignal(0);
+    version = { get, set };
+    versions.set(name, version);
+  }
+  version.get();
+}
+
+export function touch(names: Iterable<string>): void {
+  for (const name of names) touched.add(name);
+  if (isScheduled) return;
+  isScheduled = true;
+  // A hidden page gets no frames.
+  if (document.visibilityState === "hidden") setTimeout(tell, 100);
+  else requestAnimationFrame(tell);
+}
+
+function tell(): void {
+  isScheduled = false;
+  const names = touched;
+  touched = new Set();
+  batch(() => {
+    for (const name of names) versions.get(name)?.set((n) => n + 1);
+  });
+}
+
+/** Everything changed. */
+export function touchAll(): void {
+  touch(versions.keys());
+}
+
+const IDLE: Status = { type: "idle" };
+
+export function session(id: string): Session | undefined {
+  track(key.session(id));
+  return world.sessions.get(id)?.value;
+}
+
+export function status(id: string): Status {
+  track(key.status(id));
+  return world.statuses.get(id)?.value ?? IDLE;
+}
+
+export function sessions(): Session[] {
+  track(key.sessions);
+  return [...world.sessions.values()].map((held) => held.value);
+}
+
+export function asks(): Ask[] {
+  track(key.asks);
+  return [...world.asks.values()].map((held) => held.value);
+}
+
+export function todos(id: string): readonly Todo[] {
+  track(key.todos(id));
+  return world.todos.get(id)?.value ?? [];
+}
+
+export function thread(id: string): Thread | undefined {
+  track(key.thread(id));
+  return world.threads.get(id);
+}
+
+export function message(sessionID: string, id: string): Message | undefined {
+  track(key.message(id));
+  return world.threads.get(sessionID)?.messages.get(id)?.value;
+}
+
+export function partIds(sessionID: string, messageID: string): readonly string[] {
+  track(key.parts(messageID));
+  return world.threads.get(sessionID)?.parts.get(messageID) ?? [];
+}
+
+export function part(sessionID: string, id: string): Part | undefined {
+  track(key.part(id));
+  return world.threads.get(sessionID)?.part.get(id)?.value;
+}
+
+/** Sessions from the root down to this one. */
+export function ancestry(id: string): Session[] {
+  const path: Session[] = [];
+  let next: string | undefined = id;
+  while (next !== undefined && path.length < 32) {
+    const found: Session | undefined = session(next);
+    if (!found) break;
+    path.unshift(found);
+    next = found.parentID;
+  }
+  return path;
+}
+
+/** Whether `id` is `root` or was started, at any depth, by it. */
+export function isWithin(id: string, root: string): boolean {
+  return id === root || ancestry(id).some((above) => above.id === root);
+}

@@ -1,0 +1,110 @@
+// Calls to the server. A call either answers, or throws a `CallError` that says what a person can do.
+//
+// Not here: what is kept of an answer (`sync/`), the event stream (`sync/line.ts`).
+
+export interface Answered<T> {
+  readonly value: T;
+  /** The log's place of the transaction that was read, where the route says it. */
+  readonly position: string | null;
+  readonly headers: Headers;
+}
+
+export class CallError extends Error {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(status: number, message: string, retryAfterMs: number | undefined) {
+    super(message);
+    this.name = "CallError";
+    this.status = status;
+    this.retryAfterMs = retryAfterMs;
+  }
+
+  /** Nobody answered: it is not known whether the server acted. */
+  get isLost(): boolean {
+    return this.status === 0;
+  }
+}
+
+export interface CallOptions {
+  readonly method?: "GET" | "POST" | "PATCH" | "DELETE" | "PUT";
+  readonly body?: unknown;
+  readonly directory?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type Fetch = (path: string, init: RequestInit) => Promise<Response>;
+
+/** Says that a request comes from this page: another origin cannot send it along with a cookie. */
+export const PAGE_HEADER = "x-sturdy-page";
+
+export class Api {
+  readonly #fetch: Fetch;
+  readonly #onLocked: () => void;
+
+  constructor(fetch: Fetch, onLocked: () => void) {
+    this.#fetch = fetch;
+    this.#onLocked = onLocked;
+  }
+
+  async call<T>(path: string, options: CallOptions = {}): Promise<Answered<T>> {
+    const headers: Record<string, string> = { [PAGE_HEADER]: "1", accept: "application/json" };
+    const init: RequestInit = { method: options.method ?? "GET", headers };
+    if (options.body !== undefined) {
+      headers["content-type"] = "application/json";
+      init.body = JSON.stringify(options.body);
+    }
+    if (options.directory !== undefined) headers["x-opencode-directory"] = encodeURIComponent(options.directory);
+    if (options.signal) init.signal = options.signal;
+    const response = await this.#send(path, init);
+    if (!response.ok) throw await this.#refused(response);
+    const text = await response.text();
+    const value = (text === "" ? null : JSON.parse(text)) as T;
+    return { value, position: response.headers.get("x-sturdy-position"), headers: response.headers };
+  }
+
+  async get<T>(path: string, options: CallOptions = {}): Promise<T> {
+    return (await this.call<T>(path, options)).value;
+  }
+
+  async post<T>(path: string, body?: unknown, options: CallOptions = {}): Promise<T> {
+    return (await this.call<T>(path, { ...options, method: "POST", body: body ?? {} })).value;
+  }
+
+  async #send(path: string, init: RequestInit): Promise<Response> {
+    try {
+      return await this.#fetch(path, init);
+    } catch (cause) {
+      if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+      throw new CallError(0, "The server cannot be reached", undefined);
+    }
+  }
+
+  async #refused(response: Response): Promise<CallError> {
+    if (response.status === 401) this.#onLocked();
+    const text = await response.text().catch(() => "");
+    return new CallError(response.status, sentence(text, response.status), retryAfter(response.headers));
+  }
+}
+
+/** The server's own sentence, wherever this kind of error keeps it. */
+export function sentence(body: string, status: number): string {
+  try {
+    const value = JSON.parse(body) as { message?: unknown; data?: { message?: unknown }; error?: unknown };
+    for (const said of [value.data?.message, value.message, value.error]) {
+      if (typeof said === "string" && said !== "") return said;
+    }
+  } catch {
+    if (body !== "" && body.length < 300) return body;
+  }
+  return `The server answered ${status}`;
+}
+
+export function retryAfter(headers: Headers): number | undefined {
+  const said = Number(headers.get("retry-after"));
+  return Number.isFinite(said) && said > 0 ? Math.min(said, 3600) * 1000 : undefined;
+}
+
+export function segment(id: string): string {
+  return encodeURIComponent(id);
+}

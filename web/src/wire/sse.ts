@@ -1,0 +1,47 @@
+// The event stream's text, cut into frames. Chunks may end anywhere, also inside a character or a line end.
+
+export interface Frame {
+  readonly id: string | undefined;
+  readonly data: string;
+}
+
+/** A line longer than this is not ours; the stream is given up instead of growing for ever. */
+const LINE_CHARS_MAX = 64 * 1024 * 1024;
+
+export class FrameReader {
+  #text = "";
+  #decoder = new TextDecoder();
+  #id: string | undefined;
+  #data: string[] = [];
+
+  /** The frames that are complete with this chunk. */
+  push(chunk: Uint8Array): Frame[] {
+    this.#text += this.#decoder.decode(chunk, { stream: true });
+    if (this.#text.length > LINE_CHARS_MAX) throw new Error("a line of the event stream does not end");
+    const frames: Frame[] = [];
+    let start = 0;
+    for (;;) {
+      const end = this.#text.indexOf("\n", start);
+      if (end < 0) break;
+      const line = this.#text.slice(start, this.#text[end - 1] === "\r" ? end - 1 : end);
+      start = end + 1;
+      this.#line(line, frames);
+    }
+    this.#text = this.#text.slice(start);
+    return frames;
+  }
+
+  #line(line: string, frames: Frame[]): void {
+    if (line === "") {
+      if (this.#data.length > 0) frames.push({ id: this.#id, data: this.#data.join("\n") });
+      this.#id = undefined;
+      this.#data = [];
+      return;
+    }
+    const colon = line.indexOf(":");
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (name === "data") this.#data.push(value);
+    else if (name === "id") this.#id = value;
+  }
+}
