@@ -28,6 +28,7 @@ mod structured;
 mod subtask;
 mod tools;
 
+pub use asks::{DISMISSED_TEXT, rejected_text};
 pub use compaction::{Compaction, FollowUp, NewSummary, Words};
 pub use edit::SessionPatch;
 pub use effect::{Effect, RunTool, Tools};
@@ -118,7 +119,7 @@ pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
         Input::Returned { part, outcome } => tools::returned(state, part, outcome, stamp, &mut out),
         Input::Settle { step } => stop::settle_now(state, &step, stamp, &mut out),
         Input::Asked { part, ask } => asks::asked(state, part, ask, &mut out),
-        Input::Answered { ask, answer } => asks::answered(state, &ask, answer, &mut out),
+        Input::Answered { ask, answer } => asks::answered(state, &ask, answer, stamp, &mut out),
         Input::TodoSet { todos } => out.fact(Fact::TodoSet { todos }),
         Input::Abort => stop::abort(state, stamp, &mut out),
         Input::Restarted => stop::restarted(state, stamp, &mut out),

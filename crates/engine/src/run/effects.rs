@@ -146,6 +146,10 @@ impl Effects {
                     self.run_tool(call, Some((ask, answer)));
                 }
             }
+            Effect::LetGo { ask, answer } => {
+                // After a restart nobody waits, and nobody needs to: the call has ended.
+                let _ = self.asks.deliver(&ask, answer);
+            }
             Effect::StopAll => self.stop_all(),
         }
     }

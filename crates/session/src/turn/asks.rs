@@ -1,12 +1,16 @@
 //! What a running call asks a person: it is durable, any client may answer, it is closed with its turn.
+//!
+//! An answer that refuses ends its call in the same decision. Nothing is started for it, whatever the
+//! rules or the approvals say by then.
 
 use super::effect::RunTool;
 use super::input::{Answer, Ask};
 use super::state::{CallPhase, OpenAsk, OpenCall, OpenStep};
-use super::{Decision, Effect, Refusal, State};
-use crate::fact::Fact;
+use super::{Decision, Effect, Refusal, State, tools};
+use crate::fact::{Fact, Outcome};
 use crate::id::{PartId, PermissionId, QuestionId};
 use crate::rules::{Verdict, approvals_of, judge};
+use crate::stamp::Stamp;
 use crate::types::ask::{AskedBy, PermissionReply, PermissionRequest, QuestionRequest};
 use crate::types::part::PartBody;
 
@@ -31,31 +35,79 @@ pub(super) fn asked(state: &State, part: PartId, ask: Ask, out: &mut Decision) {
 
 /// A person answered. An answer to an ask that is not open is refused, not ignored:
 /// somebody is looking at an old screen and should know.
-pub(super) fn answered(state: &State, ask: &str, answer: Answer, out: &mut Decision) {
+pub(super) fn answered(state: &State, ask: &str, answer: Answer, stamp: &mut Stamp, out: &mut Decision) {
     let open = state.open_step().and_then(|step| Some((step, find(step, ask)?)));
     let Some((step, (call, open))) = open else { return out.refuse(Refusal::UnknownAsk(ask.to_owned())) };
     let Some(fact) = reply(open, &answer) else { return out.refuse(Refusal::UnknownAsk(ask.to_owned())) };
     out.fact(fact);
     deliver(step, call, open, answer.clone(), out);
+    let mut refused = Vec::new();
+    refused.extend(refusal(step, &answer).map(|outcome| (call.part.clone(), outcome)));
 
-    let Answer::Permission { reply: said, .. } = answer else { return };
-    for (call, other) in asks_of(step).filter(|(_, other)| other.id != ask && !other.permission.is_empty()) {
-        let follows = match said {
-            PermissionReply::Once => false,
-            // What was allowed for good answers the others that ask for no more than that.
-            PermissionReply::Always => {
-                let approvals = approvals_of(&open.permission, &open.always);
-                judge(&other.permission, &other.patterns, &[], &approvals) == Verdict::Allow
+    if let Answer::Permission { reply: said, .. } = answer {
+        for (call, other) in
+            asks_of(step).filter(|(_, other)| other.id != ask && !other.permission.is_empty())
+        {
+            let follows = match said {
+                PermissionReply::Once => false,
+                // What was allowed for good answers the others that ask for no more than that.
+                PermissionReply::Always => {
+                    let approvals = approvals_of(&open.permission, &open.always);
+                    judge(&other.permission, &other.patterns, &[], &approvals) == Verdict::Allow
+                }
+                PermissionReply::Reject => true,
+            };
+            if follows {
+                let answer = Answer::Permission { reply: said, message: None };
+                out.facts.extend(reply(other, &answer));
+                refused.extend(refusal(step, &answer).map(|outcome| (call.part.clone(), outcome)));
+                deliver(step, call, other, answer, out);
             }
-            PermissionReply::Reject => true,
-        };
-        if follows {
-            let answer = Answer::Permission { reply: said, message: None };
-            out.facts.extend(reply(other, &answer));
-            deliver(step, call, other, answer, out);
         }
     }
+    for (part, outcome) in refused {
+        end(state, part, outcome, stamp, out);
+    }
 }
+
+/// How a call ends that a person refused; none if it may go on.
+fn refusal(step: &OpenStep, answer: &Answer) -> Option<Outcome> {
+    let (error, is_explained) = match answer {
+        Answer::Permission { reply: PermissionReply::Once | PermissionReply::Always, .. }
+        | Answer::Question { .. } => return None,
+        Answer::Permission { reply: PermissionReply::Reject, message } => {
+            (rejected_text(message.as_deref()), message.is_some())
+        }
+        Answer::Dismissed => (DISMISSED_TEXT.to_owned(), false),
+    };
+    Some(match is_explained || step.ready.continue_on_deny {
+        true => Outcome::Failed { error, metadata: None },
+        false => Outcome::Blocked { error },
+    })
+}
+
+/// Ends a refused call here, with the answer: whatever waits for it or would run it again, now or after a restart,
+/// finds it closed.
+fn end(state: &State, part: PartId, outcome: Outcome, stamp: &mut Stamp, out: &mut Decision) {
+    let mut now = state.clone();
+    out.facts.iter().for_each(|fact| now.apply(fact));
+    let mut ended = Decision::default();
+    tools::returned(&now, part, outcome, stamp, &mut ended);
+    out.facts.append(&mut ended.facts);
+    out.effects.append(&mut ended.effects);
+}
+
+/// What the model is told of a call that a person rejected. Clients look for the words "rejected permission".
+#[must_use]
+pub fn rejected_text(feedback: Option<&str>) -> String {
+    match feedback {
+        None => "The user rejected permission for this call.".to_owned(),
+        Some(words) => format!("The user rejected permission for this call and said: {words}"),
+    }
+}
+
+/// The same for a question that was closed. Clients look for the words "user dismissed".
+pub const DISMISSED_TEXT: &str = "The user dismissed the question without an answer.";
 
 /// The turn ends: what nobody answered is taken back, so that a late answer runs nothing.
 pub(super) fn withdraw_all(step: &OpenStep, out: &mut Decision) {
@@ -107,7 +159,11 @@ fn reply(ask: &OpenAsk, answer: &Answer) -> Option<Fact> {
     }
 }
 
+/// Hands an answer to the call that waits for it. A refused one is only let go: it has ended.
 fn deliver(step: &OpenStep, call: &OpenCall, ask: &OpenAsk, answer: Answer, out: &mut Decision) {
+    if refusal(step, &answer).is_some() {
+        return out.effect(Effect::LetGo { ask: ask.id.clone(), answer });
+    }
     let Some(PartBody::Tool(tool)) = call.body.as_deref().map(|part| &part.body) else { return };
     let call = RunTool {
         step: step.message.clone(),

@@ -82,6 +82,11 @@ pub enum Effect {
         answer: Answer,
         call: RunTool,
     },
+    /// Tell whoever waits for this ask that it was refused. Its call has ended; nothing is started.
+    LetGo {
+        ask: String,
+        answer: Answer,
+    },
     /// Find a title for the conversation; answer with `Titled`.
     MakeTitle {
         user: MessageId,

@@ -548,7 +548,8 @@ fn always_answers_the_other_requests_it_covers_and_reject_refuses_them_all() {
 
         let decision = bench.decide(Input::Answered { ask: "per_1".to_owned(), answer: allow(reply) });
 
-        assert_eq!(decision.facts.len(), expected, "{reply:?}");
+        let replies = decision.facts.iter().filter(|fact| matches!(fact, Fact::PermissionReplied { .. }));
+        assert_eq!(replies.count(), expected, "{reply:?}");
     }
 }
 
@@ -586,11 +587,11 @@ fn a_step_that_only_waits_for_a_person_goes_on_waiting_after_a_restart() {
 #[test]
 fn a_refusal_by_a_person_ends_the_turn_without_an_error() {
     let mut bench = asking();
-    bench.feed(Input::Answered { ask: "per_1".to_owned(), answer: allow(PermissionReply::Reject) });
     let part = bench.call();
-    let outcome = Outcome::Blocked { error: "rejected permission".to_owned() };
+    let rejected = Input::Answered { ask: "per_1".to_owned(), answer: allow(PermissionReply::Reject) };
 
-    assert_snapshot!(bench.feed(Input::Returned { part, outcome }), @r#"
+    assert_snapshot!(bench.feed(rejected), @r#"
+    fact   permission.replied Reject
     fact   tool.ended blocked
     fact   part.written step-finish tool-calls
     fact   step.finished tool-calls cost 0.000114
@@ -600,7 +601,50 @@ fn a_refusal_by_a_person_ends_the_turn_without_an_error() {
     fact   step.ended
     fact   status.changed idle
     fact   session.idled
+    effect LetGo
     "#);
+    let outcome = Outcome::Blocked { error: "rejected permission".to_owned() };
+    assert_snapshot!(bench.feed(Input::Returned { part, outcome }), @"");
+}
+
+// Was: the call was run again with the answer in hand, and the rules of that moment could allow it.
+#[test]
+fn a_call_that_is_refused_after_a_restart_ends_and_nothing_is_started() {
+    for (answer, outcome) in [
+        (allow(PermissionReply::Reject), "blocked"),
+        (
+            Answer::Permission { reply: PermissionReply::Reject, message: Some("use cat".to_owned()) },
+            "failed",
+        ),
+    ] {
+        let mut bench = asking();
+        bench.crash();
+        bench.feed(Input::Restarted);
+
+        let told = bench.feed(Input::Answered { ask: "per_1".to_owned(), answer });
+
+        assert!(told.contains(&format!("tool.ended {outcome}")), "{told}");
+        assert!(!told.contains("Deliver") && !told.contains("RunTool"), "{told}");
+        assert_eq!(bench.state.is_idle(), outcome == "blocked", "words for the model go to it");
+    }
+}
+
+#[test]
+fn one_refusal_ends_every_call_that_waits_and_the_step_with_the_last() {
+    let mut bench = Bench::talking();
+    for (call, ask) in [("c1", "per_1"), ("c2", "per_2")] {
+        bench.said(tool_call(call, "bash"));
+        let part = bench.state.open_step().unwrap().calls.last().unwrap().part.clone();
+        bench.feed(Input::Asked { part, ask: permission(ask, "ls") });
+    }
+    bench.said(finished(FinishReason::ToolCalls));
+
+    let told =
+        bench.feed(Input::Answered { ask: "per_2".to_owned(), answer: allow(PermissionReply::Reject) });
+
+    assert_eq!(told.matches("permission.replied Reject").count(), 2, "{told}");
+    assert_eq!(told.matches("tool.ended blocked").count(), 2, "{told}");
+    assert!(bench.state.is_idle(), "{told}");
 }
 
 #[test]

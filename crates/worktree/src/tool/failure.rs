@@ -2,6 +2,7 @@
 
 use crate::path::PathError;
 use sturdy_session::json::Map;
+use sturdy_session::turn::{DISMISSED_TEXT, rejected_text};
 use sturdy_session::types::session::Rule;
 
 /// A failed call: a sentence the model can use, and what kind of failure it is.
@@ -48,17 +49,14 @@ impl ToolFailure {
     /// Clients look for the words "rejected permission".
     #[must_use]
     pub fn rejected(feedback: Option<String>) -> Self {
-        let text = match &feedback {
-            None => "The user rejected permission for this call.".to_owned(),
-            Some(words) => format!("The user rejected permission for this call and said: {words}"),
-        };
+        let text = rejected_text(feedback.as_deref());
         Self { text, metadata: Box::default(), kind: FailureKind::Rejected { feedback } }
     }
 
     /// Clients look for the words "user dismissed".
     #[must_use]
     pub fn dismissed() -> Self {
-        let text = "The user dismissed the question without an answer.".to_owned();
+        let text = DISMISSED_TEXT.to_owned();
         Self { text, metadata: Box::default(), kind: FailureKind::Dismissed }
     }
 
