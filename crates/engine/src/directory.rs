@@ -15,6 +15,7 @@ pub(crate) mod instance;
 pub mod instructions;
 mod languages;
 pub mod mcp;
+pub(crate) mod permits;
 pub mod skills;
 
 pub use instance::Instance;

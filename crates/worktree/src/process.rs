@@ -13,8 +13,8 @@ pub(crate) mod environment;
 mod service;
 pub(crate) mod stray;
 
-pub use environment::is_ours;
 pub(crate) use environment::on_path;
+pub use environment::{hide_variables, is_ours};
 pub(crate) use service::Service;
 pub use stray::{STORE, kill_orphans};
 

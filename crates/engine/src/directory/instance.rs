@@ -10,6 +10,7 @@ use crate::directory::context;
 use crate::directory::formatters::formatters;
 use crate::directory::instructions::Fetched;
 use crate::directory::mcp::ToolServers;
+use crate::directory::permits;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use std::collections::HashMap;
@@ -30,7 +31,7 @@ use sturdy_session::types::session::Session;
 use sturdy_worktree::bound::Limits;
 use sturdy_worktree::format::Formatter;
 use sturdy_worktree::lsp::Lsp;
-use sturdy_worktree::process::STORE;
+use sturdy_worktree::process::{STORE, hide_variables};
 use sturdy_worktree::tool::{Reach, Settings as ToolSettings, Skill, Tool};
 use sturdy_worktree::tools::{LspTool, is_offered};
 use sturdy_worktree::vcs::Checkout;
@@ -185,14 +186,17 @@ impl Inner {
             warn!(%cause, "stored credentials cannot be read");
             Credentials::default()
         });
-        Catalog::build(&Sources {
+        let catalog = Catalog::build(&Sources {
             config: settings.provider(),
             enabled: settings.enabled_providers(),
             disabled: settings.disabled_providers(),
             env: &|name| environment.get(name).map(str::to_owned),
             credentials: &credentials,
             http: self.http.clone(),
-        })
+        });
+        hide_variables(catalog.known.iter().flat_map(|provider| provider.env.iter().cloned()));
+        hide_variables(permits::hidden_variables(settings));
+        catalog
     }
 
     /// Keeps the record of a project: its first worktree, the others beside it.

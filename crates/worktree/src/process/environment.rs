@@ -1,21 +1,82 @@
 //! What a command inherits: everything but our keys.
 //!
 //! The user's tools need the user's variables; nobody's tools need the keys with which the server
-//! speaks to its providers, nor its own settings.
+//! speaks to its providers, nor its own settings. A key is known by its exact name: well-known ones
+//! stand here, and whoever reads a key from a variable says so with [`hide_variables`].
+//!
+//! What remains visible is in docs/security.md.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-
-/// Names that end so are keys of providers.
-const KEY_ENDINGS: [&str; 2] = ["_API_KEY", "_AUTH_TOKEN"];
+use std::sync::{PoisonError, RwLock};
 
 /// Names that begin so are settings of the server.
 const OWN_BEGINNINGS: [&str; 2] = ["STURDY_", "OPENCODE_"];
 
-/// Keys of providers with names of their own.
-const OTHER_KEYS: [&str; 3] =
-    ["AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_APPLICATION_CREDENTIALS_JSON", "COPILOT_TOKEN"];
+/// Keys of model providers, whether or not one of them is configured.
+const KEYS: [&str; 34] = [
+    "AI_GATEWAY_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AZURE_API_KEY",
+    "AZURE_COGNITIVE_SERVICES_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "CEREBRAS_API_KEY",
+    "COHERE_API_KEY",
+    "COPILOT_TOKEN",
+    "DASHSCOPE_API_KEY",
+    "DEEPINFRA_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "EXA_API_KEY",
+    "FIREWORKS_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_APPLICATION_CREDENTIALS_JSON",
+    "GOOGLE_GENERATIVE_AI_API_KEY",
+    "GROQ_API_KEY",
+    "LLAMA_API_KEY",
+    "MINIMAX_API_KEY",
+    "MISTRAL_API_KEY",
+    "MOONSHOT_API_KEY",
+    "NVIDIA_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "PERPLEXITY_API_KEY",
+    "TOGETHER_API_KEY",
+    "TOGETHER_AI_API_KEY",
+    "V0_API_KEY",
+    "VENICE_API_KEY",
+    "XAI_API_KEY",
+    "ZAI_API_KEY",
+    "ZHIPU_API_KEY",
+];
+
+/// Programs do not work without these, whoever else reads them.
+const NEEDED: [&str; 12] = [
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+];
+
+/// What was read as a secret since the server started.
+static HIDDEN: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
+
+/// From now on no command, formatter, MCP server or language server is given these variables.
+pub fn hide_variables(names: impl IntoIterator<Item = String>) {
+    let names = names.into_iter().filter(|name| !NEEDED.contains(&name.as_str()));
+    HIDDEN.write().unwrap_or_else(PoisonError::into_inner).extend(names);
+}
 
 /// Commands run without a person at a terminal: no pager, no prompt, no colour codes.
 const SETTINGS: [(&str, &str); 5] = [
@@ -29,10 +90,9 @@ const SETTINGS: [(&str, &str); 5] = [
 /// True for a variable that commands are not given.
 #[must_use]
 pub fn is_ours(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
     OWN_BEGINNINGS.iter().any(|start| name.starts_with(start))
-        || KEY_ENDINGS.iter().any(|end| name.ends_with(end))
-        || OTHER_KEYS.contains(&name.as_str())
+        || KEYS.contains(&name)
+        || HIDDEN.read().unwrap_or_else(PoisonError::into_inner).contains(name)
 }
 
 pub(crate) fn inherited() -> impl Iterator<Item = (OsString, OsString)> {

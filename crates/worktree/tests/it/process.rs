@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use sturdy_worktree::process::{Command, Ended, STORE, is_ours, kill_orphans};
+use sturdy_worktree::process::{Command, Ended, STORE, hide_variables, is_ours, kill_orphans};
 use tokio_util::sync::CancellationToken;
 
 /// Enough to meet the race every few runs, in a second.
@@ -188,10 +188,11 @@ async fn a_program_that_does_not_exist_is_an_error() {
 
 #[test]
 fn keys_and_own_settings_are_not_inherited() {
-    for name in ["ANTHROPIC_API_KEY", "openai_api_key", "STURDY_PASSWORD", "OPENCODE_SERVER_PASSWORD"] {
+    hide_variables(["MY_PROVIDERS_KEY".to_owned(), "PATH".to_owned()]);
+    for name in ["ANTHROPIC_API_KEY", "MY_PROVIDERS_KEY", "STURDY_PASSWORD", "OPENCODE_SERVER_PASSWORD"] {
         assert!(is_ours(name), "{name}");
     }
-    for name in ["PATH", "HOME", "GITHUB_TOKEN", "API_KEY_FILE", "CARGO_HOME"] {
+    for name in ["PATH", "HOME", "GITHUB_TOKEN", "MY_OWN_API_KEY", "CARGO_HOME"] {
         assert!(!is_ours(name), "{name}");
     }
 }

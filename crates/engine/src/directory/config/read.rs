@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use sturdy_worktree::process::hide_variables;
 
 /// Larger files are not configuration.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -173,7 +174,11 @@ impl Reader<'_> {
         while let Some((before, kind, name, after)) = placeholder(rest) {
             out.push_str(before);
             match kind {
-                Kind::Env => out.push_str(self.places.environment.get(name).unwrap_or_default()),
+                Kind::Env => {
+                    // Whatever the configuration takes from a variable, commands are not given.
+                    hide_variables([name.to_owned()]);
+                    out.push_str(self.places.environment.get(name).unwrap_or_default());
+                }
                 Kind::File => out.push_str(&self.file(name)?),
             }
             replaced = true;

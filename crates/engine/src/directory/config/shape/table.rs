@@ -161,6 +161,7 @@ static EXPERIMENTAL: Fields = open(&[
     ("openTelemetry", Flag),
     ("primary_tools", TEXTS),
     ("continue_loop_on_deny", Flag),
+    ("hidden_variables", TEXTS),
     ("mcp_timeout", Whole(1)),
 ]);
 

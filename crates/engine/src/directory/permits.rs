@@ -1,0 +1,35 @@
+//! What the rules of a directory say where nobody is there to be asked.
+//!
+//! Searches and templates are not calls of a model, but what they show and run goes to one. They pass
+//! the same rules; where a rule would ask, they do without.
+
+use super::Instance;
+use super::agents::Agent;
+use super::config::Settings;
+use sturdy_session::rules::{Verdict, Wanted, judge_wanted};
+use sturdy_session::types::session::Rule;
+
+impl Instance {
+    /// Whether a file, named from the worktree's top, may be read without asking, by the rules of the
+    /// agent that answers when none is named.
+    #[must_use]
+    pub fn may_read(&self, path: &str) -> bool {
+        let wanted =
+            Wanted { permission: "read".to_owned(), patterns: vec![path.to_owned()], ..Wanted::default() };
+        let agent = self.agents.default_agent().ok().or_else(|| self.agents.all().first());
+        agent.is_some_and(|agent| verdict(agent, &[], &wanted, &[]) == Verdict::Allow)
+    }
+}
+
+/// What an agent's rules, those of a session after them, and what people approved say.
+pub(crate) fn verdict(agent: &Agent, of_session: &[Rule], wanted: &Wanted, approvals: &[Rule]) -> Verdict {
+    let rules: Vec<Rule> = agent.permission.iter().chain(of_session).cloned().collect();
+    judge_wanted(wanted, &rules, approvals)
+}
+
+/// Variables that commands, formatters, MCP servers and language servers are not given.
+pub(crate) fn hidden_variables(settings: &Settings) -> Vec<String> {
+    let wire = settings.wire();
+    let listed = wire["experimental"]["hidden_variables"].as_array();
+    listed.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
