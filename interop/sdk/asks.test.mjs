@@ -14,7 +14,7 @@ import { Reader } from '../lib/sse.mjs';
 const it = bench({ config: { permission: { bash: 'ask' } } });
 
 /** A call that leaves a mark when it runs. */
-const mark = (name) => ({ command: `echo ran > ${name}`, description: 'Leaves a mark' });
+const mark = (name) => ({ command: `touch ${name}`, description: 'Leaves a mark' });
 const ran = (name) => existsSync(join(it.world.project, name));
 
 async function watch(t) {

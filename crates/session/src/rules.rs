@@ -28,17 +28,108 @@ pub enum RuleError {
     NotRules { at: String, found: String },
 }
 
+/// Stands in a form for a text that is not known beforehand.
+pub const UNKNOWN: char = '\0';
+
+/// What a call wants to do, as the rules judge it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    pub permission: String,
+    pub patterns: Vec<String>,
+    /// Other ways to say the patterns (a command without its quotes and wrappers), with [`UNKNOWN`]
+    /// for what is not known. Only rules that ask or forbid are matched against them.
+    pub forms: Vec<String>,
+    /// The patterns are not surely all that will happen: a rule about them alone cannot allow it.
+    pub unclear: bool,
+}
+
 /// Judges an ask. All its patterns must be allowed; one that is denied decides, wherever it stands.
 #[must_use]
 pub fn judge(permission: &str, patterns: &[String], rules: &[Rule], approvals: &[Rule]) -> Verdict {
-    let actions = || patterns.iter().map(|pattern| (pattern, action(permission, pattern, rules)));
-    if actions().any(|(_, action)| action == Action::Deny) {
+    let wanted =
+        Wanted { permission: permission.to_owned(), patterns: patterns.to_vec(), ..Wanted::default() };
+    judge_wanted(&wanted, rules, approvals)
+}
+
+/// Judges what is wanted: by its patterns, by what else they could be called, and, if they do not
+/// say everything, by what the rules say about things they do not name.
+#[must_use]
+pub fn judge_wanted(wanted: &Wanted, rules: &[Rule], approvals: &[Rule]) -> Verdict {
+    let Wanted { permission, patterns, forms, unclear } = wanted;
+    let by_pattern = patterns.iter().map(|pattern| action(permission, pattern, rules));
+    let by_form = forms.iter().map(|form| objection(permission, form, rules));
+    let by_doubt = unclear.then(|| action_for_unclear(permission, rules));
+    let all: Vec<Action> = by_pattern.clone().chain(by_form.clone()).chain(by_doubt).collect();
+    if all.contains(&Action::Deny) {
         return Verdict::Deny(speaking_of(permission, rules));
     }
-    let is_allowed = |(pattern, action): (&String, Action)| {
-        action == Action::Allow || decided(permission, pattern, approvals) == Some(Action::Allow)
+    let is_approved = |pattern: &String| {
+        let covers = |rule: &&Rule| matches(&rule.permission, permission) && approves(&rule.pattern, pattern);
+        approvals.iter().rev().find(covers).is_some_and(|rule| rule.action == Action::Allow)
     };
-    if actions().all(is_allowed) { Verdict::Allow } else { Verdict::Ask }
+    let is_doubted = by_form.chain(by_doubt).any(|action| action != Action::Allow);
+    let is_allowed = match is_doubted {
+        true => !patterns.is_empty() && patterns.iter().all(is_approved),
+        false => {
+            by_pattern.zip(patterns).all(|(action, pattern)| action == Action::Allow || is_approved(pattern))
+        }
+    };
+    if is_allowed { Verdict::Allow } else { Verdict::Ask }
+}
+
+/// What the rules have against a form. A rule for everything is about the pattern itself; a rule
+/// that might match, were the unknown known, asks.
+fn objection(permission: &str, form: &str, rules: &[Rule]) -> Action {
+    let mut found = Action::Allow;
+    for rule in rules.iter().rev().filter(|rule| matches(&rule.permission, permission)) {
+        if is_for_everything(rule) {
+            return found;
+        }
+        if matches(&rule.pattern, form) {
+            return if rule.action == Action::Allow { found } else { rule.action };
+        }
+        if rule.action != Action::Allow && may_match(&rule.pattern, form) {
+            found = Action::Ask;
+        }
+    }
+    found
+}
+
+/// Of something that is not understood: as the rule for everything says, and a person is asked if
+/// any rule after it would ask or forbid.
+fn action_for_unclear(permission: &str, rules: &[Rule]) -> Action {
+    let mut found = Action::Allow;
+    for rule in rules.iter().rev().filter(|rule| matches(&rule.permission, permission)) {
+        if is_for_everything(rule) {
+            return if rule.action == Action::Allow { found } else { rule.action };
+        }
+        if rule.action != Action::Allow {
+            found = Action::Ask;
+        }
+    }
+    Action::Ask
+}
+
+fn is_for_everything(rule: &Rule) -> bool {
+    !rule.pattern.is_empty() && rule.pattern.chars().all(|letter| letter == '*')
+}
+
+/// Whether an approval covers a pattern: the same text, or a beginning and a star at the very end.
+/// A star anywhere else is a letter of what was shown. Below a directory it covers what lies
+/// directly in it.
+#[must_use]
+pub fn approves(approval: &str, pattern: &str) -> bool {
+    if approval == pattern || approval == "*" {
+        return true;
+    }
+    if let Some(head) = approval.strip_suffix(" *") {
+        return pattern.strip_prefix(head).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    }
+    if let Some(directory) = approval.strip_suffix("/*") {
+        let below = pattern.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/'));
+        return below.is_some_and(|name| !name.contains('/'));
+    }
+    false
 }
 
 /// The action for one pattern; without a matching rule, a person is asked.
@@ -165,6 +256,48 @@ pub fn matches(pattern: &str, text: &str) -> bool {
         return true;
     }
     glob(&pattern, &text)
+}
+
+/// Whether a form with unknown parts could be a text that the pattern matches.
+fn may_match(pattern: &str, form: &str) -> bool {
+    let letters = |text: &str| text.chars().map(same_letter).collect::<Vec<_>>();
+    let (pattern, form) = (letters(pattern), letters(form));
+    let head = pattern.strip_suffix(&[' ', '*']);
+    head.is_some_and(|head| could_be(head, &form)) || could_be(&pattern, &form)
+}
+
+/// Walks the form with all places of the pattern that may have been reached.
+fn could_be(pattern: &[char], form: &[char]) -> bool {
+    let through_stars = |reached: &mut Vec<bool>| {
+        for at in 0..pattern.len() {
+            if reached[at] && pattern[at] == '*' {
+                reached[at + 1] = true;
+            }
+        }
+    };
+    let mut reached = vec![false; pattern.len() + 1];
+    reached[0] = true;
+    through_stars(&mut reached);
+    for letter in form {
+        let mut next = vec![false; pattern.len() + 1];
+        if *letter == UNKNOWN {
+            // Any text, so any later place.
+            let first = reached.iter().position(|here| *here).unwrap_or(reached.len());
+            next[first..].fill(true);
+        } else {
+            for at in 0..pattern.len() {
+                match pattern[at] {
+                    _ if !reached[at] => {}
+                    '*' => next[at] = true,
+                    wanted if wanted == '?' || wanted == *letter => next[at + 1] = true,
+                    _ => {}
+                }
+            }
+        }
+        through_stars(&mut next);
+        reached = next;
+    }
+    reached[pattern.len()]
 }
 
 fn same_letter(letter: char) -> char {

@@ -7,7 +7,7 @@ pub mod limit;
 
 use crate::path::{FileKind, Located, PathError, Roots, WorkPath};
 use crate::tool::ToolFailure;
-use crate::tools::grep_lines;
+use crate::tools::{MayShow, Searched, grep_lines};
 use crate::walk::{Gather, Walk};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -192,17 +192,27 @@ pub fn content(roots: &Roots, path: &str) -> Result<Content, SearchError> {
     Ok(Content::Binary { content: BASE64_STANDARD.encode(bytes), encoding: "base64", mime_type })
 }
 
+/// What a search for text found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundText {
+    pub matches: Vec<Match>,
+    /// Files that were left out because they may not be shown.
+    pub skipped: usize,
+}
+
 /// Lines that match a regular expression, the first by path.
 pub fn text(
     roots: &Roots,
     pattern: &str,
     count: usize,
+    may_show: &MayShow,
     stop: &CancellationToken,
-) -> Result<Vec<Match>, SearchError> {
+) -> Result<FoundText, SearchError> {
     let root = inside(roots, ".")?;
     let walk = Walk { hidden: true, ..Walk::default() };
-    let found = grep_lines(&root, pattern, &walk, count, stop);
-    let (files, _) = found.map_err(|ToolFailure { text, .. }| SearchError::Pattern(text))?;
+    let found = grep_lines(&root, pattern, &walk, count, may_show, stop);
+    let Searched { files, skipped, .. } =
+        found.map_err(|ToolFailure { text, .. }| SearchError::Pattern(text))?;
     let mut matches = Vec::new();
     for file in files {
         let below = file
@@ -227,7 +237,7 @@ pub fn text(
             });
         }
     }
-    Ok(matches)
+    Ok(FoundText { matches, skipped })
 }
 
 /// Names like the query, the likest first. Without a query directories come first, then files, by name.

@@ -1,235 +1,176 @@
 //! Reading a shell command: what it would do, so that the rules can judge each part.
 //!
-//! The command is parsed by a bash grammar. Every simple command, wherever it stands (pipes,
-//! loops, substitutions), is one pattern, with the redirection it carries. What "always" would
-//! allow is the command's known prefix and a star (`shell/arity.rs`). Arguments of commands that
-//! work on files, and the targets of redirections, are looked at for directories outside.
+//! The command is parsed by a bash grammar and then walked by a list of *understood* shapes:
+//! pipes, lists, blocks, conditions, loops over words, simple commands with plain arguments. Every
+//! simple command, wherever it stands, is one pattern, with the redirection it carries. Inside of
+//! words only those expansions are understood that put a text in place and can run nothing
+//! (`shell/words.rs`); substitutions are walked like the rest.
 //!
-//! A text the grammar does not surely understand is one pattern, whole, and is marked unclear.
+//! Everything else is not understood: the text is one pattern, whole, and is marked unclear, so
+//! that a rule about a part of it cannot allow it. So it is with whatever a later grammar adds.
+//!
+//! Rules that forbid are also matched against other ways to say the same (`shell/forms.rs`):
+//! without quotes, assignments, wrappers and paths. Paths that are written to and paths outside
+//! are gathered for the permissions about files (`shell/places.rs`).
+//!
+//! Not here: judging (`sturdy_session::rules`), asking (`tools/bash.rs`).
 
+mod always;
 mod arity;
+mod builtins;
+mod conditions;
+mod forms;
+mod heredoc;
 mod places;
+mod redirections;
+mod statements;
+mod words;
 
 pub use arity::prefix;
 
+use statements::Walk;
 use tree_sitter::{Node, Parser};
-
-/// Deeper than a person writes and shallower than our stack.
-const DEPTH_MAX: usize = 200;
 
 /// Longer texts are not parsed; they are asked about whole.
 const BYTES_MAX: usize = 256 * 1024;
 
+/// Commands inside of commands (`sh -c "sh -c …"`) are read so deep.
+const NESTED_MAX: usize = 4;
+
 /// What a command would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// One per simple command, in order, each once.
+    /// One per simple command, in order, each once. Never empty.
     pub patterns: Vec<String>,
+    /// What the answer "always" would allow.
     pub always: Vec<String>,
+    /// Other ways to say the patterns; rules that ask or forbid are matched against them too.
+    pub forms: Vec<String>,
     /// Paths that its arguments and redirections name, as written, quotes removed.
     pub places: Vec<String>,
-    /// The grammar is not sure; the only pattern is the whole text.
+    /// Paths that it surely writes to: targets of redirections, and arguments of commands that
+    /// change files.
+    pub writes: Vec<Write>,
+    /// Not all of it is understood; the only pattern is the whole text.
     pub unclear: bool,
 }
 
-/// Commands that only change the directory: judged by where they lead, not by their name.
-const MOVES: [&str; 4] = ["cd", "chdir", "popd", "pushd"];
+/// A path that is written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    pub path: String,
+    pub by: Writer,
+}
 
-/// All node kinds of the grammar we know. One that a later grammar adds is not understood until it
-/// stands here.
-const KNOWN: [&str; 59] = [
-    "program",
-    "list",
-    "pipeline",
-    "command",
-    "command_name",
-    "redirected_statement",
-    "subshell",
-    "compound_statement",
-    "if_statement",
-    "elif_clause",
-    "else_clause",
-    "for_statement",
-    "c_style_for_statement",
-    "while_statement",
-    "do_group",
-    "case_statement",
-    "case_item",
-    "function_definition",
-    "negated_command",
-    "test_command",
-    "declaration_command",
-    "unset_command",
-    "variable_assignment",
-    "variable_assignments",
-    "variable_name",
-    "special_variable_name",
-    "word",
-    "string",
-    "string_content",
-    "raw_string",
-    "ansi_c_string",
-    "translated_string",
-    "concatenation",
-    "number",
-    "simple_expansion",
-    "expansion",
-    "command_substitution",
-    "process_substitution",
-    "arithmetic_expansion",
-    "brace_expression",
-    "array",
-    "subscript",
-    "file_redirect",
-    "heredoc_redirect",
-    "herestring_redirect",
-    "heredoc_start",
-    "heredoc_body",
-    "heredoc_content",
-    "heredoc_end",
-    "file_descriptor",
-    "comment",
-    "regex",
-    "extglob_pattern",
-    "test_operator",
-    "binary_expression",
-    "unary_expression",
-    "ternary_expression",
-    "postfix_expression",
-    "parenthesized_expression",
-];
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The shell itself opens the file.
+    Redirection,
+    /// A program whose arguments are files.
+    Program,
+}
 
 /// Reads a command. Never fails: what cannot be read is unclear.
 #[must_use]
 pub fn read(text: &str) -> Reading {
-    let unclear = || {
-        let whole = text.trim().to_owned();
-        Reading { patterns: vec![whole.clone()], always: vec![whole], places: Vec::new(), unclear: true }
+    read_nested(text, 0)
+}
+
+/// A command of which nothing is understood.
+#[must_use]
+pub fn whole(text: &str) -> Reading {
+    let whole = text.trim().to_owned();
+    let always = always::exact(&whole).into_iter().collect();
+    Reading { patterns: vec![whole], always, unclear: true, ..Reading::default() }
+}
+
+fn read_nested(text: &str, nested: usize) -> Reading {
+    let not_understood = |known: Reading| {
+        let Reading { places, writes, .. } = known;
+        Reading { places, writes, ..whole(text) }
     };
     let mut parser = Parser::new();
-    if text.len() > BYTES_MAX || parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_err() {
-        return unclear();
+    let is_readable = text.len() <= BYTES_MAX && !text.chars().any(is_odd) && nested <= NESTED_MAX;
+    if !is_readable || parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_err() {
+        return not_understood(Reading::default());
     }
-    let Some(tree) = parser.parse(text, None) else { return unclear() };
+    let Some(tree) = parser.parse(text, None) else { return not_understood(Reading::default()) };
     let root = tree.root_node();
-    if root.has_error() {
-        return unclear();
+    let mut walk = Walk::new(text, nested);
+    if root.has_error() || walk.statement(root).is_none() {
+        return not_understood(places::known_in(root, text));
     }
-    let mut reading = Reading::default();
-    match visit(root, text, 0, &mut reading) {
-        Clear::Yes => reading,
-        Clear::No => unclear(),
+    let mut reading = walk.reading;
+    if reading.patterns.is_empty() {
+        // Nothing but tests and moves, or nothing at all: it is judged by its text.
+        let Reading { patterns, always, .. } = whole(text);
+        reading.patterns = patterns;
+        reading.always = always;
     }
+    reading
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Clear {
-    Yes,
-    No,
-}
-
-fn visit(node: Node<'_>, text: &str, depth: usize, reading: &mut Reading) -> Clear {
-    if depth > DEPTH_MAX || node.is_missing() || !KNOWN.contains(&node.kind()) {
-        return Clear::No;
-    }
-    let clear = match node.kind() {
-        "command" => simple_command(node, text, reading),
-        "declaration_command" | "unset_command" => declaration(node, text, reading),
-        "variable_assignment" | "variable_assignments" if is_statement(node) => {
-            // `PATH=…` changes what later commands mean.
-            reading.add(slice(node, text).trim(), None);
-            Clear::Yes
-        }
-        "file_redirect" => {
-            reading.places.extend(places::of_redirect(node, text));
-            Clear::Yes
-        }
-        _ => Clear::Yes,
-    };
-    if clear == Clear::No {
-        return clear;
-    }
-    let mut cursor = node.walk();
-    for child in node.named_children(&mut cursor) {
-        if visit(child, text, depth + 1, reading) == Clear::No {
-            return Clear::No;
+/// Letters about which bash and a grammar may think differently: control characters, and white
+/// space that is none to bash.
+fn is_odd(letter: char) -> bool {
+    match letter {
+        '\n' | '\t' | ' ' => false,
+        other => {
+            other.is_control()
+                || other.is_whitespace()
+                || matches!(other, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
         }
     }
-    Clear::Yes
 }
 
 impl Reading {
     fn add(&mut self, pattern: &str, always: Option<String>) {
-        let always = always.unwrap_or_else(|| pattern.to_owned());
-        for (list, one) in [(&mut self.patterns, pattern.to_owned()), (&mut self.always, always)] {
-            if !one.is_empty() && !list.contains(&one) {
-                list.push(one);
-            }
+        let here = self.place();
+        self.add_at(here, pattern, always);
+    }
+
+    /// Where a command stands whose substitutions are read before it.
+    fn place(&self) -> (usize, usize) {
+        (self.patterns.len(), self.always.len())
+    }
+
+    fn add_at(&mut self, (at, always_at): (usize, usize), pattern: &str, always: Option<String>) {
+        if !pattern.is_empty() && !self.patterns.iter().any(|one| one == pattern) {
+            self.patterns.insert(at, pattern.to_owned());
+        }
+        if let Some(always) = always
+            && !self.always.contains(&always)
+        {
+            self.always.insert(always_at, always);
+        }
+    }
+
+    fn add_form(&mut self, form: String) {
+        if !form.is_empty() && !self.forms.contains(&form) {
+            self.forms.push(form);
+        }
+    }
+
+    fn add_place(&mut self, place: String) {
+        if !self.places.contains(&place) {
+            self.places.push(place);
+        }
+    }
+
+    fn add_write(&mut self, path: String, by: Writer) {
+        let write = Write { path, by };
+        if !self.writes.contains(&write) {
+            self.writes.push(write);
         }
     }
 }
 
-fn simple_command(node: Node<'_>, text: &str, reading: &mut Reading) -> Clear {
-    let tokens = tokens(node, text);
-    let Some(name) = tokens.first() else {
-        // Nothing but assignments or redirections.
-        reading.add(with_redirection(node, text), None);
-        return Clear::Yes;
-    };
-    // The grammar reads some reserved words as commands (`time { a; }`); a brace shows it.
-    let is_brace = |token: &str| token == "{" || token == "}";
-    if name.contains(['{', '}', '\n', '(', ')']) || tokens.iter().any(|token| is_brace(token)) {
-        return Clear::No;
-    }
-    let name = places::unquoted(name);
-    reading.places.extend(places::of_command(node, &name, text));
-    if !MOVES.contains(&name.as_str()) {
-        let always = format!("{} *", prefix(&tokens).join(" "));
-        reading.add(with_redirection(node, text), Some(always));
-    }
-    Clear::Yes
-}
-
-/// `export A=1`, `declare -x`, `unset A`.
-fn declaration(node: Node<'_>, text: &str, reading: &mut Reading) -> Clear {
-    let source = with_redirection(node, text);
-    let word = source.split_whitespace().next().unwrap_or_default().to_owned();
-    reading.add(source, Some(format!("{word} *")));
-    Clear::Yes
-}
-
-/// Stands for itself, not before a command and not in a `for` head or a declaration.
-fn is_statement(node: Node<'_>) -> bool {
-    let within = node.parent().map_or("program", |parent| parent.kind());
-    !matches!(
-        within,
-        "command"
-            | "declaration_command"
-            | "variable_assignments"
-            | "c_style_for_statement"
-            | "for_statement"
-    )
-}
-
-/// The name and the arguments, as written; assignments and redirections are not among them.
-fn tokens(node: Node<'_>, text: &str) -> Vec<String> {
-    let mut cursor = node.walk();
-    let children = node.named_children(&mut cursor);
-    let is_token = |child: &Node<'_>| {
-        !matches!(
-            child.kind(),
-            "variable_assignment" | "file_redirect" | "heredoc_redirect" | "herestring_redirect" | "comment"
-        )
-    };
-    children.filter(is_token).map(|child| slice(child, text).to_owned()).collect()
-}
-
-/// The source of a command with what is redirected around it.
-fn with_redirection<'a>(node: Node<'_>, text: &'a str) -> &'a str {
-    let around = node.parent().filter(|parent| parent.kind() == "redirected_statement");
-    slice(around.unwrap_or(node), text).trim()
-}
-
 fn slice<'a>(node: Node<'_>, text: &'a str) -> &'a str {
     text.get(node.byte_range()).unwrap_or_default()
+}
+
+fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }

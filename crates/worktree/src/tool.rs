@@ -17,8 +17,8 @@ pub(crate) use memory::{Checked, Guarded};
 pub(crate) use turns::{Turn, turn};
 pub(crate) use world::map;
 pub use world::{
-    Delegated, Diagnose, Diagnostic, Edited, Handles, PermissionAsk, Progress, Reach, Settings, Severity,
-    Skill, Task, World,
+    Caller, Delegated, Diagnose, Diagnostic, Edited, Handles, PermissionAsk, Progress, Reach, Settings,
+    Severity, Skill, Task, World,
 };
 
 use crate::bound::{self, Keep};

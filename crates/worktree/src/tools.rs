@@ -24,12 +24,12 @@ mod webfetch;
 mod write;
 
 pub use apply_patch::ApplyPatch;
-pub use bash::{Bash, find_shell};
+pub use bash::{Bash, command_asks, find_bash, find_shell};
 pub use diff::{Difference, difference};
 pub use edit::{Edit, Replacement, replace};
 pub use glob::Glob;
-pub use grep::Grep;
-pub(crate) use grep::search as grep_lines;
+pub use grep::{Grep, MayShow};
+pub(crate) use grep::{Searched, search as grep_lines};
 pub use invalid::Invalid;
 pub use list::List;
 pub use lsp::LspTool;

@@ -29,7 +29,7 @@ use sturdy_session::types::failure::Failure;
 use sturdy_session::types::part::{AgentPart, FilePart, FileSourceKind, PartBody, SubtaskPart, TextPart};
 use sturdy_session::types::session::Session;
 use sturdy_worktree::path::Roots;
-use sturdy_worktree::tool::{Call, Done, Handles, Memory, ToolFailure, World, run as run_tool};
+use sturdy_worktree::tool::{Call, Caller, Done, Handles, Memory, ToolFailure, World, run as run_tool};
 use sturdy_worktree::tools::Read;
 use url::Url;
 
@@ -226,6 +226,7 @@ impl Intake<'_> {
             roots: self.roots().await?,
             settings: self.instance.tool_settings.clone(),
             memory: self.memory.clone(),
+            caller: Caller::User,
             stop: self.inner.tasks.stopping().child_token(),
             handles: Handles::alone(),
         };

@@ -1,29 +1,34 @@
 //! A command by its name: the template is filled in and becomes a prompt (spec: engine §1.8).
 //!
-//! Arguments go in first, then the output of shell snippets, which run in the session's directory.
+//! Arguments go in first, then the output of shell snippets, which run in the session's directory. Snippets
+//! and files that a template names pass the rules of the agent like calls of a model.
 //! A skill is a document and not a template: the arguments stand behind it, and nothing in it runs. A
 //! prompt of an MCP server is filled in by the server; nothing in it runs and no file it names is read.
 //!
 //! Not here: which commands there are (`commands.rs`).
 
-use crate::directory::agents::Mode;
+use crate::directory::agents::{Agent, Mode};
 use crate::directory::commands::{Command, Source, commands};
 use crate::directory::instance::Instance;
+use crate::directory::permits;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::requests::mentions;
 use crate::requests::prompt::PromptRequest;
 use crate::run::request;
 use futures_util::future::join_all;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::command::{expand, fill, snippets};
 use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::rules::{Verdict, Wanted};
 use sturdy_session::turn::Input;
 use sturdy_session::types::part::{FilePart, PartBody, SubtaskModel, SubtaskPart, TextPart};
-use sturdy_session::types::session::Session;
+use sturdy_session::types::session::{Action, Rule, Session};
+use sturdy_worktree::path::{Located, Roots};
 use sturdy_worktree::process;
-use sturdy_worktree::tools::find_shell;
+use sturdy_worktree::tools::{command_asks, find_bash};
 use tracing::debug;
 
 /// Snippets one template may run.
@@ -111,14 +116,14 @@ impl Inner {
         command: Command,
         request: CommandRequest,
     ) -> Result<PromptRequest, EngineError> {
-        let text = self.text_of(instance, &command, &request.arguments).await?;
         let default = || instance.agents.default_agent().map(|agent| agent.name.clone());
         let name = match command.agent.clone().or_else(|| request.agent.clone()) {
             Some(name) => name,
             None => default()?,
         };
         let agent = instance.agent(&name)?;
-        let own = |agent: &crate::directory::agents::Agent| {
+        let text = self.text_of(instance, info, agent, &command, &request.arguments).await?;
+        let own = |agent: &Agent| {
             agent.model.as_ref().map(|model| (model.provider_id.clone(), model.model_id.clone()))
         };
         let of_command = match command.model.as_deref() {
@@ -154,7 +159,10 @@ impl Inner {
         let named = match command.source {
             // What somebody else wrote names no files of ours.
             Source::Skill | Source::Mcp => Vec::new(),
-            Source::Native | Source::Config => mentions::named_in(self, instance, &text).await,
+            Source::Native | Source::Config => {
+                let named = mentions::named_in(self, instance, &text).await;
+                self.shown(instance, info, agent, named).await?
+            }
         };
         let text = PartBody::Text(TextPart { text, ..TextPart::default() });
         let mut parts = vec![(None, text)];
@@ -178,6 +186,8 @@ impl Inner {
     async fn text_of(
         &self,
         instance: &Instance,
+        info: &Session,
+        agent: &Agent,
         command: &Command,
         arguments: &str,
     ) -> Result<String, EngineError> {
@@ -201,15 +211,89 @@ impl Inner {
                 "The command {name:?} would run {count} shell snippets; {SNIPPETS_MAX} is the most"
             )));
         }
+        for snippet in &found {
+            self.is_allowed(instance, info, agent, &command.name, &snippet.command).await?;
+        }
         let outputs = join_all(found.iter().map(|snippet| self.printed_by(instance, &snippet.command))).await;
         Ok(fill(&text, &found, &outputs))
+    }
+
+    /// A snippet passes the rules like a command of a model. Nobody can be asked here, so one that a rule asks
+    /// about is refused, and the person is told which rule to write.
+    async fn is_allowed(
+        &self,
+        instance: &Instance,
+        info: &Session,
+        agent: &Agent,
+        name: &str,
+        snippet: &str,
+    ) -> Result<(), EngineError> {
+        let roots = roots_of(instance).await?;
+        let command = snippet.to_owned();
+        let asks = tokio::task::spawn_blocking(move || command_asks(&roots, &command)).await;
+        let asks = asks.map_err(|_| EngineError::Bad("Reading a snippet was given up".to_owned()))?;
+        let asks = asks.map_err(|failure| EngineError::Bad(failure.text))?;
+        for ask in asks {
+            let verdict = self.verdict(info, agent, &ask.wanted()).await?;
+            let why = match verdict {
+                Verdict::Allow => continue,
+                Verdict::Ask => "asks about",
+                Verdict::Deny(_) => "forbids",
+            };
+            let permission = ask.permission;
+            return Err(EngineError::Bad(format!(
+                "The command {name:?} would run `{snippet}`, which a rule {why} (permission.{permission}). Allow it there to use the command."
+            )));
+        }
+        Ok(())
+    }
+
+    /// Files that a template names go along only if the agent may read them without asking.
+    async fn shown(
+        &self,
+        instance: &Instance,
+        info: &Session,
+        agent: &Agent,
+        named: Vec<PartBody>,
+    ) -> Result<Vec<PartBody>, EngineError> {
+        let roots = roots_of(instance).await?;
+        let mut shown = Vec::new();
+        for part in named {
+            let asks = match &part {
+                PartBody::File(file) => read_asks(&roots, file),
+                _ => Vec::new(),
+            };
+            let mut is_allowed = true;
+            for wanted in asks {
+                is_allowed &= self.verdict(info, agent, &wanted).await? == Verdict::Allow;
+            }
+            if is_allowed {
+                shown.push(part);
+            }
+        }
+        Ok(shown)
+    }
+
+    async fn verdict(&self, info: &Session, agent: &Agent, wanted: &Wanted) -> Result<Verdict, EngineError> {
+        let of_session = info.permission.as_deref().unwrap_or_default();
+        let verdict = permits::verdict(agent, of_session, wanted, &[]);
+        if verdict != Verdict::Ask {
+            return Ok(verdict);
+        }
+        let kept = self.store.approvals_at(&info.project_id, &info.directory).await?;
+        let approvals: Vec<Rule> = kept
+            .into_iter()
+            .map(|row| Rule { permission: row.permission, pattern: row.pattern, action: Action::Allow })
+            .collect();
+        Ok(permits::verdict(agent, of_session, wanted, &approvals))
     }
 
     /// What a snippet prints; nothing, if it cannot be run.
     async fn printed_by(&self, instance: &Instance, snippet: &str) -> String {
         let settings = &instance.tool_settings;
         let command = process::Command {
-            program: find_shell(settings.shell.as_deref()),
+            // Bash, because it was read and judged as bash.
+            program: find_bash(settings.shell.as_deref()).unwrap_or_else(|| "/bin/sh".into()),
             arguments: vec!["-c".into(), SNIPPET_FRAME.into(), "snippet".into(), snippet.into()],
             directory: instance.directory.clone().into(),
             variables: settings.variables.clone(),
@@ -224,6 +308,33 @@ impl Inner {
             printed.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
         String::from_utf8_lossy(&printed).into_owned()
+    }
+}
+
+async fn roots_of(instance: &Instance) -> Result<Roots, EngineError> {
+    let directory = PathBuf::from(&instance.directory);
+    let worktree = PathBuf::from(&instance.worktree);
+    let made = tokio::task::spawn_blocking(move || Roots::new(&directory, &worktree)).await;
+    let lost = || EngineError::Bad("The directory of the session cannot be read".to_owned());
+    made.map_err(|_| lost())?.map_err(|_| lost())
+}
+
+/// What reading an attached file would ask for.
+fn read_asks(roots: &Roots, file: &FilePart) -> Vec<Wanted> {
+    let wanted = |permission: &str, pattern: String| Wanted {
+        permission: permission.to_owned(),
+        patterns: vec![pattern],
+        ..Wanted::default()
+    };
+    let path = url::Url::parse(&file.url).ok().and_then(|url| url.to_file_path().ok());
+    let Some(located) = path.and_then(|path| roots.locate(path).ok()) else { return Vec::new() };
+    match located {
+        Located::Inside(path) => vec![wanted("read", path.relative().to_owned())],
+        Located::Outside(path) => {
+            let directory = path.directory().join("*").to_string_lossy().into_owned();
+            let path = path.permitted();
+            vec![wanted("external_directory", directory), wanted("read", path.relative().to_owned())]
+        }
     }
 }
 

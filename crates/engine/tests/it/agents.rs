@@ -24,6 +24,7 @@ fn rules(agent: &Agent, desk: &Desk) -> String {
 const DEFAULTS: &str = "\
 * * allow
 doom_loop * ask
+settings * ask
 external_directory * ask
 external_directory DATA/tool-output/* allow
 external_directory TEMP/* allow
@@ -78,7 +79,7 @@ fn the_built_in_agents_have_the_rules_clients_know() {
         (
             "plan",
             "question * allow\nplan_exit * allow\ntask general deny\nexternal_directory DATA/plans/* allow\nedit * \
-             deny\nedit .opencode/plans/*.md allow\nedit WAY/plans/*.md allow",
+             deny\nedit .opencode/plans/*.md allow\nsettings .opencode/plans/*.md allow\nedit WAY/plans/*.md allow",
         ),
         ("general", "todowrite * deny"),
         (

@@ -21,6 +21,8 @@ mod matrix;
 mod mcp;
 mod mcp_login;
 mod mcp_web;
+mod permits;
+mod refusals;
 mod running;
 mod structured;
 mod supervise;

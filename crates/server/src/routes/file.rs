@@ -11,7 +11,7 @@ use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use sturdy_engine::Instance;
-use sturdy_worktree::path::{PathError, Roots};
+use sturdy_worktree::path::{PathError, Roots, WorkPath};
 use sturdy_worktree::search::{self, Find, SearchError, limit};
 use tokio_util::sync::CancellationToken;
 
@@ -57,13 +57,25 @@ async fn status(_: Here) -> Response {
     reply::text("[]")
 }
 
-/// Lines that match a regular expression.
+/// How many files `/find` has left out because a rule does not let them be read unasked.
+const SKIPPED: &str = "x-skipped-files";
+
+/// Lines that match a regular expression. Files that `read` may not show are left out and counted.
 #[utoipa::path(get, path = "/find", operation_id = "find.text", params(("pattern" = String, Query)),
     responses((status = 200, description = "Matches", body = [Object]), (status = 400, description = "Bad pattern")))]
 async fn find_text(Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let pattern = query.wanted("pattern")?.to_owned();
-    let found = find(&here, move |roots, stop| search::text(roots, &pattern, search::MATCHES, stop)).await?;
-    Ok(reply::json(&found))
+    let rules = here.clone();
+    let search = move |roots: &Roots, stop: &CancellationToken| {
+        let may_show = move |path: &WorkPath| rules.may_read(path.relative());
+        search::text(roots, &pattern, search::MATCHES, &may_show, stop)
+    };
+    let found = find(&here, search).await?;
+    let mut answer = reply::json(&found.matches);
+    if found.skipped > 0 {
+        answer.headers_mut().insert(SKIPPED, found.skipped.into());
+    }
+    Ok(answer)
 }
 
 /// Names like the query, the likest first.

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use sturdy_session::rules::{
-    RuleError, Verdict, action, approvals_of, disabled_tools, from_config, from_tools, judge, matches,
+    RuleError, Verdict, Wanted, action, approvals_of, approves, disabled_tools, from_config, from_tools,
+    judge, judge_wanted, matches,
 };
 use sturdy_session::types::session::{Action, Rule};
 
@@ -155,4 +156,78 @@ fn the_older_switches_are_rules_too() {
     let found = from_tools([("write", false), ("bash", true)]);
 
     assert_eq!(found, [rule("edit", "*", Action::Deny), rule("bash", "*", Action::Allow)]);
+}
+
+fn wanted(patterns: &[&str], forms: &[&str], unclear: bool) -> Wanted {
+    let owned = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+    Wanted { permission: "bash".to_owned(), patterns: owned(patterns), forms: owned(forms), unclear }
+}
+
+/// The verdict in a word.
+fn judged(wanted: &Wanted, config: serde_json::Value, approvals: &[Rule]) -> &'static str {
+    match judge_wanted(wanted, &rules(json!({ "bash": config })), approvals) {
+        Verdict::Allow => "allow",
+        Verdict::Ask => "ask",
+        Verdict::Deny(_) => "deny",
+    }
+}
+
+#[test]
+fn a_rule_that_forbids_sees_other_ways_to_say_it() {
+    let command = wanted(&["sudo 'rm' x"], &["sudo rm x", "rm x"], false);
+
+    assert_eq!(judged(&command, json!({ "*": "allow", "rm *": "deny" }), &[]), "deny");
+    assert_eq!(judged(&command, json!({ "*": "allow", "rm *": "ask" }), &[]), "ask");
+    assert_eq!(judged(&command, json!({ "rm *": "deny", "*": "allow" }), &[]), "allow", "the last rule wins");
+    assert_eq!(judged(&command, json!({ "*": "deny", "sudo *": "allow" }), &[]), "allow");
+    assert_eq!(judged(&command, json!({ "*": "ask", "rm *": "allow" }), &[]), "ask", "forms allow nothing");
+}
+
+#[test]
+fn a_word_that_is_not_known_may_be_what_a_rule_is_about() {
+    let command = wanted(&["git $x"], &["git \0"], false);
+
+    assert_eq!(judged(&command, json!({ "*": "allow", "git push *": "deny" }), &[]), "ask");
+    assert_eq!(judged(&command, json!({ "*": "allow", "git *": "deny" }), &[]), "deny");
+    assert_eq!(judged(&command, json!({ "*": "allow", "rm *": "deny" }), &[]), "allow");
+    let anything = wanted(&["bash"], &["bash", "\0"], false);
+    assert_eq!(judged(&anything, json!({ "*": "allow", "rm *": "deny" }), &[]), "ask");
+    assert_eq!(judged(&anything, json!({ "*": "allow" }), &[]), "allow");
+}
+
+#[test]
+fn what_is_not_understood_is_judged_by_the_rule_for_everything() {
+    let command = wanted(&["echo ${x@P}"], &[], true);
+
+    assert_eq!(judged(&command, json!({ "*": "allow" }), &[]), "allow");
+    assert_eq!(judged(&command, json!({ "*": "allow", "rm *": "deny" }), &[]), "ask");
+    assert_eq!(judged(&command, json!({ "*": "ask", "echo *": "allow" }), &[]), "ask");
+    assert_eq!(judged(&command, json!({ "*": "deny", "echo *": "allow" }), &[]), "deny");
+    assert_eq!(judged(&command, json!({ "rm *": "deny", "*": "allow" }), &[]), "allow");
+    let shown = approvals_of("bash", &["echo ${x@P}".to_owned()]);
+    assert_eq!(
+        judged(&command, json!({ "*": "ask" }), &shown),
+        "allow",
+        "exactly this was allowed for always"
+    );
+}
+
+#[test]
+fn an_approval_covers_what_was_shown() {
+    for (approval, pattern, expected) in [
+        ("git commit *", "git commit -m x", true),
+        ("git commit *", "git commit", true),
+        ("git commit *", "git commit-tree x", false),
+        ("echo * > x", "echo * > x", true),
+        ("echo * > x", "echo a; rm b > x", false),
+        ("rm ?", "rm a", false),
+        ("*", "anything", true),
+        ("/a/*", "/a/*", true),
+        ("/a/*", "/a/b", true),
+        ("/a/*", "/a/b/*", false),
+        ("/a/*", "/ab", false),
+        ("docs/a.md", "docs/a.md", true),
+    ] {
+        assert_eq!(approves(approval, pattern), expected, "{approval} covers {pattern}");
+    }
 }

@@ -13,6 +13,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use sturdy_session::json::Map;
+use sturdy_session::rules::Wanted;
 use sturdy_session::types::ask::Question;
 use sturdy_session::types::todo::Todo;
 use tokio::sync::watch;
@@ -24,9 +25,18 @@ pub struct World {
     pub roots: Roots,
     pub settings: Arc<Settings>,
     pub memory: Arc<Memory>,
+    pub caller: Caller,
     /// Said when the turn is stopped.
     pub stop: CancellationToken,
     pub handles: Handles,
+}
+
+/// Who wants the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    Model,
+    /// A person typed it.
+    User,
 }
 
 /// What does not change from call to call.
@@ -93,7 +103,9 @@ pub struct PermissionAsk {
     /// What the answer "always" would allow.
     pub always: Vec<String>,
     pub metadata: Map,
-    /// The patterns are not surely all that will happen (a command that could not be parsed):
+    /// Other ways to say the patterns, for rules that ask or forbid.
+    pub forms: Vec<String>,
+    /// The patterns are not surely all that will happen (a command that was not understood):
     /// a rule that allows them must not settle it while another rule asks or forbids.
     pub unclear: bool,
 }
@@ -101,7 +113,19 @@ pub struct PermissionAsk {
 impl PermissionAsk {
     #[must_use]
     pub fn new(permission: &str, patterns: Vec<String>, always: Vec<String>, metadata: Map) -> Self {
-        Self { permission: permission.to_owned(), patterns, always, metadata, unclear: false }
+        let forms = Vec::new();
+        Self { permission: permission.to_owned(), patterns, always, metadata, forms, unclear: false }
+    }
+
+    /// The same for the rules.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            permission: self.permission.clone(),
+            patterns: self.patterns.clone(),
+            forms: self.forms.clone(),
+            unclear: self.unclear,
+        }
     }
 }
 
@@ -176,6 +200,8 @@ pub type Diagnose = dyn Fn(Vec<PathBuf>) -> BoxFuture<'static, Vec<Diagnostic>> 
 pub struct Handles {
     pub ask: Arc<dyn Fn(PermissionAsk) -> Answer<()> + Send + Sync>,
     pub question: Arc<dyn Fn(Vec<Question>) -> Answer<Answers> + Send + Sync>,
+    /// Whether a file, named as the rules name it, may be read without asking anybody.
+    pub may_read: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     /// Holds one value: a reader that is late sees the latest.
     pub progress: watch::Sender<Progress>,
     pub todos: Arc<dyn Fn() -> Answer<Vec<Todo>> + Send + Sync>,
@@ -203,6 +229,7 @@ impl Handles {
         Self {
             ask: Arc::new(|_| Box::pin(async { Ok(()) })),
             question: Arc::new(|_| nobody()),
+            may_read: Arc::new(|_| true),
             progress: watch::Sender::new(Progress::default()),
             todos: Arc::new(nobody),
             set_todos: Arc::new(|_| nobody()),

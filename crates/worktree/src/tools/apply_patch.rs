@@ -4,12 +4,10 @@
 //! fit changes nothing.
 
 use super::patch::{Section, apply, parse};
-use super::{change, diff};
+use super::{ask, change, diff};
 use crate::format::Change;
 use crate::path::{Stamp, WorkPath};
-use crate::tool::{
-    Call, Done, Edited, Guarded, PermissionAsk, Tool, ToolFailure, World, map, spec, text, turn,
-};
+use crate::tool::{Call, Done, Edited, Guarded, Tool, ToolFailure, World, map, spec, text, turn};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -174,7 +172,7 @@ async fn ask(world: &World, plans: &[Plan]) -> Result<(), ToolFailure> {
     let patterns: Vec<String> = paths.map(|path| path.relative().to_owned()).collect();
     let metadata =
         json!({ "filepath": patterns.join(", "), "diff": whole_diff(plans), "files": files_json(plans) });
-    world.ask(PermissionAsk::new("edit", patterns, vec!["*".to_owned()], map(metadata))).await
+    ask::edit(world, patterns, map(metadata)).await
 }
 
 async fn carry_out(world: &World, mut plans: Vec<Plan>) -> Result<Done, ToolFailure> {

@@ -1,15 +1,17 @@
 //! `bash`: runs a command.
 //!
-//! The command is read first (`shell.rs`): directories outside are asked about at once, then each
-//! simple command. What it prints is shown while it runs and kept within a bound
+//! The command is read first (`shell.rs`): directories outside are asked about at once, then files it
+//! writes to, then each simple command. It is run by bash, whose grammar was read; where there is
+//! none, by the plain shell, and then nothing of it counts as understood. What it prints is shown while it runs and kept within a bound
 //! (`bash/output.rs`), however much it is.
 
 mod output;
 
-use crate::path::{Located, PathError, WorkPath};
+use super::ask::{self, is_settings};
+use crate::path::{Located, PathError, Roots, WorkPath};
 use crate::process::{Command, Ended, Running};
-use crate::shell::{self, Reading};
-use crate::tool::{Call, Done, PermissionAsk, Tool, ToolFailure, World, integer, map, spec, text};
+use crate::shell::{self, Reading, Writer};
+use crate::tool::{Call, Caller, Done, PermissionAsk, Tool, ToolFailure, World, integer, map, spec, text};
 use futures_util::future::BoxFuture;
 use output::Output;
 use serde::Deserialize;
@@ -68,51 +70,104 @@ impl Tool for Bash {
             if input.timeout == Some(0) {
                 return Err(ToolFailure::failed("The timeout must be more than 0 milliseconds."));
             }
-            let directory = permitted(world, &input).await?;
-            run(world, &call.id, input, directory).await
+            let shell = Shell::for_caller(world);
+            let directory = permitted(world, &input, &shell).await?;
+            run(world, &call.id, input, directory, shell).await
         })
     }
 }
 
 /// Asks for everything the command would do; gives back the directory to run in.
-async fn permitted(world: &World, input: &Input) -> Result<PathBuf, ToolFailure> {
-    let (roots, command) = (world.roots.clone(), input.command.clone());
+async fn permitted(world: &World, input: &Input, shell: &Shell) -> Result<PathBuf, ToolFailure> {
+    let roots = world.roots.clone();
+    let command = input.command.clone();
     let workdir = input.workdir.clone().unwrap_or_else(|| ".".to_owned());
+    let is_read = shell.is_bash;
     let look = move || {
-        let reading = shell::read(&command);
-        let mut outside = BTreeSet::new();
-        let directory = match roots.locate(&workdir)? {
-            Located::Inside(path) => path,
-            Located::Outside(path) => {
-                outside.insert(path.directory());
-                path.permitted()
-            }
-        };
-        if !directory.real().is_dir() {
-            return Err(not_a_directory(&directory));
-        }
-        for place in &reading.places {
-            outside.extend(outside_of(&roots, directory.shown(), place));
-        }
-        Ok((reading, outside, directory.real().to_owned()))
+        let reading = if is_read { shell::read(&command) } else { shell::whole(&command) };
+        plan(&roots, &command, &workdir, reading)
     };
-    let (reading, outside, directory) = world.blocking(look).await?;
-
-    if !outside.is_empty() {
-        let patterns: Vec<String> =
-            outside.iter().map(|one| one.join("*").to_string_lossy().into_owned()).collect();
-        let metadata = json!({ "command": input.command, "directories": outside, "patterns": patterns });
-        world
-            .ask(PermissionAsk::new("external_directory", patterns.clone(), patterns, map(metadata)))
-            .await?;
-    }
-    let Reading { patterns, always, unclear, .. } = reading;
-    if !patterns.is_empty() {
-        let mut ask = PermissionAsk::new("bash", patterns, always, map(json!({ "command": input.command })));
-        ask.unclear = unclear;
+    let (asks, directory) = world.blocking(look).await?;
+    for ask in asks {
         world.ask(ask).await?;
     }
     Ok(directory)
+}
+
+/// What a bash command needs permission for, in the order in which it is asked: directories outside,
+/// files it writes to, settings among them, and its simple commands.
+pub fn command_asks(roots: &Roots, command: &str) -> Result<Vec<PermissionAsk>, ToolFailure> {
+    Ok(plan(roots, command, ".", shell::read(command))?.0)
+}
+
+fn plan(
+    roots: &Roots,
+    command: &str,
+    workdir: &str,
+    reading: Reading,
+) -> Result<(Vec<PermissionAsk>, PathBuf), ToolFailure> {
+    let mut outside = BTreeSet::new();
+    let directory = match roots.locate(workdir)? {
+        Located::Inside(path) => path,
+        Located::Outside(path) => {
+            outside.insert(path.directory());
+            path.permitted()
+        }
+    };
+    if !directory.real().is_dir() {
+        return Err(not_a_directory(&directory));
+    }
+    for place in &reading.places {
+        outside.extend(outside_of(roots, directory.shown(), place));
+    }
+    let written = Written::of(roots, directory.shown(), &reading);
+
+    let mut asks = Vec::new();
+    if !outside.is_empty() {
+        let patterns: Vec<String> =
+            outside.iter().map(|one| one.join("*").to_string_lossy().into_owned()).collect();
+        let metadata = json!({ "command": command, "directories": outside, "patterns": patterns });
+        asks.push(PermissionAsk::new("external_directory", patterns.clone(), patterns, map(metadata)));
+    }
+    if !written.redirected.is_empty() {
+        let filepath = written.redirected.join(", ");
+        let metadata = json!({ "filepath": filepath, "diff": "", "command": command });
+        asks.push(PermissionAsk::new("edit", written.redirected, vec!["*".to_owned()], map(metadata)));
+    }
+    asks.extend(ask::settings(&written.settings, json!({ "command": command })));
+    let Reading { patterns, always, forms, unclear, .. } = reading;
+    let metadata = json!({ "command": command, "always": always });
+    let judged = PermissionAsk::new("bash", patterns, always, map(metadata));
+    asks.push(PermissionAsk { forms, unclear, ..judged });
+    Ok((asks, directory.real().to_owned()))
+}
+
+/// Files that the command surely writes to, as the rules name them.
+struct Written {
+    redirected: Vec<String>,
+    /// Those that are settings of the project or of its tools.
+    settings: Vec<String>,
+}
+
+impl Written {
+    fn of(roots: &Roots, directory: &Path, reading: &Reading) -> Self {
+        let mut written = Self { redirected: Vec::new(), settings: Vec::new() };
+        for write in &reading.writes {
+            let name = match locate(roots, directory, &write.path) {
+                Ok(Located::Inside(path)) => path.relative().to_owned(),
+                Ok(Located::Outside(path)) => path.permitted().relative().to_owned(),
+                // A device or a link to nowhere: named as written.
+                Err(_) => write.path.clone(),
+            };
+            if is_settings(&name) && !written.settings.contains(&name) {
+                written.settings.push(name.clone());
+            }
+            if write.by == Writer::Redirection && !written.redirected.contains(&name) {
+                written.redirected.push(name);
+            }
+        }
+        written
+    }
 }
 
 fn not_a_directory(path: &WorkPath) -> ToolFailure {
@@ -125,14 +180,8 @@ fn not_a_directory(path: &WorkPath) -> ToolFailure {
 }
 
 /// The directory a place lies in, if that is outside.
-fn outside_of(roots: &crate::path::Roots, directory: &Path, place: &str) -> Option<PathBuf> {
-    let home = || std::env::var_os("HOME").map(PathBuf::from);
-    let place = match place.strip_prefix('~') {
-        Some("") => home()?,
-        Some(rest) if rest.starts_with('/') => home()?.join(&rest[1..]),
-        _ => directory.join(place),
-    };
-    match roots.locate(&place) {
+fn outside_of(roots: &Roots, directory: &Path, place: &str) -> Option<PathBuf> {
+    match locate(roots, directory, place) {
         Ok(Located::Inside(_)) => None,
         Ok(Located::Outside(path)) => Some(path.directory()),
         // A device or a link to nowhere: named as written, so that a person sees it.
@@ -141,11 +190,29 @@ fn outside_of(roots: &crate::path::Roots, directory: &Path, place: &str) -> Opti
     }
 }
 
-async fn run(world: &World, call: &str, input: Input, directory: PathBuf) -> Result<Done, ToolFailure> {
+fn locate(roots: &Roots, directory: &Path, place: &str) -> Result<Located, PathError> {
+    let home = || std::env::var_os("HOME").map(PathBuf::from);
+    let below_home = |rest: &str| home().map(|home| home.join(rest.trim_start_matches('/')));
+    let place = match place.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => below_home(rest),
+        _ => None,
+    }
+    .unwrap_or_else(|| directory.join(place));
+    roots.locate(&place)
+}
+
+async fn run(
+    world: &World,
+    call: &str,
+    input: Input,
+    directory: PathBuf,
+    shell: Shell,
+) -> Result<Done, ToolFailure> {
     let timeout_ms = input.timeout.unwrap_or(TIMEOUT_MS).min(TIMEOUT_MS_MAX);
     let command = Command {
-        program: find_shell(world.settings.shell.as_deref()),
-        arguments: vec!["-c".into(), input.command.clone().into()],
+        program: shell.program,
+        // Behind `--`, so that a command that begins with a dash is not an option.
+        arguments: vec!["-c".into(), "--".into(), input.command.clone().into()],
         directory,
         variables: world.settings.variables.clone(),
         timeout: Duration::from_millis(timeout_ms) + TIMEOUT_SLACK,
@@ -217,7 +284,36 @@ async fn read_all(world: &World, running: &mut Running, output: &mut Output) {
     }
 }
 
-/// The shell to run commands with: the one asked for, the user's, or one that is there. Fish and
+/// What runs a command.
+struct Shell {
+    program: PathBuf,
+    is_bash: bool,
+}
+
+impl Shell {
+    /// A person's command is run by the person's shell. A model's is run by bash, because it was
+    /// read and judged as bash.
+    fn for_caller(world: &World) -> Self {
+        let wanted = world.settings.shell.as_deref();
+        match (world.caller, find_bash(wanted)) {
+            (Caller::Model, Some(program)) => Self { program, is_bash: true },
+            (Caller::Model, None) => Self { program: "/bin/sh".into(), is_bash: false },
+            (Caller::User, _) => Self { program: find_shell(wanted), is_bash: false },
+        }
+    }
+}
+
+/// The bash of the machine: the one that is configured, if it is one, or the first that is found.
+#[must_use]
+pub fn find_bash(wanted: Option<&Path>) -> Option<PathBuf> {
+    let is_bash = |shell: &PathBuf| shell.file_name().is_some_and(|name| name == "bash") && shell.is_file();
+    let configured = wanted.map(Path::to_owned).filter(|shell| shell.is_absolute());
+    let usual = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
+    let found = crate::process::on_path("bash");
+    configured.into_iter().chain(usual.map(PathBuf::from)).chain(found).find(is_bash)
+}
+
+/// The shell of a person: the one asked for, the user's, or one that is there. Fish and
 /// Nushell are not shells in this sense: they do not read what models write.
 #[must_use]
 pub fn find_shell(wanted: Option<&Path>) -> PathBuf {

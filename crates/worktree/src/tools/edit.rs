@@ -78,7 +78,7 @@ async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolF
         let diff = difference(&shown, before, &after);
         if attempt == 0 {
             let metadata = crate::tool::map(json!({ "filepath": shown, "diff": diff.patch }));
-            ask::permission(world, "edit", path.relative(), metadata).await?;
+            ask::edit(world, vec![path.relative().to_owned()], metadata).await?;
         }
 
         let turn = turn(path.real()).await;

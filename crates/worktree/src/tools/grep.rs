@@ -2,10 +2,12 @@
 
 mod search;
 
-pub(crate) use search::{FileMatches, search};
+pub use search::MayShow;
+pub(crate) use search::{FileMatches, Searched, search};
 
 use super::ask;
 use crate::bound::prefix;
+use crate::path::WorkPath;
 use crate::search::limit;
 use crate::tool::{Call, Done, Tool, ToolFailure, World, map, spec, text};
 use crate::walk::Walk;
@@ -67,21 +69,29 @@ impl Tool for Grep {
             let pattern = input.pattern.clone();
             let searched = root.clone();
             let stop = world.stop.clone();
+            let may_read = world.handles.may_read.clone();
             let Some(place) = world.stop.run_until_cancelled(limit::place()).await else {
                 return Err(ToolFailure::aborted());
             };
             let searching = world.blocking(move || {
                 let _place = place;
-                search(&searched, &pattern, &walk, MATCHES_MAX, &stop)
+                let may_show = move |path: &WorkPath| may_read(path.relative());
+                search(&searched, &pattern, &walk, MATCHES_MAX, &may_show, &stop)
             });
             let found = searching.await?;
             if world.stop.is_cancelled() {
                 return Err(ToolFailure::aborted());
             }
-            let (files, more) = found;
+            let Searched { files, more, skipped } = found;
             let count: usize = files.iter().map(|file| file.lines.len()).sum();
             let metadata = json!({ "matches": count, "truncated": more });
-            Ok(Done::new(input.pattern, told(&files, count, more), metadata))
+            let mut output = told(&files, count, more);
+            if skipped > 0 {
+                output.push_str(&format!(
+                    "\n({skipped} files were not searched: a rule does not let them be read unasked.)"
+                ));
+            }
+            Ok(Done::new(input.pattern, output, metadata))
         })
     }
 }

@@ -52,7 +52,7 @@ async fn write(world: &World, path: WorkPath, content: String) -> Result<Done, T
     let shown = path.shown().to_string_lossy().into_owned();
     let diff = diff::difference(&shown, before, &content);
     let metadata = crate::tool::map(json!({ "filepath": shown, "diff": diff.patch }));
-    ask::permission(world, "edit", path.relative(), metadata).await?;
+    ask::edit(world, vec![path.relative().to_owned()], metadata).await?;
 
     let has_bom = found.as_ref().is_some_and(|found| found.has_bom) || content.starts_with('\u{feff}');
     let bytes = change::encode(&content, has_bom);

@@ -7,8 +7,8 @@ use sturdy_session::types::ask::Question;
 use sturdy_session::types::todo::Todo;
 use sturdy_worktree::path::Roots;
 use sturdy_worktree::tool::{
-    Call, Delegated, Done, Edited, Handles, Memory, PermissionAsk, Progress, Settings, Task, ToolFailure,
-    World, run,
+    Call, Caller, Delegated, Done, Edited, Handles, Memory, PermissionAsk, Progress, Settings, Task,
+    ToolFailure, World, run,
 };
 use sturdy_worktree::tools::builtin;
 use tokio::sync::watch;
@@ -37,7 +37,6 @@ impl Bench {
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::create_dir_all(&outside).unwrap();
         let mut settings = Settings::new(base.join("output"));
-        settings.shell = Some(PathBuf::from("/bin/sh"));
         change(&mut settings);
         let (progress, seen) = watch::channel(Progress::default());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -47,6 +46,7 @@ impl Bench {
             roots: Roots::new(&dir, &dir).unwrap(),
             settings: Arc::new(settings),
             memory: Arc::new(Memory::default()),
+            caller: Caller::Model,
             stop: CancellationToken::new(),
             handles: handles(progress, asked.clone(), edited.clone(), todos.clone()),
         };
@@ -132,6 +132,7 @@ fn handles(
             let answers = questions.iter().map(|question| vec![question.options[0].label.clone()]).collect();
             Box::pin(async move { Ok(answers) })
         }),
+        may_read: Arc::new(|path| !path.ends_with(".secret")),
         progress,
         todos: Arc::new(move || {
             let todos = kept.lock().unwrap().clone();

@@ -425,3 +425,40 @@ fn a_difference_is_headed_by_its_file_and_counts_its_lines() {
     assert_eq!(made.patch, format!("{}{unended}", head("/p/b.txt")));
     assert_eq!((changed.additions, changed.deletions, made.additions), (1, 1, 1));
 }
+
+#[tokio::test]
+async fn settings_are_not_changed_like_other_files() {
+    let bench = Bench::new();
+    bench.file("AGENTS.md", "old\n");
+    bench.file("src/a.txt", "a\n");
+    bench.ok("read", json!({ "filePath": "AGENTS.md" })).await;
+    bench.asks();
+
+    bench.ok("edit", json!({ "filePath": "AGENTS.md", "oldString": "old", "newString": "new" })).await;
+    bench.ok("write", json!({ "filePath": ".opencode/tool/x.ts", "content": "x" })).await;
+    let patch = "*** Begin Patch\n*** Add File: .git/hooks/pre-commit\n+x\n*** End Patch";
+    bench.ok("apply_patch", json!({ "patchText": patch })).await;
+    let command = "echo x > opencode.jsonc; cp src/a.txt .claude/settings.json; cat .git/config; true > out";
+    std::fs::create_dir(bench.dir.join(".claude")).unwrap();
+    bench.ok("bash", json!({ "command": command })).await;
+    bench.ok("write", json!({ "filePath": "src/opencode.rs", "content": "x" })).await;
+
+    let asked = bench.asked();
+    let settings = asked.iter().filter(|(permission, ..)| permission == "settings");
+    let paths: Vec<&str> = settings.flat_map(|(_, patterns, _)| patterns).map(String::as_str).collect();
+    let expected = [
+        "AGENTS.md",
+        ".opencode/tool/x.ts",
+        ".git/hooks/pre-commit",
+        "opencode.jsonc",
+        ".claude/settings.json",
+    ];
+    assert_eq!(paths, expected);
+    let edited: Vec<&str> = asked
+        .iter()
+        .filter(|(permission, ..)| permission == "edit")
+        .flat_map(|(_, patterns, _)| patterns)
+        .map(String::as_str)
+        .collect();
+    assert!(edited.contains(&"opencode.jsonc") && edited.contains(&"out"), "{edited:?}");
+}

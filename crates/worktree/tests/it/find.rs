@@ -193,7 +193,8 @@ fn contents_are_text_or_base64() {
 fn lines_are_found_with_their_places() {
     let bench = tree();
 
-    let found = search::text(&bench.world.roots, "needle", search::MATCHES, &going()).unwrap();
+    let found =
+        search::text(&bench.world.roots, "needle", search::MATCHES, &|_| true, &going()).unwrap().matches;
 
     let last = serde_json::to_value(&found[2]).unwrap();
     let expected = json!({
@@ -201,15 +202,17 @@ fn lines_are_found_with_their_places() {
         "absolute_offset": 12, "submatches": [{ "match": { "text": "needle" }, "start": 4, "end": 10 }],
     });
     assert_eq!(last, expected);
-    assert_eq!(search::text(&bench.world.roots, "needle", 2, &going()).unwrap().len(), 2);
-    assert!(search::text(&bench.world.roots, "(", 2, &going()).is_err());
+    assert_eq!(search::text(&bench.world.roots, "needle", 2, &|_| true, &going()).unwrap().matches.len(), 2);
+    assert!(search::text(&bench.world.roots, "(", 2, &|_| true, &going()).is_err());
 }
 
 #[test]
 fn the_place_of_a_match_at_the_end_of_a_line_is_known() {
     let bench = tree();
 
-    let found = search::text(&bench.world.roots, r"main\(\) \{$", search::MATCHES, &going()).unwrap();
+    let found = search::text(&bench.world.roots, r"main\(\) \{$", search::MATCHES, &|_| true, &going())
+        .unwrap()
+        .matches;
 
     // Was: the line was found, and no place in it.
     let places: Vec<_> = found[0].submatches.iter().map(|one| (one.start, one.end)).collect();
@@ -237,11 +240,12 @@ async fn an_expression_that_would_need_much_memory_is_refused() {
     let deep = format!("{}needle{}", "(".repeat(300), ")".repeat(300));
 
     for pattern in [large, &deep] {
-        assert!(search::text(&bench.world.roots, pattern, 2, &going()).is_err());
+        assert!(search::text(&bench.world.roots, pattern, 2, &|_| true, &going()).is_err());
         assert!(bench.run("grep", json!({ "pattern": pattern })).await.is_err());
     }
     let long = "(".repeat(100_000);
-    let Err(SearchError::Pattern(said)) = search::text(&bench.world.roots, &long, 2, &going()) else {
+    let Err(SearchError::Pattern(said)) = search::text(&bench.world.roots, &long, 2, &|_| true, &going())
+    else {
         panic!("not an expression");
     };
     assert!(said.len() < 2_000, "{}", said.len());
@@ -253,8 +257,27 @@ fn a_search_that_was_stopped_finds_nothing_more() {
     let stop = going();
     stop.cancel();
 
-    let found = search::text(&bench.world.roots, "needle", search::MATCHES, &stop).unwrap();
+    let found =
+        search::text(&bench.world.roots, "needle", search::MATCHES, &|_| true, &stop).unwrap().matches;
     let names = search::files(&bench.world.roots, "", Find::Both, 10, &stop).unwrap();
 
     assert_eq!((found, names), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn files_that_may_not_be_read_are_not_searched_and_counted() {
+    let bench = Bench::new();
+    bench.file("a.txt", "needle in the open\n");
+    bench.file("deep/b.secret", "needle hidden\n");
+    bench.file("c.secret", "nothing\n");
+
+    let done = bench.ok("grep", json!({ "pattern": "needle" })).await;
+
+    assert!(done.output.contains("in the open") && !done.output.contains("hidden"), "{}", done.output);
+    assert!(done.output.contains("(2 files were not searched"), "{}", done.output);
+    let named = bench.ok("grep", json!({ "pattern": "needle", "path": "deep/b.secret" })).await;
+    assert!(!named.output.contains("hidden") && named.output.contains("(1 files"), "{}", named.output);
+    let may_show = |path: &sturdy_worktree::path::WorkPath| !path.relative().ends_with(".secret");
+    let found = search::text(&bench.world.roots, "needle", search::MATCHES, &may_show, &going()).unwrap();
+    assert_eq!((found.matches.len(), found.skipped), (1, 2));
 }

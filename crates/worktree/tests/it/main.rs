@@ -18,5 +18,6 @@ mod project;
 mod read;
 mod shell;
 mod snapshot;
+mod tricks;
 mod vcs;
 mod webfetch;

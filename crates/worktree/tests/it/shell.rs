@@ -9,17 +9,17 @@ fn patterns(text: &str) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn commands_are_read_as_the_reference_reads_them() {
+fn each_simple_command_is_a_pattern() {
     for (text, expected, always) in [
         (
             "git commit -m 'x y' && npm run dev --flag",
             vec!["git commit -m 'x y'", "npm run dev --flag"],
             vec!["git commit *", "npm run dev *"],
         ),
-        ("echo hi > out.txt", vec!["echo hi > out.txt"], vec!["echo *"]),
+        ("echo hi > out.txt", vec!["echo hi > out.txt"], vec!["echo hi > out.txt"]),
         ("cd sub && ls -la", vec!["ls -la"], vec!["ls *"]),
         ("echo $(whoami)", vec!["echo $(whoami)", "whoami"], vec!["echo *", "whoami *"]),
-        ("FOO=1 python3 x.py", vec!["FOO=1 python3 x.py"], vec!["python3 *"]),
+        ("FOO=1 python3 x.py", vec!["FOO=1 python3 x.py"], vec!["FOO=1 python3 x.py"]),
     ] {
         let (found, found_always) = patterns(text);
         assert_eq!((found, found_always), (owned(&expected), owned(&always)), "{text}");
@@ -87,7 +87,7 @@ fn a_very_deep_or_long_text_is_unclear() {
 #[test]
 fn setting_a_variable_is_judged_too() {
     assert_eq!(patterns("PATH=/evil; ls").0, ["PATH=/evil", "ls"]);
-    assert_eq!(patterns("export A=1 && ls"), (owned(&["export A=1", "ls"]), owned(&["export *", "ls *"])));
+    assert_eq!(patterns("export A=1 && ls"), (owned(&["export A=1", "ls"]), owned(&["export A=1", "ls *"])));
 }
 
 #[test]
@@ -127,5 +127,33 @@ fn the_places_a_command_works_on_are_named() {
         ("'rm' /x", vec!["/x"]),
     ] {
         assert_eq!(read(text).places, owned(&expected), "{text}");
+    }
+}
+
+#[test]
+fn always_offers_a_beginning_only_where_it_cannot_become_another_thing() {
+    let always = |text: &str| read(text).always;
+    for (text, expected) in [
+        ("git commit -m x", vec!["git commit *"]),
+        ("npm run dev", vec!["npm run dev *"]),
+        ("ls -la", vec!["ls *"]),
+        ("git -c core.pager=x log", vec!["git -c core.pager=x log"]),
+        ("git config core.pager x", vec!["git config core.pager x"]),
+        ("env ls", vec!["env ls"]),
+        ("python3 -c 'x'", vec!["python3 -c 'x'"]),
+        ("python3.12 x.py", vec!["python3.12 x.py"]),
+        ("find . -name x", vec!["find . -name x"]),
+        ("sed -i s/a/b/ x", vec!["sed -i s/a/b/ x"]),
+        ("xargs rm", vec!["xargs rm"]),
+        ("tar xf x", vec!["tar xf x"]),
+        ("./run x", vec!["./run x"]),
+        ("A=1 ls", vec!["A=1 ls"]),
+        ("ls > x", vec!["ls > x"]),
+        ("\"git\" commit", vec!["\"git\" commit"]),
+        ("cargo run --bin x", vec!["cargo run --bin x"]),
+        ("python3 *", vec![]),
+        ("[[ -f x ]]", vec!["[[ -f x ]]"]),
+    ] {
+        assert_eq!(always(text), owned(&expected), "{text}");
     }
 }

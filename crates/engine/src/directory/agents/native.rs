@@ -124,7 +124,8 @@ fn native(name: &str, mode: Mode, permission: Vec<Rule>) -> Agent {
 
 fn defaults(grounds: &Grounds) -> Vec<Rule> {
     use Action::{Allow, Ask, Deny};
-    let mut rules = vec![rule("*", "*", Allow), rule("doom_loop", "*", Ask)];
+    // Files that say what runs are not changed like others.
+    let mut rules = vec![rule("*", "*", Allow), rule("doom_loop", "*", Ask), rule("settings", "*", Ask)];
     rules.extend(grounds.external.iter().cloned());
     rules.extend([
         rule("question", "*", Deny),
@@ -149,6 +150,7 @@ fn plan_rules(grounds: &Grounds, worktree: &Path) -> Vec<Rule> {
         rule("external_directory", &below(&grounds.plans), Allow),
         rule("edit", "*", Deny),
         rule("edit", ".opencode/plans/*.md", Allow),
+        rule("settings", ".opencode/plans/*.md", Allow),
         rule("edit", &format!("{}/*.md", relative(worktree, &grounds.plans)), Allow),
     ]
 }

@@ -30,7 +30,7 @@ use sturdy_worktree::format::Change;
 use sturdy_worktree::lsp::Lsp;
 use sturdy_worktree::path::Roots;
 use sturdy_worktree::tool::{
-    Call, Diagnose, Edited, Handles, Memory, PermissionAsk, Progress, Tool, ToolFailure, World,
+    Call, Caller, Diagnose, Edited, Handles, Memory, PermissionAsk, Progress, Tool, ToolFailure, World,
     run as run_tool,
 };
 use tokio::sync::watch;
@@ -179,7 +179,9 @@ fn world(
     progress: watch::Sender<Progress>,
 ) -> Result<World, ToolFailure> {
     let roots = Roots::new(place.info.directory.as_ref(), place.instance.worktree.as_ref())?;
-    let (asking, questioning) = (asker.clone(), asker.clone());
+    let asking = asker.clone();
+    let questioning = asker.clone();
+    let reading = asker.clone();
     let (store, session) = (run.inner.store.clone(), run.session.clone());
     let (back, feed, clock) = (run.back.clone(), run.inner.feed.clone(), run.inner.clock.clone());
     let (directory, project) = (place.info.directory.clone(), place.info.project_id.clone());
@@ -193,6 +195,7 @@ fn world(
             let asker = questioning.clone();
             Box::pin(async move { asker.question(questions).await })
         }),
+        may_read: Arc::new(move |path| reading.may_read(path)),
         progress,
         todos: Arc::new(move || {
             let (store, session) = (store.clone(), session.clone());
@@ -223,7 +226,8 @@ fn world(
         diagnose: place.instance.lsp().map(|lsp| diagnose(lsp.clone())),
     };
     let settings = place.instance.tool_settings.clone();
-    Ok(World { roots, settings, memory: run.memory.clone(), stop: run.stop.clone(), handles })
+    let caller = if run.is_users_shell() { Caller::User } else { Caller::Model };
+    Ok(World { roots, settings, memory: run.memory.clone(), caller, stop: run.stop.clone(), handles })
 }
 
 /// Asks the language servers about changed files.

@@ -14,6 +14,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -42,14 +43,34 @@ pub(crate) struct FileMatches {
     pub lines: Vec<Line>,
 }
 
-/// The first `matches_max` lines, by path, and whether there are more.
+/// Whether a file may be shown, by the rules about reading it.
+pub type MayShow = dyn Fn(&WorkPath) -> bool + Send + Sync;
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Searched {
+    pub files: Vec<FileMatches>,
+    /// There are more lines than were asked for.
+    pub more: bool,
+    /// Files that were left out because they may not be shown.
+    pub skipped: usize,
+}
+
+/// The first `matches_max` lines, by path.
 pub(crate) fn search(
     root: &WorkPath,
     pattern: &str,
     walk: &Walk,
     matches_max: usize,
+    may_show: &MayShow,
     stop: &CancellationToken,
-) -> Result<(Vec<FileMatches>, bool), ToolFailure> {
+) -> Result<Searched, ToolFailure> {
+    let skipped = AtomicUsize::new(0);
+    let is_shown = |path: &WorkPath| {
+        let is_shown = may_show(path);
+        skipped.fetch_add(usize::from(!is_shown), Ordering::Relaxed);
+        is_shown
+    };
     let (matcher, multi_line) = compile(pattern)?;
     let first = Mutex::new(First { files: BTreeMap::new(), count: 0, max: matches_max, more: false });
     let searcher = || {
@@ -61,14 +82,20 @@ pub(crate) fn search(
             .build()
     };
     if !root.real().is_dir() {
-        let lines = one_file(&mut searcher(), &matcher, root, matches_max + 1, stop)?;
-        lock(&first).add(PathBuf::new(), lines);
+        if is_shown(root) {
+            let lines = one_file(&mut searcher(), &matcher, root, matches_max + 1, stop)?;
+            lock(&first).add(PathBuf::new(), lines);
+        }
     } else {
         let walked = walk.run(root, stop, || {
-            let (mut searcher, matcher, first) = (searcher(), matcher.clone(), &first);
+            let mut searcher = searcher();
+            let matcher = matcher.clone();
+            let first = &first;
+            let is_shown = &is_shown;
             Box::new(move |below: &Path, _| {
                 if lock(first).can_win(below)
                     && let Some(path) = root.below(below)
+                    && is_shown(&path)
                     && let Ok(lines) = one_file(&mut searcher, &matcher, &path, matches_max + 1, stop)
                     && !lines.is_empty()
                 {
@@ -84,7 +111,7 @@ pub(crate) fn search(
         let path = if below.as_os_str().is_empty() { Some(root.clone()) } else { root.below(&below) };
         path.map(|path| FileMatches { path, lines })
     });
-    Ok((files.collect(), more))
+    Ok(Searched { files: files.collect(), more, skipped: skipped.into_inner() })
 }
 
 /// A pattern that names a line end is searched for across lines, which is slower.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::PartId;
 use sturdy_session::row::ApprovalRow;
-use sturdy_session::rules::{Verdict, judge, speaking_of};
+use sturdy_session::rules::{Verdict, Wanted, judge_wanted};
 use sturdy_session::turn::{Answer, Ask, Input, OpenAsk};
 use sturdy_session::types::ask::{PermissionReply, Question};
 use sturdy_session::types::session::{Action, Rule};
@@ -84,8 +84,8 @@ impl Asker {
         }
         match self.judge(&ask).await? {
             Verdict::Deny(rules) => return Err(ToolFailure::denied(rules)),
-            Verdict::Allow if !self.is_doubtful(&ask) => return Ok(()),
-            Verdict::Allow | Verdict::Ask => {}
+            Verdict::Allow => return Ok(()),
+            Verdict::Ask => {}
         }
         let same = |open: &OpenAsk| open.permission == ask.permission && open.patterns == ask.patterns;
         let answer = match self.take_given(same) {
@@ -100,6 +100,13 @@ impl Asker {
             }
             Answer::Question { .. } | Answer::Dismissed => Err(ToolFailure::rejected(None)),
         }
+    }
+
+    /// Whether a file may be read without asking; a search leaves the others out.
+    pub(super) fn may_read(&self, path: &str) -> bool {
+        let wanted =
+            Wanted { permission: "read".to_owned(), patterns: vec![path.to_owned()], ..Wanted::default() };
+        self.by_user || judge_wanted(&wanted, &self.rules, &[]) == Verdict::Allow
     }
 
     pub(super) async fn question(&self, questions: Vec<Question>) -> Result<Vec<Vec<String>>, ToolFailure> {
@@ -121,7 +128,8 @@ impl Asker {
     /// The rules first. Only where they would ask does it matter what was allowed for good, and that is
     /// read where it is kept, so that what was taken back does not count any more.
     async fn judge(&self, ask: &PermissionAsk) -> Result<Verdict, ToolFailure> {
-        let verdict = judge(&ask.permission, &ask.patterns, &self.rules, &[]);
+        let wanted = ask.wanted();
+        let verdict = judge_wanted(&wanted, &self.rules, &[]);
         if verdict != Verdict::Ask {
             return Ok(verdict);
         }
@@ -129,7 +137,7 @@ impl Asker {
         let kept = self.store.approvals_at(project, directory).await;
         let kept = kept.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
         let approvals: Vec<Rule> = kept.into_iter().map(rule_of).collect();
-        Ok(judge(&ask.permission, &ask.patterns, &self.rules, &approvals))
+        Ok(judge_wanted(&wanted, &self.rules, &approvals))
     }
 
     async fn ask_person(&self, ask: &PermissionAsk) -> Result<Answer, ToolFailure> {
@@ -162,13 +170,6 @@ impl Asker {
         let names_agents =
             || ask.permission == "task" && ask.patterns.iter().all(|name| self.named_agents.contains(name));
         self.by_user || names_agents()
-    }
-
-    /// A command that could not be read is not allowed by a rule that allows what it seems to be, as
-    /// long as another rule would ask or forbid.
-    fn is_doubtful(&self, ask: &PermissionAsk) -> bool {
-        ask.unclear
-            && speaking_of(&ask.permission, &self.rules).iter().any(|rule| rule.action != Action::Allow)
     }
 }
 

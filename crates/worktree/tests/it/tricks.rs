@@ -1,0 +1,331 @@
+//! Ways around the rules, each judged and, where it is allowed, really run: no marker may appear.
+//!
+//! `tricks/allowed.txt` holds ways to hide a command behind others that are allowed,
+//! `tricks/forbidden.txt` ways to say a command that is forbidden. New ones are added at the end.
+
+use crate::bench::Bench;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+use sturdy_session::rules::{Verdict, from_config, judge_wanted};
+use sturdy_session::types::session::Rule;
+use sturdy_worktree::shell::read;
+use sturdy_worktree::tool::ToolFailure;
+
+const ALLOWED: &str = include_str!("tricks/allowed.txt");
+const FORBIDDEN: &str = include_str!("tricks/forbidden.txt");
+
+/// Programs that are not everywhere, or need more rights than a test has.
+const NOT_EVERYWHERE: [&str; 20] = [
+    "busybox", "chroot", "chrt", "fish", "flock", "ionice", "ksh", "nice", "parallel", "runuser", "script",
+    "setpriv", "setsid", "strace", "su", "sudo", "taskset", "unshare", "watch", "zsh",
+];
+
+fn tricks(corpus: &str) -> Vec<String> {
+    let entries = corpus.split("\n%%\n").skip(1).filter(|entry| !entry.trim().is_empty());
+    entries.map(str::to_owned).collect()
+}
+
+/// Only these commands, and no file may be written.
+fn few_commands() -> Vec<Rule> {
+    let names =
+        ["echo", "cat", "printf", "ls", "test", "read", "wait", "cd", "set", "export", "[", "[[", "(("];
+    let mut bash = serde_json::Map::from_iter([("*".to_owned(), json!("deny"))]);
+    bash.extend(names.map(|name| (format!("{name} *"), json!("allow"))));
+    for exact in
+        ["true", "false", "x='*'", "y='*'", "x=abc", "y=abc", "x=-v", "x=touch", "t=tou", "git status"]
+    {
+        bash.insert(exact.to_owned(), json!("allow"));
+    }
+    rules(json!({ "*": "deny", "bash": bash }))
+}
+
+/// Everything but one command.
+fn all_but_touch() -> Vec<Rule> {
+    rules(json!({ "*": "allow", "bash": { "*": "allow", "touch *": "deny" } }))
+}
+
+fn rules(config: Value) -> Vec<Rule> {
+    from_config(&config, "/home/u").unwrap()
+}
+
+/// A worktree in which every ask is judged by the rules; nobody is there to answer.
+fn judged_by(rules: Vec<Rule>) -> Bench {
+    let mut bench = Bench::new();
+    bench.world.handles.ask = Arc::new(move |ask| {
+        let verdict = judge_wanted(&ask.wanted(), &rules, &[]);
+        Box::pin(async move {
+            match verdict {
+                Verdict::Allow => Ok(()),
+                Verdict::Ask | Verdict::Deny(_) => Err(ToolFailure::rejected(None)),
+            }
+        })
+    });
+    bench
+}
+
+/// Runs a trick if it is allowed. True if it did what it should not.
+async fn gets_through(bench: &Bench, trick: &str) -> bool {
+    let marker = marker(bench);
+    let command = trick.replace("MARK", marker.to_str().unwrap());
+    let _ = bench.run("bash", json!({ "command": command, "timeout": 5000 })).await;
+    let exists = marker.exists();
+    let _ = std::fs::remove_file(marker);
+    exists
+}
+
+fn marker(bench: &Bench) -> PathBuf {
+    bench.dir.join("marker")
+}
+
+async fn getting_through(rules: Vec<Rule>, corpus: &str) -> Vec<String> {
+    let bench = judged_by(rules);
+    let mut through = Vec::new();
+    for trick in tricks(corpus) {
+        if gets_through(&bench, &trick).await {
+            through.push(trick);
+        }
+    }
+    through
+}
+
+#[test]
+fn there_are_many_tricks_and_each_is_another() {
+    let mut all = tricks(ALLOWED);
+    all.extend(tricks(FORBIDDEN));
+    let count = all.len();
+    assert!(count >= 400, "{count}");
+}
+
+#[tokio::test]
+async fn every_trick_works_where_nothing_is_judged() {
+    let bench = judged_by(rules(json!("allow")));
+    let mut idle = Vec::new();
+    for trick in tricks(ALLOWED).into_iter().chain(tricks(FORBIDDEN)) {
+        let needs_more = trick.split_whitespace().any(|word| NOT_EVERYWHERE.contains(&word));
+        if !needs_more && !gets_through(&bench, &trick).await {
+            idle.push(trick);
+        }
+    }
+    assert_eq!(idle, Vec::<String>::new(), "these show nothing");
+}
+
+#[tokio::test]
+async fn no_trick_hides_a_command_behind_an_allowed_one() {
+    assert_eq!(getting_through(few_commands(), ALLOWED).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn no_trick_says_a_forbidden_command_in_another_way() {
+    assert_eq!(getting_through(all_but_touch(), FORBIDDEN).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nothing_runs_where_everything_is_forbidden() {
+    let all: Vec<String> = tricks(ALLOWED).into_iter().chain(tricks(FORBIDDEN)).collect();
+    let forbid = rules(json!({ "bash": { "*": "deny" } }));
+    for trick in all {
+        let reading = read(&trick);
+        assert!(!reading.patterns.is_empty(), "{trick}");
+        let wanted = sturdy_session::rules::Wanted {
+            permission: "bash".to_owned(),
+            patterns: reading.patterns,
+            forms: reading.forms,
+            unclear: reading.unclear,
+        };
+        assert!(matches!(judge_wanted(&wanted, &forbid, &[]), Verdict::Deny(_)), "{trick}");
+    }
+}
+
+/// Pieces that bash gives a meaning to.
+fn piece() -> impl Strategy<Value = String> {
+    let pieces = [
+        "echo",
+        "cat",
+        "printf",
+        "test",
+        "read",
+        "x",
+        "$x",
+        "${x}",
+        "\"$x\"",
+        "'a b'",
+        "\"a b\"",
+        "$(",
+        ")",
+        "`",
+        "\"",
+        "'",
+        "\\",
+        "\n",
+        ";",
+        "&&",
+        "||",
+        "|",
+        "&",
+        "{",
+        "}",
+        "(",
+        "((",
+        "))",
+        "[[",
+        "]]",
+        "[",
+        "]",
+        "<",
+        ">",
+        ">>",
+        "<<",
+        "<<<",
+        "<<E",
+        "\nE\n",
+        "$((",
+        "${x:-",
+        "${x@P}",
+        "${!x}",
+        "a[",
+        "$'",
+        "\\'",
+        "#",
+        "!",
+        "if",
+        "then",
+        "fi",
+        "for x in a",
+        "do",
+        "done",
+        "case a in a)",
+        ";;",
+        "esac",
+        "x=",
+        "-v",
+        "=",
+        "eval",
+        "touch MARK",
+        "$(touch MARK)",
+        "`touch MARK`",
+        " ",
+        " ",
+        " ",
+        "\t",
+        "\\\n",
+        "2>&1",
+        "/dev/null",
+        "f()",
+        "time",
+        "exec",
+        "set --",
+        "$@",
+        "*",
+        "~",
+        "%s",
+    ];
+    proptest::sample::select(pieces.to_vec()).prop_map(str::to_owned)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    proptest::collection::vec(piece(), 1..14).prop_map(|pieces| pieces.concat())
+}
+
+/// A trick of the corpus with a piece put into it somewhere, or cut.
+fn bent_trick() -> impl Strategy<Value = String> {
+    let all: Vec<String> = tricks(ALLOWED);
+    (proptest::sample::select(all), any::<proptest::sample::Index>(), piece()).prop_map(
+        |(trick, at, piece)| {
+            let letters: Vec<char> = trick.chars().collect();
+            let at = at.index(letters.len() + 1);
+            letters[..at]
+                .iter()
+                .chain(piece.chars().collect::<Vec<_>>().iter())
+                .chain(&letters[at..])
+                .collect()
+        },
+    )
+}
+
+fn run_all(texts: &[String], rules: Vec<Rule>) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let bench = judged_by(rules);
+        let mut through = Vec::new();
+        for text in texts {
+            if gets_through(&bench, text).await {
+                through.push(text.clone());
+            }
+        }
+        through
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the text, under "deny everything" nothing is run, and a few allowed commands do not help.
+    #[test]
+    fn no_text_makes_a_marker(texts in proptest::collection::vec(prop_oneof![text(), bent_trick()], 16)) {
+        prop_assert_eq!(run_all(&texts, rules(json!({ "bash": { "*": "deny" } }))), Vec::<String>::new());
+        prop_assert_eq!(run_all(&texts, few_commands()), Vec::<String>::new());
+    }
+}
+
+/// What people and models write every day is understood, so that rules about its parts settle it.
+#[test]
+fn everyday_commands_are_understood() {
+    let everyday = [
+        "ls -la",
+        "git status",
+        "cargo test 2>&1 | tail -20",
+        "cargo build && cargo test",
+        "cd src && ls -la",
+        "for f in a b c; do cat $f; done",
+        "for f in *.rs; do wc -l \"$f\"; done",
+        "git commit -m \"$(cat <<'EOF'\nA subject with `code` and $(no) substitution\n\nA body.\nEOF\n)\"",
+        "git log --oneline -5 --format=\"%h %s\"",
+        "grep -rn \"foo(bar)\" src | head -5",
+        "npm run build > /dev/null 2>&1",
+        "RUST_BACKTRACE=1 cargo test -p x",
+        "[ -f Cargo.toml ] && echo yes",
+        "test -f x || echo no",
+        "[[ -d src ]] && ls src",
+        "if [ -d x ]; then ls x; else echo none; fi",
+        "find . -name '*.rs' -not -path './target/*' | xargs grep -l foo",
+        "echo \"$HOME\" ${USER} $?",
+        "mkdir -p a/b && touch a/b/c",
+        "sed -n '1,10p' file.txt",
+        "awk '{ print $1 }' file | sort | uniq -c | sort -rn",
+        "python3 - <<'E'\nprint(`1`)\nE",
+        "cat <<EOF > out.txt\nhello $USER\nEOF",
+        "while read -r line; do echo \"$line\"; done < file",
+        "x=$(git rev-parse HEAD); echo ${x}",
+        "echo ${name:-none} ${path%.rs} ${#list}",
+        "rm -rf target/{debug,release}",
+        "curl -s http://localhost:8080/a | jq '.items[0].name'",
+        "time cargo build",
+        "set -euo pipefail\ncargo build",
+        "make -j4 || exit 1",
+        "# a comment\nls # another",
+        "git diff HEAD~1 -- src/ | cat",
+        "ls; pwd",
+        "(cd sub && make)",
+        "echo $((1 + 2))",
+        "kill %1; sleep 1 & wait",
+        "docker compose up -d",
+        "printf '%s\\n' \"$x\"",
+        "diff <(sort a) <(sort b)",
+        "command -v rg",
+        "echo a \\\n  b",
+    ];
+    let unclear: Vec<&str> = everyday.into_iter().filter(|text| read(text).unclear).collect();
+    assert_eq!(unclear, Vec::<&str>::new());
+}
+
+#[test]
+fn a_small_test_or_move_needs_no_rule_of_its_own() {
+    let patterns = |text: &str| read(text).patterns;
+    assert_eq!(patterns("[ -f x ] && cd sub && ls"), ["ls"]);
+    assert_eq!(patterns("[ -f x ]"), ["[ -f x ]"], "alone it is judged by its text");
+    assert_eq!(patterns("cd sub"), ["cd sub"]);
+    assert_eq!(patterns("cd \"$x\" && ls"), ["cd \"$x\"", "ls"]);
+    assert_eq!(patterns("> out"), ["> out"]);
+}
