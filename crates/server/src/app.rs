@@ -5,6 +5,7 @@ use crate::cors::Origins;
 use crate::door::Names;
 use crate::rpc::Places;
 use http::HeaderValue;
+use crate::terminals::Terminals;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_engine::Engine;
@@ -50,6 +51,7 @@ struct Inner {
     rpc: Places,
     /// Different after every start.
     boot: String,
+    terminals: Terminals,
 }
 
 impl App {
@@ -65,6 +67,7 @@ impl App {
             closing: CancellationToken::new(),
             rpc: Places::default(),
             boot: format!("{:016x}", rand::random::<u64>()),
+            terminals: Terminals::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -111,6 +114,10 @@ impl App {
 
     pub(crate) fn rpc(&self) -> &Places {
         &self.inner.rpc
+    }
+
+    pub(crate) fn terminals(&self) -> &Terminals {
+        &self.inner.terminals
     }
 
     /// Cancelled when the server should stop: no new connections, streams end.

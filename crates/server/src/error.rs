@@ -13,7 +13,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
 use sturdy_engine::directory::mcp::ServerError;
-use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::id::{MessageId, PtyId, SessionId};
 use sturdy_session::turn::Refusal;
 use sturdy_store::{CommitError, DriverError, DriverErrorKind, ReadError};
 use sturdy_worktree::vcs::VcsError;
@@ -96,6 +96,12 @@ pub(crate) enum ApiError {
     TooManyAttempts,
     #[error("unforeseen ({reference})")]
     Unforeseen { reference: String },
+    #[error("Terminal not found: {0}")]
+    NoTerminal(PtyId),
+    #[error("{0}")]
+    TerminalForbidden(&'static str),
+    #[error("{most} terminals are open, which is the most")]
+    TooManyTerminals { most: usize },
     #[error("Patch can't be applied")]
     Vcs(VcsReason),
     /// An error of the v2 API.
@@ -131,11 +137,35 @@ pub(crate) enum V2Error {
     NoSession(SessionId),
     #[error("Provider not found: {0}")]
     NoProvider(String),
+    #[error("Message not found: {message}")]
+    NoMessage { session: SessionId, message: MessageId },
+    #[error("Prompt message ID conflicts with an existing durable record: {0}")]
+    Conflict(MessageId),
+    #[error("{0}")]
+    Forbidden(&'static str),
 }
 
 impl ApiError {
     pub(crate) fn schema(kind: Kind, message: impl Into<String>) -> Self {
         Self::Schema { kind, message: message.into() }
+    }
+
+    /// The same complaint in the words of the v2 API.
+    pub(crate) fn in_v2(self) -> Self {
+        match self {
+            Self::Schema { kind, message } => V2Error::Request { kind, message }.into(),
+            Self::Handler => {
+                V2Error::Request { kind: Kind::Body, message: "The request does not fit".to_owned() }.into()
+            }
+            Self::Session { session, source: EngineError::NoSession(_) } => {
+                V2Error::NoSession(session).into()
+            }
+            Self::Session { source: EngineError::Unknown(message) | EngineError::Bad(message), .. } => {
+                V2Error::Request { kind: Kind::Payload, message }.into()
+            }
+            Self::TerminalForbidden(why) => V2Error::Forbidden(why).into(),
+            other => other,
+        }
     }
 
     /// Names the session an engine's error is about.
@@ -196,6 +226,18 @@ impl IntoResponse for ApiError {
                 come_back(named(StatusCode::TOO_MANY_REQUESTS, "TooManyAttemptsError", message))
             }
             Self::Unforeseen { reference } => unforeseen(&reference),
+            Self::NoTerminal(id) => {
+                let message = format!("Terminal not found: {id}");
+                let body = json!({ "_tag": "PtyNotFoundError", "ptyID": id, "message": message });
+                tagged(StatusCode::NOT_FOUND, body)
+            }
+            Self::TerminalForbidden(why) => {
+                tagged(StatusCode::FORBIDDEN, json!({ "_tag": "PtyForbiddenError", "message": why }))
+            }
+            Self::TooManyTerminals { .. } => {
+                let message = format!("{self}. Remove one, or try again later.");
+                come_back(named(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message))
+            }
             Self::Vcs(reason) => {
                 let data = json!({ "message": "Patch can't be applied", "reason": reason.name() });
                 tagged(StatusCode::BAD_REQUEST, json!({ "name": "VcsApplyError", "data": data }))
@@ -336,6 +378,14 @@ fn second(cause: &V2Error) -> Response {
         V2Error::NoProvider(id) => {
             let body = json!({ "_tag": "ProviderNotFoundError", "providerID": id, "message": message });
             tagged(StatusCode::NOT_FOUND, body)
+        }
+        V2Error::NoMessage { session, message: id } => {
+            let body = json!({ "_tag": "MessageNotFoundError", "sessionID": session, "messageID": id, "message": message });
+            tagged(StatusCode::NOT_FOUND, body)
+        }
+        V2Error::Conflict(id) => conflict(&message, id.as_str()),
+        V2Error::Forbidden(_) => {
+            tagged(StatusCode::FORBIDDEN, json!({ "_tag": "ForbiddenError", "message": message }))
         }
     }
 }

@@ -23,6 +23,7 @@ mod rpc;
 mod serve;
 mod sse;
 mod ui;
+mod terminals;
 mod wire;
 
 pub use app::{App, ServerOptions};

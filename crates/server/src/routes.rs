@@ -18,6 +18,7 @@ mod project;
 mod prompt;
 mod provider;
 mod queue;
+mod pty;
 mod session;
 mod tui;
 mod unsupported;
@@ -45,6 +46,7 @@ pub(crate) fn all() -> Routes {
         .merge(mcp::routes())
         .merge(file::routes())
         .merge(vcs::routes())
+        .merge(pty::routes())
         .merge(tui::routes())
         .merge(experimental::routes())
         .merge(v2::routes())

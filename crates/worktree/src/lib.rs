@@ -1,7 +1,7 @@
 //! The hands: all code that touches the user's files, processes and git.
 //!
 //! A path becomes a file only through [`path`], a command becomes a process only through
-//! [`process`] and [`git`], and everything a model may do is a [`tool`]. What is decided, stored
+//! [`process`], [`pty`] and [`git`], and everything a model may do is a [`tool`]. What is decided, stored
 //! or shown is decided, stored and shown elsewhere.
 
 pub mod bound;
@@ -12,6 +12,7 @@ pub mod mcp;
 pub mod path;
 pub mod process;
 pub mod project;
+pub mod pty;
 pub mod search;
 pub mod shell;
 pub mod snapshot;

@@ -18,8 +18,6 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(skill))
         .routes(routes!(lsp))
         .routes(routes!(formatter))
-        .routes(routes!(pty))
-        .routes(routes!(shells))
 }
 
 /// Agents, the default one first.
@@ -79,18 +77,4 @@ async fn lsp(Here(here): Here) -> Response {
 async fn formatter(Here(here): Here) -> Response {
     let shown = |one: &Formatter| json!({ "name": one.name, "extensions": one.extensions, "enabled": one.is_enabled });
     reply::json(&here.formatters().iter().map(shown).collect::<Vec<_>>())
-}
-
-/// Terminals: none are started by this version.
-#[utoipa::path(get, path = "/pty", operation_id = "pty.list",
-    responses((status = 200, description = "Terminals", body = [Object])))]
-async fn pty(_: Here) -> Response {
-    reply::text("[]")
-}
-
-/// Shells a terminal could run.
-#[utoipa::path(get, path = "/pty/shells", operation_id = "pty.shells",
-    responses((status = 200, description = "Shells", body = [Object])))]
-async fn shells(_: Here) -> Response {
-    reply::text("[]")
 }

@@ -8,8 +8,6 @@ use axum::routing::{MethodFilter, on};
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
-const PUT: MethodFilter = MethodFilter::PUT;
-const PATCH: MethodFilter = MethodFilter::PATCH;
 const DELETE: MethodFilter = MethodFilter::DELETE;
 
 const ABSENT: &[(&str, MethodFilter)] = &[
@@ -28,10 +26,6 @@ const ABSENT: &[(&str, MethodFilter)] = &[
     ("/experimental/project/{projectID}/copy/refresh", POST),
     ("/experimental/project/{projectID}/copy/generate-name", POST),
     ("/project/git/init", POST),
-    ("/pty", POST),
-    ("/pty/{ptyID}", GET.or(PUT).or(DELETE)),
-    ("/pty/{ptyID}/connect-token", POST),
-    ("/pty/{ptyID}/connect", GET),
     ("/provider/{providerID}/oauth/authorize", POST),
     ("/provider/{providerID}/oauth/callback", POST),
     ("/session/{sessionID}/share", POST.or(DELETE)),
@@ -45,35 +39,14 @@ const ABSENT: &[(&str, MethodFilter)] = &[
     ("/tui/control/response", POST),
     ("/api/session/{sessionID}/agent", POST),
     ("/api/session/{sessionID}/model", POST),
-    ("/api/session/{sessionID}/prompt", POST),
-    ("/api/session/{sessionID}/compact", POST),
-    ("/api/session/{sessionID}/wait", POST),
     ("/api/session/{sessionID}/revert/stage", POST),
     ("/api/session/{sessionID}/revert/clear", POST),
     ("/api/session/{sessionID}/revert/commit", POST),
-    ("/api/session/{sessionID}/context", GET),
     ("/api/session/{sessionID}/history", GET),
     ("/api/session/{sessionID}/event", GET),
-    ("/api/session/{sessionID}/message/{messageID}", GET),
-    ("/api/session/{sessionID}/message", GET),
-    ("/api/session/{sessionID}/permission", POST.or(GET)),
-    ("/api/session/{sessionID}/permission/{requestID}", GET),
-    ("/api/session/{sessionID}/permission/{requestID}/reply", POST),
-    ("/api/session/{sessionID}/question", GET),
-    ("/api/session/{sessionID}/question/{requestID}/reply", POST),
-    ("/api/session/{sessionID}/question/{requestID}/reject", POST),
-    ("/api/integration/{integrationID}", GET),
-    ("/api/integration/{integrationID}/connect/key", POST),
-    ("/api/integration/{integrationID}/connect/oauth", POST),
-    ("/api/integration/attempt/{attemptID}", GET.or(DELETE)),
-    ("/api/integration/attempt/{attemptID}/complete", POST),
-    ("/api/credential/{credentialID}", PATCH.or(DELETE)),
+    ("/api/session/{sessionID}/permission", POST),
     ("/api/fs/read/{*path}", GET),
     ("/api/event", GET),
-    ("/api/pty", GET.or(POST)),
-    ("/api/pty/{ptyID}", GET.or(PUT).or(DELETE)),
-    ("/api/pty/{ptyID}/connect-token", POST),
-    ("/api/pty/{ptyID}/connect", GET),
 ];
 
 /// Not part of the document: it describes what there is.

@@ -95,9 +95,13 @@ pub fn is_ours(name: &str) -> bool {
         || HIDDEN.read().unwrap_or_else(PoisonError::into_inner).contains(name)
 }
 
+/// What a person's own terminal inherits: everything but our keys, and none of the settings above.
+pub(crate) fn users() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| !is_ours(&name.to_string_lossy()))
+}
+
 pub(crate) fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
-    let kept = std::env::vars_os().filter(|(name, _)| !is_ours(&name.to_string_lossy()));
-    kept.chain(SETTINGS.iter().map(|(name, value)| (name.into(), value.into())))
+    users().chain(SETTINGS.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
 /// The program of this name that a shell would run.

@@ -15,6 +15,7 @@ mod others;
 mod path;
 mod process;
 mod project;
+mod pty;
 mod read;
 mod shell;
 mod snapshot;
