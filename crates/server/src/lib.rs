@@ -22,8 +22,8 @@ mod routes;
 mod rpc;
 mod serve;
 mod sse;
-mod ui;
 mod terminals;
+mod ui;
 mod wire;
 
 pub use app::{App, ServerOptions};

@@ -2,12 +2,13 @@
 //!
 //! `schema` reads bodies and says what is wrong with them, `body` is what clients may send,
 //! `event` is what a fact looks like on a stream, `listing` is which sessions a client wants, `page` is where a page of messages goes on,
-//! `second` is how the v2 API spells what the first half calls otherwise.
+//! `v2` is how the v2 API spells what the first half calls otherwise, `message_v2` how it spells messages.
 
 pub(crate) mod body;
 pub(crate) mod commands;
 pub(crate) mod event;
 pub(crate) mod listing;
+pub(crate) mod message_v2;
 pub(crate) mod page;
 pub(crate) mod schema;
 pub(crate) mod v2;

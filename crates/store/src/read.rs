@@ -5,6 +5,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod asks;
+mod message_order;
 pub(crate) mod messages;
 pub(crate) mod moment;
 pub(crate) mod projects;

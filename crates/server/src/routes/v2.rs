@@ -1,10 +1,20 @@
 //! The second version of the API, below `/api`: the same engine in another spelling.
 
+mod asks;
+mod integration;
 mod location;
+mod messages;
+mod prompt;
 mod sessions;
 
 use crate::described::Routes;
 
 pub(super) fn routes() -> Routes {
-    Routes::new().merge(location::routes()).merge(sessions::routes())
+    Routes::new()
+        .merge(location::routes())
+        .merge(sessions::routes())
+        .merge(messages::routes())
+        .merge(prompt::routes())
+        .merge(asks::routes())
+        .merge(integration::routes())
 }

@@ -211,8 +211,8 @@ async fn what_is_not_built_yet_says_so() {
     for (method, path) in [
         ("POST", format!("/session/{session}/share")),
         ("POST", format!("/session/{session}/revert")),
-        ("POST", "/sync/start".to_owned()),
-        ("POST", format!("/api/session/{session}/prompt")),
+        ("POST", "/sync/replay".to_owned()),
+        ("POST", format!("/api/session/{session}/permission")),
     ] {
         let answer = world.call(method, &path).await;
         let bare = path.split('?').next().unwrap();

@@ -80,7 +80,7 @@ enum Order {
     responses((status = 200, description = "A page of sessions", body = Object), (status = 400, description = "Bad query")))]
 async fn list(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
     let filter = filter(&query)?;
-    let limit = query.limit().map_err(second)?.unwrap_or(LIMIT_DEFAULT) as usize;
+    let limit = query.limit().map_err(ApiError::in_v2)?.unwrap_or(LIMIT_DEFAULT) as usize;
     let wanted = SessionQuery {
         project: filter.project.clone(),
         directory: filter.directory.clone(),
@@ -181,7 +181,7 @@ async fn create(
     State(app): State<App>,
     payload: Result<Payload<Create>, ApiError>,
 ) -> Result<Response, ApiError> {
-    let Payload(body) = payload.map_err(second)?;
+    let Payload(body) = payload.map_err(ApiError::in_v2)?;
     let directory = body.location.map(|at| at.directory).unwrap_or_default();
     let here = app.engine().instance(&directory).await?;
     let new = NewSession { agent: body.agent, model: body.model, ..NewSession::default() };
@@ -217,7 +217,7 @@ async fn interrupt(State(app): State<App>, params: Params) -> Result<Response, A
     Ok(reply::no_content())
 }
 
-async fn find(app: &App, params: &Params) -> Result<Session, ApiError> {
+pub(super) async fn find(app: &App, params: &Params) -> Result<Session, ApiError> {
     let id = SessionId::parse(params.get("sessionID")).map_err(|_| V2Error::SessionId)?;
     match app.engine().session_record(&id).await {
         Ok(text) => read(&text),
@@ -229,12 +229,4 @@ async fn find(app: &App, params: &Params) -> Result<Session, ApiError> {
 fn read(text: &str) -> Result<Session, ApiError> {
     serde_json::from_str(text)
         .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: "a session".to_owned() }.into())
-}
-
-/// The same complaint in the words of this half.
-fn second(cause: ApiError) -> ApiError {
-    match cause {
-        ApiError::Schema { kind, message } => V2Error::Request { kind, message }.into(),
-        other => other,
-    }
 }
