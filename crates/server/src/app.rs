@@ -1,18 +1,27 @@
 //! What every handler can reach.
 
 use crate::auth::{Attempts, Password};
+use crate::connections::Connections;
 use crate::cors::Origins;
 use crate::door::Names;
 use crate::rpc::Places;
+use crate::streams::Streams;
 use crate::terminals::Terminals;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_engine::Engine;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Below every client's patience.
 const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// More are told to come back.
+const CONNECTIONS_MAX: usize = 1024;
+const STREAMS_MAX: usize = 768;
+/// Bodies above the usual size that are read at once; each may hold 32 MiB.
+const UPLOADS_MAX: usize = 16;
 
 /// How the server meets the outside.
 #[derive(Debug)]
@@ -23,13 +32,23 @@ pub struct ServerOptions {
     pub cors: Vec<String>,
     /// Without a password, only requests to these names are answered, besides those of this machine.
     pub names: Vec<String>,
+    /// Connections at once, and how many of them may be event streams.
+    pub connections_max: usize,
+    pub streams_max: usize,
     /// How often a silent event stream says that it is alive.
     pub heartbeat: Duration,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { password: None, cors: Vec::new(), names: Vec::new(), heartbeat: HEARTBEAT }
+        Self {
+            password: None,
+            cors: Vec::new(),
+            names: Vec::new(),
+            connections_max: CONNECTIONS_MAX,
+            streams_max: STREAMS_MAX,
+            heartbeat: HEARTBEAT,
+        }
     }
 }
 
@@ -46,6 +65,9 @@ struct Inner {
     attempts: Attempts,
     origins: Origins,
     names: Names,
+    connections: Connections,
+    streams: Streams,
+    uploads: Arc<Semaphore>,
     heartbeat: Duration,
     closing: CancellationToken,
     rpc: Places,
@@ -63,6 +85,9 @@ impl App {
             attempts: Attempts::default(),
             origins: Origins::new(&options.cors),
             names: Names::new(&options.names),
+            connections: Connections::new(options.connections_max),
+            streams: Streams::new(options.streams_max),
+            uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
             heartbeat: options.heartbeat,
             closing: CancellationToken::new(),
             rpc: Places::default(),
@@ -91,6 +116,19 @@ impl App {
 
     pub(crate) fn names(&self) -> &Names {
         &self.inner.names
+    }
+
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.inner.connections
+    }
+
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.inner.streams
+    }
+
+    /// Room for one more large body.
+    pub(crate) fn upload(&self) -> Option<OwnedSemaphorePermit> {
+        self.inner.uploads.clone().try_acquire_owned().ok()
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {

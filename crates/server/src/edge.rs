@@ -10,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{self, HeaderMap};
+use http::request::Parts;
 use http::{Extensions, HeaderValue, Method, StatusCode, Version};
 use serde_json::json;
 use std::any::Any;
@@ -59,12 +60,26 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
         None => Ok(()),
     };
     let mut response = match admitted {
+        Ok(()) if is_stream(&parts) => stream(&app, Request::from_parts(parts, body), next).await,
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(Refused::Unknown) => unauthorised(parts.uri.path()),
         Err(Refused::TooMany) => ApiError::TooManyAttempts.into_response(),
     };
     cors::stamp(origin, response.headers_mut());
     response
+}
+
+/// Whether this is answered with an event stream.
+fn is_stream(request: &Parts) -> bool {
+    request.method == Method::GET && request.uri.path().ends_with("/event")
+}
+
+async fn stream(app: &App, request: Request, next: Next) -> Response {
+    let Some(place) = app.streams().open() else {
+        let why = "As many event streams are open as there may be. Close one, or try again later.";
+        return ApiError::Overloaded(why.to_owned()).into_response();
+    };
+    next.run(request).await.map(|body| place.watch(body))
 }
 
 fn unauthorised(path: &str) -> Response {

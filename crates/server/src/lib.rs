@@ -9,6 +9,7 @@
 
 mod app;
 mod auth;
+mod connections;
 mod cors;
 mod described;
 mod door;
@@ -22,6 +23,7 @@ mod routes;
 mod rpc;
 mod serve;
 mod sse;
+mod streams;
 mod terminals;
 mod ui;
 mod wire;

@@ -25,6 +25,7 @@ pub use load::{load, load_global};
 pub use merge::{Origin, Source};
 pub use places::Places;
 pub use settings::{Compaction, ImageLimits, Settings, ShareMode, ToolOutput};
+pub(crate) use update::keep_file;
 pub use update::update_file;
 
 pub(crate) use markdown::read_document;

@@ -355,7 +355,7 @@ fn skills_of(settings: &Settings) -> Vec<Skill> {
 }
 
 /// The directory a request names, relative to the server's own.
-fn absolute(base: &Path, directory: &str) -> String {
+pub(crate) fn absolute(base: &Path, directory: &str) -> String {
     let path: PathBuf = base.join(directory);
     let mut clean = PathBuf::new();
     for part in path.components() {

@@ -19,6 +19,7 @@ mod prompts;
 mod protocols;
 mod protocols_heard;
 mod reads;
+mod room;
 mod rpc;
 mod secrets;
 mod sessions;

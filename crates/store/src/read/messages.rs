@@ -58,6 +58,16 @@ pub struct RawMessage {
 }
 
 impl Store {
+    /// A page without the parts: what it takes to read one message after the other.
+    pub async fn message_heads(
+        &self,
+        session: &SessionId,
+        query: MessageQuery,
+    ) -> Result<MessagePage, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| heads(connection, &session, &query)).await
+    }
+
     pub async fn messages(&self, session: &SessionId, query: MessageQuery) -> Result<MessagePage, ReadError> {
         let session = session.clone();
         self.read(move |connection| page(connection, &session, &query)).await
@@ -96,6 +106,31 @@ pub(super) fn page(
     session: &SessionId,
     query: &MessageQuery,
 ) -> Result<MessagePage, ReadError> {
+    let (found, more) = found(connection, session, query)?;
+    let position = super::moment::head(connection)?;
+    Ok(MessagePage { items: with_parts(connection, found)?, more, position })
+}
+
+fn heads(
+    connection: &Connection,
+    session: &SessionId,
+    query: &MessageQuery,
+) -> Result<MessagePage, ReadError> {
+    let (found, more) = found(connection, session, query)?;
+    let head = |message: Bare| {
+        let id = message_id(&message.id)?;
+        Ok(RawMessage { id, created: message.created.cast_unsigned(), info: message.data, parts: Vec::new() })
+    };
+    let items = found.into_iter().map(head).collect::<Result<_, ReadError>>()?;
+    Ok(MessagePage { items, more, position: super::moment::head(connection)? })
+}
+
+/// The messages of a page, oldest first, and whether older ones remain.
+fn found(
+    connection: &Connection,
+    session: &SessionId,
+    query: &MessageQuery,
+) -> Result<(Vec<Bare>, bool), ReadError> {
     let limit = query.limit.filter(|limit| *limit > 0).map(|limit| limit as usize);
     // One more than asked for tells whether older ones remain. Negative is "no limit" in one database only.
     let wanted = limit.map_or(i64::MAX, |limit| clamp(limit as u64 + 1));
@@ -116,8 +151,7 @@ pub(super) fn page(
     let more = limit.is_some_and(|limit| found.len() > limit);
     found.truncate(limit.unwrap_or(usize::MAX));
     found.reverse();
-    let position = super::moment::head(connection)?;
-    Ok(MessagePage { items: with_parts(connection, found)?, more, position })
+    Ok((found, more))
 }
 
 struct Bare {
