@@ -26,6 +26,7 @@ mod migrate;
 mod open;
 mod read;
 mod readers;
+pub mod share;
 mod verify;
 
 pub use commit::{Commit, Committed, ENTRY_BYTES_MAX, NewEntry};
