@@ -105,6 +105,14 @@ pub(crate) struct Serve {
     /// Without a password, let other machines in: whoever reaches the port can run commands as you
     #[arg(long, env = "STURDY_INSECURE")]
     pub(crate) insecure: bool,
+
+    /// Receive shared sessions and show them to whoever has the link, without the password
+    #[arg(long, env = "STURDY_SHARE")]
+    pub(crate) share: bool,
+
+    /// Begin share links with this, where people reach the server under another name
+    #[arg(long, value_name = "URL", requires = "share", env = "STURDY_SHARE_URL")]
+    pub(crate) share_url: Option<String>,
 }
 
 /// Check that the store keeps its promises

@@ -5,6 +5,7 @@ use crate::connections::Connections;
 use crate::cors::Origins;
 use crate::door::Names;
 use crate::rpc::Places;
+use crate::share::{ShareOptions, Shares};
 use crate::streams::Streams;
 use crate::terminals::Terminals;
 use http::HeaderValue;
@@ -37,6 +38,8 @@ pub struct ServerOptions {
     pub streams_max: usize,
     /// How often a silent event stream says that it is alive.
     pub heartbeat: Duration,
+    /// None: this server receives no shares.
+    pub share: Option<ShareOptions>,
 }
 
 impl Default for ServerOptions {
@@ -48,6 +51,7 @@ impl Default for ServerOptions {
             connections_max: CONNECTIONS_MAX,
             streams_max: STREAMS_MAX,
             heartbeat: HEARTBEAT,
+            share: None,
         }
     }
 }
@@ -74,6 +78,7 @@ struct Inner {
     /// Different after every start.
     boot: String,
     terminals: Terminals,
+    shares: Option<Shares>,
 }
 
 impl App {
@@ -93,6 +98,7 @@ impl App {
             rpc: Places::default(),
             boot: format!("{:016x}", rand::random::<u64>()),
             terminals: Terminals::default(),
+            shares: options.share.map(Shares::new),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -148,6 +154,10 @@ impl App {
     /// The same as a header.
     pub(crate) fn position(&self, position: u64) -> HeaderValue {
         HeaderValue::from_str(&self.place(position)).expect("BUG: a place is plain text")
+    }
+
+    pub(crate) fn shares(&self) -> Option<&Shares> {
+        self.inner.shares.as_ref()
     }
 
     pub(crate) fn rpc(&self) -> &Places {

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::Refused;
 use crate::door::{Ends, Forbidden};
 use crate::error::{self, ApiError, Dialect};
-use crate::{cors, door, reply, ui};
+use crate::{cors, door, reply, share, ui};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
@@ -52,7 +52,8 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
         return cors::preflight(&origin, &parts.headers);
     }
     let peer = parts.extensions.get::<Ends>().map(|ends| ends.theirs.ip());
-    let is_open = ui::is_open_to_all(&parts.method, parts.uri.path(), &parts.headers);
+    let is_open = ui::is_open_to_all(&parts.method, parts.uri.path(), &parts.headers)
+        || share::concerns(&app, parts.uri.path());
     let admitted = match app.password().filter(|_| !is_open) {
         // A ticket is not a guess at the password; the handler checks the rest of it.
         Some(_) if app.terminals().admits(&parts) => Ok(()),

@@ -22,6 +22,7 @@ mod reply;
 mod routes;
 mod rpc;
 mod serve;
+mod share;
 mod sse;
 mod streams;
 mod terminals;
@@ -31,6 +32,7 @@ mod wire;
 pub use app::{App, ServerOptions};
 pub use auth::Password;
 pub use serve::serve;
+pub use share::ShareOptions;
 
 use axum::Router;
 

@@ -55,5 +55,6 @@ pub(crate) fn all() -> Routes {
         .merge(usage::routes())
         .merge(crate::rpc::routes())
         .merge(crate::ui::routes())
+        .merge(crate::share::routes())
         .merge(unsupported::routes())
 }

@@ -4,12 +4,13 @@ use crate::args::Serve;
 use crate::failure::{self, BROKEN, Failure, INTERRUPTED, UNMET, USAGE};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
 use crate::{cmd, connect, out};
+use secrecy::SecretString;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use sturdy_engine::{Engine, Environment};
-use sturdy_server::{App, Password, ServerOptions};
+use sturdy_server::{App, Password, ServerOptions, ShareOptions};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
@@ -64,7 +65,12 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
 
     let mut names = arguments.allow_host;
     names.push(arguments.hostname);
-    let options = ServerOptions { password, cors: arguments.cors, names, ..ServerOptions::default() };
+    let share = arguments.share.then(|| {
+        let public_url = arguments.share_url.unwrap_or_else(|| address.clone());
+        names.extend(host_of(&public_url));
+        ShareOptions { public_url, gateway_key: share_key() }
+    });
+    let options = ServerOptions { password, cors: arguments.cors, names, share, ..ServerOptions::default() };
     let app = App::new(engine.clone(), options);
     let mut serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
     let code = tokio::select! {
@@ -86,6 +92,17 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     engine.close().await;
     info!("closed");
     Ok(code)
+}
+
+/// Who may create shares, when not everybody may.
+fn share_key() -> Option<SecretString> {
+    std::env::var("STURDY_SHARE_KEY").ok().filter(|key| !key.is_empty()).map(SecretString::from)
+}
+
+/// The name by which people reach the server.
+fn host_of(url: &str) -> Option<String> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split('/').next().filter(|host| !host.is_empty()).map(str::to_owned)
 }
 
 /// The ways to be told to stop.

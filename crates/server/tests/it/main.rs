@@ -23,6 +23,7 @@ mod room;
 mod rpc;
 mod secrets;
 mod sessions;
+mod shares;
 mod stream;
 mod turns;
 mod vcs;
