@@ -195,7 +195,7 @@ fn page(
         cursor = capability::count(op, 0)?;
         let kind: String = op.get(1)?;
         let newest = capability::optional_count(op, 4)?;
-        let carries = super::op::Kind::parse(&kind).is_some_and(|kind| kind.carries_payload());
+        let carries = super::op::Kind::parse(&kind).is_some_and(super::op::Kind::carries_payload);
         // A later operation wrote or removed it, and follows.
         if carries && newest != Some(cursor) {
             continue;
