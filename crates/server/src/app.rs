@@ -3,6 +3,7 @@
 use crate::auth::{Attempts, Password};
 use crate::connections::Connections;
 use crate::cors::Origins;
+use crate::devices::Devices;
 use crate::door::Names;
 use crate::rpc::Places;
 use crate::share::{ShareOptions, Shares};
@@ -75,6 +76,7 @@ struct Inner {
     heartbeat: Duration,
     closing: CancellationToken,
     rpc: Places,
+    devices: Devices,
     /// Different after every start.
     boot: String,
     terminals: Terminals,
@@ -84,6 +86,7 @@ struct Inner {
 impl App {
     #[must_use]
     pub fn new(engine: Engine, options: ServerOptions) -> Self {
+        let devices = Devices::open(&engine.options().data_dir);
         let inner = Inner {
             engine,
             password: options.password,
@@ -96,6 +99,7 @@ impl App {
             heartbeat: options.heartbeat,
             closing: CancellationToken::new(),
             rpc: Places::default(),
+            devices,
             boot: format!("{:016x}", rand::random::<u64>()),
             terminals: Terminals::default(),
             shares: options.share.map(Shares::new),
@@ -139,6 +143,11 @@ impl App {
 
     pub(crate) fn heartbeat(&self) -> Duration {
         self.inner.heartbeat
+    }
+
+    /// Browsers that are logged in.
+    pub(crate) fn devices(&self) -> &Devices {
+        &self.inner.devices
     }
 
     /// Names this run of the server.

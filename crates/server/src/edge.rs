@@ -2,8 +2,10 @@
 
 use crate::app::App;
 use crate::auth::Refused;
+use crate::devices::PAGE_HEADER;
 use crate::door::{Ends, Forbidden};
 use crate::error::{self, ApiError, Dialect};
+use crate::routes::login;
 use crate::{cors, door, reply, share, ui};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -53,8 +55,11 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
     }
     let peer = parts.extensions.get::<Ends>().map(|ends| ends.theirs.ip());
     let is_open = ui::is_open_to_all(&parts.method, parts.uri.path(), &parts.headers)
-        || share::concerns(&app, parts.uri.path());
-    let admitted = match app.password().filter(|_| !is_open) {
+        || share::concerns(&app, parts.uri.path())
+        || parts.uri.path() == login::OPEN_TO_ALL;
+    let is_page = parts.headers.contains_key(PAGE_HEADER);
+    let is_known = || app.devices().admits(&parts.headers, app.engine().clock().now());
+    let admitted = match app.password().filter(|_| !is_open && !is_known()) {
         // A ticket is not a guess at the password; the handler checks the rest of it.
         Some(_) if app.terminals().admits(&parts) => Ok(()),
         Some(password) => password.admits(&parts, app.attempts(), peer).await,
@@ -63,7 +68,7 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
     let mut response = match admitted {
         Ok(()) if is_stream(&parts) => stream(&app, Request::from_parts(parts, body), next).await,
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
-        Err(Refused::Unknown) => unauthorised(parts.uri.path()),
+        Err(Refused::Unknown) => unauthorised(parts.uri.path(), is_page),
         Err(Refused::TooMany) => ApiError::TooManyAttempts.into_response(),
     };
     cors::stamp(origin, response.headers_mut());
@@ -83,7 +88,8 @@ async fn stream(app: &App, request: Request, next: Next) -> Response {
     next.run(request).await.map(|body| place.watch(body))
 }
 
-fn unauthorised(path: &str) -> Response {
+/// The page asks for the password itself; a challenge would make the browser ask first.
+fn unauthorised(path: &str, is_page: bool) -> Response {
     let mut response = match Dialect::of(path) {
         Dialect::First => StatusCode::UNAUTHORIZED.into_response(),
         Dialect::Second => {
@@ -91,6 +97,9 @@ fn unauthorised(path: &str) -> Response {
             reply::json_with(StatusCode::UNAUTHORIZED, &body)
         }
     };
+    if is_page {
+        return response;
+    }
     let challenge = HeaderValue::from_static("Basic realm=\"Secure Area\"");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     response

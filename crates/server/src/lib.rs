@@ -12,6 +12,7 @@ mod auth;
 mod connections;
 mod cors;
 mod described;
+mod devices;
 mod door;
 mod edge;
 mod error;

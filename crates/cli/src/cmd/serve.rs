@@ -61,6 +61,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     }
     out::data(&format!("sturdy data is in {}", data_dir.display()));
     out::data(&format!("sturdy server listening on {address}"));
+    out::data(&format!("open {address} in a browser"));
     out::data(&format!("attach a terminal with: sturdy attach, or: opencode attach {address}"));
 
     let mut names = arguments.allow_host;
