@@ -1,8 +1,9 @@
 //! Opening: the store, what was running, the feed.
 
 use crate::clock::Clock;
-use crate::directory::instance::Instances;
+use crate::directory::instances::Instances;
 use crate::directory::mcp::Callback;
+use crate::directory::trust::Trusting;
 use crate::engine::{Engine, EngineOptions, Inner};
 use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
@@ -45,6 +46,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             credentials: Arc::default(),
             logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
             returns: Callback::default(),
+            trust: Trusting::new(&options.data_dir),
             options,
         }),
     };

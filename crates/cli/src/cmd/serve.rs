@@ -21,6 +21,7 @@ const USUAL_PORT: u16 = 4096;
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode, Failure> {
     out::start_log(arguments.log_level, arguments.log_format);
     let environment = Environment::of_process();
+    let environment = if arguments.trust_all { environment.trusting_all() } else { environment };
     let directory = connect::directory(None)?;
     cmd::runtime()?.block_on(serve(arguments, environment, directory))
 }
@@ -46,6 +47,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
             return Err(failure);
         }
     };
+    start_servers(&engine);
     let address = address(&listener, &arguments.hostname);
     let key = password.as_ref().map(|_| key.as_str());
     if let Err(cause) = engine.store().announce(&address, key) {
@@ -104,6 +106,18 @@ fn share_key() -> Option<SecretString> {
 fn host_of(url: &str) -> Option<String> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split('/').next().filter(|host| !host.is_empty()).map(str::to_owned)
+}
+
+/// Connects the MCP servers of the directory the server works in; clients that look find them connected. A
+/// directory with wrong settings says so to whoever works in it.
+fn start_servers(engine: &Engine) {
+    let directory = engine.options().directory.to_string_lossy().into_owned();
+    let starting = engine.start_servers(&directory);
+    engine.tasks().spawn("start", async move {
+        if let Err(cause) = starting.await {
+            warn!(%cause, "the MCP servers of this directory are not started");
+        }
+    });
 }
 
 /// The ways to be told to stop.

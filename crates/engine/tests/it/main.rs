@@ -28,4 +28,6 @@ mod structured;
 mod supervise;
 mod table;
 mod tools;
+mod trust;
 mod turns;
+mod unused;

@@ -22,7 +22,7 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(get, path = "/config", operation_id = "config.get",
     responses((status = 200, description = "Configuration", body = Object), (status = 400, description = "A file is wrong")))]
 async fn get(Here(here): Here) -> Response {
-    reply::json(&here.settings.wire())
+    reply::json(&here.config())
 }
 
 /// Changes the project's configuration file. The directory is read again.
