@@ -29,13 +29,10 @@ function look(/** @type {string} */ url) {
     }
     wake();
   };
-  const close = () => {
+  socket.onclose = () => {
     seen.closed = true;
     wake();
   };
-  socket.onclose = close;
-  // A refused upgrade is an error, and not always a close.
-  socket.onerror = close;
   const until = (/** @type {() => boolean} */ wanted) =>
     new Promise((resolve) => {
       const check = () => {

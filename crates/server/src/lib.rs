@@ -9,10 +9,8 @@
 
 mod app;
 mod auth;
-mod connections;
 mod cors;
 mod described;
-mod devices;
 mod door;
 mod edge;
 mod error;
@@ -23,9 +21,7 @@ mod reply;
 mod routes;
 mod rpc;
 mod serve;
-mod share;
 mod sse;
-mod streams;
 mod terminals;
 mod ui;
 mod wire;
@@ -33,7 +29,6 @@ mod wire;
 pub use app::{App, ServerOptions};
 pub use auth::Password;
 pub use serve::serve;
-pub use share::ShareOptions;
 
 use axum::Router;
 

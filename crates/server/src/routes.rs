@@ -11,7 +11,6 @@ mod event;
 mod experimental;
 mod file;
 mod global;
-pub(crate) mod login;
 mod mcp;
 pub(crate) mod message;
 mod overview;
@@ -54,9 +53,7 @@ pub(crate) fn all() -> Routes {
         .merge(overview::routes())
         .merge(queue::routes())
         .merge(usage::routes())
-        .merge(login::routes())
         .merge(crate::rpc::routes())
         .merge(crate::ui::routes())
-        .merge(crate::share::routes())
         .merge(unsupported::routes())
 }

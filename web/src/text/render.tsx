@@ -45,10 +45,9 @@ function Block(props: { token: Token }): JSX.Element {
       return null;
     case "heading":
       return (
-        // One level for all: those of a model do not fit the page's own, and look different anyway.
-        <h3 class={`h-${(token as Tokens.Heading).depth}`} dir="auto">
+        <Dynamic component={`h${Math.min(6, (token as Tokens.Heading).depth + 2)}`} dir="auto">
           <Inline tokens={token.tokens} />
-        </h3>
+        </Dynamic>
       );
     case "paragraph":
       return (

@@ -173,9 +173,7 @@ export class ModelServer {
   #tell(events: [string, Fields][]): void {
     this.#position += 1;
     events.forEach(([type, properties], index) => {
-      // The last event of an entry is named after the entry alone.
-      const name = index === events.length - 1 ? `e.${this.#position}` : `e.${this.#position}.${index + 1}`;
-      this.log.push({ place: parsePlace(name), type, properties });
+      this.log.push({ place: parsePlace(`e.${this.#position}.${index}`), type, properties });
     });
   }
 }

@@ -100,8 +100,7 @@ impl Effects {
         match effect {
             Effect::Prepare { user } => {
                 let broke = not_prepared(&user);
-                let stop = self.stop.clone();
-                self.spawn("prepare", prepare::run(inner, session, user, back, stop), broke);
+                self.spawn("prepare", prepare::run(inner, session, user, back), broke);
             }
             Effect::CallModel { step, user, attempt, tools } => {
                 let broke = not_said(&step, attempt);

@@ -14,4 +14,3 @@ mod options;
 mod responses;
 mod server;
 mod transport;
-mod unlisted;

@@ -1,6 +1,7 @@
 //! Turns that are no plain prompt, copies, and edits of single messages and parts.
 
 use super::message::joined;
+use super::prompt::HEAD_START;
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
@@ -36,7 +37,7 @@ async fn command(
     let engine = app.engine();
     let asked = engine.command(&id, body.into()).await.map_err(ApiError::of(&id))?;
     let answer = engine.answer(&id, &asked).await.map_err(ApiError::of(&id))?;
-    app.streams().sent().await;
+    tokio::time::sleep(HEAD_START).await;
     Ok(reply::streamed(joined(&answer)))
 }
 

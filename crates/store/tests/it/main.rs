@@ -22,6 +22,4 @@ mod pages;
 mod property;
 mod refused;
 mod removal;
-mod share;
-mod share_property;
 mod verify;
