@@ -77,7 +77,7 @@ export class Server {
    */
   static async start(world, { args = [], env = {}, port = 0 } = {}) {
     const all = ['serve', '--port', String(port), '--data-dir', world.data, ...args];
-    const process = launch(world, all, { STURDY_DEMO_PACE_MS: '1', ...env });
+    const process = launch(world, all, { STURDY_DEMO_PACE_MS: '1', STURDY_TRUST_ALL: '1', ...env });
     const listening = new Promise((resolve, reject) => {
       const look = () => {
         const found = LISTENING.exec(process.said.stdout);

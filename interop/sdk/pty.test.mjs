@@ -29,10 +29,13 @@ function look(/** @type {string} */ url) {
     }
     wake();
   };
-  socket.onclose = () => {
+  const close = () => {
     seen.closed = true;
     wake();
   };
+  socket.onclose = close;
+  // A refused upgrade is an error, and not always a close.
+  socket.onerror = close;
   const until = (/** @type {() => boolean} */ wanted) =>
     new Promise((resolve) => {
       const check = () => {

@@ -51,6 +51,7 @@ pub(crate) enum Command {
     Auth(Auth),
     Mcp(Mcp),
     Doctor(Doctor),
+    Trust(Trust),
     Verify(Verify),
     Completions(Completions),
     Man(Man),
@@ -94,6 +95,10 @@ pub(crate) struct Serve {
     #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "STURDY_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
 
+    /// Obey the settings of every project unseen, as OpenCode does
+    #[arg(long, env = "STURDY_TRUST_ALL", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) trust_all: bool,
+
     /// Let web pages from this origin use the server; may be given more than once
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
@@ -105,6 +110,47 @@ pub(crate) struct Serve {
     /// Without a password, let other machines in: whoever reaches the port can run commands as you
     #[arg(long, env = "STURDY_INSECURE")]
     pub(crate) insecure: bool,
+
+    /// Receive shared sessions and show them to whoever has the link, without the password
+    #[arg(long, env = "STURDY_SHARE")]
+    pub(crate) share: bool,
+
+    /// Begin share links with this, where people reach the server under another name
+    #[arg(long, value_name = "URL", requires = "share", env = "STURDY_SHARE_URL")]
+    pub(crate) share_url: Option<String>,
+}
+
+/// Trust the settings of a project, or take that back
+///
+/// Programs, connections, keys, files outside the checkout and loosened permissions that a project's settings
+/// name are not obeyed until it is trusted. Shows what that would be, and trusts it as it is now: when it
+/// changes you are asked again. Without a directory, lists what is trusted.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy trust                       list what is trusted
+  sturdy trust .                     trust this project as it is now
+  sturdy trust --show ~/src/new      look first; changes nothing
+  sturdy trust --remove ~/src/old")]
+pub(crate) struct Trust {
+    /// A directory of the project; without one, list what is trusted
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+
+    /// Only show what would be trusted
+    #[arg(long, requires = "directory", conflicts_with = "remove")]
+    pub(crate) show: bool,
+
+    /// Take the trust back
+    #[arg(long, requires = "directory")]
+    pub(crate) remove: bool,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Check that the store keeps its promises

@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => cmd::doctor::run(doctor),
         Command::Completions(completions) => cmd::manual::completions(&completions),
         Command::Man(man) => cmd::manual::page(&man),
+        Command::Trust(trust) => cmd::trust::run(trust),
         Command::Verify(verify) => cmd::verify::run(verify),
     };
     match outcome {

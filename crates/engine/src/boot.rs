@@ -1,10 +1,10 @@
 //! Opening: the store, what was running, the feed.
 
 use crate::clock::Clock;
-use crate::directory::instance::Instances;
+use crate::directory::instances::Instances;
 use crate::directory::mcp::Callback;
+use crate::directory::trust::Trusting;
 use crate::engine::{Engine, EngineOptions, Inner};
-use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
 use crate::run::handle::Handle;
@@ -13,7 +13,6 @@ use crate::supervise::{self, Lost, Quarantine};
 use crate::task::Tasks;
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
-use std::time::Duration;
 use sturdy_llm::Http;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::Session;
@@ -31,9 +30,6 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     let mut store_options = Options::new(&options.data_dir);
     store_options.durability = options.durability;
     store_options.crash = options.crash;
-    if let Some(patience) = patience(&options.environment) {
-        store_options.patience = patience;
-    }
     let store = Store::open(store_options).await?;
     let clock = Clock::new(store.last_time().await?);
     let engine = Engine {
@@ -50,6 +46,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             credentials: Arc::default(),
             logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
             returns: Callback::default(),
+            trust: Trusting::new(&options.data_dir),
             options,
         }),
     };
@@ -60,11 +57,6 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));
     Ok(engine)
-}
-
-/// How long commits that the disk refuses are tried again, if somebody wants it otherwise.
-fn patience(environment: &Environment) -> Option<Duration> {
-    environment.filled("STURDY_DISK_PATIENCE_MS")?.parse().ok().map(Duration::from_millis)
 }
 
 /// Commands of a process that was killed go on without anybody. The store has one serving process and

@@ -12,10 +12,12 @@ pub mod context;
 mod credentials;
 mod formatters;
 pub(crate) mod instance;
+pub(crate) mod instances;
 pub mod instructions;
 mod languages;
 pub mod mcp;
 pub(crate) mod permits;
 pub mod skills;
+pub mod trust;
 
 pub use instance::Instance;

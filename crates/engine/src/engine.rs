@@ -1,8 +1,10 @@
 //! The engine: everything that runs, and the way to it.
 
 use crate::clock::Clock;
-use crate::directory::instance::{Instance, Instances};
+use crate::directory::instance::Instance;
+use crate::directory::instances::Instances;
 use crate::directory::mcp::Callback;
+use crate::directory::trust::Trusting;
 use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
 use crate::extension::Extensions;
@@ -66,6 +68,7 @@ pub(crate) struct Inner {
     /// At MCP servers; one file for all directories.
     pub(crate) logins: Logins,
     pub(crate) returns: Callback,
+    pub(crate) trust: Trusting,
 }
 
 impl Engine {
@@ -104,9 +107,21 @@ impl Engine {
         self.inner.instance(directory).await
     }
 
+    /// Starts what a directory runs beside turns: its MCP servers. They stay started when its settings are read
+    /// again. Whoever looks from now on finds them starting.
+    pub fn start_servers(
+        &self,
+        directory: &str,
+    ) -> impl Future<Output = Result<(), EngineError>> + Send + use<> {
+        let inner = self.inner.clone();
+        let directory = directory.to_owned();
+        inner.note_started(&directory);
+        async move { inner.start_servers(&directory).await.map(drop) }
+    }
+
     /// Forgets what is known of a directory: its configuration is read again on the next use.
     pub fn dispose(&self, directory: &str) {
-        self.inner.instances.forget(directory);
+        self.inner.forget(directory);
     }
 
     /// Forgets every directory.

@@ -2,6 +2,7 @@
 //!
 //! Read once and passed around, so that a test can say something else.
 
+use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -16,7 +17,16 @@ pub struct Environment {
     pub home: PathBuf,
     /// Where the store is, when it was named.
     data: Option<PathBuf>,
+    trusts_all: bool,
 }
+
+/// The whole list is two megabytes.
+const MODELS_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// More choices than anybody remembers.
+const RECENT_MAX: usize = 20;
+
+/// Every project is trusted unseen, as in the reference.
+const TRUST_ALL: &str = "STURDY_TRUST_ALL";
 
 impl Environment {
     /// The environment of this process. Variables that are not Unicode are left out.
@@ -30,7 +40,20 @@ impl Environment {
     #[must_use]
     pub fn new(variables: HashMap<String, String>) -> Self {
         let home = variables.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
-        Self { variables: Arc::new(variables), home, data: None }
+        let environment = Self { variables: Arc::new(variables), home, data: None, trusts_all: false };
+        Self { trusts_all: environment.is_on(TRUST_ALL), ..environment }
+    }
+
+    /// The same, where every project is trusted unseen.
+    #[must_use]
+    pub fn trusting_all(self) -> Self {
+        Self { trusts_all: true, ..self }
+    }
+
+    /// Whether every project is trusted unseen.
+    #[must_use]
+    pub fn trusts_all(&self) -> bool {
+        self.trusts_all
     }
 
     #[must_use]
@@ -60,6 +83,25 @@ impl Environment {
     #[must_use]
     pub fn shared_data_dir(&self) -> PathBuf {
         self.xdg("XDG_DATA_HOME", ".local/share").join(SHARED_NAME)
+    }
+
+    /// The list of providers and models that OpenCode fetched last; `Null` if it never did.
+    pub(crate) fn cached_models(&self) -> Value {
+        let path = self.xdg("XDG_CACHE_HOME", ".cache").join(SHARED_NAME).join("models.json");
+        let is_small = path.metadata().is_ok_and(|found| found.is_file() && found.len() <= MODELS_BYTES_MAX);
+        let text = if is_small { std::fs::read_to_string(&path).ok() } else { None };
+        let list = text.and_then(|text| serde_json::from_str(&text).ok());
+        list.unwrap_or(Value::Null)
+    }
+
+    /// Provider and model of the newest choices a person made in OpenCode, newest first.
+    pub(crate) fn recent_models(&self) -> Vec<(String, String)> {
+        let text = std::fs::read_to_string(self.state_dir().join("model.json"));
+        let chosen: Value = text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let entry = |entry: &Value| {
+            Some((entry["providerID"].as_str()?.to_owned(), entry["modelID"].as_str()?.to_owned()))
+        };
+        chosen["recent"].as_array().into_iter().flatten().take(RECENT_MAX).filter_map(entry).collect()
     }
 
     #[must_use]

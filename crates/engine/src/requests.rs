@@ -5,6 +5,7 @@
 //!
 //! Not here: what the session makes of it (`sturdy-session`), and what is done then (`run`).
 
+mod change_settings;
 pub(crate) mod data_url;
 mod edits;
 mod fork;
@@ -16,6 +17,7 @@ pub(crate) mod sessions;
 mod shell;
 mod summarize;
 
+pub use change_settings::ChangedSettings;
 pub use invoke::CommandRequest;
 pub use prompt::PromptRequest;
 pub use sessions::NewSession;

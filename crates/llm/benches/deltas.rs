@@ -91,6 +91,8 @@ fn main() {
     let http = Http::new();
     let begun = Instant::now();
     let catalog = Catalog::build(&Sources {
+        strangers: &[],
+        cached: &serde_json::Value::Null,
         config: &config,
         enabled: None,
         disabled: &[],

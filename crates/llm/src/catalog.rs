@@ -10,10 +10,11 @@
 use crate::auth::Credentials;
 use crate::http::Http;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use sturdy_session::types::failure::Failure;
+use tracing::warn;
 
 mod build;
 mod choose;
@@ -21,6 +22,7 @@ mod connect;
 mod info;
 mod merge;
 mod options;
+mod protocol;
 mod variants;
 
 pub use info::{
@@ -32,6 +34,11 @@ pub use options::{Ask, Sampling};
 pub struct Sources<'a> {
     /// The `provider` section of the configuration; `Null` if there is none.
     pub config: &'a Value,
+    /// Providers whose address a project chose. Only the key that stands beside the address is sent there, and no
+    /// variable is put into it.
+    pub strangers: &'a [Stranger],
+    /// What OpenCode last fetched about providers and models; `Null` if there is nothing.
+    pub cached: &'a Value,
     /// `enabled_providers`; `None` is all.
     pub enabled: Option<&'a [String]>,
     /// `disabled_providers`.
@@ -40,6 +47,20 @@ pub struct Sources<'a> {
     pub credentials: &'a Credentials,
     /// Shared by all catalogs of the process.
     pub http: Http,
+}
+
+/// A provider whose address a project chose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    pub id: String,
+    /// The user configured a key for another address.
+    pub has_other_key: bool,
+}
+
+impl Sources<'_> {
+    fn stranger(&self, id: &str) -> Option<&Stranger> {
+        self.strangers.iter().find(|stranger| stranger.id == id)
+    }
 }
 
 impl fmt::Debug for Sources<'_> {
@@ -58,6 +79,10 @@ pub struct Catalog {
     pub providers: Vec<Arc<Provider>>,
     /// Usable or not, for a list to choose from.
     pub known: Vec<Arc<Provider>>,
+    /// What a person should know about what they configured.
+    pub warnings: Vec<String>,
+    /// Models nobody knows that were asked for: warned about once.
+    passed_on: Arc<Mutex<HashSet<String>>>,
     pub(crate) http: Http,
     pub(crate) demo_pace_ms: Option<u64>,
 }
@@ -99,13 +124,21 @@ impl Catalog {
             sources.enabled.is_none_or(|enabled| enabled.contains(id)) && !sources.disabled.contains(id)
         };
         let mut drafts = build::drafts(sources);
-        for draft in &mut drafts {
+        for draft in drafts.iter_mut().filter(|draft| sources.stranger(&draft.provider.id).is_none()) {
             options::expand_addresses(&mut draft.provider, sources.env);
         }
-        drafts.retain(|draft| is_wanted(&draft.provider.id) && !draft.provider.models.is_empty());
-        let (mut providers, mut known) = (Vec::new(), Vec::new());
+        drafts.retain(|draft| {
+            let has_use = !draft.provider.models.is_empty() || draft.provider.passes_on;
+            is_wanted(&draft.provider.id) && has_use
+        });
+        // Nobody who names no model means a provider of which none is known.
+        drafts.sort_by_key(|draft| draft.provider.models.is_empty());
+        let mut providers = Vec::new();
+        let mut known = Vec::new();
+        let mut warnings = Vec::new();
         for draft in drafts {
             let provider = Arc::new(draft.provider);
+            warnings.extend(build::remark(&provider, draft.is_available));
             if draft.is_available {
                 providers.push(Arc::clone(&provider));
             }
@@ -113,7 +146,14 @@ impl Catalog {
         }
         let demo_pace_ms =
             (sources.env)(crate::demo::PACE_VARIABLE).and_then(|value| value.trim().parse().ok());
-        Self { providers, known, http: sources.http.clone(), demo_pace_ms }
+        Self {
+            providers,
+            known,
+            warnings,
+            http: sources.http.clone(),
+            demo_pace_ms,
+            passed_on: Arc::default(),
+        }
     }
 
     #[must_use]
@@ -132,6 +172,8 @@ impl Catalog {
         };
         match found.models.iter().find(|info| info.id == model) {
             Some(info) => Ok(Arc::new(self.entry(found, info))),
+            // Lists of models are old the day they are made.
+            None if found.passes_on && !model.is_empty() => Ok(Arc::new(self.unknown(found, model))),
             None => Err(not_found(choose::alike(model, found.models.iter().map(|info| info.id.as_str())))),
         }
     }
@@ -143,6 +185,18 @@ impl Catalog {
             Some((provider.id.clone(), choose::best(&provider.models)?.id.clone()))
         };
         self.known.iter().filter_map(best).collect()
+    }
+
+    fn unknown(&self, provider: &Arc<Provider>, model: &str) -> ModelEntry {
+        let reference = format!("{}/{model}", provider.id);
+        if self.passed_on.lock().unwrap_or_else(PoisonError::into_inner).insert(reference.clone()) {
+            let alike = choose::alike(model, provider.models.iter().map(|info| info.id.as_str())).join(", ");
+            warn!(
+                model = reference,
+                alike, "this model is not known; its name is passed on, without prices and limits"
+            );
+        }
+        self.entry(provider, &Arc::new(build::unlisted(provider, model)))
     }
 
     fn entry(&self, provider: &Arc<Provider>, info: &Arc<ModelInfo>) -> ModelEntry {

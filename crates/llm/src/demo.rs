@@ -38,6 +38,8 @@ mod story;
 use script::Beat;
 
 pub const PROVIDER: &str = "demo";
+/// What the table of models calls it.
+pub const PACKAGE: &str = "sturdy-demo";
 pub const PACE_VARIABLE: &str = "STURDY_DEMO_PACE_MS";
 
 const PACE_MS: u64 = 15;

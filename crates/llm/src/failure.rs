@@ -183,6 +183,26 @@ pub fn missing_key(provider: &str, name: &str, env: &[String]) -> Failure {
     Failure::ProviderAuth { provider_id: provider.to_owned(), message }
 }
 
+/// The package stands for a protocol that is not spoken here; the provider has not been asked.
+#[must_use]
+pub fn unspoken(provider: &str, name: &str, npm: &str) -> Failure {
+    let message = format!(
+        "{name} is configured with the package {npm}, whose protocol is not supported. If it also offers an \
+         OpenAI-compatible address, set npm to @ai-sdk/openai-compatible and options.baseURL to that address"
+    );
+    Failure::ProviderAuth { provider_id: provider.to_owned(), message }
+}
+
+/// The project chose the address, and the key is the user's; the provider has not been asked.
+#[must_use]
+pub fn withheld_key(provider: &str, name: &str) -> Failure {
+    let message = format!(
+        "Your {name} API key is not sent to the address that this project's settings chose: set options.apiKey beside \
+         options.baseURL, or set the address in your own settings"
+    );
+    Failure::ProviderAuth { provider_id: provider.to_owned(), message }
+}
+
 /// What is stored is a login that cannot be used; the provider has not been asked.
 #[must_use]
 pub fn unusable_login(provider: &str, name: &str, why: &str, env: &[String]) -> Failure {

@@ -1,18 +1,29 @@
 //! What every handler can reach.
 
 use crate::auth::{Attempts, Password};
+use crate::connections::Connections;
 use crate::cors::Origins;
+use crate::devices::Devices;
 use crate::door::Names;
 use crate::rpc::Places;
+use crate::share::{ShareOptions, Shares};
+use crate::streams::Streams;
 use crate::terminals::Terminals;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_engine::Engine;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Below every client's patience.
 const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// More are told to come back.
+const CONNECTIONS_MAX: usize = 1024;
+const STREAMS_MAX: usize = 768;
+/// Bodies above the usual size that are read at once; each may hold 32 MiB.
+const UPLOADS_MAX: usize = 16;
 
 /// How the server meets the outside.
 #[derive(Debug)]
@@ -23,13 +34,26 @@ pub struct ServerOptions {
     pub cors: Vec<String>,
     /// Without a password, only requests to these names are answered, besides those of this machine.
     pub names: Vec<String>,
+    /// Connections at once, and how many of them may be event streams.
+    pub connections_max: usize,
+    pub streams_max: usize,
     /// How often a silent event stream says that it is alive.
     pub heartbeat: Duration,
+    /// None: this server receives no shares.
+    pub share: Option<ShareOptions>,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { password: None, cors: Vec::new(), names: Vec::new(), heartbeat: HEARTBEAT }
+        Self {
+            password: None,
+            cors: Vec::new(),
+            names: Vec::new(),
+            connections_max: CONNECTIONS_MAX,
+            streams_max: STREAMS_MAX,
+            heartbeat: HEARTBEAT,
+            share: None,
+        }
     }
 }
 
@@ -46,28 +70,39 @@ struct Inner {
     attempts: Attempts,
     origins: Origins,
     names: Names,
+    connections: Connections,
+    streams: Streams,
+    uploads: Arc<Semaphore>,
     heartbeat: Duration,
     closing: CancellationToken,
     rpc: Places,
+    devices: Devices,
     /// Different after every start.
     boot: String,
     terminals: Terminals,
+    shares: Option<Shares>,
 }
 
 impl App {
     #[must_use]
     pub fn new(engine: Engine, options: ServerOptions) -> Self {
+        let devices = Devices::open(&engine.options().data_dir);
         let inner = Inner {
             engine,
             password: options.password,
             attempts: Attempts::default(),
             origins: Origins::new(&options.cors),
             names: Names::new(&options.names),
+            connections: Connections::new(options.connections_max),
+            streams: Streams::new(options.streams_max),
+            uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
             heartbeat: options.heartbeat,
             closing: CancellationToken::new(),
             rpc: Places::default(),
+            devices,
             boot: format!("{:016x}", rand::random::<u64>()),
             terminals: Terminals::default(),
+            shares: options.share.map(Shares::new),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -93,8 +128,26 @@ impl App {
         &self.inner.names
     }
 
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.inner.connections
+    }
+
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.inner.streams
+    }
+
+    /// Room for one more large body.
+    pub(crate) fn upload(&self) -> Option<OwnedSemaphorePermit> {
+        self.inner.uploads.clone().try_acquire_owned().ok()
+    }
+
     pub(crate) fn heartbeat(&self) -> Duration {
         self.inner.heartbeat
+    }
+
+    /// Browsers that are logged in.
+    pub(crate) fn devices(&self) -> &Devices {
+        &self.inner.devices
     }
 
     /// Names this run of the server.
@@ -110,6 +163,10 @@ impl App {
     /// The same as a header.
     pub(crate) fn position(&self, position: u64) -> HeaderValue {
         HeaderValue::from_str(&self.place(position)).expect("BUG: a place is plain text")
+    }
+
+    pub(crate) fn shares(&self) -> Option<&Shares> {
+        self.inner.shares.as_ref()
     }
 
     pub(crate) fn rpc(&self) -> &Places {

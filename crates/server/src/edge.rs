@@ -2,14 +2,17 @@
 
 use crate::app::App;
 use crate::auth::Refused;
+use crate::devices::PAGE_HEADER;
 use crate::door::{Ends, Forbidden};
 use crate::error::{self, ApiError, Dialect};
-use crate::{cors, door, reply, ui};
+use crate::routes::login;
+use crate::{cors, door, reply, share, ui};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{self, HeaderMap};
+use http::request::Parts;
 use http::{Extensions, HeaderValue, Method, StatusCode, Version};
 use serde_json::json;
 use std::any::Any;
@@ -51,23 +54,42 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
         return cors::preflight(&origin, &parts.headers);
     }
     let peer = parts.extensions.get::<Ends>().map(|ends| ends.theirs.ip());
-    let is_open = ui::is_open_to_all(&parts.method, parts.uri.path(), &parts.headers);
-    let admitted = match app.password().filter(|_| !is_open) {
+    let is_open = ui::is_open_to_all(&parts.method, parts.uri.path(), &parts.headers)
+        || share::concerns(&app, parts.uri.path())
+        || parts.uri.path() == login::OPEN_TO_ALL;
+    let is_page = parts.headers.contains_key(PAGE_HEADER);
+    let is_known = || app.devices().admits(&parts.headers, app.engine().clock().now());
+    let admitted = match app.password().filter(|_| !is_open && !is_known()) {
         // A ticket is not a guess at the password; the handler checks the rest of it.
         Some(_) if app.terminals().admits(&parts) => Ok(()),
         Some(password) => password.admits(&parts, app.attempts(), peer).await,
         None => Ok(()),
     };
     let mut response = match admitted {
+        Ok(()) if is_stream(&parts) => stream(&app, Request::from_parts(parts, body), next).await,
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
-        Err(Refused::Unknown) => unauthorised(parts.uri.path()),
+        Err(Refused::Unknown) => unauthorised(parts.uri.path(), is_page),
         Err(Refused::TooMany) => ApiError::TooManyAttempts.into_response(),
     };
     cors::stamp(origin, response.headers_mut());
     response
 }
 
-fn unauthorised(path: &str) -> Response {
+/// Whether this is answered with an event stream.
+fn is_stream(request: &Parts) -> bool {
+    request.method == Method::GET && request.uri.path().ends_with("/event")
+}
+
+async fn stream(app: &App, request: Request, next: Next) -> Response {
+    let Some(place) = app.streams().open() else {
+        let why = "As many event streams are open as there may be. Close one, or try again later.";
+        return ApiError::Overloaded(why.to_owned()).into_response();
+    };
+    next.run(request).await.map(|body| place.watch(body))
+}
+
+/// The page asks for the password itself; a challenge would make the browser ask first.
+fn unauthorised(path: &str, is_page: bool) -> Response {
     let mut response = match Dialect::of(path) {
         Dialect::First => StatusCode::UNAUTHORIZED.into_response(),
         Dialect::Second => {
@@ -75,6 +97,9 @@ fn unauthorised(path: &str) -> Response {
             reply::json_with(StatusCode::UNAUTHORIZED, &body)
         }
     };
+    if is_page {
+        return response;
+    }
     let challenge = HeaderValue::from_static("Basic realm=\"Secure Area\"");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     response

@@ -6,6 +6,11 @@
 //! A body says what a person can act on. Causes that only we can act on go to the log under a
 //! reference, and the reference goes to the client.
 
+mod engine;
+mod v2;
+
+pub(crate) use v2::V2Error;
+
 use crate::reply;
 use axum::response::{IntoResponse, Response};
 use http::header::{HeaderValue, RETRY_AFTER};
@@ -14,8 +19,8 @@ use serde_json::{Value, json};
 use sturdy_engine::EngineError;
 use sturdy_engine::directory::mcp::ServerError;
 use sturdy_session::id::{MessageId, PtyId, SessionId};
-use sturdy_session::turn::Refusal;
-use sturdy_store::{CommitError, DriverError, DriverErrorKind, ReadError};
+use sturdy_store::{CommitError, ReadError};
+use sturdy_worktree::git::GitError;
 use sturdy_worktree::vcs::VcsError;
 use tracing::{error, warn};
 
@@ -92,6 +97,15 @@ pub(crate) enum ApiError {
     NoContentType,
     #[error("the body is larger than {bytes_max} bytes")]
     TooLarge { bytes_max: usize },
+    /// There is room for a bounded number of these, and it is taken.
+    #[error("{0}")]
+    Overloaded(String),
+    /// The body came too slowly.
+    #[error("the body did not arrive in time")]
+    TooSlow,
+    /// Something that was asked for on the way took too long.
+    #[error("{0}")]
+    TimedOut(String),
     #[error("too many wrong passwords")]
     TooManyAttempts,
     #[error("unforeseen ({reference})")]
@@ -123,26 +137,6 @@ impl VcsReason {
             Self::NotClean => "not-clean",
         }
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum V2Error {
-    #[error("Invalid session ID")]
-    SessionId,
-    #[error("{message}")]
-    Request { kind: Kind, message: String },
-    #[error("{0}")]
-    Cursor(&'static str),
-    #[error("Session not found: {0}")]
-    NoSession(SessionId),
-    #[error("Provider not found: {0}")]
-    NoProvider(String),
-    #[error("Message not found: {message}")]
-    NoMessage { session: SessionId, message: MessageId },
-    #[error("Prompt message ID conflicts with an existing durable record: {0}")]
-    Conflict(MessageId),
-    #[error("{0}")]
-    Forbidden(&'static str),
 }
 
 impl ApiError {
@@ -189,6 +183,10 @@ impl From<CommitError> for ApiError {
 
 impl From<VcsError> for ApiError {
     fn from(cause: VcsError) -> Self {
+        if let VcsError::Git(GitError::TimedOut { limit, .. }) = &cause {
+            warn!(%cause, "git took too long");
+            return Self::TimedOut(format!("git gave no answer within {} s.", limit.as_secs()));
+        }
         let reference = reference();
         error!(%reference, %cause, "git gave no answer");
         Self::Unforeseen { reference }
@@ -198,8 +196,8 @@ impl From<VcsError> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match self {
-            Self::Engine(cause) => engine(None, &cause),
-            Self::Session { session, source } => engine(Some(&session), &source),
+            Self::Engine(cause) => engine::answer(None, &cause),
+            Self::Session { session, source } => engine::answer(Some(&session), &source),
             Self::Schema { kind, message } => bad_request(&message, kind),
             Self::Handler => tagged(StatusCode::BAD_REQUEST, json!({ "_tag": "BadRequest" })),
             Self::NoMessage(id) => not_found(&format!("Message not found: {id}")),
@@ -221,6 +219,14 @@ impl IntoResponse for ApiError {
                 let message = format!("The body is larger than the {bytes_max} bytes this route accepts.");
                 named(StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeError", &message)
             }
+            Self::Overloaded(message) => {
+                come_back(named(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message))
+            }
+            Self::TooSlow => {
+                let message = "The body did not arrive in time. Send it again, or in smaller pieces.";
+                named(StatusCode::REQUEST_TIMEOUT, "TimeoutError", message)
+            }
+            Self::TimedOut(message) => named(StatusCode::GATEWAY_TIMEOUT, "TimeoutError", &message),
             Self::TooManyAttempts => {
                 let message = "Too many wrong passwords came from your address. Wait a moment.";
                 come_back(named(StatusCode::TOO_MANY_REQUESTS, "TooManyAttemptsError", message))
@@ -242,113 +248,9 @@ impl IntoResponse for ApiError {
                 let data = json!({ "message": "Patch can't be applied", "reason": reason.name() });
                 tagged(StatusCode::BAD_REQUEST, json!({ "name": "VcsApplyError", "data": data }))
             }
-            Self::Second(cause) => second(&cause),
+            Self::Second(cause) => v2::answer(&cause),
         }
     }
-}
-
-fn engine(session: Option<&SessionId>, cause: &EngineError) -> Response {
-    match cause {
-        EngineError::NoSession(id) => not_found(&format!("Session not found: {id}")),
-        EngineError::Refused(why) => refused(session, why),
-        EngineError::Unknown(message) | EngineError::Bad(message) => bad_request(message, Kind::Payload),
-        EngineError::Overloaded(id) => {
-            let message = format!("Session {id} has more to do than it can take. Try again in a moment.");
-            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message))
-        }
-        EngineError::QueueFull(id) => {
-            let message = format!(
-                "Session {id} has as many waiting prompts as it can take. Send it when some are answered."
-            );
-            come_back(named(StatusCode::TOO_MANY_REQUESTS, "QueueFullError", &message))
-        }
-        EngineError::Absent => not_found("There is no such thing."),
-        EngineError::Config(cause) => tagged(StatusCode::BAD_REQUEST, cause.body()),
-        EngineError::Commit(CommitError::Unavailable(driver))
-        | EngineError::Read(ReadError::Unavailable(driver)) => store(driver),
-        EngineError::Commit(CommitError::Broken { place, .. })
-        | EngineError::Read(ReadError::Broken { place, .. }) => {
-            error!(%cause, place, "the store is damaged");
-            let message =
-                format!("The store is damaged at {place}. Run `sturdy verify` to see what is affected.");
-            named(StatusCode::INTERNAL_SERVER_ERROR, "StoreDamagedError", &message)
-        }
-        EngineError::Damaged { session, what, place } => {
-            error!(%session, what, place, "a session is damaged");
-            let message = format!(
-                "Session {session} is damaged at {place} and quarantined. What can be read is served, and it can be \
-                 removed. Run `sturdy verify {session}` to see more."
-            );
-            named(StatusCode::INTERNAL_SERVER_ERROR, "StoreDamagedError", &message)
-        }
-        EngineError::Lost(id) => {
-            let message = format!("Session {id} stopped before it could answer. Look whether it was stored.");
-            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "SessionLostError", &message))
-        }
-        EngineError::Commit(CommitError::Unknown(driver)) => {
-            warn!(cause = %driver, "a commit may be stored or not");
-            let message =
-                "The disk failed while this was stored. Look whether it is there before you send it again.";
-            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "StoreUnavailableError", message))
-        }
-        EngineError::Closing | EngineError::Commit(CommitError::Crashed) => {
-            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "ClosingError", "The server is shutting down."))
-        }
-        EngineError::Commit(CommitError::Conflict { .. }) => {
-            let reference = reference();
-            error!(%reference, %cause, "another writer owns this session");
-            unforeseen(&reference)
-        }
-    }
-}
-
-fn refused(session: Option<&SessionId>, why: &Refusal) -> Response {
-    let session = session.map(ToString::to_string).unwrap_or_default();
-    match why {
-        Refusal::Gone => not_found(&format!("Session not found: {session}")),
-        Refusal::Busy => {
-            let message = format!("Session is busy: {session}");
-            let body = json!({ "_tag": "SessionBusyError", "sessionID": session, "message": message });
-            tagged(StatusCode::CONFLICT, body)
-        }
-        Refusal::Exists => conflict(&format!("Session exists already: {session}"), &session),
-        Refusal::MessageExists(id) => {
-            let message = format!("Prompt message ID conflicts with an existing durable record: {id}");
-            conflict(&message, id.as_str())
-        }
-        Refusal::UnknownAsk(id) if id.starts_with("que") => ask_not_found("Question", id),
-        Refusal::UnknownAsk(id) => ask_not_found("Permission", id),
-        Refusal::UnknownPrompt(id) => not_found(&format!("Message not found: {id}")),
-    }
-}
-
-/// The disk or the database said no. What was asked is not done and may be asked again.
-fn store(driver: &DriverError) -> Response {
-    warn!(cause = %driver, "the store is unavailable");
-    let (status, message) = match driver.kind {
-        DriverErrorKind::DiskFull => (
-            StatusCode::INSUFFICIENT_STORAGE,
-            "No space is left for the store. Nothing was changed. Free some space and send it again.",
-        ),
-        DriverErrorKind::ReadOnly => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "The store cannot be written. Nothing was changed. Check the permissions of the data directory.",
-        ),
-        DriverErrorKind::Busy => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Another program holds the store. Nothing was changed. Close it and send it again.",
-        ),
-        DriverErrorKind::Disk => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "The disk under the store reports errors. Nothing was changed. Check the disk.",
-        ),
-        DriverErrorKind::Closed => (StatusCode::SERVICE_UNAVAILABLE, "The server is shutting down."),
-        DriverErrorKind::Other => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "The store refused. Nothing was changed. The server's log says why.",
-        ),
-    };
-    come_back(named(status, "StoreUnavailableError", message))
 }
 
 /// Of an MCP server.
@@ -361,39 +263,6 @@ fn server(cause: &ServerError) -> Response {
         }
         ServerError::NoOAuth(_) => tagged(StatusCode::BAD_REQUEST, json!({ "error": message })),
         ServerError::Bad(_) => bad_request(&message, Kind::Payload),
-    }
-}
-
-fn second(cause: &V2Error) -> Response {
-    let message = shown(&cause.to_string());
-    match cause {
-        V2Error::SessionId => {
-            let body = json!({ "_tag": "InvalidRequestError", "message": message, "field": "sessionID" });
-            tagged(StatusCode::BAD_REQUEST, body)
-        }
-        V2Error::Request { kind, .. } => {
-            let body = json!({ "_tag": "InvalidRequestError", "message": message, "kind": kind.name() });
-            tagged(StatusCode::BAD_REQUEST, body)
-        }
-        V2Error::Cursor(_) => {
-            tagged(StatusCode::BAD_REQUEST, json!({ "_tag": "InvalidCursorError", "message": message }))
-        }
-        V2Error::NoSession(id) => {
-            let body = json!({ "_tag": "SessionNotFoundError", "sessionID": id, "message": message });
-            tagged(StatusCode::NOT_FOUND, body)
-        }
-        V2Error::NoProvider(id) => {
-            let body = json!({ "_tag": "ProviderNotFoundError", "providerID": id, "message": message });
-            tagged(StatusCode::NOT_FOUND, body)
-        }
-        V2Error::NoMessage { session, message: id } => {
-            let body = json!({ "_tag": "MessageNotFoundError", "sessionID": session, "messageID": id, "message": message });
-            tagged(StatusCode::NOT_FOUND, body)
-        }
-        V2Error::Conflict(id) => conflict(&message, id.as_str()),
-        V2Error::Forbidden(_) => {
-            tagged(StatusCode::FORBIDDEN, json!({ "_tag": "ForbiddenError", "message": message }))
-        }
     }
 }
 

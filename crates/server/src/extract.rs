@@ -1,11 +1,12 @@
 //! Reading a request: ids in the path, the query, the body. What does not fit is refused in the
 //! wire's words, with its place (spec: http-api §4).
 
+use crate::app::App;
 use crate::error::{ApiError, Kind};
 use crate::wire::schema;
-use axum::body::{Body, HttpBody as _, to_bytes};
+use axum::body::{Body, BodyDataStream, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
@@ -14,8 +15,14 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 use sturdy_session::id::{IdError, MessageId, SessionId};
+use tokio::time::Instant;
 
-/// What is read of a body that is too large, so that its sender comes to read the refusal.
+/// A sender may be slow to begin, and silent for a while; then it has to get on.
+const HEAD_START: Duration = Duration::from_secs(10);
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+const BYTES_PER_SECOND_MIN: u64 = 8 * 1024;
+
+/// What is read away of a body that was refused.
 const DRAIN_BYTES_MAX: usize = 128 * 1024 * 1024;
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -27,13 +34,13 @@ pub(crate) const PROMPT_BYTES_MAX: usize = 32 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Payload<T, const BYTES_MAX: usize = BODY_BYTES_MAX>(pub(crate) T);
 
-impl<S: Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S> for Payload<T, BYTES_MAX> {
+impl<T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<App> for Payload<T, BYTES_MAX> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         expect_json(&parts, &body)?;
-        let bytes = read(&parts, body, BYTES_MAX).await?;
+        let bytes = receive(app, &parts, body, BYTES_MAX).await?;
         schema::parse(&bytes).map(Self)
     }
 }
@@ -42,13 +49,13 @@ impl<S: Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S> for Pa
 #[derive(Debug)]
 pub(crate) struct Optional<T>(pub(crate) T);
 
-impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for Optional<T> {
+impl<T: DeserializeOwned + Default> FromRequest<App> for Optional<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let said = expect_json(&parts, &body);
-        let bytes = read(&parts, body, BODY_BYTES_MAX).await?;
+        let bytes = receive(app, &parts, body, BODY_BYTES_MAX).await?;
         if bytes.trim_ascii().is_empty() {
             return Ok(Self(T::default()));
         }
@@ -72,22 +79,75 @@ fn expect_json(parts: &Parts, body: &Body) -> Result<(), ApiError> {
     Err(ApiError::ContentType(text.chars().take(100).collect()))
 }
 
-pub(crate) async fn read(parts: &Parts, body: Body, bytes_max: usize) -> Result<Bytes, ApiError> {
-    let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    // Refused before it is sent, where the sender says how much it is.
-    if announced.is_some_and(|length: usize| length > bytes_max) {
-        // A sender that is cut off while it writes sees a broken pipe and never reads why.
-        let drained = to_bytes_away(body);
-        let _ = tokio::time::timeout(DRAIN_PATIENCE, drained).await;
-        return Err(ApiError::TooLarge { bytes_max });
+/// Receives a body, if there is room for one of its size.
+async fn receive(app: &App, parts: &Parts, body: Body, bytes_max: usize) -> Result<Bytes, ApiError> {
+    let is_large = bytes_max > BODY_BYTES_MAX && announced(parts).is_none_or(|bytes| bytes > BODY_BYTES_MAX);
+    let _place = match is_large.then(|| app.upload()) {
+        Some(None) => {
+            let why = "As many large bodies are being received as there may be. Try again in a moment.";
+            return Err(ApiError::Overloaded(why.to_owned()));
+        }
+        place => place,
+    };
+    read(parts, body, bytes_max).await.map_err(|unread| unread.refuse(app))
+}
+
+/// A body that was not read to its end.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    why: ApiError,
+    rest: Option<BodyDataStream>,
+}
+
+impl Unread {
+    /// Refuses it. The answer goes out now; what is still coming is read away behind it, because a sender
+    /// that is cut off while it writes sees a broken pipe and never reads why.
+    pub(crate) fn refuse(self, app: &App) -> ApiError {
+        if let Some(rest) = self.rest {
+            let reading = tokio::time::timeout(DRAIN_PATIENCE, read_away(rest));
+            app.engine().tasks().spawn("unread body", async {
+                let _ = reading.await;
+            });
+        }
+        self.why
     }
-    // What else can go wrong is the sender going away; it will not read the answer.
-    to_bytes(body, bytes_max).await.map_err(|_| ApiError::TooLarge { bytes_max })
+}
+
+fn announced(parts: &Parts) -> Option<usize> {
+    parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok())
+}
+
+/// Reads a body of at most this size, from a sender that gets on.
+pub(crate) async fn read(parts: &Parts, body: Body, bytes_max: usize) -> Result<Bytes, Unread> {
+    let mut chunks = body.into_data_stream();
+    // Refused before it is sent, where the sender says how much it is.
+    if announced(parts).is_some_and(|length| length > bytes_max) {
+        return Err(Unread { why: ApiError::TooLarge { bytes_max }, rest: Some(chunks) });
+    }
+    let begun = Instant::now();
+    let mut bytes = BytesMut::new();
+    loop {
+        let earned = Duration::from_secs(bytes.len() as u64 / BYTES_PER_SECOND_MIN);
+        let deadline = (begun + HEAD_START + earned).min(Instant::now() + SILENCE_MAX);
+        let Ok(chunk) = tokio::time::timeout_at(deadline, chunks.next()).await else {
+            return Err(Unread { why: ApiError::TooSlow, rest: None });
+        };
+        match chunk {
+            None => return Ok(bytes.freeze()),
+            Some(Ok(chunk)) if bytes.len() + chunk.len() > bytes_max => {
+                return Err(Unread { why: ApiError::TooLarge { bytes_max }, rest: Some(chunks) });
+            }
+            Some(Ok(chunk)) => bytes.extend_from_slice(&chunk),
+            Some(Err(_)) => {
+                let why = ApiError::schema(Kind::Body, "The body ended before it was complete");
+                return Err(Unread { why, rest: None });
+            }
+        }
+    }
 }
 
 /// Reads on for a while and keeps nothing.
-async fn to_bytes_away(body: Body) {
-    let mut chunks = body.into_data_stream();
+async fn read_away(mut chunks: BodyDataStream) {
     let mut read = 0;
     while let Some(Ok(chunk)) = chunks.next().await {
         read += chunk.len();
@@ -237,3 +297,6 @@ impl Params {
             .map_err(|cause| ApiError::schema(Kind::Params, format!("{cause}\n  at [\"{name}\"]")))
     }
 }
+
+#[cfg(test)]
+mod tests;

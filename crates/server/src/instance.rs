@@ -21,6 +21,10 @@ pub(crate) struct Here(pub(crate) Arc<Instance>);
 #[derive(Clone, Debug)]
 pub(crate) struct Location(pub(crate) Arc<Instance>);
 
+/// The directory alone, as it was named; its settings may be broken.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen(pub(crate) String);
+
 impl FromRequestParts<App> for Here {
     type Rejection = ApiError;
 
@@ -37,9 +41,20 @@ impl FromRequestParts<App> for Location {
     }
 }
 
+impl<S: Sync> FromRequestParts<S> for Chosen {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Ok(Self(directory(parts, "directory")))
+    }
+}
+
 async fn instance(parts: &Parts, app: &App, name: &str) -> Result<Arc<Instance>, ApiError> {
-    let directory = chosen(&Query::of(parts), name).or_else(|| header(parts)).unwrap_or_default();
-    Ok(app.engine().instance(&directory).await?)
+    Ok(app.engine().instance(&directory(parts, name)).await?)
+}
+
+fn directory(parts: &Parts, name: &str) -> String {
+    chosen(&Query::of(parts), name).or_else(|| header(parts)).unwrap_or_default()
 }
 
 /// A directory named in the query.

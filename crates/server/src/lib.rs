@@ -9,8 +9,10 @@
 
 mod app;
 mod auth;
+mod connections;
 mod cors;
 mod described;
+mod devices;
 mod door;
 mod edge;
 mod error;
@@ -21,7 +23,9 @@ mod reply;
 mod routes;
 mod rpc;
 mod serve;
+mod share;
 mod sse;
+mod streams;
 mod terminals;
 mod ui;
 mod wire;
@@ -29,6 +33,7 @@ mod wire;
 pub use app::{App, ServerOptions};
 pub use auth::Password;
 pub use serve::serve;
+pub use share::ShareOptions;
 
 use axum::Router;
 

@@ -1,8 +1,10 @@
 //! Answers: JSON text as it was stored, small values, nothing.
 
+use axum::BoxError;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::Stream;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
 use serde::Serialize;
@@ -33,6 +35,15 @@ pub(crate) fn streamed(json: String) -> Response {
     let once =
         futures_util::stream::once(async move { Ok::<_, std::convert::Infallible>(Bytes::from(json)) });
     with_type(StatusCode::OK, JSON, Body::from_stream(once))
+}
+
+/// JSON that is read as it is sent.
+pub(crate) fn chunks<S, E>(chunks: S) -> Response
+where
+    S: Stream<Item = Result<Bytes, E>> + Send + 'static,
+    E: Into<BoxError>,
+{
+    with_type(StatusCode::OK, JSON, Body::from_stream(chunks))
 }
 
 pub(crate) fn plain(status: StatusCode, text: String) -> Response {

@@ -11,6 +11,7 @@ mod event;
 mod experimental;
 mod file;
 mod global;
+pub(crate) mod login;
 mod mcp;
 pub(crate) mod message;
 mod overview;
@@ -53,7 +54,9 @@ pub(crate) fn all() -> Routes {
         .merge(overview::routes())
         .merge(queue::routes())
         .merge(usage::routes())
+        .merge(login::routes())
         .merge(crate::rpc::routes())
         .merge(crate::ui::routes())
+        .merge(crate::share::routes())
         .merge(unsupported::routes())
 }

@@ -22,8 +22,8 @@ mod value;
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
-use crate::{extract, reply};
-use axum::body::{Body, Bytes};
+use crate::extract;
+use crate::reply;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
@@ -32,7 +32,6 @@ use axum::routing::{MethodFilter, get};
 use caller::{Caller, Transport};
 use http::StatusCode;
 use http::header::{self, HeaderValue};
-use http::request::Parts;
 use serde_json::json;
 use std::sync::Arc;
 use sturdy_capnweb::wire::READ_BUFFER_BYTES;
@@ -82,7 +81,8 @@ async fn post(State(app): State<App>, request: Request) -> Result<Response, ApiE
     let (parts, body) = request.into_parts();
     let options = options(Caller::new(&app, Transport::Batch));
     let patience = options.limits.batch_deadline;
-    let Some(body) = arrived(&parts, body, &options.limits).await? else { return Ok(too_slow()) };
+    let body = extract::read(&parts, body, options.limits.batch_bytes_max).await;
+    let body = body.map_err(|unread| unread.refuse(&app))?;
 
     let deadline = async {
         tokio::select! {
@@ -127,13 +127,6 @@ async fn upgrade(
     })
 }
 
-/// The body, unless its sender is as slow as a WebSocket may be silent: a batch that trickles in would
-/// hold its connection for as long as it likes.
-async fn arrived(parts: &Parts, body: Body, limits: &Limits) -> Result<Option<Bytes>, ApiError> {
-    let reading = extract::read(parts, body, limits.batch_bytes_max);
-    tokio::time::timeout(limits.silence_max, reading).await.ok().transpose()
-}
-
 /// How a session with this caller behaves.
 fn options(caller: Caller) -> Options {
     let mut options = Options::default().with_context(caller);
@@ -150,11 +143,6 @@ async fn refuse() -> Response {
     response
 }
 
-fn too_slow() -> Response {
-    let message = "The batch did not arrive in time. Send it again, or in smaller pieces.";
-    refusal(StatusCode::REQUEST_TIMEOUT, "TimeoutError", message)
-}
-
 fn come_back() -> Response {
     let message =
         format!("{SOCKETS_MAX} WebSockets are open, which is the most. Close one, or try again later.");
@@ -166,6 +154,3 @@ fn come_back() -> Response {
 fn refusal(status: StatusCode, name: &str, message: &str) -> Response {
     reply::json_with(status, &json!({ "name": name, "data": { "message": message } }))
 }
-
-#[cfg(test)]
-mod tests;

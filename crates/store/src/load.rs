@@ -11,6 +11,7 @@ use sturdy_session::id::SessionId;
 
 const SESSION: &str = "SELECT data, machine FROM session WHERE id = ?1";
 const LAST_ENTRY: &str = "SELECT seq, at FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
+const BUSY_IN: &str = "SELECT id FROM session WHERE machine <> '' AND directory = ?1 ORDER BY id";
 const BUSY: &str = "SELECT id FROM session WHERE machine <> '' ORDER BY id";
 
 /// A session as it was left.
@@ -73,6 +74,17 @@ impl Store {
             let mut statement = connection.prepare_cached(LAST_ENTRY)?;
             let seq: Option<i64> = statement.query_row([session.as_str()], |row| row.get(0)).optional()?;
             Ok(seq.map_or(0, i64::cast_unsigned))
+        })
+        .await
+    }
+
+    /// Those of one directory.
+    pub async fn busy_sessions_in(&self, directory: &str) -> Result<Vec<SessionId>, ReadError> {
+        let directory = directory.to_owned();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(BUSY_IN)?;
+            let ids = statement.query_map([&directory], |row| row.get::<_, String>(0))?;
+            ids.map(|id| crate::read::session_id(&id?)).collect()
         })
         .await
     }

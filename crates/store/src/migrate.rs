@@ -21,6 +21,7 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { number: 1, name: "log_and_rows", text: include_str!("../migrations/0001_log_and_rows.sql") },
     Migration { number: 2, name: "approvals", text: include_str!("../migrations/0002_approvals.sql") },
+    Migration { number: 3, name: "share", text: include_str!("../migrations/0003_share.sql") },
 ];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (

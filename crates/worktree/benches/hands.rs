@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sturdy_worktree::path::Roots;
-use sturdy_worktree::tool::{Call, Done, Handles, Memory, Settings, World, run};
+use sturdy_worktree::tool::{Call, Caller, Done, Handles, Memory, Settings, World, run};
 use sturdy_worktree::tools::builtin;
 use tokio_util::sync::CancellationToken;
 
@@ -80,6 +80,7 @@ fn world(dir: &Path, top: &Path) -> World {
         roots: Roots::new(dir, dir).unwrap(),
         settings: Arc::new(settings),
         memory: Arc::new(Memory::default()),
+        caller: Caller::Model,
         stop: CancellationToken::new(),
         handles: Handles::alone(),
     }

@@ -1,6 +1,7 @@
 // The frame around every page: the list at the side, the place a person is at, the bar of a phone.
 
 import { For, Match, Show, Switch, createSignal, lazy } from "solid-js";
+import { Dynamic } from "solid-js/web";
 import { Icon } from "../kit/icon.tsx";
 import { Toasts } from "../kit/toast.tsx";
 import { Empty } from "../kit/empty.tsx";
@@ -44,7 +45,7 @@ export function App() {
         <div class={`frame at-${route().page}`} classList={{ "has-panel": hasPanel(route()) }}>
           <aside class="rail" aria-label={words.name}>
             <header class="rail-head">
-              <a class="brand" href="/">{words.name}</a>
+              <Dynamic component={route().page === "home" ? "h1" : "div"} class="brand"><a href="/">{words.name}</a></Dynamic>
               <LinePill />
               <a class="button quiet" href="/new" aria-label={words.newSession} title={words.newSession}><Icon name="plus" /></a>
             </header>

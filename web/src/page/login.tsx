@@ -5,16 +5,17 @@ import { asCallError } from "../sync/send.ts";
 import { api, start } from "../view/live.ts";
 import { navigate } from "../view/router.ts";
 import { words } from "../words/en.ts";
+import type { CallOptions } from "../wire/api.ts";
 
 export function LoginPage() {
   const [user, setUser] = createSignal("opencode");
   const [password, setPassword] = createSignal("");
   const [trouble, setTrouble] = createSignal("");
-  const enter = async (path: string, body: unknown) => {
+  const enter = async (path: string, options: CallOptions) => {
     try {
-      await api.post(path, body);
+      await api.call(path, { method: "POST", ...options });
+      if (location.pathname === "/login") navigate("/", "replace");
       await start("login");
-      navigate("/", "replace");
     } catch (cause) {
       const error = asCallError(cause);
       setTrouble(error.status === 401 ? words.loginWrong : error.message);
@@ -24,11 +25,11 @@ export function LoginPage() {
     const code = /^#once=([\w-]+)$/.exec(location.hash)?.[1];
     if (code === undefined) return;
     history.replaceState(null, "", "/login");
-    void enter("/sturdy/login/once", { code });
+    void enter("/sturdy/login/once", { body: { code } });
   });
   return (
     <main class="page login" id="main" aria-label={words.login}>
-      <form onSubmit={(event) => { event.preventDefault(); void enter("/sturdy/login", { user: user(), password: password() }); }}>
+      <form onSubmit={(event) => { event.preventDefault(); void enter("/sturdy/login", { basic: `${user()}:${password()}` }); }}>
         <h1>{words.name}</h1>
         <label>{words.user}<input type="text" name="username" autocomplete="username" value={user()} onInput={(event) => setUser(event.currentTarget.value)} /></label>
         <label>{words.password}<input type="password" name="password" autocomplete="current-password" value={password()} onInput={(event) => setPassword(event.currentTarget.value)} autofocus /></label>

@@ -24,6 +24,7 @@ export function NewPage(props: { directory: string | undefined }) {
   };
   return (
     <main class="session" id="main" aria-label={words.newSession}>
+      <h1 class="off-screen">{words.newSession}</h1>
       <div class="timeline">
         <Empty icon="message-square" title={words.newSession}>
           <label class="setting">

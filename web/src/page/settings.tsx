@@ -1,13 +1,19 @@
 // Settings of this page, and what there is to know about the server.
 
 import { For, Show, createSignal, onMount } from "solid-js";
-import { api, server, tabs } from "../view/live.ts";
+import { everySecond, useSeconds } from "../kit/ticking.tsx";
+import { api, line, server, serverNow, tabs } from "../view/live.ts";
 import { type Preferences, prefer, preferences } from "../view/preferences.ts";
 import { SHORTCUTS } from "../view/keys.ts";
 import { world } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { segment } from "../wire/api.ts";
 
+interface Device {
+  readonly id: string;
+  readonly label: string;
+  readonly seen: number;
+}
 interface Approval {
   readonly id: string;
   readonly action: string;
@@ -18,15 +24,22 @@ interface Approval {
 const LICENSES = "./licenses.txt";
 
 export function SettingsPage() {
+  useSeconds();
   const [approvals, setApprovals] = createSignal<readonly Approval[]>([]);
   const [servers, setServers] = createSignal<readonly (readonly [string, string])[]>([]);
+  const [devices, setDevices] = createSignal<readonly Device[]>([]);
+  const [code, setCode] = createSignal("");
+  const readDevices = () => void api.get<Device[]>("/sturdy/devices").then(setDevices, () => {});
   const [providers, setProviders] = createSignal<readonly string[]>([]);
   const readApprovals = () => void api.get<{ data?: Approval[] } | Approval[]>("/api/permission/saved").then((found) => setApprovals(Array.isArray(found) ? found : (found.data ?? [])), () => {});
   onMount(() => {
     readApprovals();
+    readDevices();
     void api.get<Record<string, { status: string }>>("/mcp").then((found) => setServers(Object.entries(found).map(([name, state]) => [name, state.status] as const)), () => {});
     void api.get<{ providers: { name: string }[] }>("/config/providers").then((found) => setProviders(found.providers.map((one) => one.name)), () => {});
   });
+  const invite = () => void api.post<{ code: string }>("/sturdy/login/code").then((made) => setCode(`${location.origin}/login#once=${made.code}`), () => {});
+  const logout = () => void api.post("/sturdy/logout").then(() => { tabs.logout(); localStorage.clear(); line.lock(); }, () => {});
   const change = (next: Partial<Preferences>) => {
     prefer(next);
     tabs.preferences();
@@ -55,7 +68,7 @@ export function SettingsPage() {
         <dl class="numbers">
           <dt>{words.version}</dt><dd>{server()?.version}</dd>
           <dt>{words.directory}</dt><dd><code>{server()?.directory}</code></dd>
-          <dt>{words.position}</dt><dd class="num">{words.number(world.head.position)}</dd>
+          <dt>{words.position}</dt><dd class="num">{everySecond() >= 0 && words.number(world.head.position)}</dd>
           <dt>{words.providers}</dt><dd>{providers().join(", ")}</dd>
           <Show when={servers().length > 0}><dt>{words.mcpServers}</dt><dd>{servers().map(([name, state]) => `${name} (${state})`).join(", ")}</dd></Show>
         </dl>
@@ -72,6 +85,25 @@ export function SettingsPage() {
             )}
           </For>
         </ul>
+      </section>
+      <section>
+        <h2>{words.devices}</h2>
+        <ul class="approvals">
+          <For each={devices()} fallback={<li class="muted">{words.noDevices}</li>}>
+            {(one) => (
+              <li>
+                <span class="grow cut small" title={one.label}>{one.label}</span>
+                <span class="muted small num">{words.ago(one.seen, serverNow())}</span>
+                <button type="button" onClick={() => void api.call(`/sturdy/devices/${segment(one.id)}`, { method: "DELETE" }).then(readDevices, () => {})}>{words.logout}</button>
+              </li>
+            )}
+          </For>
+        </ul>
+        <div class="dialog-buttons">
+          <button type="button" onClick={invite}>{words.invite}</button>
+          <Show when={devices().length > 0}><button type="button" onClick={logout}>{words.logoutHere}</button></Show>
+        </div>
+        <Show when={code() !== ""}><p class="small">{words.inviteHint}</p><pre class="terminal" tabindex="0">{code()}</pre></Show>
       </section>
       <p class="muted small"><a href={new URL(LICENSES, import.meta.url).pathname} target="_blank" rel="noopener">Licenses</a></p>
     </main>

@@ -73,7 +73,7 @@ function Chart(props: { rows: readonly UsageRow[] }) {
       <For each={days()}>
         {(day, index) => {
           const height = () => (value(day) / most()) * 58;
-          return <rect x={index() * 10 + 1} y={60 - Math.max(1, height())} width="8" height={Math.max(1, height())} rx="1"><title>{`${day}: ${words.number(value(day))}`}</title></rect>;
+          return <rect x={index() * 10 + 1} y={60 - height()} width="8" height={height()} rx="1"><title>{`${day}: ${words.number(value(day))}`}</title></rect>;
         }}
       </For>
     </svg>
@@ -87,7 +87,7 @@ function Table(props: { title: string; rows: readonly UsageRow[] }) {
       <div class="table-scroll" tabindex="0" role="region" aria-label={props.title}>
         <table class="numbers-table num">
           <thead>
-            <tr><th /><th>{words.steps}</th><th>{words.tokens.input}</th><th>{words.tokens.output}</th><th>{words.tokens.read}</th><th>{words.errors}</th><th>{words.cost}</th></tr>
+            <tr><td /><th>{words.steps}</th><th>{words.tokens.input}</th><th>{words.tokens.output}</th><th>{words.tokens.read}</th><th>{words.errors}</th><th>{words.cost}</th></tr>
           </thead>
           <tbody>
             <For each={props.rows}>

@@ -45,10 +45,10 @@ export function ChangesPanel(props: { sessionID: string; onQuote: (text: string)
                 <Icon name={diff.status === "added" ? "plus" : diff.status === "deleted" ? "trash-2" : "file-pen"} />
                 <code class="grow cut" title={diff.file}>{diff.file}</code>
                 <span class="meta num"><span class="plus">+{diff.additions}</span> <span class="minus">−{diff.deletions}</span></span>
-                <label class="small" onClick={(event) => event.stopPropagation()}>
-                  <input type="checkbox" checked={viewed().has(diff.file ?? "")} onChange={() => toggle(diff.file ?? "")} /> {words.viewed}
-                </label>
               </summary>
+              <label class="card-note">
+                <input type="checkbox" checked={viewed().has(diff.file ?? "")} onChange={() => toggle(diff.file ?? "")} /> {words.viewed}
+              </label>
               <Show when={diff.patch}>{(patch) => <DiffView patch={patch()} />}</Show>
             </details>
           )}

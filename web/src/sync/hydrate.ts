@@ -2,7 +2,7 @@
 // remembered, and when the answer is here, those after its place are applied once more. The one rule drops
 // what was applied already, so the order in which answers and entries come does not matter.
 
-import { isAfter, readPlace, type Place } from "../wire/place.ts";
+import { isAfter, parsePlace, type Place } from "../wire/place.ts";
 import type { Ask, Entry, MessageWithParts, Opening, Overview, OverviewRow } from "../wire/types.ts";
 import { apply } from "./apply.ts";
 import { type Thread, type Touched, type World, emptyThread, emptyWorld, key } from "./world.ts";
@@ -121,7 +121,7 @@ export class Reads {
     put: (place: Place, touched: Touched) => void,
   ): { outcome: Outcome; touched: Touched } {
     const touched: Touched = new Set();
-    const place = readPlace(position);
+    const place = parsePlace(position);
     if (reading.isOutrun || !this.#open.has(reading) || place === undefined) {
       this.forget(reading);
       return { outcome: "read again", touched };

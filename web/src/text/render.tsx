@@ -45,9 +45,10 @@ function Block(props: { token: Token }): JSX.Element {
       return null;
     case "heading":
       return (
-        <Dynamic component={`h${Math.min(6, (token as Tokens.Heading).depth + 2)}`} dir="auto">
+        // One level for all: those of a model do not fit the page's own, and look different anyway.
+        <h3 class={`h-${(token as Tokens.Heading).depth}`} dir="auto">
           <Inline tokens={token.tokens} />
-        </Dynamic>
+        </h3>
       );
     case "paragraph":
       return (

@@ -28,7 +28,7 @@ export const rename = (id: string, title: string) =>
   told(() => api.call(path(id), { method: "PATCH", body: { title } }));
 
 export const archive = (id: string, at: number | undefined) =>
-  told(() => api.call(path(id), { method: "PATCH", body: { time: { archived: at ?? 0 } } }));
+  told(() => api.call(path(id), { method: "PATCH", body: { time: { archived: at ?? null } } }));
 
 export async function remove(id: string): Promise<void> {
   const done = await told(() => api.call(path(id), { method: "DELETE" }));

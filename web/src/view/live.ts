@@ -145,9 +145,14 @@ export function readMoreSessions(): Promise<void> {
   return cursor === undefined ? Promise.resolve() : readOverview(cursor);
 }
 
+/** Sessions whose messages are kept in memory; the others are read again when somebody returns. */
+const THREADS_MAX = 12;
+
 /** The stream follows this session from now on. */
 export function follow(sessionID: string | undefined): void {
   openSession = sessionID;
+  const others = [...world.threads.keys()].filter((id) => id !== sessionID);
+  for (const id of others.slice(0, Math.max(0, others.length - THREADS_MAX))) world.threads.delete(id);
 }
 
 /** Reads the newest messages of a session, unless they are here and still good. */

@@ -31,6 +31,8 @@ export interface CallOptions {
   readonly body?: unknown;
   readonly directory?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** `user:password`, for the one call that exchanges it for a cookie. */
+  readonly basic?: string;
 }
 
 export type Fetch = (path: string, init: RequestInit) => Promise<Response>;
@@ -55,6 +57,7 @@ export class Api {
       init.body = JSON.stringify(options.body);
     }
     if (options.directory !== undefined) headers["x-opencode-directory"] = encodeURIComponent(options.directory);
+    if (options.basic !== undefined) headers["authorization"] = `Basic ${base64(options.basic)}`;
     if (options.signal) init.signal = options.signal;
     const response = await this.#send(path, init);
     if (!response.ok) throw await this.#refused(response);
@@ -103,6 +106,11 @@ export function sentence(body: string, status: number): string {
 export function retryAfter(headers: Headers): number | undefined {
   const said = Number(headers.get("retry-after"));
   return Number.isFinite(said) && said > 0 ? Math.min(said, 3600) * 1000 : undefined;
+}
+
+/** Of the UTF-8 bytes. */
+function base64(text: string): string {
+  return btoa(String.fromCodePoint(...new TextEncoder().encode(text)));
 }
 
 export function segment(id: string): string {

@@ -8,7 +8,7 @@ export interface Place {
   /** Which store; places of two stores cannot be compared. */
   readonly epoch: string;
   readonly position: number;
-  /** Which of several events of one entry. */
+  /** Which of several events of one entry; infinite behind all of them. */
   readonly index: number;
   /** As the server wrote it, for when it is sent back. */
   readonly text: string;
@@ -17,19 +17,14 @@ export interface Place {
 /** Before everything. */
 export const NOWHERE: Place = { epoch: "", position: 0, index: 0, text: "" };
 
+/** A text without an index stands behind every event of its entry: so does a read, and an entry's last event. */
 export function parsePlace(text: string | null | undefined): Place | undefined {
   if (text === null || text === undefined) return undefined;
   const words = text.trim().split(".");
-  const [epoch, position, index] = words.length === 1 ? ["", words[0], "0"] : words;
-  const place = { epoch: epoch ?? "", position: Number(position), index: Number(index ?? "0"), text: text.trim() };
-  const isWhole = Number.isSafeInteger(place.position) && Number.isSafeInteger(place.index);
-  return words.length <= 3 && position !== "" && isWhole ? place : undefined;
-}
-
-/** The place of a read: after every event of the entry it names. */
-export function readPlace(text: string | null | undefined): Place | undefined {
-  const place = parsePlace(text);
-  return place && { ...place, index: Number.POSITIVE_INFINITY };
+  const [epoch = "", position = "", index] = words.length === 1 ? ["", words[0]] : words;
+  const isWhole = [position, index ?? "0"].every((word) => /^[0-9]+$/.test(word) && Number.isSafeInteger(Number(word)));
+  if (words.length > 3 || !isWhole) return undefined;
+  return { epoch, position: Number(position), index: index === undefined ? Number.POSITIVE_INFINITY : Number(index), text: text.trim() };
 }
 
 /** Whether `a` comes after `b` in the same log. */

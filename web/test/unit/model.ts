@@ -173,7 +173,9 @@ export class ModelServer {
   #tell(events: [string, Fields][]): void {
     this.#position += 1;
     events.forEach(([type, properties], index) => {
-      this.log.push({ place: parsePlace(`e.${this.#position}.${index}`), type, properties });
+      // The last event of an entry is named after the entry alone.
+      const name = index === events.length - 1 ? `e.${this.#position}` : `e.${this.#position}.${index + 1}`;
+      this.log.push({ place: parsePlace(name), type, properties });
     });
   }
 }

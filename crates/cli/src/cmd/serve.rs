@@ -4,12 +4,13 @@ use crate::args::Serve;
 use crate::failure::{self, BROKEN, Failure, INTERRUPTED, UNMET, USAGE};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
 use crate::{cmd, connect, out};
+use secrecy::SecretString;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use sturdy_engine::{Engine, Environment};
-use sturdy_server::{App, Password, ServerOptions};
+use sturdy_server::{App, Password, ServerOptions, ShareOptions};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
@@ -20,6 +21,7 @@ const USUAL_PORT: u16 = 4096;
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode, Failure> {
     out::start_log(arguments.log_level, arguments.log_format);
     let environment = Environment::of_process();
+    let environment = if arguments.trust_all { environment.trusting_all() } else { environment };
     let directory = connect::directory(None)?;
     cmd::runtime()?.block_on(serve(arguments, environment, directory))
 }
@@ -45,6 +47,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
             return Err(failure);
         }
     };
+    start_servers(&engine);
     let address = address(&listener, &arguments.hostname);
     let key = password.as_ref().map(|_| key.as_str());
     if let Err(cause) = engine.store().announce(&address, key) {
@@ -60,11 +63,17 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     }
     out::data(&format!("sturdy data is in {}", data_dir.display()));
     out::data(&format!("sturdy server listening on {address}"));
+    out::data(&format!("open {address} in a browser"));
     out::data(&format!("attach a terminal with: sturdy attach, or: opencode attach {address}"));
 
     let mut names = arguments.allow_host;
     names.push(arguments.hostname);
-    let options = ServerOptions { password, cors: arguments.cors, names, ..ServerOptions::default() };
+    let share = arguments.share.then(|| {
+        let public_url = arguments.share_url.unwrap_or_else(|| address.clone());
+        names.extend(host_of(&public_url));
+        ShareOptions { public_url, gateway_key: share_key() }
+    });
+    let options = ServerOptions { password, cors: arguments.cors, names, share, ..ServerOptions::default() };
     let app = App::new(engine.clone(), options);
     let mut serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
     let code = tokio::select! {
@@ -86,6 +95,29 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     engine.close().await;
     info!("closed");
     Ok(code)
+}
+
+/// Who may create shares, when not everybody may.
+fn share_key() -> Option<SecretString> {
+    std::env::var("STURDY_SHARE_KEY").ok().filter(|key| !key.is_empty()).map(SecretString::from)
+}
+
+/// The name by which people reach the server.
+fn host_of(url: &str) -> Option<String> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split('/').next().filter(|host| !host.is_empty()).map(str::to_owned)
+}
+
+/// Connects the MCP servers of the directory the server works in; clients that look find them connected. A
+/// directory with wrong settings says so to whoever works in it.
+fn start_servers(engine: &Engine) {
+    let directory = engine.options().directory.to_string_lossy().into_owned();
+    let starting = engine.start_servers(&directory);
+    engine.tasks().spawn("start", async move {
+        if let Err(cause) = starting.await {
+            warn!(%cause, "the MCP servers of this directory are not started");
+        }
+    });
 }
 
 /// The ways to be told to stop.

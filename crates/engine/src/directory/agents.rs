@@ -9,7 +9,7 @@
 mod native;
 mod overlay;
 
-use crate::directory::config::{ConfigError, Settings};
+use crate::directory::config::{ConfigError, Settings, Standing};
 use serde::Serialize;
 use sturdy_session::json::{Map, Num};
 use sturdy_session::types::session::Rule;
@@ -33,6 +33,11 @@ pub struct Agent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     pub permission: Vec<Rule>,
+    /// No call is judged more loosely than by these, whatever a project says: the last that matches counts, and
+    /// the first allows everything. Of a trusted project they are the user's own rules; of any other also the
+    /// built-in ones.
+    #[serde(skip)]
+    pub floor: Vec<Rule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<AgentModel>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,9 +104,11 @@ impl Agents {
     /// Puts the agents together.
     pub fn build(settings: &Settings) -> Result<Self, ConfigError> {
         let grounds = native::Grounds::of(settings);
-        let mut list = native::agents(settings, &grounds);
-        overlay::apply(&mut list, settings, &grounds)?;
-        list.iter_mut().for_each(|agent| native::open_saved_output(agent, &grounds));
+        let mut list = assemble(settings, settings.rules(), settings.agents(), &grounds)?;
+        let users = assemble(settings, settings.user_rules(), settings.user_agents(), &grounds)?;
+        for agent in &mut list {
+            agent.floor = floor(&agent.name, &users, settings, &grounds)?;
+        }
 
         let default = default_name(&list, settings);
         let first = settings.default_agent().unwrap_or("build");
@@ -136,6 +143,51 @@ impl Agents {
         let name = self.default.as_ref().map_err(Clone::clone)?;
         Ok(self.get(name).expect("BUG: the default agent is one of the list"))
     }
+}
+
+/// The rules that ask or forbid when nobody has said anything.
+#[must_use]
+pub fn cautions() -> Vec<Rule> {
+    native::asked_by_default()
+}
+
+/// The built-in agents with these rules, changed by these entries.
+fn assemble(
+    settings: &Settings,
+    rules: &[Rule],
+    entries: Vec<Entry<'_>>,
+    grounds: &native::Grounds,
+) -> Result<Vec<Agent>, ConfigError> {
+    let mut list = native::agents(settings, rules, grounds);
+    overlay::apply(&mut list, settings, rules, entries, grounds)?;
+    list.iter_mut().for_each(|agent| native::open_saved_output(agent, grounds));
+    Ok(list)
+}
+
+/// Section, name and entry of the configuration.
+type Entry<'a> = (&'static str, &'a str, &'a serde_json::Map<String, serde_json::Value>);
+
+fn floor(
+    name: &str,
+    users: &[Agent],
+    settings: &Settings,
+    grounds: &native::Grounds,
+) -> Result<Vec<Rule>, ConfigError> {
+    if settings.trust().standing == Standing::Trusted {
+        let mut rules = vec![native::allow_all()];
+        rules.extend(settings.user_rules().iter().cloned());
+        for (section, _, entry) in settings.user_agents().into_iter().filter(|(_, own, _)| *own == name) {
+            rules.extend(settings.rules_of(entry, &[section, name])?);
+        }
+        return Ok(rules);
+    }
+    let own = users.iter().find(|agent| agent.name == name).cloned();
+    let unknown = || {
+        let mut agent = native::unknown(name, settings.user_rules(), grounds);
+        native::open_saved_output(&mut agent, grounds);
+        agent
+    };
+    Ok(own.unwrap_or_else(unknown).permission)
 }
 
 fn default_name(list: &[Agent], settings: &Settings) -> Result<String, ConfigError> {

@@ -5,7 +5,7 @@
 //!
 //! Not here: putting arguments in (`sturdy_session::command`) and running shell snippets.
 
-use crate::directory::config::Settings;
+use crate::directory::config::{Level, Settings};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use sturdy_session::command::hints;
@@ -26,6 +26,8 @@ pub struct Command {
     /// Runs in a session of its own.
     pub subtask: Option<bool>,
     pub hints: Vec<String>,
+    /// Snippets run and files are attached; not those of a project that nobody trusts.
+    pub is_obeyed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,7 @@ impl Command {
             hints: if source == Source::Skill { Vec::new() } else { hints(&template) },
             template,
             subtask: None,
+            is_obeyed: true,
         }
     }
 }
@@ -60,7 +63,14 @@ impl Command {
 #[must_use]
 pub fn commands(settings: &Settings, prompts: Vec<Command>) -> Vec<Command> {
     let mut all = native(settings);
-    let configured = settings.commands().into_iter().map(|(name, entry)| from_config(name, entry));
+    let is_obeyed = |name: &str| {
+        let level = settings.level(&["command", name, "template"]);
+        level == Level::User || !settings.trust().is_untrusted()
+    };
+    let configured = settings
+        .commands()
+        .into_iter()
+        .map(|(name, entry)| Command { is_obeyed: is_obeyed(name), ..from_config(name, entry) });
     for command in configured.chain(prompts) {
         match all.iter_mut().find(|known| known.name == command.name) {
             Some(known) => *known = command,

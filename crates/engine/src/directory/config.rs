@@ -1,31 +1,44 @@
 //! Settings: which files, in which order, what they say, and where each value stands.
 //!
-//! `places.rs` knows where files may be, `load.rs` reads them into layers (`read.rs` for JSON with
-//! comments, `markdown.rs` for agents and commands), `merge.rs` lays the layers over each other and
+//! `places.rs` knows where files may be and `owner.rs` who could have written them, `load.rs` reads them into
+//! layers (`read.rs` for JSON with comments, `markdown.rs` for agents and commands), `danger.rs` takes out of a
+//! project's layers what nobody has trusted (`trust.rs`), `merge.rs` lays the layers over each other and
 //! remembers the source of every leaf, `shape.rs` checks the result once, `settings.rs` is what the
 //! rest of the engine sees. `hide.rs` takes the secrets out of what leaves the server, `wire.rs` says
 //! it in the newest words, `update.rs` writes a change back into a file.
 //!
 //! Nothing here is global: the environment comes in as a value, so every test has its own.
 
+mod danger;
 mod error;
 mod hide;
+mod keys;
 mod load;
 mod markdown;
 mod merge;
+mod owner;
 mod places;
 mod read;
+mod sections;
 mod settings;
 mod shape;
+mod trust;
+mod unused;
 mod update;
+mod warning;
 mod wire;
 
+pub use danger::Danger;
 pub use error::{ConfigError, Issue, UpdateError};
-pub use load::{load, load_global};
-pub use merge::{Origin, Source};
+pub use load::{Judge, load, load_global, load_judged};
+pub use merge::{Level, Origin, Source};
 pub use places::Places;
-pub use settings::{Compaction, ImageLimits, Settings, ShareMode, ToolOutput};
+pub use sections::{Compaction, ImageLimits, ShareMode, ToolOutput};
+pub use settings::Settings;
+pub use trust::{Standing, Trust, TrustKey};
+pub(crate) use update::keep_file;
 pub use update::update_file;
+pub use warning::Warning;
 
 pub(crate) use markdown::read_document;
 pub(crate) use places::files_below;

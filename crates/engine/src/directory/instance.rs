@@ -5,7 +5,7 @@
 
 use crate::directory::agents::{Agent, Agents};
 use crate::directory::branch::read_head;
-use crate::directory::config::{self, ConfigError, Settings};
+use crate::directory::config::{ConfigError, Settings, Warning};
 use crate::directory::context;
 use crate::directory::formatters::formatters;
 use crate::directory::instructions::Fetched;
@@ -13,10 +13,9 @@ use crate::directory::mcp::ToolServers;
 use crate::directory::permits;
 use crate::engine::Inner;
 use crate::error::EngineError;
-use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use sturdy_llm::auth::Credentials;
 use sturdy_llm::catalog::Sources;
 use sturdy_llm::{Catalog, ModelEntry};
@@ -35,7 +34,6 @@ use sturdy_worktree::process::{STORE, hide_variables};
 use sturdy_worktree::tool::{Reach, Settings as ToolSettings, Skill, Tool};
 use sturdy_worktree::tools::{LspTool, is_offered};
 use sturdy_worktree::vcs::Checkout;
-use tokio::sync::OnceCell;
 use tracing::warn;
 
 pub struct Instance {
@@ -65,58 +63,11 @@ impl fmt::Debug for Instance {
     }
 }
 
-/// All directories in use.
-#[derive(Debug, Default)]
-pub(crate) struct Instances {
-    by_directory: Mutex<HashMap<String, Arc<OnceCell<Arc<Instance>>>>>,
-}
-
 /// Lets `webfetch` and addresses among the instructions reach this machine and its networks.
 const REACH_PRIVATE: &str = "STURDY_REACH_PRIVATE";
 
 /// The tool `lsp` is an experiment of the reference, switched on by either.
 const LSP_TOOL: [&str; 2] = ["OPENCODE_EXPERIMENTAL_LSP_TOOL", "OPENCODE_EXPERIMENTAL"];
-
-/// Directories kept at once. More are forgotten and made again when they are needed.
-const INSTANCES_MAX: usize = 256;
-
-impl Instances {
-    pub(crate) fn forget(&self, directory: &str) {
-        if let Some(instance) = self.lock().remove(directory).as_ref().and_then(|cell| cell.get()) {
-            instance.mcp.close();
-        }
-    }
-
-    pub(crate) fn forget_all(&self) {
-        for cell in self.lock().drain().map(|(_, cell)| cell) {
-            cell.get().inspect(|instance| instance.mcp.close());
-        }
-    }
-
-    /// Those that are made.
-    pub(crate) fn ready(&self) -> Vec<Arc<Instance>> {
-        self.lock().values().filter_map(|cell| cell.get().cloned()).collect()
-    }
-
-    /// Those that are made. One that is being made may have read what just changed; it serves whoever
-    /// waits for it, and the next is made anew.
-    pub(crate) fn made(&self) -> Vec<Arc<Instance>> {
-        self.lock().retain(|_, cell| cell.initialized());
-        self.ready()
-    }
-
-    fn cell(&self, directory: &str) -> Arc<OnceCell<Arc<Instance>>> {
-        let mut known = self.lock();
-        if known.len() >= INSTANCES_MAX && !known.contains_key(directory) {
-            known.clear();
-        }
-        known.entry(directory.to_owned()).or_default().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<OnceCell<Arc<Instance>>>>> {
-        self.by_directory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Inner {
     pub(crate) async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
@@ -138,7 +89,7 @@ impl Inner {
         let found = sturdy_worktree::project::resolve(place).await;
         let worktree = found.worktree.to_string_lossy().into_owned();
         let environment = &self.options.environment;
-        let settings = Arc::new(config::load(place, &found.worktree, environment)?);
+        let settings = Arc::new(self.trust.load(place, &found.worktree, environment)?);
         let agents = Agents::build(&settings)?;
         let catalog = Mutex::new(Arc::new(self.catalog(&settings)));
         let project = self.note_project(&found).await?;
@@ -161,6 +112,9 @@ impl Inner {
         tool_settings.lsp = self.languages(&settings, place, &project.id);
         tool_settings.formatters = formatters(&settings, place, &found.worktree);
         let mcp = ToolServers::new(self, &directory, &project.id, &settings);
+        if self.instances.is_started(&directory) {
+            mcp.start();
+        }
         Ok(Arc::new(Instance {
             path,
             directory,
@@ -186,8 +140,11 @@ impl Inner {
             warn!(%cause, "stored credentials cannot be read");
             Credentials::default()
         });
+        let (providers, strangers) = settings.providers();
         let catalog = Catalog::build(&Sources {
-            config: settings.provider(),
+            config: &providers,
+            strangers: &strangers,
+            cached: &environment.cached_models(),
             enabled: settings.enabled_providers(),
             disabled: settings.disabled_providers(),
             env: &|name| environment.get(name).map(str::to_owned),
@@ -196,6 +153,7 @@ impl Inner {
         });
         hide_variables(catalog.known.iter().flat_map(|provider| provider.env.iter().cloned()));
         hide_variables(permits::hidden_variables(settings));
+        catalog.warnings.iter().for_each(|message| warn!("{message}"));
         catalog
     }
 
@@ -235,6 +193,14 @@ impl Instance {
         })
     }
 
+    /// What the configuration says, with every remark about it.
+    #[must_use]
+    pub fn config(&self) -> serde_json::Value {
+        let catalog = self.catalog();
+        let warning = |message: &String| Warning { message: message.clone(), file: None, line: None };
+        self.settings.wire_with(&catalog.warnings.iter().map(warning).collect::<Vec<_>>())
+    }
+
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -256,7 +222,7 @@ impl Instance {
         }
     }
 
-    /// Everything a model may call here: our own, and what MCP servers offer now.
+    /// Everything a model may call here: our own, and what the MCP servers that were started offer now.
     pub async fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
         let is_ours = |tool: &Arc<dyn Tool>| self.tools.iter().any(|own| own.spec().name == tool.spec().name);
         let mut all = self.tools.clone();
@@ -282,7 +248,8 @@ impl Instance {
         left.iter().map(|tool| tool.spec().clone()).collect()
     }
 
-    /// The tools that neither rules nor the prompt switch off. A call of any other is not understood.
+    /// The tools that neither rules nor the prompt switch off. A call of any other is not understood. Starts the
+    /// servers: whoever asks is about to use them.
     pub(crate) async fn tools_left(
         &self,
         agent: &Agent,
@@ -291,9 +258,13 @@ impl Instance {
     ) -> Vec<Arc<dyn Tool>> {
         let mut rules = agent.permission.clone();
         rules.extend(session.permission.iter().flatten().cloned());
+        let mut floor = agent.floor.clone();
+        floor.extend(session.permission.iter().flatten().cloned());
         let switched_off = |name: &str| user.tools.as_ref().and_then(|tools| tools.get(name)) == Some(false);
+        let hidden = |name: &str| is_hidden(name, &rules) || is_hidden(name, &floor);
+        self.mcp.start();
         let mut left = self.all_tools().await;
-        left.retain(|tool| !switched_off(&tool.spec().name) && !is_hidden(&tool.spec().name, &rules));
+        left.retain(|tool| !switched_off(&tool.spec().name) && !hidden(&tool.spec().name));
         left
     }
 
@@ -355,7 +326,7 @@ fn skills_of(settings: &Settings) -> Vec<Skill> {
 }
 
 /// The directory a request names, relative to the server's own.
-fn absolute(base: &Path, directory: &str) -> String {
+pub(crate) fn absolute(base: &Path, directory: &str) -> String {
     let path: PathBuf = base.join(directory);
     let mut clean = PathBuf::new();
     for part in path.components() {

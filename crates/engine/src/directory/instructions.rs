@@ -9,15 +9,12 @@ mod fetch;
 
 pub(crate) use fetch::Fetched;
 
-use crate::directory::config::{Places, Settings, files_below};
+use crate::directory::config::{Places, Settings, Standing, files_below};
 use globset::GlobBuilder;
 use std::collections::HashSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tracing::warn;
-
-/// In the order of preference: the first name that is found decides for the whole project.
-const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
 
 /// More than this is a book, and every step would pay for it.
 const FILE_BYTES_MAX: usize = 256 * 1024;
@@ -38,7 +35,7 @@ pub fn read(settings: &Settings) -> Vec<Instruction> {
     let mut all = Vec::new();
     for path in paths(settings) {
         let Ok(real) = path.canonicalize() else { continue };
-        if !seen.insert(real) {
+        if !seen.insert(real) || !is_obeyed(settings, &path) {
             continue;
         }
         let Some(text) = text_of(&path, left.min(FILE_BYTES_MAX)) else { continue };
@@ -53,38 +50,40 @@ pub fn read(settings: &Settings) -> Vec<Instruction> {
 /// The configured instructions that stand in the network.
 #[must_use]
 pub fn addresses(settings: &Settings) -> Vec<String> {
-    settings.instructions().into_iter().filter(|entry| is_address(entry)).collect()
+    settings.instructions().iter().filter(|entry| is_address(entry)).cloned().collect()
 }
 
 fn is_address(entry: &str) -> bool {
     entry.starts_with("https://") || entry.starts_with("http://")
 }
 
+/// Files that others may write, and files of a project that lead elsewhere, are left alone.
+fn is_obeyed(settings: &Settings, path: &Path) -> bool {
+    let places = settings.places();
+    if let Some(why) = places.refusal(path) {
+        warn!(file = %path.display(), why, "an instruction file is ignored");
+        return false;
+    }
+    let is_elsewhere = settings.trust().standing != Standing::Trusted && places.leads_outside(path);
+    if is_elsewhere {
+        warn!(file = %path.display(), "an instruction file leads outside the checkout and is ignored");
+    }
+    !is_elsewhere
+}
+
 fn paths(settings: &Settings) -> Vec<PathBuf> {
     let places = settings.places();
-    let reads_claude =
-        !places.is_on("OPENCODE_DISABLE_CLAUDE_CODE") && !places.is_on("OPENCODE_DISABLE_CLAUDE_CODE_PROMPT");
     let mut paths = Vec::new();
 
     let own = places.config_dir.join("AGENTS.md");
     let shared = places.environment.home.join(".claude/CLAUDE.md");
-    paths.extend(
-        [Some(own), reads_claude.then_some(shared)].into_iter().flatten().find(|path| path.is_file()),
-    );
-
-    if !places.is_on("OPENCODE_DISABLE_PROJECT_CONFIG") {
-        let names = NAMES.iter().filter(|name| reads_claude || **name != "CLAUDE.md");
-        let found = names.map(|name| on_the_way_up(places, name)).find(|found| !found.is_empty());
-        paths.extend(found.unwrap_or_default());
-    }
+    let shared = places.reads_claude().then_some(shared);
+    paths.extend([Some(own), shared].into_iter().flatten().find(|path| path.is_file()));
+    paths.extend(places.instruction_files());
     for entry in settings.instructions().iter().filter(|entry| !is_address(entry)) {
         paths.extend(configured(places, entry));
     }
     paths
-}
-
-fn on_the_way_up(places: &Places, name: &str) -> Vec<PathBuf> {
-    places.upwards().into_iter().map(|dir| dir.join(name)).filter(|path| path.is_file()).collect()
 }
 
 /// A path or a pattern: absolute, in the home directory, or looked for on the way up.
@@ -94,10 +93,10 @@ fn configured(places: &Places, entry: &str) -> Vec<PathBuf> {
     match (is_placed, is_pattern) {
         (true, false) => vec![places.resolve(entry, &places.directory)],
         (true, true) => matching(&places.resolve(entry, &places.directory)),
-        (false, false) => on_the_way_up(places, entry),
+        (false, false) => places.on_the_way_up(entry),
         (false, true) => {
             let mut bases = places.upwards();
-            // Outside a repository the way up ends at the root of the disk: no place to search.
+            // Outside a repository the way up may end at the home directory: no place to search.
             if places.worktree == Path::new("/") {
                 bases.truncate(1);
             }

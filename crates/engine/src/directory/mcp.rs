@@ -1,8 +1,8 @@
 //! The MCP servers of one directory: which there are, how they stand, what they offer.
 //!
-//! A server is connected when somebody first wants to know about servers, all of them at once, each by
-//! a task of its own that keeps it (`keeper.rs`). A directory without servers has nothing of this: no
-//! task, no client, no file is read.
+//! Servers are connected when work begins in the directory, all of them at once, each by a task of its own that
+//! keeps it (`keeper.rs`); whoever only looks connects nothing. A directory without servers has nothing of this:
+//! no task, no client, no file is read.
 //!
 //! A prompt waits a moment for servers that are still connecting, and goes on without those that take
 //! longer; they are there for its next step.
@@ -119,12 +119,24 @@ struct Entry {
     asleep: Option<Keeper>,
 }
 
+impl Entry {
+    fn status(&self) -> Status {
+        match (&self.asleep, &*self.state.borrow()) {
+            // It would be connected, and nobody has asked for anything yet.
+            (Some(_), State::Connecting) => Status::Disabled,
+            (_, state) => state.status(),
+        }
+    }
+}
+
 /// All servers of a directory, in the order of the configuration. Dropping them ends them.
 #[derive(Debug)]
 pub struct ToolServers {
     shared: Arc<Shared>,
     entries: Arc<Mutex<Vec<Entry>>>,
     timeout_ms: Option<u64>,
+    /// Those of a project that is not trusted.
+    withheld: Vec<String>,
     _stop: DropGuard,
 }
 
@@ -152,6 +164,7 @@ impl ToolServers {
             shared,
             entries: Arc::default(),
             timeout_ms: settings.mcp_timeout_ms(),
+            withheld: settings.withheld_servers().to_vec(),
             _stop: stop.drop_guard(),
         };
         for (name, config) in settings.mcp().into_iter().flatten() {
@@ -167,14 +180,24 @@ impl ToolServers {
         servers
     }
 
-    /// How they stand, once each has had its chance to connect.
+    /// How they stand, once each that was started has had its chance to connect.
     pub async fn status(&self) -> Vec<(String, Status)> {
-        self.wake();
         for mut state in self.states() {
             let _ = state.wait_for(State::is_tried).await;
         }
         let entries = self.lock();
-        entries.iter().map(|entry| (entry.server.name.clone(), entry.state.borrow().status())).collect()
+        let mut all: Vec<(String, Status)> =
+            entries.iter().map(|entry| (entry.server.name.clone(), entry.status())).collect();
+        for name in &self.withheld {
+            if !all.iter().any(|(known, _)| known == name) {
+                all.push((name.clone(), Status::Failed(self.untrusted())));
+            }
+        }
+        all
+    }
+
+    fn untrusted(&self) -> String {
+        format!("not started: {} is not trusted", self.shared.directory)
     }
 
     /// Adds a server, or puts another one in its place, and connects it.
@@ -196,7 +219,7 @@ impl ToolServers {
         self.order(name, Order::Disconnect).await
     }
 
-    /// What they offer now. Waits a moment for those that are not there yet.
+    /// What they offer now. Waits a moment for those that were started and are not there yet.
     pub async fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.settled().await;
         let live = self.connected();
@@ -217,6 +240,7 @@ impl ToolServers {
         if let Some(served) = self.served(name) {
             return Some(served);
         }
+        self.start();
         let is_read = self.resource_tools().into_iter().find(|tool| tool.spec().name == name);
         if is_read.is_none() || !self.connected().iter().any(|live| live.client.has_resources()) {
             self.settled().await;
@@ -258,8 +282,8 @@ impl ToolServers {
         resource_tools(&clients)
     }
 
-    /// Connects those that should be and are not.
-    fn wake(&self) {
+    /// Connects those that should be and are not. Nobody waits for that.
+    pub(crate) fn start(&self) {
         for entry in self.lock().iter_mut().filter(|entry| entry.server.is_enabled) {
             match entry.asleep.take() {
                 Some(keeper) => drop(self.shared.tasks.spawn("mcp", keeper.run())),
@@ -269,8 +293,8 @@ impl ToolServers {
         }
     }
 
+    /// Waits a moment for those that were started.
     async fn settled(&self) {
-        self.wake();
         let all = async {
             for mut state in self.states() {
                 let _ = state.wait_for(State::is_settled).await;
@@ -280,6 +304,10 @@ impl ToolServers {
     }
 
     async fn order(&self, name: &str, given: Given) -> Result<(), ServerError> {
+        let is_known = self.lock().iter().any(|entry| entry.server.name == name);
+        if !is_known && self.withheld.iter().any(|withheld| withheld == name) {
+            return Err(ServerError::Bad(format!("MCP server {name} is {}", self.untrusted())));
+        }
         order(&self.shared, &self.entries, name, given).await
     }
 

@@ -23,8 +23,20 @@ impl Instance {
 
 /// What an agent's rules, those of a session after them, and what people approved say.
 pub(crate) fn verdict(agent: &Agent, of_session: &[Rule], wanted: &Wanted, approvals: &[Rule]) -> Verdict {
-    let rules: Vec<Rule> = agent.permission.iter().chain(of_session).cloned().collect();
-    judge_wanted(wanted, &rules, approvals)
+    let by = |rules: &[Rule]| {
+        let rules: Vec<Rule> = rules.iter().chain(of_session).cloned().collect();
+        judge_wanted(wanted, &rules, approvals)
+    };
+    stricter(by(&agent.permission), by(&agent.floor))
+}
+
+/// Of two verdicts, the one that allows less.
+pub(crate) fn stricter(one: Verdict, other: Verdict) -> Verdict {
+    match (one, other) {
+        (Verdict::Deny(rules), _) | (_, Verdict::Deny(rules)) => Verdict::Deny(rules),
+        (Verdict::Ask, _) | (_, Verdict::Ask) => Verdict::Ask,
+        (Verdict::Allow, Verdict::Allow) => Verdict::Allow,
+    }
 }
 
 /// Variables that commands, formatters, MCP servers and language servers are not given.

@@ -34,8 +34,11 @@ impl Skill {
 pub(crate) fn find(places: &Places, paths: &[String]) -> Vec<Skill> {
     let mut skills: Vec<Skill> = Vec::new();
     for root in roots(places, paths) {
-        let is_skill = |path: &Path| path.file_name().is_some_and(|name| name == "SKILL.md");
         for path in files_below(&root, true, &is_skill) {
+            if let Some(why) = places.refusal(&path) {
+                warn!(file = %path.display(), why, "a skill is ignored");
+                continue;
+            }
             let Some(skill) = read(&path) else { continue };
             match skills.iter_mut().find(|known| known.name == skill.name) {
                 Some(known) if known.location == skill.location => {}
@@ -54,6 +57,17 @@ pub(crate) fn find(places: &Places, paths: &[String]) -> Vec<Skill> {
     }
     skills.sort_by(|a, b| a.name.cmp(&b.name));
     skills
+}
+
+/// The files of skills in the usual places of the project.
+pub(crate) fn in_project(places: &Places) -> Vec<PathBuf> {
+    let in_checkout = |root: &PathBuf| root.starts_with(places.checkout());
+    let roots = roots(places, &[]).into_iter().filter(in_checkout);
+    roots.flat_map(|root| files_below(&root, true, &is_skill)).collect()
+}
+
+fn is_skill(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "SKILL.md")
 }
 
 /// Where skills may stand, later wins.

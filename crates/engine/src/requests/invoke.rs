@@ -62,8 +62,13 @@ impl Engine {
     ) -> Result<MessageId, EngineError> {
         let (name, arguments) = (request.command.clone(), request.arguments.clone());
         let info = request::session_info(&self.inner, session).await?;
-        let instance = self.inner.instance(&info.directory).await?;
-        let command = find(&instance, &name).await?;
+        let mut instance = self.inner.instance(&info.directory).await?;
+        let mut command = find(&instance, &name).await?;
+        if !command.is_obeyed {
+            self.inner.settle_trust(session, &info.directory).await?;
+            instance = self.inner.instance(&info.directory).await?;
+            command = find(&instance, &name).await?;
+        }
         let prompt = self.inner.invocation(&instance, &info, command, request).await?;
         let message = self.prompt(session, prompt).await?;
 
@@ -91,7 +96,10 @@ async fn find(instance: &Instance, name: &str) -> Result<Command, EngineError> {
     // Only a name that we do not know ourselves is worth asking the servers.
     let prompts = match own.iter().any(|command| command.name == name) {
         true => Vec::new(),
-        false => instance.mcp.commands().await,
+        false => {
+            instance.mcp.start();
+            instance.mcp.commands().await
+        }
     };
     let all = commands(&instance.settings, prompts);
     let names = all.iter().map(|command| command.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -159,8 +167,10 @@ impl Inner {
         let named = match command.source {
             // What somebody else wrote names no files of ours.
             Source::Skill | Source::Mcp => Vec::new(),
+            // Of a template that is not trusted only what the person wrote counts.
             Source::Native | Source::Config => {
-                let named = mentions::named_in(self, instance, &text).await;
+                let words = if command.is_obeyed { &text } else { &request.arguments };
+                let named = mentions::named_in(self, instance, words).await;
                 self.shown(instance, info, agent, named).await?
             }
         };
@@ -204,6 +214,9 @@ impl Inner {
             });
         }
         let text = expand(&command.template, arguments);
+        if !command.is_obeyed {
+            return Ok(text);
+        }
         let found = snippets(&text);
         if found.len() > SNIPPETS_MAX {
             let (name, count) = (&command.name, found.len());

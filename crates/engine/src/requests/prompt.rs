@@ -43,7 +43,7 @@ impl Engine {
         request: PromptRequest,
     ) -> Result<MessageId, EngineError> {
         let parts: Vec<PartId> = request.parts.iter().filter_map(|(id, _)| id.clone()).collect();
-        let message = self.inner.fresh_ids(request.message.clone(), &parts)?;
+        let message = self.inner.fresh_ids(request.message.clone(), &parts).await?;
         let mut prompt = self.inner.resolve(session, request).await?;
         prompt.message = Some(message.clone());
         self.inner.say(session, vec![Input::Prompt(Box::new(prompt))]).await?;
@@ -136,7 +136,8 @@ impl Inner {
         if let Some(model) = self.last_model(&info.id).await? {
             return Ok(model);
         }
-        let entry = instance.catalog().default_model(instance.settings.model(), &[]);
+        let recent = self.options.environment.recent_models();
+        let entry = instance.catalog().default_model(instance.settings.model(), &recent);
         let entry = entry.map_err(|cause| EngineError::Unknown(cause.to_string()))?;
         Ok((entry.info.provider_id.clone(), entry.info.id.clone()))
     }
@@ -177,6 +178,11 @@ impl Inner {
 impl Engine {
     /// Answers a permission or question. Anybody may, also after a restart; once.
     pub async fn answer_ask(&self, id: &str, answer: Answer) -> Result<(), EngineError> {
+        if let Answer::Permission { reply, .. } = &answer
+            && self.answer_trust(id, *reply)
+        {
+            return Ok(());
+        }
         let open = self.inner.store.asks(AskQuery::default()).await?;
         let unknown = || EngineError::Refused(Refusal::UnknownAsk(id.to_owned()));
         let ask = open.into_iter().find(|ask| ask.id == id).ok_or_else(unknown)?;

@@ -42,6 +42,7 @@ impl Engine {
         expect_title(new.title.as_deref())?;
         let info = self.new_record(instance, new);
         self.inner.create(info.clone(), Vec::new()).await?;
+        self.inner.start_servers(&info.directory).await?;
         Ok(info)
     }
 

@@ -100,7 +100,8 @@ impl Effects {
         match effect {
             Effect::Prepare { user } => {
                 let broke = not_prepared(&user);
-                self.spawn("prepare", prepare::run(inner, session, user, back), broke);
+                let stop = self.stop.clone();
+                self.spawn("prepare", prepare::run(inner, session, user, back, stop), broke);
             }
             Effect::CallModel { step, user, attempt, tools } => {
                 let broke = not_said(&step, attempt);

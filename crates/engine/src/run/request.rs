@@ -21,7 +21,7 @@ use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
 use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
-use sturdy_store::{Before, MessageQuery, RawMessage, ReadError};
+use sturdy_store::{Before, MessageQuery, RawMessage};
 
 /// Messages read at first, newest first. Most requests want no more.
 const PAGE: u32 = 50;
@@ -196,11 +196,8 @@ async fn message_info(
     session: &SessionId,
     id: &MessageId,
 ) -> Result<Message, EngineError> {
-    let info = inner.store.message_info(session, id).await?.ok_or_else(|| no_message(id))?;
-    serde_json::from_str(&info).map_err(|cause| {
-        let place = format!("message {id}");
-        ReadError::Broken { what: cause.to_string(), place }.into()
-    })
+    let raw = inner.store.message(session, id).await?.ok_or_else(|| no_message(id))?;
+    serde_json::from_str(&raw.info).map_err(|_| no_message(id))
 }
 
 fn no_message(id: &MessageId) -> EngineError {
@@ -305,7 +302,7 @@ pub(crate) async fn find_back(
 fn parsed(raw: &RawMessage) -> Result<MessageWithParts, EngineError> {
     parse_message(raw).map_err(|cause| {
         let (what, place) = (cause.to_string(), format!("message {}", raw.id));
-        ReadError::Broken { what, place }.into()
+        sturdy_store::ReadError::Broken { what, place }.into()
     })
 }
 

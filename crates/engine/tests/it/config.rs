@@ -299,7 +299,11 @@ fn no_secret_leaves() {
     assert_eq!(wire["agent"]["token"]["prompt"], json!("kept"));
     assert_eq!(wire["permission"], json!({ "bash": { "cat token": "deny" } }));
     assert_eq!(wire["compaction"]["preserve_recent_tokens"], json!(7));
-    assert_eq!(settings.provider()["acme"]["options"]["region"], json!("SECRET-env"), "the catalog gets it");
+    assert_eq!(
+        settings.providers().0["acme"]["options"]["region"],
+        json!("SECRET-env"),
+        "the catalog gets it"
+    );
 }
 
 #[test]

@@ -17,7 +17,11 @@ impl Desk {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let home = root.path().join("home").display().to_string();
-        let variables = HashMap::from([("HOME".to_owned(), home), ("USER".to_owned(), "ada".to_owned())]);
+        let variables = HashMap::from([
+            ("HOME".to_owned(), home),
+            ("USER".to_owned(), "ada".to_owned()),
+            ("STURDY_TRUST_ALL".to_owned(), "1".to_owned()),
+        ]);
         let desk = Self { root, variables, below: "", has_git: true };
         std::fs::create_dir_all(desk.home()).unwrap();
         std::fs::create_dir_all(desk.worktree()).unwrap();
@@ -26,6 +30,12 @@ impl Desk {
 
     pub(crate) fn with(mut self, variable: &str, value: &str) -> Self {
         self.variables.insert(variable.to_owned(), value.to_owned());
+        self
+    }
+
+    /// No project is trusted.
+    pub(crate) fn trusting_nobody(mut self) -> Self {
+        self.variables.remove("STURDY_TRUST_ALL");
         self
     }
 

@@ -23,6 +23,7 @@ async fn world(permission: Value) -> World {
 }
 
 async fn instance(world: &World) -> Arc<Instance> {
+    world.engine.start_servers(&world.directory()).await.unwrap();
     world.engine.instance(&world.directory()).await.unwrap()
 }
 

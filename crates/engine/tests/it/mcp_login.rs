@@ -160,7 +160,7 @@ pub(crate) async fn without_browser(world: World) -> World {
     let home = world.disk.home().display().to_string();
     let variables = [("HOME".to_owned(), home), ("BROWSER".to_owned(), "false".to_owned())];
     world.engine.close().await;
-    let environment = Environment::new(variables.into());
+    let environment = Environment::new(variables.into()).trusting_all();
     let engine = Engine::open(EngineOptions { environment, ..options(&world.disk, CrashPlan::Never) });
     World { engine: engine.await.unwrap(), ..world }
 }

@@ -19,6 +19,7 @@ pub(crate) async fn world(server: Value) -> World {
 }
 
 pub(crate) async fn instance(world: &World) -> Arc<Instance> {
+    world.engine.start_servers(&world.directory()).await.unwrap();
     world.engine.instance(&world.directory()).await.unwrap()
 }
 

@@ -223,7 +223,7 @@ impl Setup {
         let home = ("HOME".to_owned(), disk.home().to_string_lossy().into_owned());
         let on = |name: &str| (name.to_owned(), "1".to_owned());
         let switches = [home, on("STURDY_REACH_PRIVATE"), on("OPENCODE_EXPERIMENTAL_LSP_TOOL")];
-        options.environment = Environment::new(switches.into());
+        options.environment = Environment::new(switches.into()).trusting_all();
         options.extensions = Extensions::new(self.extensions.clone());
         let engine = Engine::open(options).await.unwrap();
         World { engine, disk, provider }

@@ -12,6 +12,8 @@ fn model(npm: &str, id: &str, inputs: Value) -> Arc<ModelInfo> {
     let config =
         json!({ "p": { "npm": npm, "models": { "m": { "id": id, "modalities": { "input": inputs } } } } });
     let catalog = Catalog::build(&Sources {
+        strangers: &[],
+        cached: &Value::Null,
         config: &config,
         enabled: None,
         disabled: &[],

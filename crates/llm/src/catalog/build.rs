@@ -6,7 +6,8 @@
 use super::info::{
     Api, Capabilities, Headers, Interleaved, Limit, Modalities, ModelInfo, Options, Provider, Source, Status,
 };
-use super::{Sources, merge, variants};
+use super::protocol::Protocol;
+use super::{Sources, Stranger, merge, variants};
 use crate::demo;
 use crate::secret::Secret;
 use serde_json::{Map, Value};
@@ -30,17 +31,15 @@ pub(super) struct Draft {
 pub(super) fn drafts(sources: &Sources<'_>) -> Vec<Draft> {
     let table: Map<String, Value> =
         serde_json::from_str(BUILT_IN).expect("BUG: the built-in table of models is not JSON");
-    let mut drafts: Vec<Draft> = table.iter().map(|(id, entry)| built_in(id, entry)).collect();
-
+    let mut drafts: Vec<Draft> = table.iter().map(|(id, entry)| listed(id, entry)).collect();
     let empty = Map::new();
+    for (id, entry) in sources.cached.as_object().unwrap_or(&empty) {
+        draft_of(&mut drafts, id).learn(entry);
+    }
+
     let configured = sources.config.as_object().unwrap_or(&empty);
     for (id, entry) in configured {
-        let at = drafts.iter().position(|draft| draft.provider.id == *id).unwrap_or_else(|| {
-            let before_demo = drafts.len() - 1;
-            drafts.insert(before_demo, Draft::new(id));
-            before_demo
-        });
-        drafts[at].extend(entry);
+        draft_of(&mut drafts, id).extend(entry);
     }
     for draft in &mut drafts {
         let entry = configured.get(&draft.provider.id);
@@ -50,12 +49,49 @@ pub(super) fn drafts(sources: &Sources<'_>) -> Vec<Draft> {
     drafts
 }
 
-fn built_in(id: &str, entry: &Value) -> Draft {
+/// The draft of a provider, before that of the demo if it is new.
+fn draft_of<'a>(drafts: &'a mut Vec<Draft>, id: &str) -> &'a mut Draft {
+    let at = drafts.iter().position(|draft| draft.provider.id == id).unwrap_or_else(|| {
+        let before_demo = drafts.len() - 1;
+        drafts.insert(before_demo, Draft::new(id));
+        before_demo
+    });
+    &mut drafts[at]
+}
+
+fn listed(id: &str, entry: &Value) -> Draft {
     let mut draft = Draft::new(id);
-    draft.extend(entry);
-    draft.provider.source = Source::Custom;
+    draft.learn(entry);
     draft.is_available = id == demo::PROVIDER;
+    draft.provider.passes_on = id != demo::PROVIDER;
     draft
+}
+
+/// What a person should know about a provider they configured.
+pub(super) fn remark(provider: &Provider, is_available: bool) -> Option<String> {
+    let Provider { id, models, api, source, .. } = provider;
+    if !is_available || *source != Source::Config {
+        return None;
+    }
+    match Protocol::of(&api.npm) {
+        None if api.npm != demo::PACKAGE => Some(format!(
+            "provider {id}: the protocol of {} is not supported, so its models cannot be used",
+            api.npm
+        )),
+        _ if models.is_empty() => Some(format!(
+            "provider {id} has no models: add \"models\": {{ \"NAME\": {{}} }} to it. Until then any name is passed on, as in \
+             \"model\": \"{id}/NAME\""
+        )),
+        _ => None,
+    }
+}
+
+/// A model of which nothing is known but its name.
+pub(super) fn unlisted(provider: &Provider, model: &str) -> ModelInfo {
+    let mut info = unknown_model(&provider.id, model);
+    info.api.npm.clone_from(&provider.api.npm);
+    info.api.url.clone_from(&provider.api.url);
+    info
 }
 
 impl Draft {
@@ -67,10 +103,22 @@ impl Draft {
             env: Vec::new(),
             key: None,
             login: None,
+            is_key_withheld: false,
             options: Options::default(),
+            passes_on: false,
+            api: Api::default(),
             models: Vec::new(),
         };
         Self { provider, is_available: false, npm: None, api: String::new() }
+    }
+
+    /// Takes in what a list of providers says; that alone makes none available.
+    fn learn(&mut self, entry: &Value) {
+        let was_available = self.is_available;
+        self.extend(entry);
+        self.provider.source = Source::Custom;
+        self.provider.passes_on = true;
+        self.is_available = was_available;
     }
 
     /// Lays an entry over what is known so far.
@@ -104,6 +152,9 @@ impl Draft {
 
     /// A key in the environment or the store makes a provider available; the user's own wins.
     fn find_key(&mut self, sources: &Sources<'_>, entry: Option<&Value>) {
+        if let Some(stranger) = sources.stranger(&self.provider.id) {
+            return self.find_own_key(sources, stranger);
+        }
         let provider = &mut self.provider;
         let set = |name: &String| (sources.env)(name).filter(|value| !value.is_empty());
         let found: Vec<String> = provider.env.iter().filter_map(set).collect();
@@ -132,11 +183,27 @@ impl Draft {
         }
     }
 
+    /// Who chose the address brings the key. One that is stored or in the environment belongs to another address.
+    fn find_own_key(&mut self, sources: &Sources<'_>, stranger: &Stranger) {
+        let provider = &mut self.provider;
+        let own = provider.options.get("apiKey").and_then(Value::as_str).filter(|key| !key.is_empty());
+        provider.key = own.map(Secret::new);
+        let is_set = |name: &String| (sources.env)(name).is_some_and(|value| !value.is_empty());
+        let has_other = stranger.has_other_key
+            || provider.env.iter().any(is_set)
+            || sources.credentials.key(&provider.id).is_some()
+            || sources.credentials.login(&provider.id).is_some();
+        provider.is_key_withheld = provider.key.is_none() && has_other;
+    }
+
     /// What needs the whole picture: package, address, variants, and which models may be seen.
     fn finish(&mut self, sources: &Sources<'_>, entry: &Value) {
         let allow_alpha = (sources.env)(ALPHA_VARIABLE).is_some_and(|value| value == "1" || value == "true");
         let (only, never) = (strings(&entry["whitelist"]), strings(&entry["blacklist"]).unwrap_or_default());
         let provider = &mut self.provider;
+        // Who lists what may be used means that and nothing else.
+        let is_limited = only.is_some() || !never.is_empty();
+        provider.passes_on = !is_limited && (provider.passes_on || provider.models.is_empty());
         let models = std::mem::take(&mut provider.models).into_iter().filter(|model| {
             let is_hidden = match model.status {
                 Status::Deprecated => true,
@@ -147,7 +214,13 @@ impl Draft {
                 && !never.contains(&model.id)
                 && only.as_ref().is_none_or(|only| only.contains(&model.id))
         });
-        let (npm, api) = (self.npm.as_deref().unwrap_or(COMPATIBLE), self.api.as_str());
+        let npm = self.npm.as_deref().unwrap_or(COMPATIBLE);
+        let api = self.api.as_str();
+        provider.api = Api { id: String::new(), npm: npm.to_owned(), url: api.to_owned() };
+        // A variable that happens to be set is no reason to offer what cannot be spoken to.
+        if provider.source != Source::Config && Protocol::of(npm).is_none() && npm != demo::PACKAGE {
+            self.is_available = false;
+        }
         provider.models = models
             .map(|model| {
                 let mut model = ModelInfo::clone(&model);

@@ -1,6 +1,6 @@
 //! Which model, when nobody said (spec: engine §10.5–10.6).
 
-use super::{Catalog, ModelEntry, ModelInfo, NotFound, Source};
+use super::{Catalog, ModelEntry, ModelInfo, NotFound, Provider, Source};
 use crate::demo;
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -38,10 +38,11 @@ impl Catalog {
         if let Some(used) = used {
             return Ok(used);
         }
-        let is_configured = |source: Source| source == Source::Config;
-        let any_configured = self.providers.iter().any(|provider| is_configured(provider.source));
+        let is_configured =
+            |provider: &Provider| provider.source == Source::Config && !provider.models.is_empty();
+        let any_configured = self.providers.iter().any(|provider| is_configured(provider));
         let mut candidates =
-            self.providers.iter().filter(|provider| !any_configured || is_configured(provider.source));
+            self.providers.iter().filter(|provider| !any_configured || is_configured(provider));
         let found = candidates.find_map(|provider| Some(self.entry(provider, best(&provider.models)?)));
         found.map(Arc::new).ok_or_else(|| NotFound {
             provider: demo::PROVIDER.to_owned(),

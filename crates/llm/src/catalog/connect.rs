@@ -1,5 +1,6 @@
 //! Makes something that answers out of an entry of the catalog (spec: engine §10.4).
 
+use super::protocol::{self, Protocol};
 use super::{Interleaved, ModelEntry, ModelInfo};
 use crate::demo::{self, Demo, Kind};
 use crate::http::Timeouts;
@@ -17,54 +18,22 @@ use sturdy_session::types::failure::Failure;
 /// A provider that says nothing for this long is taken to have hung, and is asked again.
 const SILENCE_MS: u64 = 300_000;
 
-/// The language a provider is spoken to in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Protocol {
-    Chat,
-    Responses,
-    Anthropic,
-    Gemini,
-}
-
-impl Protocol {
-    fn of(npm: &str) -> Self {
-        match npm {
-            "@ai-sdk/openai" => Self::Responses,
-            "@ai-sdk/anthropic" => Self::Anthropic,
-            "@ai-sdk/google" => Self::Gemini,
-            _ => Self::Chat,
-        }
-    }
-
-    /// Where a provider is that names no address. Compatible servers have no common one.
-    fn home(self) -> Option<&'static str> {
-        match self {
-            Self::Chat => None,
-            Self::Responses => Some("https://api.openai.com/v1"),
-            Self::Anthropic => Some("https://api.anthropic.com/v1"),
-            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
-        }
-    }
-
-    fn needs_key(self) -> bool {
-        match self {
-            Self::Chat => false,
-            Self::Responses | Self::Anthropic | Self::Gemini => true,
-        }
-    }
-}
-
 impl ModelEntry {
     /// A model that can be asked. Nothing is sent yet.
     ///
     /// # Errors
     /// A missing key or address, as clients see it.
     pub fn connect(&self) -> Result<Arc<dyn Model>, Failure> {
-        if self.provider.id == demo::PROVIDER && self.info.api.npm == "sturdy-demo" {
+        if self.provider.id == demo::PROVIDER && self.info.api.npm == demo::PACKAGE {
             let kind = if self.info.api.id == "story" { Kind::Story } else { Kind::Echo };
             return Ok(Arc::new(Demo::new(kind, self.provider.options.0.clone(), self.demo_pace_ms)));
         }
-        let protocol = Protocol::of(&self.info.api.npm);
+        let npm = &self.info.api.npm;
+        let protocol = Protocol::of(npm)
+            .ok_or_else(|| failure::unspoken(&self.provider.id, &self.provider.name, npm))?;
+        if self.provider.is_key_withheld && !self.brings_own_key() {
+            return Err(failure::withheld_key(&self.provider.id, &self.provider.name));
+        }
         let login = self.provider.login.as_ref().filter(|_| self.provider.key.is_none());
         if let Some((_, expires)) = login.filter(|_| !self.brings_own_key()) {
             self.check_login(protocol, *expires)?;
@@ -116,7 +85,9 @@ impl ModelEntry {
     fn link(&self, protocol: Protocol) -> Result<Link, Failure> {
         let own = self.provider.options.get("baseURL").and_then(Value::as_str);
         let address = own.filter(|url| !url.is_empty()).or(Some(self.info.api.url.as_str()));
-        let Some(address) = address.filter(|url| !url.is_empty()).or_else(|| protocol.home()) else {
+        let Some(address) =
+            address.filter(|url| !url.is_empty()).or_else(|| protocol::home(&self.info.api.npm))
+        else {
             return Err(Failure::unknown(format!(
                 "provider {} has no address: set options.baseURL in opencode.json",
                 self.provider.id

@@ -37,7 +37,16 @@ pub struct Provider {
     /// A token in place of a key, and until when it is good.
     #[serde(skip)]
     pub login: Option<(Secret, i64)>,
+    /// There is a key, and it belongs to another address than the one a project chose.
+    #[serde(skip)]
+    pub is_key_withheld: bool,
     pub options: Options,
+    /// Models that are not in its list are asked for by the name they are given.
+    #[serde(skip)]
+    pub passes_on: bool,
+    /// What a model of it is spoken to with, unless the model says otherwise.
+    #[serde(skip)]
+    pub(crate) api: Api,
     #[serde(serialize_with = "by_id")]
     pub models: Vec<Arc<ModelInfo>>,
 }

@@ -2,30 +2,34 @@
 
 use serde_json::{Value, json};
 use sturdy_llm::auth::{Credential, Credentials};
-use sturdy_llm::catalog::{Source, Sources};
+use sturdy_llm::catalog::{Source, Sources, Stranger};
 use sturdy_llm::{Catalog, Http, Secret};
 use sturdy_session::types::failure::Failure;
 
 #[derive(Default)]
-struct World {
+pub(crate) struct World {
     config: Value,
-    env: Vec<(&'static str, &'static str)>,
+    pub(crate) env: Vec<(&'static str, &'static str)>,
     credentials: Credentials,
     enabled: Option<Vec<String>>,
     disabled: Vec<String>,
+    strangers: Vec<Stranger>,
+    pub(crate) cached: Value,
 }
 
 impl World {
-    fn config(config: Value) -> Self {
+    pub(crate) fn config(config: Value) -> Self {
         Self { config, ..Self::default() }
     }
 
-    fn catalog(&self) -> Catalog {
+    pub(crate) fn catalog(&self) -> Catalog {
         let env = |name: &str| {
             self.env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         Catalog::build(&Sources {
             config: &self.config,
+            strangers: &self.strangers,
+            cached: &self.cached,
             enabled: self.enabled.as_deref(),
             disabled: &self.disabled,
             env: &env,
@@ -35,7 +39,7 @@ impl World {
     }
 }
 
-fn ids(catalog: &Catalog) -> Vec<&str> {
+pub(crate) fn ids(catalog: &Catalog) -> Vec<&str> {
     catalog.providers.iter().map(|provider| provider.id.as_str()).collect()
 }
 
@@ -219,7 +223,9 @@ fn lists_say_which_models_and_providers_are_seen() {
 
 #[test]
 fn a_model_that_is_not_there_is_refused_with_names_that_look_like_it() {
-    let catalog = World { env: vec![("ANTHROPIC_API_KEY", "k")], ..World::default() }.catalog();
+    // Who says which models may be used gets no others.
+    let limited = json!({ "anthropic": { "blacklist": ["claude-3"] } });
+    let catalog = World { env: vec![("ANTHROPIC_API_KEY", "k")], ..World::config(limited) }.catalog();
 
     let model = catalog.model("anthropic", "claude-sonet-4.5").unwrap_err();
     let provider = catalog.model("antropic", "x").unwrap_err();
@@ -254,7 +260,7 @@ fn the_default_is_the_configured_the_recent_or_the_best() {
     assert_eq!(name(Some("google/gemini-2.5-pro"), &[("openai", "o3")]), "google/gemini-2.5-pro");
     assert_eq!(name(None, &[("gone", "x"), ("openai", "o3")]), "openai/o3");
     assert_eq!(name(None, &[]), "openai/gpt-5.2-codex");
-    assert!(catalog.default_model(Some("openai/nope"), &[]).is_err());
+    assert!(catalog.default_model(Some("nobody/nope"), &[]).is_err());
     assert_eq!(catalog.default_models()["google"], "gemini-3-pro-preview");
     assert_eq!(catalog.default_models()["anthropic"], "claude-sonnet-4-6");
 
@@ -319,4 +325,32 @@ fn the_demo_can_be_configured_like_any_other() {
 
     assert_eq!(catalog.providers.last().unwrap().id, "demo");
     assert!(catalog.model("demo", "echo").unwrap().connect().is_ok());
+}
+
+#[test]
+fn the_users_key_is_not_sent_to_an_address_that_a_project_chose() {
+    let config =
+        |own: Value| json!({ "anthropic": { "options": { "baseURL": "http://${HOST}/v1", "apiKey": own } } });
+    let mut world = World {
+        env: vec![("ANTHROPIC_API_KEY", "users"), ("HOST", "secret")],
+        ..World::config(config(Value::Null))
+    };
+    world.strangers = vec![Stranger { id: "anthropic".to_owned(), has_other_key: false }];
+
+    let without = world.catalog().model("anthropic", "claude-opus-4-6").unwrap();
+    world.config = config(json!("its own"));
+    let with = world.catalog().model("anthropic", "claude-opus-4-6").unwrap();
+    world.strangers.clear();
+    let own = world.catalog().model("anthropic", "claude-opus-4-6").unwrap();
+
+    let Err(Failure::ProviderAuth { message, .. }) = without.connect() else { panic!("the key is used") };
+    assert!(message.starts_with("Your Anthropic API key is not sent to the address"), "{message}");
+    assert!(without.provider.key.is_none());
+    assert_eq!(with.provider.key.as_ref().map(Secret::reveal), Some("its own"));
+    assert_eq!(
+        with.provider.options.get("baseURL"),
+        Some(&json!("http://${HOST}/v1")),
+        "variables stay here"
+    );
+    assert_eq!(own.provider.options.get("baseURL"), Some(&json!("http://secret/v1")));
 }

@@ -11,6 +11,8 @@ use sturdy_session::types::failure::Failure;
 
 fn demo(model: &str, pace: Option<&str>) -> Arc<dyn Model> {
     let catalog = Catalog::build(&Sources {
+        strangers: &[],
+        cached: &Value::Null,
         config: &Value::Null,
         enabled: None,
         disabled: &[],

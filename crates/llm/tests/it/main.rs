@@ -14,3 +14,4 @@ mod options;
 mod responses;
 mod server;
 mod transport;
+mod unlisted;

@@ -13,6 +13,8 @@ fn model(npm: &str, id: &str, extra: Value) -> Arc<ModelEntry> {
     }
     let config = json!({ "p": { "npm": npm, "models": { "m": entry } } });
     let catalog = Catalog::build(&Sources {
+        strangers: &[],
+        cached: &Value::Null,
         config: &config,
         enabled: None,
         disabled: &[],

@@ -9,6 +9,7 @@ use crate::reply;
 use crate::wire::body::{ReplyPermission, ReplyQuestion, RespondPermission};
 use axum::extract::State;
 use axum::response::Response;
+use serde_json::json;
 use sturdy_engine::EngineError;
 use sturdy_session::id::{PermissionId, QuestionId};
 use sturdy_session::row::AskKind;
@@ -92,7 +93,12 @@ async fn reject_question(State(app): State<App>, params: Params) -> Result<Respo
 async fn open(app: &App, kind: AskKind, directory: &str) -> Result<Response, ApiError> {
     let wanted = AskQuery { kind: Some(kind), directory: Some(directory.to_owned()), session: None };
     let asks = app.engine().store().asks(wanted).await?;
-    Ok(reply::text(reply::array(asks.iter().map(|ask| &ask.data))))
+    let mut texts: Vec<String> = asks.into_iter().map(|ask| ask.data).collect();
+    if kind == AskKind::Permission {
+        let trust = app.engine().trust_requests(Some(directory));
+        texts.extend(trust.iter().map(|request| json!(request).to_string()));
+    }
+    Ok(reply::text(reply::array(texts.iter())))
 }
 
 /// An answer to a request that is not open is told so: somebody looks at an old screen.

@@ -1,7 +1,6 @@
 //! Turns that are no plain prompt, copies, and edits of single messages and parts.
 
 use super::message::joined;
-use super::prompt::HEAD_START;
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
@@ -37,7 +36,7 @@ async fn command(
     let engine = app.engine();
     let asked = engine.command(&id, body.into()).await.map_err(ApiError::of(&id))?;
     let answer = engine.answer(&id, &asked).await.map_err(ApiError::of(&id))?;
-    tokio::time::sleep(HEAD_START).await;
+    app.streams().sent().await;
     Ok(reply::streamed(joined(&answer)))
 }
 

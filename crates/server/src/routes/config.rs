@@ -5,15 +5,14 @@ use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract::Payload;
-use crate::instance::Here;
+use crate::instance::{Chosen, Here};
 use crate::reply;
 use axum::extract::State;
 use axum::response::Response;
 use sturdy_engine::EngineError;
-use sturdy_engine::directory::config::{self, Places, UpdateError};
+use sturdy_engine::directory::config;
 use sturdy_session::json::{Map, Nothing};
 use sturdy_session::types::event::Event;
-use tracing::warn;
 
 pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(get, edit)).routes(routes!(global, edit_global))
@@ -23,7 +22,7 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(get, path = "/config", operation_id = "config.get",
     responses((status = 200, description = "Configuration", body = Object), (status = 400, description = "A file is wrong")))]
 async fn get(Here(here): Here) -> Response {
-    reply::json(&here.settings.wire())
+    reply::json(&here.config())
 }
 
 /// Changes the project's configuration file. The directory is read again.
@@ -31,11 +30,11 @@ async fn get(Here(here): Here) -> Response {
     responses((status = 200, description = "What was sent", body = Object), (status = 400, description = "Not valid")))]
 async fn edit(
     State(app): State<App>,
-    Here(here): Here,
+    Chosen(directory): Chosen,
     Payload(patch): Payload<Map>,
 ) -> Result<Response, ApiError> {
-    config::update_file(&here.settings.places().project_file(), &patch).map_err(refused)?;
-    disposed(&app, &here.directory, &here.project.id);
+    let changed = app.engine().change_settings(&directory, patch.clone()).await?;
+    disposed(&app, &changed.directory, &changed.project);
     Ok(reply::json(&patch))
 }
 
@@ -52,21 +51,9 @@ async fn global(State(app): State<App>) -> Result<Response, ApiError> {
     responses((status = 200, description = "Configuration", body = Object), (status = 400, description = "Not valid")))]
 async fn edit_global(State(app): State<App>, Payload(patch): Payload<Map>) -> Result<Response, ApiError> {
     let engine = app.engine();
-    let options = engine.options();
-    let places = Places::new(&options.directory, &options.directory, &options.environment);
-    config::update_file(&places.global_file(), &patch).map_err(refused)?;
+    engine.change_global_settings(patch).await?;
     engine.dispose_all();
     engine.feed().tell(engine.clock().now(), None, None, Event::GlobalDisposed(Nothing {}));
-    let settings = config::load_global(&options.environment).map_err(EngineError::Config)?;
+    let settings = config::load_global(&engine.options().environment).map_err(EngineError::Config)?;
     Ok(reply::json(&settings.global_wire()))
-}
-
-fn refused(cause: UpdateError) -> ApiError {
-    match cause {
-        UpdateError::Config(cause) => ApiError::Engine(EngineError::Config(cause)),
-        UpdateError::Unwritable { path, source } => {
-            warn!(path = %path.display(), %source, "a configuration file cannot be written");
-            ApiError::Engine(EngineError::Bad(format!("{} cannot be written: {source}", path.display())))
-        }
-    }
 }

@@ -12,12 +12,6 @@ use crate::reply;
 use crate::wire::body::Prompt;
 use axum::extract::State;
 use axum::response::Response;
-use std::time::Duration;
-
-/// Event streams are given this much of a lead. The command line client of this wire prints what it hears
-/// of, and stops listening as soon as its prompt is answered: an answer that overtakes the last event
-/// by a millisecond is printed without its text.
-pub(super) const HEAD_START: Duration = Duration::from_millis(50);
 
 type PromptPayload = Payload<Prompt, PROMPT_BYTES_MAX>;
 
@@ -41,7 +35,8 @@ async fn prompt(
     let asked = engine.prompt(&id, body.into()).await.map_err(ApiError::of(&id))?;
     let answer = if wants_reply {
         let answer = engine.answer(&id, &asked).await.map_err(ApiError::of(&id))?;
-        tokio::time::sleep(HEAD_START).await;
+        // The command line client stops listening when it has its answer.
+        app.streams().sent().await;
         answer
     } else {
         engine.store().message(&id, &asked).await?.ok_or(ApiError::NoMessage(asked))?

@@ -10,8 +10,7 @@ use crate::wire::body::{CreateSession, EditSession};
 use crate::wire::listing::Listing;
 use axum::extract::State;
 use axum::response::Response;
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::Message;
@@ -61,12 +60,10 @@ async fn create(
 #[utoipa::path(get, path = "/session/status", operation_id = "session.status",
     responses((status = 200, description = "Status by session", body = Object)))]
 async fn status(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
-    let mut working: BTreeMap<SessionId, Status> = BTreeMap::new();
-    for (id, status) in app.engine().statuses() {
-        if directory_of(&app, &id).await?.is_some_and(|directory| directory == here.directory) {
-            working.insert(id, status);
-        }
-    }
+    let here: BTreeSet<SessionId> =
+        app.engine().store().busy_sessions_in(&here.directory).await?.into_iter().collect();
+    let working: BTreeMap<SessionId, Status> =
+        app.engine().statuses().into_iter().filter(|(id, _)| here.contains(id)).collect();
     Ok(reply::json(&working))
 }
 
@@ -143,14 +140,4 @@ async fn diff(State(app): State<App>, OfSession(id): OfSession, query: Query) ->
 async fn abort(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     app.engine().abort(&id).await.map_err(ApiError::of(&id))?;
     Ok(reply::done())
-}
-
-/// Where a session works; none when it is gone.
-async fn directory_of(app: &App, id: &SessionId) -> Result<Option<String>, ApiError> {
-    #[derive(Deserialize)]
-    struct Place {
-        directory: String,
-    }
-    let record = app.engine().store().session(id).await?;
-    Ok(record.and_then(|text| serde_json::from_str::<Place>(&text).ok()).map(|place| place.directory))
 }

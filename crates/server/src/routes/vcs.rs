@@ -8,12 +8,16 @@ use crate::reply;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use sturdy_worktree::vcs::{Against, FileDiff};
+use std::time::Duration;
+use sturdy_worktree::vcs::{Against, FileDiff, VcsError};
 
 /// Lines around a change where nobody says how many.
 const CONTEXT: u32 = 3;
 /// More is the whole file.
 const CONTEXT_MAX: u32 = 1_000_000;
+
+/// A checkout with a very large file takes longer than anybody waits.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -29,7 +33,11 @@ pub(super) fn routes() -> Routes {
     responses((status = 200, description = "Branches", body = Object)))]
 async fn get(Here(here): Here) -> Response {
     let (branch, default_branch) = match here.checkout() {
-        Some(checkout) => tokio::join!(checkout.branch(), checkout.default_branch()),
+        Some(checkout) => {
+            let both =
+                async { Ok::<_, VcsError>(tokio::join!(checkout.branch(), checkout.default_branch())) };
+            in_time(both).await.unwrap_or_default()
+        }
         None => (None, None),
     };
     reply::json(&json!({ "branch": branch, "default_branch": default_branch }))
@@ -40,7 +48,7 @@ async fn get(Here(here): Here) -> Response {
     responses((status = 200, description = "Changed files", body = [Object])))]
 async fn status(Here(here): Here) -> Result<Response, ApiError> {
     let files = match here.checkout() {
-        Some(checkout) => checkout.status().await?,
+        Some(checkout) => in_time(checkout.status()).await?,
         None => Vec::new(),
     };
     Ok(reply::json(&files))
@@ -68,7 +76,7 @@ async fn diff(Here(here): Here, query: Query) -> Result<Response, ApiError> {
         }
     };
     let files: Vec<FileDiff> = match here.checkout() {
-        Some(checkout) => checkout.diff(against, context).await?,
+        Some(checkout) => in_time(checkout.diff(against, context)).await?,
         None => Vec::new(),
     };
     Ok(reply::json(&files))
@@ -79,10 +87,21 @@ async fn diff(Here(here): Here, query: Query) -> Result<Response, ApiError> {
     responses((status = 200, description = "A patch", body = String, content_type = "text/x-diff; charset=utf-8")))]
 async fn raw(Here(here): Here) -> Result<Response, ApiError> {
     let patch = match here.checkout() {
-        Some(checkout) => checkout.raw_diff().await?,
+        Some(checkout) => in_time(checkout.raw_diff()).await?,
         None => Vec::new(),
     };
     Ok(reply::patch(patch))
+}
+
+/// An answer of git that somebody still waits for. Dropped, it ends git.
+async fn in_time<T>(asked: impl Future<Output = Result<T, VcsError>>) -> Result<T, ApiError> {
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(ApiError::TimedOut(format!(
+            "git gave no answer within {} s. A large file that it does not know may be why: list it in .gitignore.",
+            PATIENCE.as_secs()
+        ))),
+    }
 }
 
 #[derive(Deserialize)]
@@ -98,8 +117,11 @@ async fn apply(
     Payload(Patch { patch }): Payload<Patch, PROMPT_BYTES_MAX>,
 ) -> Result<Response, ApiError> {
     let Some(checkout) = here.checkout() else { return Err(ApiError::Vcs(VcsReason::NonGit)) };
-    match checkout.apply(&patch).await? {
+    match in_time(checkout.apply(&patch)).await? {
         true => Ok(reply::json(&json!({ "applied": true }))),
         false => Err(ApiError::Vcs(VcsReason::NotClean)),
     }
 }
+
+#[cfg(test)]
+mod tests;

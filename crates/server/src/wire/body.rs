@@ -1,5 +1,6 @@
 //! What clients may send. Unknown keys are ignored; a key that is null is as good as absent.
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use sturdy_engine::{NewSession, PromptRequest};
 use sturdy_session::id::{MessageId, PartId, SessionId, WorkspaceId};
@@ -98,11 +99,37 @@ pub(crate) struct Prompt {
     /// Keep the message, call no model.
     no_reply: Option<bool>,
     system: Option<String>,
+    #[serde(default, deserialize_with = "few_switches")]
     #[schema(value_type = Option<Object>)]
     tools: Option<Switches>,
     #[schema(value_type = Option<Object>)]
     format: Option<OutputFormat>,
+    #[serde(deserialize_with = "few_parts")]
     parts: Vec<PromptPart>,
+}
+
+/// Nobody has as many tools, and nobody writes as many parts. What follows looks through them again and
+/// again.
+const SWITCHES_MAX: usize = 512;
+const PARTS_MAX: usize = 1024;
+
+fn few_switches<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Switches>, D::Error> {
+    let switches = Option::<Switches>::deserialize(deserializer)?;
+    match &switches {
+        Some(switches) if switches.len() > SWITCHES_MAX => {
+            Err(D::Error::custom(format!("Expected at most {SWITCHES_MAX} keys, got {}", switches.len())))
+        }
+        _ => Ok(switches),
+    }
+}
+
+fn few_parts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PromptPart>, D::Error> {
+    let parts = Vec::<PromptPart>::deserialize(deserializer)?;
+    if parts.len() > PARTS_MAX {
+        let message = format!("Expected at most {PARTS_MAX} parts, got {}", parts.len());
+        return Err(D::Error::custom(message));
+    }
+    Ok(parts)
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -94,3 +94,33 @@ async fn a_changed_configuration_is_written_and_read_again() {
     assert_eq!((wrong.status, &wrong.json()["name"]), (400, &json!("ConfigInvalidError")));
     assert_eq!(world.get("/config").await.json()["model"], "demo/story");
 }
+
+// Was: it was written, and from then on every route of the directory answered 400, this one included.
+#[tokio::test]
+async fn a_change_that_would_not_load_is_refused_and_a_broken_file_can_be_mended() {
+    let world = World::new().await;
+    let file = world.project().join("opencode.json");
+    let wrong = json!({ "agent": { "build": { "model": "sonnet" } } });
+    assert_eq!(world.send("PATCH", "/config", &json!({ "model": "demo/story" })).await.status, 200);
+    let before = std::fs::read_to_string(&file).unwrap();
+
+    let refused = world.send("PATCH", "/config", &wrong).await;
+
+    assert_eq!((refused.status, &refused.json()["name"]), (400, &json!("ConfigInvalidError")));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    assert_eq!(world.get("/config").await.status, 200);
+
+    // Broken by hand.
+    std::fs::write(&file, wrong.to_string()).unwrap();
+    world.call("POST", "/global/dispose").await;
+    assert_eq!(world.get("/config").await.status, 400);
+    let mended =
+        world.send("PATCH", "/config", &json!({ "agent": { "build": { "model": "demo/story" } } })).await;
+    assert_eq!(mended.status, 200, "{}", mended.text);
+    assert_eq!(world.get("/config").await.json()["agent"]["build"]["model"], "demo/story");
+
+    // A file that was not there is not there afterwards either.
+    let other = format!("?directory={}", world.other().display());
+    assert_eq!(world.send("PATCH", &format!("/config{other}"), &wrong).await.status, 400);
+    assert!(!world.other().join("opencode.json").exists() && !world.other().join("opencode.jsonc").exists());
+}

@@ -23,8 +23,11 @@ async fn servers_stand_as_they_stand() {
     }))
     .await;
 
+    let before = world.get("/mcp").await.json();
+    world.session().await;
     let status = world.get("/mcp").await;
 
+    assert_eq!(before["good"], json!({ "status": "disabled" }), "whoever looks connects nothing");
     assert_eq!(
         status.both(),
         (
@@ -116,6 +119,7 @@ async fn a_program_has_no_login() {
 async fn prompts_resources_and_tools_of_servers_are_listed() {
     let world = world(json!({ "a:b": local("well") })).await;
 
+    world.session().await;
     let commands = world.get("/command").await.json();
     let resources = world.get("/experimental/resource").await.json();
     let ids = world.get("/experimental/tool/ids").await.json();

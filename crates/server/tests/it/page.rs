@@ -185,3 +185,53 @@ async fn usage_is_summed_by_what_is_asked_for() {
         assert_eq!(world.get(&format!("/sturdy/usage?{query}")).await.status, 400, "{query}");
     }
 }
+
+#[tokio::test]
+async fn a_browser_logs_in_once_and_its_cookie_counts_beside_the_header_of_the_page() {
+    let password = || Some(Password::new("ada", "hush".to_owned()));
+    let world = World::with(ServerOptions { password: password(), ..ServerOptions::default() }).await;
+    let page = |method: &str, path: &str| world.request(method, path).header("x-sturdy-page", "1");
+
+    let locked = page("GET", "/sturdy/overview").send().await.unwrap();
+    assert_eq!(locked.status(), 401);
+    assert_eq!(locked.headers().get("www-authenticate"), None);
+    let wrong = page("POST", "/sturdy/login").basic_auth("ada", Some("hash")).send().await.unwrap();
+    assert_eq!(wrong.status(), 401);
+
+    let login = page("POST", "/sturdy/login").basic_auth("ada", Some("hush")).send().await.unwrap();
+    let set = login.headers()["set-cookie"].to_str().unwrap().to_owned();
+    assert!(set.contains("; HttpOnly; SameSite=Strict; Path=/;"), "{set}");
+    let cookie = set.split(';').next().unwrap();
+    let open = page("GET", "/sturdy/overview").header("cookie", cookie).send().await.unwrap();
+    assert_eq!(open.status(), 200);
+    let bare = world.request("GET", "/sturdy/overview").header("cookie", cookie).send().await.unwrap();
+    assert_eq!(bare.status(), 401);
+
+    let out = page("POST", "/sturdy/logout").header("cookie", cookie).send().await.unwrap();
+    assert_eq!(out.text().await.unwrap(), "true");
+    let after = page("GET", "/sturdy/overview").header("cookie", cookie).send().await.unwrap();
+    assert_eq!(after.status(), 401);
+}
+
+#[tokio::test]
+async fn a_one_time_code_lets_one_browser_in() {
+    let password = Some(Password::new("ada", "hush".to_owned()));
+    let world = World::with(ServerOptions { password, ..ServerOptions::default() }).await;
+    let made =
+        world.request("POST", "/sturdy/login/code").basic_auth("ada", Some("hush")).send().await.unwrap();
+    let code = Answer::of(made).await.json()["code"].clone();
+    assert_eq!(world.call("POST", "/sturdy/login/code").await.status, 401);
+
+    let body = json!({ "code": code });
+    let first = world.send("POST", "/sturdy/login/once", &body).await;
+    let second = world.send("POST", "/sturdy/login/once", &body).await;
+
+    assert_eq!(first.both(), (200, json!(true)));
+    assert_eq!(second.status, 401);
+    let cookie = first.header("set-cookie").unwrap().split(';').next().unwrap();
+    let devices =
+        world.request("GET", "/sturdy/devices").header("cookie", cookie).header("x-sturdy-page", "1");
+    let devices = Answer::of(devices.send().await.unwrap()).await.json();
+    assert_eq!(devices.as_array().unwrap().len(), 1);
+    assert_eq!(devices[0].get("hash"), None);
+}

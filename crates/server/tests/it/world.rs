@@ -63,10 +63,24 @@ impl World {
         Self::open(root, options).await
     }
 
+    /// A world in which no project is trusted unseen.
+    pub(crate) async fn trusting_nobody(root: TempDir) -> Self {
+        for place in ["home", "project", "other"] {
+            std::fs::create_dir_all(root.path().join(place)).unwrap();
+        }
+        Self::open_with(root, ServerOptions::default(), "0").await
+    }
+
     async fn open(root: TempDir, options: ServerOptions) -> Self {
+        Self::open_with(root, options, "1").await
+    }
+
+    async fn open_with(root: TempDir, options: ServerOptions, trust_all: &str) -> Self {
         let variables = HashMap::from([
             ("HOME".to_owned(), root.path().join("home").display().to_string()),
             ("USER".to_owned(), "ada".to_owned()),
+            ("STURDY_TRUST_ALL".to_owned(), trust_all.to_owned()),
+            ("A_SECRET".to_owned(), "open-sesame".to_owned()),
             ("STURDY_DEMO_PACE_MS".to_owned(), "0".to_owned()),
         ]);
         let engine = Engine::open(EngineOptions {

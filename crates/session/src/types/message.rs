@@ -9,6 +9,7 @@ use crate::id::{MessageId, SessionId};
 use crate::json::{Num, whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::collections::HashMap;
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -148,6 +149,11 @@ impl Switches {
         self.0.is_empty()
     }
 
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// A name said twice keeps its first place and its last value, as in JavaScript.
     pub fn set(&mut self, tool: impl Into<String>, on: bool) {
         let tool = tool.into();
@@ -160,9 +166,18 @@ impl Switches {
 
 impl<S: Into<String>> FromIterator<(S, bool)> for Switches {
     fn from_iter<I: IntoIterator<Item = (S, bool)>>(pairs: I) -> Self {
-        let mut switches = Self::default();
-        pairs.into_iter().for_each(|(tool, on)| switches.set(tool, on));
-        switches
+        let mut switches = Vec::new();
+        let mut places = HashMap::new();
+        for (tool, on) in pairs {
+            // As `set`, without a search through all of them for each.
+            let tool = tool.into();
+            let place = *places.entry(tool.clone()).or_insert(switches.len());
+            match switches.get_mut(place) {
+                Some((_, known)) => *known = on,
+                None => switches.push((tool, on)),
+            }
+        }
+        Self(switches)
     }
 }
 
@@ -183,11 +198,11 @@ impl<'de> Deserialize<'de> for Switches {
             }
 
             fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Switches, A::Error> {
-                let mut switches = Switches::default();
-                while let Some((tool, on)) = map.next_entry::<String, bool>()? {
-                    switches.set(tool, on);
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry::<String, bool>()? {
+                    pairs.push(pair);
                 }
-                Ok(switches)
+                Ok(pairs.into_iter().collect())
             }
         }
         deserializer.deserialize_map(InOrder)

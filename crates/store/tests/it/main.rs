@@ -22,4 +22,6 @@ mod pages;
 mod property;
 mod refused;
 mod removal;
+mod share;
+mod share_property;
 mod verify;

@@ -45,12 +45,12 @@ impl Grounds {
 }
 
 /// The built-in agents, in the order in which a default is looked for.
-pub(super) fn agents(settings: &Settings, grounds: &Grounds) -> Vec<Agent> {
+pub(super) fn agents(settings: &Settings, configured: &[Rule], grounds: &Grounds) -> Vec<Agent> {
     use Action::{Allow, Deny};
     let with = |own: Vec<Rule>| {
         let mut rules = defaults(grounds);
         rules.extend(own);
-        rules.extend(settings.rules().iter().cloned());
+        rules.extend(configured.iter().cloned());
         rules
     };
     let nothing = || with(vec![rule("*", "*", Deny)]);
@@ -86,9 +86,9 @@ pub(super) fn agents(settings: &Settings, grounds: &Grounds) -> Vec<Agent> {
 }
 
 /// An agent of which the configuration says the rest.
-pub(super) fn unknown(name: &str, settings: &Settings, grounds: &Grounds) -> Agent {
+pub(super) fn unknown(name: &str, configured: &[Rule], grounds: &Grounds) -> Agent {
     let mut rules = defaults(grounds);
-    rules.extend(settings.rules().iter().cloned());
+    rules.extend(configured.iter().cloned());
     Agent { native: None, ..native(name, Mode::All, rules) }
 }
 
@@ -114,6 +114,7 @@ fn native(name: &str, mode: Mode, permission: Vec<Rule>) -> Agent {
         temperature: None,
         color: None,
         permission,
+        floor: Vec::new(),
         model: None,
         variant: None,
         prompt: None,
@@ -125,7 +126,7 @@ fn native(name: &str, mode: Mode, permission: Vec<Rule>) -> Agent {
 fn defaults(grounds: &Grounds) -> Vec<Rule> {
     use Action::{Allow, Ask, Deny};
     // Files that say what runs are not changed like others.
-    let mut rules = vec![rule("*", "*", Allow), rule("doom_loop", "*", Ask), rule("settings", "*", Ask)];
+    let mut rules = vec![allow_all(), rule("doom_loop", "*", Ask), rule("settings", "*", Ask)];
     rules.extend(grounds.external.iter().cloned());
     rules.extend([
         rule("question", "*", Deny),
@@ -138,6 +139,20 @@ fn defaults(grounds: &Grounds) -> Vec<Rule> {
         rule("read", "*.env.example", Allow),
     ]);
     rules
+}
+
+/// Before anybody has said anything.
+pub(super) fn allow_all() -> Rule {
+    rule("*", "*", Action::Allow)
+}
+
+/// Those of the defaults that ask. A project that allows the same waits for trust.
+pub(super) fn asked_by_default() -> Vec<Rule> {
+    ["doom_loop", "settings", "external_directory"]
+        .map(|permission| rule(permission, "*", Action::Ask))
+        .into_iter()
+        .chain(["*.env", "*.env.*"].map(|pattern| rule("read", pattern, Action::Ask)))
+        .collect()
 }
 
 fn plan_rules(grounds: &Grounds, worktree: &Path) -> Vec<Rule> {

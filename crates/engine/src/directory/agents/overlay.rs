@@ -1,9 +1,10 @@
 //! The configuration's word on agents: change one, add one, take one away.
 
-use super::{Agent, AgentModel, Mode, native};
+use super::{Agent, AgentModel, Entry, Mode, native};
 use crate::directory::config::{ConfigError, Settings};
 use serde_json::Value;
 use sturdy_session::json::Map;
+use sturdy_session::types::session::Rule;
 
 /// Keys with a meaning of their own; every other key is an option for the provider.
 const KNOWN: [&str; 16] = [
@@ -29,15 +30,17 @@ const KNOWN: [&str; 16] = [
 pub(super) fn apply(
     list: &mut Vec<Agent>,
     settings: &Settings,
+    rules: &[Rule],
+    entries: Vec<Entry<'_>>,
     grounds: &native::Grounds,
 ) -> Result<(), ConfigError> {
-    for (section, name, entry) in settings.agents() {
+    for (section, name, entry) in entries {
         if entry.get("disable").and_then(Value::as_bool) == Some(true) {
             list.retain(|agent| agent.name != name);
             continue;
         }
         if !list.iter().any(|agent| agent.name == name) {
-            list.push(native::unknown(name, settings, grounds));
+            list.push(native::unknown(name, rules, grounds));
         }
         let agent = list.iter_mut().find(|agent| agent.name == name).expect("BUG: the agent was just added");
         if section == "mode" {

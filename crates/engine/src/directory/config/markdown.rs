@@ -4,7 +4,7 @@
 //! like any other: `agent/review.md` says what `{"agent": {"review": {…}}}` would say.
 
 use super::error::ConfigError;
-use super::merge::{Keys, Layer, Origin, Source};
+use super::merge::{Keys, Layer, Level, Origin, Source};
 use super::places::files_below;
 use super::read::text_of;
 use serde_json::{Map, Value, json};
@@ -83,8 +83,12 @@ fn with_quotes(head: &str) -> String {
     head.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The layers of one directory of agents, modes and commands.
-pub(super) fn layers(dir: &Path) -> Result<Vec<Layer>, ConfigError> {
+/// The layers of one directory of agents, modes and commands, without the files that `is_read` refuses.
+pub(super) fn layers(
+    dir: &Path,
+    level: Level,
+    is_read: &mut dyn FnMut(&Path) -> bool,
+) -> Result<Vec<(Source, Layer)>, ConfigError> {
     let kinds: [(&[&str], bool, Section); 3] = [
         (&["mode", "modes"], false, Section::Mode),
         (&["agent", "agents"], true, Section::Agent),
@@ -95,8 +99,12 @@ pub(super) fn layers(dir: &Path) -> Result<Vec<Layer>, ConfigError> {
         for root in names.iter().map(|name| dir.join(name)) {
             let is_markdown = |path: &Path| path.extension().is_some_and(|extension| extension == "md");
             for path in files_below(&root, recursive, &is_markdown) {
+                if !is_read(&path) {
+                    continue;
+                }
                 let Some(document) = read_document(&path)? else { continue };
-                layers.push(layer(section, &root, &path, document));
+                let layer = layer(section, level, &root, &path, document);
+                layers.push((Source::File(path), layer));
             }
         }
     }
@@ -110,7 +118,7 @@ enum Section {
     Command,
 }
 
-fn layer(section: Section, root: &Path, path: &Path, document: Document) -> Layer {
+fn layer(section: Section, level: Level, root: &Path, path: &Path, document: Document) -> Layer {
     let name = path.strip_prefix(root).unwrap_or(path).with_extension("");
     let name = name.to_string_lossy().replace('\\', "/");
     let mut entry = document.head;
@@ -132,21 +140,21 @@ fn layer(section: Section, root: &Path, path: &Path, document: Document) -> Laye
         }
     };
 
-    let origin = Origin { source: Arc::new(Source::File(path.to_owned())), line: None, replaced: false };
     let mut value = Map::new();
     value.insert(key.to_owned(), json!({ name: entry }));
+    whole(Source::File(path.to_owned()), level, value)
+}
+
+/// A layer whose leaves all stand in the same place.
+pub(super) fn whole(source: Source, level: Level, value: Map<String, Value>) -> Layer {
+    let origin = Origin { source: Arc::new(source), level, line: None, replaced: false };
     let mut origins = BTreeMap::new();
     mark(&value, &mut Vec::new(), &origin, &mut origins);
-    Layer { value, origins }
+    Layer { level, value, origins, unreplaced: Vec::new() }
 }
 
 /// Gives every leaf the same origin.
-pub(super) fn mark(
-    map: &Map<String, Value>,
-    path: &mut Keys,
-    origin: &Origin,
-    origins: &mut BTreeMap<Keys, Origin>,
-) {
+fn mark(map: &Map<String, Value>, path: &mut Keys, origin: &Origin, origins: &mut BTreeMap<Keys, Origin>) {
     for (key, value) in map {
         path.push(key.clone());
         match value {

@@ -27,10 +27,20 @@ impl fmt::Display for Source {
     }
 }
 
+/// Whose word a layer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The person who runs the server: their files and their environment.
+    User,
+    /// Whoever wrote the checkout.
+    Project,
+}
+
 /// Where a value stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     pub source: Arc<Source>,
+    pub level: Level,
     pub line: Option<usize>,
     /// The text came from the environment or another file: it may be a secret.
     pub replaced: bool,
@@ -42,9 +52,40 @@ pub(super) type Keys = Vec<String>;
 /// What one file says.
 #[derive(Clone)]
 pub(super) struct Layer {
+    pub(super) level: Level,
     pub(super) value: Map<String, Value>,
     /// Of every leaf; an array is a leaf, marked if anything inside it was replaced.
     pub(super) origins: BTreeMap<Keys, Origin>,
+    /// Leaves with a `{env:…}` or `{file:…}` that was left as it is written.
+    pub(super) unreplaced: Vec<Keys>,
+}
+
+impl Layer {
+    /// Takes a value out.
+    pub(super) fn remove(&mut self, path: &[&str]) -> Option<Value> {
+        let (last, above) = path.split_last()?;
+        let mut map = &mut self.value;
+        for key in above {
+            map = map.get_mut(*key)?.as_object_mut()?;
+        }
+        let removed = map.shift_remove(*last)?;
+        let path: Keys = path.iter().map(|key| (*key).to_owned()).collect();
+        forget(&mut self.origins, &path);
+        Some(removed)
+    }
+
+    /// A value, wherever it stands.
+    pub(super) fn get_mut(&mut self, path: &[String]) -> Option<&mut Value> {
+        let (first, below) = path.split_first()?;
+        below.iter().try_fold(self.value.get_mut(first)?, |value, key| value.get_mut(key))
+    }
+
+    /// Where a value, or the first thing in it, stands.
+    pub(super) fn line(&self, path: &[&str]) -> Option<usize> {
+        let path: Keys = path.iter().map(|key| (*key).to_owned()).collect();
+        let (keys, origin) = self.origins.range(path.clone()..).next()?;
+        keys.starts_with(&path).then_some(origin.line)?
+    }
 }
 
 /// What all files say together.

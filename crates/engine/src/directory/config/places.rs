@@ -2,8 +2,11 @@
 //!
 //! The user's directory first, then `OPENCODE_CONFIG`, then the files of the project from the top of
 //! the checkout down to the directory, then the `.opencode` directories in the same order: what
-//! stands nearer wins.
+//! stands nearer wins. Outside a repository nothing above the home directory is read, and nothing above
+//! the directory itself if that is not below home.
 
+use super::merge::Level;
+use super::owner;
 use crate::environment::Environment;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +17,9 @@ const GLOBAL_NAMES: [&str; 5] =
 
 /// The directory inside a project that holds agents, commands and skills.
 const DOT_DIR: &str = ".opencode";
+
+/// Files for agents, in the order of preference: the first name that is found decides for the whole project.
+const INSTRUCTION_NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
 
 /// Deeper than anybody nests agents; stops a loop of links.
 const DEPTH_MAX: usize = 8;
@@ -64,7 +70,61 @@ impl Places {
             return Vec::new();
         }
         let files = |dir: PathBuf| PROJECT_NAMES.map(|name| dir.join(name));
-        self.downwards().into_iter().flat_map(files).collect()
+        // Who works in the directory of their own settings has read them already.
+        self.downwards().into_iter().filter(|dir| *dir != self.config_dir).flat_map(files).collect()
+    }
+
+    /// What is trusted as one: the checkout, or the directory outside of one.
+    #[must_use]
+    pub fn checkout(&self) -> &Path {
+        if self.has_repository() { &self.worktree } else { &self.directory }
+    }
+
+    fn has_repository(&self) -> bool {
+        self.worktree != Path::new("/")
+    }
+
+    /// Whether a file that stands in the project is really somewhere else, by a link.
+    pub(crate) fn leads_outside(&self, path: &Path) -> bool {
+        let Some(holder) = self.holder(path) else { return false };
+        match (path.canonicalize(), holder.canonicalize()) {
+            (Ok(real), Ok(holder)) => !real.starts_with(holder),
+            // What is not there is read by nobody.
+            _ => false,
+        }
+    }
+
+    /// The part of the project a path stands in, as it is written; none if it stands elsewhere.
+    fn holder<'a>(&'a self, path: &Path) -> Option<&'a Path> {
+        let mut holders: Vec<&Path> = vec![self.checkout()];
+        if !self.has_repository() {
+            holders.extend(self.directory.ancestors().skip(1).take_while(|dir| dir.starts_with(self.top())));
+        }
+        holders.into_iter().find(|holder| path.starts_with(holder))
+    }
+
+    /// Whether files that other programs of this kind read are read here, too.
+    pub(crate) fn reads_claude(&self) -> bool {
+        !self.is_on("OPENCODE_DISABLE_CLAUDE_CODE") && !self.is_on("OPENCODE_DISABLE_CLAUDE_CODE_PROMPT")
+    }
+
+    /// `AGENTS.md` and its relatives, from the directory upwards.
+    pub(crate) fn instruction_files(&self) -> Vec<PathBuf> {
+        if self.is_on("OPENCODE_DISABLE_PROJECT_CONFIG") {
+            return Vec::new();
+        }
+        let names = INSTRUCTION_NAMES.iter().filter(|name| self.reads_claude() || **name != "CLAUDE.md");
+        names.map(|name| self.on_the_way_up(name)).find(|found| !found.is_empty()).unwrap_or_default()
+    }
+
+    /// The files of a name, from the directory upwards.
+    pub(crate) fn on_the_way_up(&self, name: &str) -> Vec<PathBuf> {
+        self.upwards().into_iter().map(|dir| dir.join(name)).filter(|path| path.is_file()).collect()
+    }
+
+    /// Why a file or directory is not obeyed whoever is trusted: somebody else could have written it.
+    pub(crate) fn refusal(&self, path: &Path) -> Option<String> {
+        if self.environment.trusts_all() { None } else { owner::refusal(path) }
     }
 
     /// Files inside a `.opencode` directory.
@@ -75,20 +135,35 @@ impl Places {
     /// Directories that may hold agents, commands and skills: the user's, then the project's, later wins.
     #[must_use]
     pub fn directories(&self) -> Vec<PathBuf> {
-        let mut dirs = vec![self.config_dir.clone()];
-        let mut add = |dir: PathBuf| {
-            if !dirs.contains(&dir) {
-                dirs.push(dir);
+        self.leveled_directories().into_iter().map(|(_, dir)| dir).collect()
+    }
+
+    /// The same, and whose they are.
+    pub(super) fn leveled_directories(&self) -> Vec<(Level, PathBuf)> {
+        let mut dirs = vec![(Level::User, self.config_dir.clone())];
+        let mut add = |level: Level, dir: PathBuf| {
+            if !dirs.iter().any(|(_, known)| *known == dir) {
+                dirs.push((level, dir));
             }
         };
-        add(self.environment.home.join(DOT_DIR));
+        add(Level::User, self.environment.home.join(DOT_DIR));
         if !self.is_on("OPENCODE_DISABLE_PROJECT_CONFIG") {
-            self.downwards().into_iter().map(|dir| dir.join(DOT_DIR)).for_each(&mut add);
+            self.downwards().into_iter().for_each(|dir| add(Level::Project, dir.join(DOT_DIR)));
         }
         if let Some(extra) = self.environment.filled("OPENCODE_CONFIG_DIR") {
-            add(PathBuf::from(extra));
+            add(Level::User, PathBuf::from(extra));
         }
         dirs
+    }
+
+    /// The highest directory that is read.
+    fn top(&self) -> &Path {
+        let home = self.environment.home.as_path();
+        match () {
+            () if self.has_repository() => &self.worktree,
+            () if home != Path::new("/") && self.directory.starts_with(home) => home,
+            () => &self.directory,
+        }
     }
 
     /// From the top of the worktree down to the directory.
@@ -101,10 +176,11 @@ impl Places {
     /// From the directory up to the top of the worktree.
     pub(crate) fn upwards(&self) -> Vec<PathBuf> {
         // A directory outside the worktree stands alone: walking up from it would end at the root.
-        if !self.directory.starts_with(&self.worktree) {
+        let top = self.top();
+        if !self.directory.starts_with(top) {
             return vec![self.directory.clone()];
         }
-        let inside = |dir: &&Path| dir.starts_with(&self.worktree);
+        let inside = |dir: &&Path| dir.starts_with(top);
         self.directory.ancestors().take_while(inside).map(Path::to_owned).collect()
     }
 

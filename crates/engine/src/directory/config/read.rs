@@ -1,10 +1,11 @@
 //! One text of JSON with comments → one layer.
 //!
 //! `{env:NAME}` and `{file:path}` are replaced after parsing, inside strings: a value with a quote in it
-//! cannot break the document, and a placeholder in a comment is a comment.
+//! cannot break the document, and a placeholder in a comment is a comment. Of a project that nobody has
+//! trusted yet they are kept as they are written.
 
 use super::error::{ConfigError, Issue};
-use super::merge::{Keys, Layer, Origin, Source};
+use super::merge::{Keys, Layer, Level, Origin, Source};
 use super::places::Places;
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged as _;
@@ -60,13 +61,26 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
-/// Reads a text. Relative `{file:…}` paths stand beside `base`.
-pub(super) fn parse(
-    source: Source,
-    text: &str,
-    base: PathBuf,
-    places: &Places,
-) -> Result<Layer, ConfigError> {
+/// A text of settings and where it stands.
+#[derive(Clone)]
+pub(super) struct Text {
+    pub(super) source: Source,
+    pub(super) level: Level,
+    pub(super) text: String,
+    /// Relative `{file:…}` paths are beside this.
+    pub(super) base: PathBuf,
+}
+
+/// What is done with `{env:…}` and `{file:…}`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placeholders {
+    Replace,
+    Keep,
+}
+
+/// Reads a text.
+pub(super) fn parse(text: &Text, placeholders: Placeholders, places: &Places) -> Result<Layer, ConfigError> {
+    let Text { source, level, text, base } = text;
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
         // Without the text: it may hold a key.
         let message =
@@ -74,10 +88,17 @@ pub(super) fn parse(
         ConfigError::Json { path: source.to_string(), message }
     })?;
 
-    let lines = Lines::of(text);
-    let source = Arc::new(source);
-    let mut reader =
-        Reader { source: source.clone(), lines, base, places, origins: BTreeMap::new(), issues: Vec::new() };
+    let mut reader = Reader {
+        source: Arc::new(source.clone()),
+        level: *level,
+        placeholders,
+        lines: Lines::of(text),
+        base,
+        places,
+        origins: BTreeMap::new(),
+        unreplaced: Vec::new(),
+        issues: Vec::new(),
+    };
     let value = match &parsed.value {
         None => Map::new(),
         Some(ast::Value::Object(object)) => reader.object(object, &mut Vec::new()),
@@ -89,15 +110,18 @@ pub(super) fn parse(
     if !reader.issues.is_empty() {
         return Err(ConfigError::Invalid { path: source.to_string(), issues: reader.issues });
     }
-    Ok(Layer { value, origins: reader.origins })
+    Ok(Layer { level: *level, value, origins: reader.origins, unreplaced: reader.unreplaced })
 }
 
 struct Reader<'a> {
     source: Arc<Source>,
+    level: Level,
+    placeholders: Placeholders,
     lines: Lines,
-    base: PathBuf,
+    base: &'a Path,
     places: &'a Places,
     origins: BTreeMap<Keys, Origin>,
+    unreplaced: Vec<Keys>,
     issues: Vec<Issue>,
 }
 
@@ -160,7 +184,11 @@ impl Reader<'_> {
 
     fn mark(&mut self, path: &Keys, offset: usize, replaced: bool) {
         let line = Some(self.lines.line(offset));
-        self.origins.insert(path.clone(), Origin { source: self.source.clone(), line, replaced });
+        let origin = Origin { source: self.source.clone(), level: self.level, line, replaced };
+        self.origins.insert(path.clone(), origin);
+        if replaced && self.placeholders == Placeholders::Keep {
+            self.unreplaced.push(path.clone());
+        }
     }
 
     fn issue(&mut self, path: &[String], at: &ast::Value<'_>, message: String) {
@@ -168,6 +196,9 @@ impl Reader<'_> {
     }
 
     fn replace(&self, text: &str) -> Result<(String, bool), String> {
+        if self.placeholders == Placeholders::Keep {
+            return Ok((text.to_owned(), placeholder(text).is_some()));
+        }
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         let mut replaced = false;
@@ -189,7 +220,7 @@ impl Reader<'_> {
     }
 
     fn file(&self, name: &str) -> Result<String, String> {
-        let path = self.places.resolve(name, &self.base);
+        let path = self.places.resolve(name, self.base);
         match text_of(&path) {
             Ok(Some(text)) => Ok(text.trim().to_owned()),
             Ok(None) => Err(format!("The file of {{file:{name}}} does not exist: {}", path.display())),
@@ -201,6 +232,18 @@ impl Reader<'_> {
 enum Kind {
     Env,
     File,
+}
+
+/// A text without its placeholders.
+pub(super) fn without_placeholders(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, _, _, after)) = placeholder(rest) {
+        out.push_str(before);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// The first `{env:…}` or `{file:…}`: what is before it, which, its name, what is after it.

@@ -1,19 +1,25 @@
 //! What the configuration says, checked once and not changed afterwards.
 //!
 //! The merged document stays as it is: keys nobody here knows belong to somebody else. What the engine
-//! uses has a method; a value that is not set is `None` or the default written here.
+//! uses has a method; plain values come from the typed sections (`sections.rs`).
 
-use super::error::{ConfigError, Issue};
+use super::error::{ConfigError, invalid};
 use super::hide;
-use super::merge::{Merged, Origin, Source};
+use super::keys;
+use super::merge::{Level, Merged, Origin};
 use super::places::Places;
+use super::sections::{Compaction, ImageLimits, Sections, ShareMode, ToolOutput};
 use super::shape;
+use super::trust::{Standing, Trust};
+use super::unused;
+use super::warning::Warning;
 use super::wire;
 use crate::directory::skills::{self, Skill};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::fmt;
-use std::sync::Arc;
+use std::path::Path;
+use sturdy_llm::catalog::Stranger;
 use sturdy_session::rules::{self, RuleError};
 use sturdy_session::types::session::Rule;
 use tracing::warn;
@@ -23,84 +29,92 @@ const SCHEMA: &str = "https://opencode.ai/config.json";
 /// The settings of one directory.
 pub struct Settings {
     merged: Merged,
-    user_level: Merged,
+    /// What the user says, without any project.
+    user: Merged,
+    /// What stands in the user's own directory.
+    global: Merged,
+    trust: Trust,
+    withheld_servers: Vec<String>,
+    warnings: Vec<Warning>,
     places: Places,
-    enabled_providers: Option<Vec<String>>,
-    disabled_providers: Vec<String>,
+    sections: Sections,
     username: String,
     rules: Vec<Rule>,
+    user_rules: Vec<Rule>,
     skills: Vec<Skill>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShareMode {
-    Manual,
-    Auto,
-    Disabled,
-}
-
-/// When and how a long conversation is shortened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compaction {
-    pub auto: bool,
-    pub prune: bool,
-    pub reserved: Option<u64>,
-    pub tail_turns: Option<u64>,
-    pub preserve_recent_tokens: Option<u64>,
-}
-
-/// The `attachment.image` section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageLimits {
-    pub max_width: Option<u32>,
-    pub max_height: Option<u32>,
-    pub max_base64_bytes: u64,
-}
-
-impl Default for ImageLimits {
-    fn default() -> Self {
-        Self { max_width: None, max_height: None, max_base64_bytes: 5 * 1024 * 1024 }
-    }
-}
-
-/// How much of a tool's output the model sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ToolOutput {
-    pub max_lines: Option<u64>,
-    pub max_bytes: Option<u64>,
+/// What was read, before it is checked.
+pub(super) struct Loaded {
+    pub(super) merged: Merged,
+    pub(super) user: Merged,
+    pub(super) global: Merged,
+    pub(super) trust: Trust,
+    /// MCP servers that are not obeyed.
+    pub(super) withheld_servers: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl Settings {
     /// Checks everything at once, so that a person sees all mistakes of a file and not the first.
-    pub(super) fn check(merged: Merged, user_level: Merged, places: &Places) -> Result<Self, ConfigError> {
+    pub(super) fn check(loaded: Loaded, places: &Places) -> Result<Self, ConfigError> {
+        let Loaded { merged, user, global, trust, withheld_servers, mut warnings } = loaded;
         let findings = shape::check(&merged.value);
-        for (path, meant) in &findings.unknown {
-            let origin = merged.origin(path);
-            let place = origin.map_or_else(String::new, |origin| origin.source.to_string());
-            let line = origin.and_then(|origin| origin.line);
-            warn!(key = path.join("."), file = place, line, meant, "unknown key in the configuration");
-        }
         if !findings.wrong.is_empty() {
             return Err(invalid(&merged, findings.wrong));
         }
+        warnings.extend(unused::warnings(&merged, places));
+        warnings.extend(
+            findings.unknown.into_iter().map(|(path, meant)| Warning::unknown_key(&merged, &path, meant)),
+        );
 
-        let texts = |key: &str| merged.value.get(key).and_then(Value::as_array).map(|items| texts(items));
+        let sections =
+            Sections::read(&merged.value).map_err(|why| invalid(&merged, vec![(Vec::new(), why)]))?;
         let variable = |name| places.environment.filled(name).map(str::to_owned);
-        let username = merged.value.get("username").and_then(Value::as_str).map(str::to_owned);
-        let username = username.or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
+        let username = sections.username.clone().or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
         let mut settings = Self {
-            enabled_providers: texts("enabled_providers"),
-            disabled_providers: texts("disabled_providers").unwrap_or_default(),
+            sections,
             username: username.unwrap_or_else(|| "unknown".to_owned()),
             rules: Vec::new(),
+            user_rules: Vec::new(),
             skills: Vec::new(),
             places: places.clone(),
             merged,
-            user_level,
+            user,
+            global,
+            trust,
+            withheld_servers,
+            warnings,
         };
         settings.rules = settings.rules_of(&settings.merged.value, &[])?;
-        settings.skills = skills::find(places, &settings.skill_paths());
+        settings.user_rules = settings.rules_of(&settings.user.value, &[])?;
+        settings.skills = skills::find(places, &settings.sections.skills.paths);
+        if settings.trust.standing != Standing::Trusted {
+            settings.skills.retain(|skill| !places.leads_outside(Path::new(&skill.location)));
+        }
+        for Warning { message, file, line } in &settings.warnings {
+            let file = file.as_ref().map(|file| file.display().to_string());
+            warn!(file, line, "{message}");
+        }
         Ok(settings)
+    }
+
+    /// Whether the project is trusted, and what it would do.
+    #[must_use]
+    pub fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// MCP servers of the project that are not obeyed.
+    #[must_use]
+    pub fn withheld_servers(&self) -> &[String] {
+        &self.withheld_servers
+    }
+
+    /// What a person should know about their files.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// Where everything was looked for.
@@ -114,6 +128,12 @@ impl Settings {
     pub fn origin(&self, path: &[&str]) -> Option<&Origin> {
         let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
         self.merged.origin(&path)
+    }
+
+    /// Whose word a value is; the user's where nobody says anything.
+    #[must_use]
+    pub fn level(&self, path: &[&str]) -> Level {
+        self.origin(path).map_or(Level::User, |origin| origin.level)
     }
 
     /// An error about a value that is well formed and still wrong.
@@ -143,32 +163,24 @@ impl Settings {
         Ok(all)
     }
 
-    fn text(&self, key: &str) -> Option<&str> {
-        self.merged.value.get(key)?.as_str()
-    }
-
     fn section(&self, key: &str) -> Option<&Map<String, Value>> {
         self.merged.value.get(key)?.as_object()
-    }
-
-    fn texts(&self, key: &str) -> Vec<String> {
-        self.merged.value.get(key).and_then(Value::as_array).map(|items| texts(items)).unwrap_or_default()
     }
 
     /// `provider/model`.
     #[must_use]
     pub fn model(&self) -> Option<&str> {
-        self.text("model")
+        self.sections.model.as_deref()
     }
 
     #[must_use]
     pub fn small_model(&self) -> Option<&str> {
-        self.text("small_model")
+        self.sections.small_model.as_deref()
     }
 
     #[must_use]
     pub fn default_agent(&self) -> Option<&str> {
-        self.text("default_agent")
+        self.sections.default_agent.as_deref()
     }
 
     #[must_use]
@@ -179,34 +191,41 @@ impl Settings {
     /// The program for commands, if not the usual one.
     #[must_use]
     pub fn shell(&self) -> Option<&str> {
-        self.text("shell")
+        self.sections.shell.as_deref()
     }
 
-    /// The `provider` section, for the catalog. Holds keys: it goes nowhere else.
+    /// The `provider` section, for the catalog, and the providers whose address the project chose. Those have lost
+    /// what the user set for another address. Holds keys: it goes nowhere else.
     #[must_use]
-    pub fn provider(&self) -> &Value {
-        self.merged.value.get("provider").unwrap_or(&Value::Null)
+    pub fn providers(&self) -> (Value, Vec<Stranger>) {
+        keys::bound(self)
+    }
+
+    pub(super) fn document(&self) -> &Map<String, Value> {
+        &self.merged.value
     }
 
     /// `None` is all of them.
     #[must_use]
     pub fn enabled_providers(&self) -> Option<&[String]> {
-        self.enabled_providers.as_deref()
+        self.sections.enabled_providers.as_deref()
     }
 
     #[must_use]
     pub fn disabled_providers(&self) -> &[String] {
-        &self.disabled_providers
+        &self.sections.disabled_providers
     }
 
     /// Agents by name: `mode` is the older word for a primary one.
     #[must_use]
     pub fn agents(&self) -> Vec<(&'static str, &str, &Map<String, Value>)> {
-        let entries = |section: &'static str| {
-            let map = self.section(section).into_iter().flatten();
-            map.filter_map(move |(name, entry)| Some((section, name.as_str(), entry.as_object()?)))
-        };
-        entries("mode").chain(entries("agent")).collect()
+        agents_of(&self.merged.value)
+    }
+
+    /// What the user alone says about agents.
+    #[must_use]
+    pub fn user_agents(&self) -> Vec<(&'static str, &str, &Map<String, Value>)> {
+        agents_of(&self.user.value)
     }
 
     #[must_use]
@@ -221,10 +240,16 @@ impl Settings {
         &self.rules
     }
 
+    /// The same without the word of any project.
+    #[must_use]
+    pub fn user_rules(&self) -> &[Rule] {
+        &self.user_rules
+    }
+
     /// Paths, patterns and addresses of further instructions.
     #[must_use]
-    pub fn instructions(&self) -> Vec<String> {
-        self.texts("instructions")
+    pub fn instructions(&self) -> &[String] {
+        &self.sections.instructions
     }
 
     /// The skills found when the settings were read.
@@ -233,68 +258,41 @@ impl Settings {
         &self.skills
     }
 
-    /// Further directories with skills.
-    fn skill_paths(&self) -> Vec<String> {
-        let paths = self.section("skills").and_then(|skills| skills.get("paths")).and_then(Value::as_array);
-        paths.map(|items| texts(items)).unwrap_or_default()
-    }
-
     #[must_use]
     pub fn share(&self) -> ShareMode {
-        let is_auto = || self.merged.value.get("autoshare") == Some(&Value::Bool(true));
-        match self.text("share") {
-            Some("auto") => ShareMode::Auto,
-            Some("disabled") => ShareMode::Disabled,
-            None if is_auto() => ShareMode::Auto,
-            _ => ShareMode::Manual,
+        match (self.sections.share, self.sections.autoshare) {
+            (Some(mode), _) => mode,
+            (None, true) => ShareMode::Auto,
+            (None, false) => ShareMode::Manual,
         }
     }
 
     /// Whether trees are captured.
     #[must_use]
     pub fn snapshot(&self) -> bool {
-        self.merged.value.get("snapshot").and_then(Value::as_bool).unwrap_or(true)
+        self.sections.snapshot
     }
 
     #[must_use]
     pub fn compaction(&self) -> Compaction {
-        let section = self.section("compaction");
-        let flag = |key| section.and_then(|map| map.get(key)).and_then(Value::as_bool);
-        let count = |key| section.and_then(|map| map.get(key)).and_then(whole);
-        Compaction {
-            auto: flag("auto").unwrap_or(true),
-            prune: flag("prune").unwrap_or(false),
-            reserved: count("reserved"),
-            tail_turns: count("tail_turns"),
-            preserve_recent_tokens: count("preserve_recent_tokens"),
-        }
+        self.sections.compaction
     }
 
     /// What images may be sent.
     #[must_use]
     pub fn images(&self) -> ImageLimits {
-        let section = self.section("attachment").and_then(|map| map.get("image"));
-        let count = |key| section.and_then(|map| map.get(key)).and_then(whole);
-        let side = |key| count(key).map(|pixels| u32::try_from(pixels).unwrap_or(u32::MAX));
-        let defaults = ImageLimits::default();
-        ImageLimits {
-            max_width: side("max_width"),
-            max_height: side("max_height"),
-            max_base64_bytes: count("max_base64_bytes").unwrap_or(defaults.max_base64_bytes),
-        }
+        self.sections.attachment.image
     }
 
     #[must_use]
     pub fn tool_output(&self) -> ToolOutput {
-        let section = self.section("tool_output");
-        let count = |key| section.and_then(|map| map.get(key)).and_then(whole);
-        ToolOutput { max_lines: count("max_lines"), max_bytes: count("max_bytes") }
+        self.sections.tool_output
     }
 
     /// How deep sub-agents may start sub-agents.
     #[must_use]
     pub fn subagent_depth(&self) -> Option<u64> {
-        self.merged.value.get("subagent_depth").and_then(whole)
+        self.sections.subagent_depth
     }
 
     /// Servers of tools. Holds keys: it goes to their clients and nowhere else.
@@ -318,36 +316,39 @@ impl Settings {
     /// Whether a turn goes on after a person said no.
     #[must_use]
     pub fn continue_loop_on_deny(&self) -> bool {
-        self.experimental("continue_loop_on_deny").and_then(Value::as_bool).unwrap_or(false)
+        self.sections.experimental.continue_loop_on_deny
     }
 
     /// Tools that only primary agents may use.
     #[must_use]
-    pub fn primary_tools(&self) -> Vec<String> {
-        self.experimental("primary_tools")
-            .and_then(Value::as_array)
-            .map(|items| texts(items))
-            .unwrap_or_default()
+    pub fn primary_tools(&self) -> &[String] {
+        &self.sections.experimental.primary_tools
     }
 
     #[must_use]
     pub fn mcp_timeout_ms(&self) -> Option<u64> {
-        self.experimental("mcp_timeout").and_then(whole)
-    }
-
-    fn experimental(&self, key: &str) -> Option<&Value> {
-        self.section("experimental")?.get(key)
+        self.sections.experimental.mcp_timeout
     }
 
     /// The answer of `GET /config`: everything that is not a secret, with what is always there.
     #[must_use]
     pub fn wire(&self) -> Value {
+        self.wire_with(&[])
+    }
+
+    /// The same, with further remarks.
+    #[must_use]
+    pub fn wire_with(&self, more: &[Warning]) -> Value {
         let mut map = with_schema(hide::without_secrets(&self.merged));
         wire::settle(&mut map);
         for (key, default) in [("plugin", json!([])), ("command", json!({}))] {
             map.entry(key).or_insert(default);
         }
         map.insert("username".to_owned(), Value::String(self.username.clone()));
+        let warnings: Vec<Value> = self.warnings.iter().chain(more).map(Warning::wire).collect();
+        if !warnings.is_empty() {
+            map.insert("warnings".to_owned(), Value::Array(warnings));
+        }
         Value::Object(map)
     }
 
@@ -365,7 +366,7 @@ impl Settings {
     /// The answer of `GET /global/config`.
     #[must_use]
     pub fn global_wire(&self) -> Value {
-        Value::Object(with_schema(hide::without_secrets(&self.user_level)))
+        Value::Object(with_schema(hide::without_secrets(&self.global)))
     }
 }
 
@@ -378,35 +379,17 @@ impl fmt::Debug for Settings {
     }
 }
 
+fn agents_of(document: &Map<String, Value>) -> Vec<(&'static str, &str, &Map<String, Value>)> {
+    let entries = |section: &'static str| {
+        let map = document.get(section).and_then(Value::as_object).into_iter().flatten();
+        map.filter_map(move |(name, entry)| Some((section, name.as_str(), entry.as_object()?)))
+    };
+    entries("mode").chain(entries("agent")).collect()
+}
+
 fn with_schema(map: Map<String, Value>) -> Map<String, Value> {
     let mut with = Map::new();
     with.insert("$schema".to_owned(), Value::String(SCHEMA.to_owned()));
     with.extend(map);
     with
-}
-
-fn texts(items: &[Value]) -> Vec<String> {
-    items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
-}
-
-/// JSON writes 3 and 3.0 for the same number.
-fn whole(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
-}
-
-/// The error names the file of the first mistake; mistakes of other files say theirs.
-pub(super) fn invalid(merged: &Merged, wrong: Vec<(Vec<String>, String)>) -> ConfigError {
-    let source = |path: &[String]| merged.origin(path).map(|origin| origin.source.clone());
-    let first: Option<Arc<Source>> = wrong.first().and_then(|(path, _)| source(path));
-    let issue = |(path, message): (Vec<String>, String)| {
-        let place = source(&path);
-        let line = merged.origin(&path).and_then(|origin| origin.line);
-        let message = match &place {
-            Some(place) if Some(place) != first.as_ref() => format!("{message} (in {place})"),
-            _ => message,
-        };
-        Issue { path, message, line }
-    };
-    let issues = wrong.into_iter().map(issue).collect();
-    ConfigError::Invalid { path: first.map_or_else(String::new, |source| source.to_string()), issues }
 }

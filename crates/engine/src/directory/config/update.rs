@@ -41,6 +41,28 @@ pub fn update_file(path: &Path, patch: &Map<String, Value>) -> Result<(), Update
     write(path, &text).map_err(|source| UpdateError::Unwritable { path: path.to_owned(), source })
 }
 
+/// A file as it was.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    path: PathBuf,
+    text: Option<String>,
+}
+
+/// Keeps what is in a file, to put it back if a change turns out to be wrong.
+pub(crate) fn keep_file(path: &Path) -> Result<Kept, UpdateError> {
+    Ok(Kept { path: path.to_owned(), text: text_of(path)? })
+}
+
+impl Kept {
+    pub(crate) fn put_back(self) -> Result<(), UpdateError> {
+        let put_back = match &self.text {
+            Some(text) => write(&self.path, text),
+            None => std::fs::remove_file(&self.path),
+        };
+        put_back.map_err(|source| UpdateError::Unwritable { path: self.path, source })
+    }
+}
+
 fn merge(object: &CstObject, patch: &Map<String, Value>) {
     for (key, value) in patch {
         match (object.get(key), value) {

@@ -44,6 +44,7 @@ impl ToolServers {
 
     /// What a prompt says with these arguments; none if no server has it.
     pub(crate) async fn prompt(&self, name: &str, arguments: &str) -> Option<Result<String, CallError>> {
+        self.start();
         let found = self.prompts().await.into_iter().find(|found| found.name() == name)?;
         let count = found.prompt.arguments.len();
         let mut given = words(arguments);
@@ -96,6 +97,7 @@ impl ToolServers {
 
     /// What a resource holds, or why it cannot be had.
     pub(crate) async fn read(&self, server: &str, uri: &str) -> Result<Vec<Piece>, String> {
+        self.start();
         self.settled().await;
         let live = self.connected().into_iter().find(|live| live.client.name() == server);
         let live = live.ok_or_else(|| format!("no MCP server named {server:?} is connected"))?;

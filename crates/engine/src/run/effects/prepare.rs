@@ -10,9 +10,21 @@ use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::{Input, Ready, STRUCTURED_TOOL};
 use sturdy_session::types::failure::Failure;
+use tokio_util::sync::CancellationToken;
 
-pub(crate) async fn run(inner: Arc<Inner>, session: SessionId, user: MessageId, back: Back) {
-    let input = match ready(&inner, &session, &user).await {
+pub(crate) async fn run(
+    inner: Arc<Inner>,
+    session: SessionId,
+    user: MessageId,
+    back: Back,
+    stop: CancellationToken,
+) {
+    // Somebody may be asked on the way, and the turn stopped instead of answered.
+    let ready = tokio::select! {
+        ready = ready(&inner, &session, &user) => ready,
+        () = stop.cancelled() => return,
+    };
+    let input = match ready {
         Ok(ready) => Input::Prepared { user, ready: Box::new(ready) },
         Err(failure) => Input::NotPrepared { user, failure },
     };
@@ -23,6 +35,8 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
     let failed = |cause: EngineError| Failure::unknown(cause.to_string());
     let prompt = request::user_message(inner, session, user).await.map_err(failed)?;
     let info = request::session_info(inner, session).await.map_err(failed)?;
+    inner.start_servers(&info.directory).await.map_err(failed)?;
+    inner.settle_trust(session, &info.directory).await.map_err(failed)?;
     let instance = inner.instance(&info.directory).await.map_err(failed)?;
     let agent = instance.agent(&prompt.agent).map_err(failed)?;
     let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;

@@ -63,6 +63,8 @@ struct Place {
     instance: Arc<Instance>,
     info: Session,
     rules: Vec<Rule>,
+    /// No call is judged more loosely than by these.
+    floor: Vec<Rule>,
     /// Agents that the user named in the prompt: giving them work is not asked about.
     named_agents: Vec<String>,
     continue_on_deny: bool,
@@ -151,11 +153,14 @@ async fn place(run: &Run) -> Result<Place, EngineError> {
     let info: Session = serde_json::from_str(&record.ok_or_else(gone)?).map_err(|_| gone())?;
     let instance = run.inner.instance(&info.directory).await?;
     let agent = request::agent_of_step(&run.inner, &run.session, &run.call.step).await?;
-    let mut rules = instance.agent(&agent)?.permission.clone();
-    rules.extend(info.permission.iter().flatten().cloned());
+    let agent = instance.agent(&agent)?;
+    let with_session =
+        |rules: &[Rule]| rules.iter().chain(info.permission.iter().flatten()).cloned().collect();
+    let rules: Vec<Rule> = with_session(&agent.permission);
+    let floor: Vec<Rule> = with_session(&agent.floor);
     let continue_on_deny = instance.settings.continue_loop_on_deny();
     let named_agents = named_agents(run).await?;
-    Ok(Place { instance, info, rules, named_agents, continue_on_deny })
+    Ok(Place { instance, info, rules, floor, named_agents, continue_on_deny })
 }
 
 /// The agents that the prompt of a delegating call names.
@@ -164,7 +169,7 @@ async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
         return Ok(Vec::new());
     }
     let step = request::assistant_message(&run.inner, &run.session, &run.call.step).await?;
-    let parts = run.inner.store.parts_of(&run.session, &step.parent_id).await?;
+    let parts = run.inner.store.parts_of(&step.parent_id).await?;
     let named = |text: &String| match serde_json::from_str::<Part>(text).ok()?.body {
         PartBody::Agent(agent) => Some(agent.name),
         _ => None,

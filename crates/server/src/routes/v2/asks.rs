@@ -76,7 +76,7 @@ async fn reply_permission(
 async fn questions(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
     let asks = open(&app, &session, AskKind::Question).await?;
-    let requests: Result<Vec<Value>, _> = asks.iter().map(|ask| read(ask)).collect();
+    let requests: Result<Vec<Value>, _> = asks.iter().map(read).collect();
     Ok(reply::json(&json!({ "data": requests? })))
 }
 
@@ -109,7 +109,18 @@ async fn reject_question(State(app): State<App>, params: Params) -> Result<Respo
 
 async fn open(app: &App, session: &SessionId, kind: AskKind) -> Result<Vec<RawAsk>, ApiError> {
     let wanted = AskQuery { kind: Some(kind), directory: None, session: Some(session.clone()) };
-    Ok(app.engine().store().asks(wanted).await?)
+    let mut asks = app.engine().store().asks(wanted).await?;
+    if kind == AskKind::Permission {
+        let trust = app.engine().trust_requests(None).into_iter();
+        asks.extend(trust.filter(|request| request.session_id == *session).map(|request| RawAsk {
+            id: request.id.to_string(),
+            session: session.clone(),
+            kind,
+            data: json!(request).to_string(),
+            directory: None,
+        }));
+    }
+    Ok(asks)
 }
 
 fn read<T: serde::de::DeserializeOwned>(ask: &RawAsk) -> Result<T, ReadError> {

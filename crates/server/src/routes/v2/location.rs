@@ -131,8 +131,9 @@ async fn permissions(State(app): State<App>, Location(here): Location) -> Result
     let wanted =
         AskQuery { kind: Some(AskKind::Permission), directory: Some(here.directory.clone()), session: None };
     let asks = app.engine().store().asks(wanted).await?;
-    let asks: Vec<_> =
-        asks.iter().filter_map(|ask| serde_json::from_str(&ask.data).ok()).map(v2::permission).collect();
+    let stored = asks.iter().filter_map(|ask| serde_json::from_str(&ask.data).ok());
+    let trust = app.engine().trust_requests(Some(&here.directory));
+    let asks: Vec<_> = stored.chain(trust).map(v2::permission).collect();
     Ok(reply::json(&Located::at(&here, asks)))
 }
 

@@ -142,6 +142,16 @@ static LSP: Fields = closed(
     &[],
 );
 
+static IMAGE: Fields = closed(
+    &[
+        ("auto_resize", Flag),
+        ("max_width", Whole(1)),
+        ("max_height", Whole(1)),
+        ("max_base64_bytes", Whole(1)),
+    ],
+    &[],
+);
+static ATTACHMENT: Fields = closed(&[("image", Shape::Fields(&IMAGE))], &[]);
 static SKILLS: Fields = closed(&[("paths", TEXTS), ("urls", TEXTS)], &[]);
 static WATCHER: Fields = closed(&[("ignore", TEXTS)], &[]);
 static TOOL_OUTPUT: Fields = closed(&[("max_lines", Whole(1)), ("max_bytes", Whole(1))], &[]);
@@ -155,15 +165,21 @@ static COMPACTION: Fields = closed(
     ],
     &[],
 );
-static EXPERIMENTAL: Fields = open(&[
-    ("disable_paste_summary", Flag),
-    ("batch_tool", Flag),
-    ("openTelemetry", Flag),
-    ("primary_tools", TEXTS),
-    ("continue_loop_on_deny", Flag),
-    ("hidden_variables", TEXTS),
-    ("mcp_timeout", Whole(1)),
-]);
+static EXPERIMENTAL: Fields = closed(
+    &[
+        ("disable_paste_summary", Flag),
+        ("batch_tool", Flag),
+        ("openTelemetry", Flag),
+        ("primary_tools", TEXTS),
+        ("continue_loop_on_deny", Flag),
+        ("hidden_variables", TEXTS),
+        ("mcp_timeout", Whole(1)),
+        // Of the reference, without effect here.
+        ("hook", Any),
+        ("chatMaxRetries", Any),
+    ],
+    &[],
+);
 
 /// The whole document.
 pub(super) static ROOT: Fields = closed(
@@ -199,7 +215,7 @@ pub(super) static ROOT: Fields = closed(
         ("layout", Text),
         ("permission", PERMISSION),
         ("tools", FLAG_MAP),
-        ("attachment", OBJECT),
+        ("attachment", Shape::Fields(&ATTACHMENT)),
         ("enterprise", OBJECT),
         ("tool_output", Shape::Fields(&TOOL_OUTPUT)),
         ("compaction", Shape::Fields(&COMPACTION)),

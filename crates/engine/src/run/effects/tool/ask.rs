@@ -2,6 +2,7 @@
 
 use super::{Place, Run};
 use crate::clock::Clock;
+use crate::directory::permits::stricter;
 use crate::run::effects::Back;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,6 +52,7 @@ impl Asks {
 pub(super) struct Asker {
     part: PartId,
     rules: Vec<Rule>,
+    floor: Vec<Rule>,
     store: Store,
     /// Project and directory, for what was allowed for good.
     place: (String, String),
@@ -67,6 +69,7 @@ impl Asker {
         Self {
             part: run.call.part.clone(),
             rules: place.rules.clone(),
+            floor: place.floor.clone(),
             store: run.inner.store.clone(),
             place: (place.info.project_id.clone(), place.info.directory.clone()),
             asks: run.asks.clone(),
@@ -129,7 +132,7 @@ impl Asker {
     /// read where it is kept, so that what was taken back does not count any more.
     async fn judge(&self, ask: &PermissionAsk) -> Result<Verdict, ToolFailure> {
         let wanted = ask.wanted();
-        let verdict = judge_wanted(&wanted, &self.rules, &[]);
+        let verdict = self.strictest(&wanted, &[]);
         if verdict != Verdict::Ask {
             return Ok(verdict);
         }
@@ -137,7 +140,13 @@ impl Asker {
         let kept = self.store.approvals_at(project, directory).await;
         let kept = kept.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
         let approvals: Vec<Rule> = kept.into_iter().map(rule_of).collect();
-        Ok(judge_wanted(&wanted, &self.rules, &approvals))
+        Ok(self.strictest(&wanted, &approvals))
+    }
+
+    /// What a project allows counts only as far as the person's own rules do.
+    fn strictest(&self, wanted: &Wanted, approvals: &[Rule]) -> Verdict {
+        let by_all = judge_wanted(wanted, &self.rules, approvals);
+        stricter(by_all, judge_wanted(wanted, &self.floor, approvals))
     }
 
     async fn ask_person(&self, ask: &PermissionAsk) -> Result<Answer, ToolFailure> {

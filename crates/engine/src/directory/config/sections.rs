@@ -1,0 +1,174 @@
+//! The plain sections of the configuration, deserialised once.
+//!
+//! Read after the document was checked (`shape.rs`), so that a mistake was already told with its file and line;
+//! where a value stands is asked of [`super::Settings::origin`]. A `null` is as good as nothing.
+//!
+//! Not here: sections that other programs are configured with (`provider`, `mcp`, `lsp`, `formatter`), and agents and
+//! commands, which have readers of their own.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub(super) struct Sections {
+    pub(super) model: Option<String>,
+    pub(super) small_model: Option<String>,
+    pub(super) default_agent: Option<String>,
+    pub(super) shell: Option<String>,
+    pub(super) username: Option<String>,
+    /// `None` is all of them.
+    pub(super) enabled_providers: Option<Vec<String>>,
+    pub(super) disabled_providers: Vec<String>,
+    pub(super) instructions: Vec<String>,
+    pub(super) skills: SkillPlaces,
+    pub(super) share: Option<ShareMode>,
+    pub(super) autoshare: bool,
+    pub(super) snapshot: bool,
+    pub(super) compaction: Compaction,
+    pub(super) attachment: Attachment,
+    pub(super) tool_output: ToolOutput,
+    #[serde(deserialize_with = "whole")]
+    pub(super) subagent_depth: Option<u64>,
+    pub(super) experimental: Experimental,
+}
+
+impl Default for Sections {
+    fn default() -> Self {
+        Self {
+            model: None,
+            small_model: None,
+            default_agent: None,
+            shell: None,
+            username: None,
+            enabled_providers: None,
+            disabled_providers: Vec::new(),
+            instructions: Vec::new(),
+            skills: SkillPlaces::default(),
+            share: None,
+            autoshare: false,
+            snapshot: true,
+            compaction: Compaction::default(),
+            attachment: Attachment::default(),
+            tool_output: ToolOutput::default(),
+            subagent_depth: None,
+            experimental: Experimental::default(),
+        }
+    }
+}
+
+impl Sections {
+    /// # Errors
+    /// What a check let pass and still cannot be used.
+    pub(super) fn read(document: &Map<String, Value>) -> Result<Self, String> {
+        let mut document = Value::Object(document.clone());
+        drop_nulls(&mut document);
+        serde_json::from_value(document).map_err(|cause| cause.to_string())
+    }
+}
+
+/// Further directories with skills.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SkillPlaces {
+    pub(super) paths: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ShareMode {
+    Manual,
+    Auto,
+    Disabled,
+}
+
+/// When and how a long conversation is shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Compaction {
+    pub auto: bool,
+    pub prune: bool,
+    #[serde(deserialize_with = "whole")]
+    pub reserved: Option<u64>,
+    #[serde(deserialize_with = "whole")]
+    pub tail_turns: Option<u64>,
+    #[serde(deserialize_with = "whole")]
+    pub preserve_recent_tokens: Option<u64>,
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self { auto: true, prune: false, reserved: None, tail_turns: None, preserve_recent_tokens: None }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Attachment {
+    pub(super) image: ImageLimits,
+}
+
+/// The `attachment.image` section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ImageLimits {
+    #[serde(deserialize_with = "pixels")]
+    pub max_width: Option<u32>,
+    #[serde(deserialize_with = "pixels")]
+    pub max_height: Option<u32>,
+    #[serde(deserialize_with = "image_bytes")]
+    pub max_base64_bytes: u64,
+}
+
+const IMAGE_BYTES_MAX: u64 = 5 * 1024 * 1024;
+
+impl Default for ImageLimits {
+    fn default() -> Self {
+        Self { max_width: None, max_height: None, max_base64_bytes: IMAGE_BYTES_MAX }
+    }
+}
+
+/// How much of a tool's output the model sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ToolOutput {
+    #[serde(deserialize_with = "whole")]
+    pub max_lines: Option<u64>,
+    #[serde(deserialize_with = "whole")]
+    pub max_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Experimental {
+    pub(super) continue_loop_on_deny: bool,
+    pub(super) primary_tools: Vec<String>,
+    #[serde(deserialize_with = "whole")]
+    pub(super) mcp_timeout: Option<u64>,
+}
+
+/// JSON writes 3 and 3.0 for the same number. What is no such number says nothing.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let of_float = || value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64);
+    Ok(value.as_u64().or_else(of_float))
+}
+
+fn pixels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    Ok(whole(deserializer)?.map(|pixels| u32::try_from(pixels).unwrap_or(u32::MAX)))
+}
+
+fn image_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Ok(whole(deserializer)?.unwrap_or(IMAGE_BYTES_MAX))
+}
+
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.retain(|item| !item.is_null()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

@@ -1,0 +1,107 @@
+//! What is understood and has no effect here: said by name, so that nobody waits for it.
+//!
+//! Keys that belong to the terminal program are not among them: it reads the same files.
+
+use super::merge::Merged;
+use super::places::{Places, files_below};
+use super::warning::Warning;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Keys without effect, and what to do instead.
+const KEYS: [(&[&str], &str); 15] = [
+    (&["references"], "references are not read"),
+    (&["reference"], "references are not read"),
+    (&["skills", "urls"], "skills are read from directories, not fetched; put them into .opencode/skill"),
+    (&["watcher"], "files are not watched"),
+    (&["logLevel"], "use sturdy serve --log-level"),
+    (&["server"], "use the flags of sturdy serve"),
+    (&["autoupdate"], "the program does not update itself"),
+    (&["layout"], "there is one layout"),
+    (&["experimental", "batch_tool"], "there is no such tool; models call several tools at once"),
+    (&["experimental", "openTelemetry"], "nothing is reported anywhere"),
+    (&["experimental", "hook"], "hooks are not run"),
+    (&["experimental", "chatMaxRetries"], "failures are tried again as the provider asks"),
+    (&["experimental", "disable_paste_summary"], "this is a matter of the terminal program"),
+    (&["enterprise"], "sessions are not shared there"),
+    (&["autoshare"], "the newer word is \"share\": \"auto\""),
+];
+
+/// Values without effect.
+const SHARE_AUTO: &str = "sessions are not shared by this version";
+
+/// Variables of the reference that have no effect, and what to do instead.
+const VARIABLES: [(&str, &str); 3] = [
+    ("OPENCODE_AUTO_SHARE", SHARE_AUTO),
+    ("OPENCODE_MODELS_URL", "lists of models are not fetched; the one OpenCode fetched last is read"),
+    ("OPENCODE_CLIENT", "clients say themselves who they are"),
+];
+
+/// Keys, values, variables and files that have no effect.
+pub(super) fn warnings(merged: &Merged, places: &Places) -> Vec<Warning> {
+    let mut all: Vec<Warning> = KEYS
+        .iter()
+        .filter(|(path, _)| value(&merged.value, path).is_some_and(has_meaning))
+        .map(|(path, why)| at(merged, path, &format!("\"{}\" has no effect: {why}", path.join("."))))
+        .collect();
+    if merged.value.get("share").and_then(Value::as_str) == Some("auto") {
+        all.push(at(merged, &["share"], &format!("\"share\": \"auto\" has no effect: {SHARE_AUTO}")));
+    }
+    for name in merged.value.get("plugin").and_then(Value::as_array).into_iter().flatten() {
+        let name = name.as_str().or_else(|| name.get(0).and_then(Value::as_str)).unwrap_or("?");
+        all.push(at(
+            merged,
+            &["plugin"],
+            &format!("the plugin {name} is not run: plugins of OpenCode are not supported"),
+        ));
+    }
+    let set = VARIABLES.iter().filter(|(name, _)| places.environment.filled(name).is_some());
+    all.extend(set.map(|(name, why)| Warning {
+        message: format!("the variable {name} has no effect: {why}"),
+        file: None,
+        line: None,
+    }));
+    all.extend(programs(places));
+    all
+}
+
+/// Plugins and tools written for OpenCode, in the directories where it looks for them.
+fn programs(places: &Places) -> Vec<Warning> {
+    let is_script =
+        |path: &Path| path.extension().is_some_and(|extension| extension == "ts" || extension == "js");
+    let mut all = Vec::new();
+    for dir in places.directories() {
+        for (name, what) in [
+            ("plugin", "plugins"),
+            ("plugins", "plugins"),
+            ("tool", "custom tools"),
+            ("tools", "custom tools"),
+        ] {
+            let found = files_below(&dir.join(name), false, &is_script);
+            all.extend(found.iter().map(|file| {
+                Warning::about(file, format!("is not run: {what} of OpenCode are not supported"))
+            }));
+        }
+    }
+    all
+}
+
+fn value<'a>(document: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
+    let (first, below) = path.split_first()?;
+    below.iter().try_fold(document.get(*first)?, |value, key| value.get(*key))
+}
+
+/// `false`, nothing and empty lists ask for what is so anyway.
+fn has_meaning(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+fn at(merged: &Merged, path: &[&str], message: &str) -> Warning {
+    let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
+    Warning::at(merged, &path, message)
+}

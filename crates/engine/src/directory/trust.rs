@@ -1,0 +1,293 @@
+//! Asking whether a checkout is trusted, and remembering the answer.
+//!
+//! The first prompt in an untrusted directory waits for a person: an ordinary permission request, `trust`, with
+//! what would be switched on. "Always" is written into the list (`trust/list.rs`), "once" lasts as long as the
+//! process, and so does a refusal; a project whose dangerous part has changed is asked about again. After a yes
+//! the directory's settings are read anew and clients are told; after a no the turn goes on without them.
+//!
+//! The request is not in the log: nothing a session did depends on it, and the prompt behind it is. A process
+//! that dies while somebody thinks asks again with the next prompt.
+
+mod list;
+
+pub use list::{TrustEntry, TrustList, TrustListError};
+
+use crate::directory::agents::cautions;
+use crate::directory::config::{self, ConfigError, Judge, Settings, Trust, TrustKey};
+use crate::engine::{Engine, Inner};
+use crate::error::EngineError;
+use serde_json::json;
+use std::collections::HashSet;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sturdy_session::id::SessionId;
+use sturdy_session::json::Map;
+use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
+use sturdy_session::types::event::{Event, PermissionReplied, Toast, ToastVariant};
+use tokio::sync::oneshot;
+use tracing::{info, warn};
+
+/// The permission that is asked for.
+pub const PERMISSION: &str = "trust";
+
+/// A project that changes while it is asked about is asked about so often.
+const ROUNDS_MAX: usize = 3;
+
+/// Long enough to read a few lines.
+const TOAST_MS: NonZeroU64 = NonZeroU64::new(20_000).unwrap();
+
+/// What this process knows of trust.
+#[derive(Debug)]
+pub(crate) struct Trusting {
+    list: TrustList,
+    /// Settings may be obeyed as long as the process lives.
+    once: Mutex<HashSet<TrustKey>>,
+    rejected: Mutex<HashSet<TrustKey>>,
+    open: Mutex<Vec<OpenRequest>>,
+}
+
+/// Somebody is asked and a session waits.
+#[derive(Debug)]
+struct OpenRequest {
+    request: PermissionRequest,
+    directory: String,
+    project: String,
+    key: TrustKey,
+    answer: oneshot::Sender<PermissionReply>,
+}
+
+impl Trusting {
+    pub(crate) fn new(data_dir: &Path) -> Self {
+        Self {
+            list: TrustList::in_directory(data_dir),
+            once: Mutex::default(),
+            rejected: Mutex::default(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// The settings of a directory, as far as they are trusted now.
+    pub(crate) fn load(
+        &self,
+        directory: &Path,
+        worktree: &Path,
+        environment: &crate::environment::Environment,
+    ) -> Result<Settings, ConfigError> {
+        let judge = Judge { cautions: &cautions(), is_trusted: &|key| self.is_trusted(key) };
+        config::load_judged(directory, worktree, environment, &judge)
+    }
+
+    fn is_trusted(&self, key: &TrustKey) -> bool {
+        lock(&self.once).contains(key)
+            || self.list.contains(key).unwrap_or_else(|cause| {
+                warn!(%cause, "no project is trusted");
+                false
+            })
+    }
+
+    fn remember(&self, key: &TrustKey, reply: PermissionReply, now: u64) {
+        match reply {
+            PermissionReply::Once => drop(lock(&self.once).insert(key.clone())),
+            PermissionReply::Reject => drop(lock(&self.rejected).insert(key.clone())),
+            PermissionReply::Always => {
+                // What cannot be written down is at least kept in mind.
+                lock(&self.once).insert(key.clone());
+                if let Err(cause) = self.list.add(key, now) {
+                    warn!(%cause, "trust is not remembered beyond this process");
+                }
+            }
+        }
+        if reply != PermissionReply::Reject {
+            lock(&self.rejected).remove(key);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine {
+    /// Requests for trust that wait for a person: of one directory, or of all.
+    #[must_use]
+    pub fn trust_requests(&self, directory: Option<&str>) -> Vec<PermissionRequest> {
+        let open = lock(&self.inner.trust.open);
+        let is_wanted = |one: &&OpenRequest| directory.is_none_or(|wanted| wanted == one.directory);
+        open.iter().filter(is_wanted).map(|one| one.request.clone()).collect()
+    }
+
+    /// Answers a request for trust. False if it is none, or not open.
+    pub(crate) fn answer_trust(&self, id: &str, reply: PermissionReply) -> bool {
+        let answered: Vec<OpenRequest> = {
+            let mut open = lock(&self.inner.trust.open);
+            let Some(key) = open.iter().find(|one| one.request.id.as_str() == id).map(|one| one.key.clone())
+            else {
+                return false;
+            };
+            self.inner.trust.remember(&key, reply, self.inner.clock.now());
+            // The same question of another session has the same answer.
+            open.extract_if(.., |one| one.key == key).collect()
+        };
+        info!(checkout = %answered[0].key.checkout.display(), ?reply, "asked about trust, answered");
+        if reply != PermissionReply::Reject {
+            let mut directories: Vec<(&str, &str)> =
+                answered.iter().map(|one| (one.directory.as_str(), one.project.as_str())).collect();
+            directories.sort_unstable();
+            directories.dedup();
+            for (directory, project) in directories {
+                self.inner.read_again(directory, project);
+            }
+        }
+        for one in answered {
+            self.inner.tell_replied(&one, reply);
+            // Nobody waits any more if the turn was stopped meanwhile.
+            let _ = one.answer.send(reply);
+        }
+        true
+    }
+}
+
+impl Inner {
+    /// Waits until somebody has said whether the directory of a session is trusted, if that is to be asked.
+    pub(crate) async fn settle_trust(
+        self: &Arc<Self>,
+        session: &SessionId,
+        directory: &str,
+    ) -> Result<(), EngineError> {
+        for _ in 0..ROUNDS_MAX {
+            let instance = self.instance(directory).await?;
+            let trust = instance.settings.trust();
+            if !trust.is_untrusted() {
+                return Ok(());
+            }
+            // `sturdy trust` may have said so since the settings were read.
+            if self.trust.is_trusted(&trust.key) {
+                self.read_again(&instance.directory, &instance.project.id);
+                continue;
+            }
+            if lock(&self.trust.rejected).contains(&trust.key) {
+                return Ok(());
+            }
+            let waiting = self.ask_for_trust(session, &instance.directory, &instance.project.id, trust);
+            match waiting.answered().await {
+                Some(PermissionReply::Once | PermissionReply::Always) => {}
+                Some(PermissionReply::Reject) | None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_for_trust(
+        self: &Arc<Self>,
+        session: &SessionId,
+        directory: &str,
+        project: &str,
+        trust: &Trust,
+    ) -> Waiting {
+        let id = self.clock.stamp().permission_id();
+        let patterns = trust.sentences();
+        let checkout = trust.key.checkout.display().to_string();
+        let metadata = json!({ "directory": checkout, "enables": patterns });
+        let toast = toast(&checkout, &patterns);
+        let request = PermissionRequest {
+            id: id.clone(),
+            session_id: session.clone(),
+            permission: PERMISSION.to_owned(),
+            // Clients show this before they send "always": what is trusted is all of it.
+            always: patterns.clone(),
+            patterns,
+            metadata: metadata.as_object().cloned().unwrap_or_else(Map::new),
+            tool: None,
+        };
+        let (answer, answered) = oneshot::channel();
+        lock(&self.trust.open).push(OpenRequest {
+            request: request.clone(),
+            directory: directory.to_owned(),
+            project: project.to_owned(),
+            key: trust.key.clone(),
+            answer,
+        });
+        for event in [Event::PermissionAsked(request), Event::TuiToastShow(toast)] {
+            self.feed.tell(self.clock.now(), Some(directory), Some(project), event);
+        }
+        Waiting { inner: self.clone(), id: id.to_string(), answered: Some(answered) }
+    }
+
+    /// Forgets what is known of a directory, starts its servers if they ran or may run now, and tells its clients.
+    fn read_again(self: &Arc<Self>, directory: &str, project: &str) {
+        self.forget(directory);
+        let event = Event::InstanceDisposed { directory: directory.to_owned() };
+        self.feed.tell(self.clock.now(), Some(directory), Some(project), event);
+    }
+
+    fn tell_replied(&self, one: &OpenRequest, reply: PermissionReply) {
+        let event = Event::PermissionReplied(PermissionReplied {
+            session_id: one.request.session_id.clone(),
+            request_id: one.request.id.clone(),
+            reply,
+        });
+        self.feed.tell(self.clock.now(), Some(&one.directory), Some(&one.project), event);
+    }
+}
+
+/// Terminals show little of a request they do not know; this says what it is about.
+fn toast(checkout: &str, sentences: &[String]) -> Toast {
+    const SHOWN: usize = 4;
+    let mut lines: Vec<String> = sentences.iter().take(SHOWN).cloned().collect();
+    let more = sentences.len().saturating_sub(SHOWN);
+    lines.extend((more > 0).then(|| format!("and {more} more: sturdy trust --show {checkout}")));
+    Toast {
+        title: Some("Do you trust the settings of this project?".to_owned()),
+        message: lines.join("\n"),
+        variant: ToastVariant::Warning,
+        duration: TOAST_MS,
+    }
+}
+
+/// A request that is taken back when nobody waits for its answer any more.
+struct Waiting {
+    inner: Arc<Inner>,
+    id: String,
+    answered: Option<oneshot::Receiver<PermissionReply>>,
+}
+
+impl Waiting {
+    /// No timeout here: the person may think for an hour.
+    async fn answered(mut self) -> Option<PermissionReply> {
+        let answered = self.answered.take()?;
+        answered.await.ok()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let withdrawn: Vec<OpenRequest> =
+            lock(&self.inner.trust.open).extract_if(.., |one| one.request.id.as_str() == self.id).collect();
+        for one in withdrawn {
+            self.inner.tell_replied(&one, PermissionReply::Reject);
+        }
+    }
+}
+
+/// How a directory stands, for somebody who asks without a server.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    pub trust: Trust,
+    pub list: TrustList,
+}
+
+/// Looks at a directory. Nothing of it is started or run.
+///
+/// # Errors
+/// Its settings are wrong.
+pub async fn inspect(
+    directory: PathBuf,
+    data_dir: &Path,
+    environment: &crate::environment::Environment,
+) -> Result<Inspected, ConfigError> {
+    let found = sturdy_worktree::project::resolve(&directory).await;
+    let trusting = Trusting::new(data_dir);
+    let settings = trusting.load(&directory, &found.worktree, environment)?;
+    Ok(Inspected { trust: settings.trust().clone(), list: trusting.list })
+}

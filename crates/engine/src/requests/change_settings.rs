@@ -1,0 +1,107 @@
+//! Changes of configuration files: what is accepted can be loaded.
+//!
+//! The change is written, everything is read as the next load would, and if that fails the file is put
+//! back as it was. A file that was broken before can still be changed: that is how it is mended.
+
+use crate::directory::agents::Agents;
+use crate::directory::config::{self, ConfigError, Places, UpdateError};
+use crate::directory::instance::absolute;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The directory whose configuration was changed.
+#[derive(Debug)]
+pub struct ChangedSettings {
+    pub directory: String,
+    pub project: String,
+}
+
+/// One change at a time: what is put back must be what was there.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+impl Engine {
+    /// Changes the configuration file of the project a directory belongs to, which may be broken.
+    pub async fn change_settings(
+        &self,
+        directory: &str,
+        patch: Map<String, Value>,
+    ) -> Result<ChangedSettings, EngineError> {
+        let directory = absolute(&self.options().directory, directory);
+        let place = PathBuf::from(&directory);
+        let found = sturdy_worktree::project::resolve(&place).await;
+        let environment = self.options().environment.clone();
+        let worktree = found.worktree.clone();
+        change(move || {
+            let file = Places::new(&place, &worktree, &environment).project_file();
+            let check = || {
+                let settings = config::load(&place, &worktree, &environment)?;
+                Agents::build(&settings).map(drop)
+            };
+            update(&file, &patch, &check)
+        })
+        .await?;
+        Ok(ChangedSettings { directory, project: found.id })
+    }
+
+    /// Changes the user's configuration file, which may be broken.
+    pub async fn change_global_settings(&self, patch: Map<String, Value>) -> Result<(), EngineError> {
+        let environment = self.options().environment.clone();
+        let directory = self.options().directory.clone();
+        change(move || {
+            let file = Places::new(&directory, &directory, &environment).global_file();
+            let check = || {
+                let settings = config::load_global(&environment)?;
+                Agents::build(&settings).map(drop)
+            };
+            update(&file, &patch, &check)
+        })
+        .await
+    }
+}
+
+/// Works on the disk where that holds nobody up.
+async fn change<F>(change: F) -> Result<(), EngineError>
+where
+    F: FnOnce() -> Result<(), UpdateError> + Send + 'static,
+{
+    let changed = tokio::task::spawn_blocking(move || {
+        let _one = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+        change()
+    });
+    match changed.await {
+        Ok(changed) => changed.map_err(refused),
+        Err(cause) => Err(EngineError::Bad(format!("The configuration was not changed: {cause}"))),
+    }
+}
+
+fn update(
+    file: &Path,
+    patch: &Map<String, Value>,
+    check: &dyn Fn() -> Result<(), ConfigError>,
+) -> Result<(), UpdateError> {
+    let was_whole = check().is_ok();
+    let before = config::keep_file(file)?;
+    config::update_file(file, patch)?;
+    match check() {
+        Ok(()) => Ok(()),
+        // Broken before and elsewhere: nothing of it can be mended here.
+        Err(cause) if !was_whole && cause.path() != file.to_string_lossy() => Ok(()),
+        Err(cause) => {
+            before.put_back()?;
+            Err(cause.into())
+        }
+    }
+}
+
+fn refused(cause: UpdateError) -> EngineError {
+    match cause {
+        UpdateError::Config(cause) => EngineError::Config(cause),
+        UpdateError::Unwritable { path, source } => {
+            tracing::warn!(path = %path.display(), %source, "a configuration file cannot be written");
+            EngineError::Bad(format!("{} cannot be written: {source}", path.display()))
+        }
+    }
+}

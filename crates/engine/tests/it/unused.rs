@@ -1,0 +1,46 @@
+//! Keys, variables and files that have no effect are said by name.
+
+use crate::desk::Desk;
+
+#[test]
+fn what_has_no_effect_is_said_by_name_and_line() {
+    let desk = Desk::new()
+        .with("OPENCODE_AUTO_SHARE", "1")
+        .in_project(
+            "opencode.json",
+            "{\n \"plugin\": [\"opencode-thing\", [\"other\", {}]],\n \"references\": { \"a\": \"../a\" },\n \"share\": \"auto\",\n \"autoupdate\": false,\n \"experimental\": { \"batch_tool\": true, \"novelty\": 1 },\n \"skills\": { \"urls\": [\"https://x\"] }\n}",
+        )
+        .in_project(".opencode/tool/deploy.ts", "export default {}")
+        .in_project(".opencode/plugin/notify.js", "export default {}");
+    let settings = desk.load();
+
+    let said: Vec<String> = settings
+        .warnings()
+        .iter()
+        .map(|warning| {
+            let file =
+                warning.file.as_ref().and_then(|file| file.file_name()).map(|name| name.to_string_lossy());
+            format!("{}:{} {}", file.unwrap_or_default(), warning.line.unwrap_or_default(), warning.message)
+        })
+        .collect();
+
+    for words in [
+        "opencode.json:6 unknown key \"experimental.novelty\"",
+        "opencode.json:3 \"references\" has no effect",
+        "opencode.json:7 \"skills.urls\" has no effect",
+        "opencode.json:6 \"experimental.batch_tool\" has no effect",
+        "opencode.json:4 \"share\": \"auto\" has no effect",
+        "opencode.json:2 the plugin opencode-thing is not run",
+        "opencode.json:2 the plugin other is not run",
+        "deploy.ts:0 is not run: custom tools of OpenCode are not supported",
+        "notify.js:0 is not run: plugins of OpenCode are not supported",
+        ":0 the variable OPENCODE_AUTO_SHARE has no effect",
+    ] {
+        assert!(said.iter().any(|line| line.starts_with(words)), "{words} in {said:#?}");
+    }
+    assert!(
+        !said.iter().any(|line| line.contains("autoupdate")),
+        "what is so anyway needs no remark: {said:#?}"
+    );
+    assert_eq!(settings.wire()["warnings"].as_array().map(Vec::len), Some(said.len()));
+}

@@ -1,0 +1,110 @@
+//! Errors of the engine and the store, and their bodies.
+
+use super::{
+    Kind, ask_not_found, bad_request, come_back, conflict, named, not_found, reference, tagged, unforeseen,
+};
+use axum::response::Response;
+use http::StatusCode;
+use serde_json::json;
+use sturdy_engine::EngineError;
+use sturdy_session::id::SessionId;
+use sturdy_session::turn::Refusal;
+use sturdy_store::{CommitError, DriverError, DriverErrorKind, ReadError};
+use tracing::{error, warn};
+
+pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Response {
+    match cause {
+        EngineError::NoSession(id) => not_found(&format!("Session not found: {id}")),
+        EngineError::Refused(why) => refused(session, why),
+        EngineError::Unknown(message) | EngineError::Bad(message) => bad_request(message, Kind::Payload),
+        EngineError::Overloaded(id) => {
+            let message = format!("Session {id} has more to do than it can take. Try again in a moment.");
+            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message))
+        }
+        EngineError::Config(cause) => tagged(StatusCode::BAD_REQUEST, cause.body()),
+        EngineError::Commit(CommitError::Unavailable(driver))
+        | EngineError::Read(ReadError::Unavailable(driver)) => store(driver),
+        EngineError::Commit(CommitError::Broken { place, .. })
+        | EngineError::Read(ReadError::Broken { place, .. }) => {
+            error!(%cause, place, "the store is damaged");
+            let message =
+                format!("The store is damaged at {place}. Run `sturdy verify` to see what is affected.");
+            named(StatusCode::INTERNAL_SERVER_ERROR, "StoreDamagedError", &message)
+        }
+        EngineError::Damaged { session, what, place } => {
+            error!(%session, what, place, "a session is damaged");
+            let message = format!(
+                "Session {session} is damaged at {place} and quarantined. What can be read is served, and it can be \
+                 removed. Run `sturdy verify {session}` to see more."
+            );
+            named(StatusCode::INTERNAL_SERVER_ERROR, "StoreDamagedError", &message)
+        }
+        EngineError::Lost(id) => {
+            let message = format!("Session {id} stopped before it could answer. Look whether it was stored.");
+            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "SessionLostError", &message))
+        }
+        EngineError::Commit(CommitError::Unknown(driver)) => {
+            warn!(cause = %driver, "a commit may be stored or not");
+            let message =
+                "The disk failed while this was stored. Look whether it is there before you send it again.";
+            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "StoreUnavailableError", message))
+        }
+        EngineError::Closing | EngineError::Commit(CommitError::Crashed) => {
+            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "ClosingError", "The server is shutting down."))
+        }
+        EngineError::Commit(CommitError::Conflict { .. }) => {
+            let reference = reference();
+            error!(%reference, %cause, "another writer owns this session");
+            unforeseen(&reference)
+        }
+    }
+}
+
+fn refused(session: Option<&SessionId>, why: &Refusal) -> Response {
+    let session = session.map(ToString::to_string).unwrap_or_default();
+    match why {
+        Refusal::Gone => not_found(&format!("Session not found: {session}")),
+        Refusal::Busy => {
+            let message = format!("Session is busy: {session}");
+            let body = json!({ "_tag": "SessionBusyError", "sessionID": session, "message": message });
+            tagged(StatusCode::CONFLICT, body)
+        }
+        Refusal::Exists => conflict(&format!("Session exists already: {session}"), &session),
+        Refusal::MessageExists(id) => {
+            let message = format!("Prompt message ID conflicts with an existing durable record: {id}");
+            conflict(&message, id.as_str())
+        }
+        Refusal::UnknownAsk(id) if id.starts_with("que") => ask_not_found("Question", id),
+        Refusal::UnknownAsk(id) => ask_not_found("Permission", id),
+        Refusal::UnknownPrompt(id) => not_found(&format!("Message not found: {id}")),
+    }
+}
+
+/// The disk or the database said no. What was asked is not done and may be asked again.
+fn store(driver: &DriverError) -> Response {
+    warn!(cause = %driver, "the store is unavailable");
+    let (status, message) = match driver.kind {
+        DriverErrorKind::DiskFull => (
+            StatusCode::INSUFFICIENT_STORAGE,
+            "No space is left for the store. Nothing was changed. Free some space and send it again.",
+        ),
+        DriverErrorKind::ReadOnly => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The store cannot be written. Nothing was changed. Check the permissions of the data directory.",
+        ),
+        DriverErrorKind::Busy => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Another program holds the store. Nothing was changed. Close it and send it again.",
+        ),
+        DriverErrorKind::Disk => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The disk under the store reports errors. Nothing was changed. Check the disk.",
+        ),
+        DriverErrorKind::Closed => (StatusCode::SERVICE_UNAVAILABLE, "The server is shutting down."),
+        DriverErrorKind::Other => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The store refused. Nothing was changed. The server's log says why.",
+        ),
+    };
+    come_back(named(status, "StoreUnavailableError", message))
+}

@@ -1,0 +1,90 @@
+//! The share service: receives sessions that are shared, and shows them.
+//!
+//! Off unless asked for. The core is the store's (`sturdy_store::share`): everything here is a thin adapter that
+//! reads a request, makes the random values, calls the store once, and wakes viewers when something was
+//! applied. Viewers read the store by their own cursor, so a lost wake-up costs time and never data.
+//!
+//! Not here: the engine's side that sends (`sturdy-engine`).
+
+mod http;
+mod limits;
+mod refuse;
+mod viewer;
+mod watch;
+
+pub(crate) use http::routes;
+
+use crate::app::App;
+use ::http::request::Parts;
+use rand::RngExt as _;
+use secrecy::{ExposeSecret as _, SecretString};
+use subtle::ConstantTimeEq as _;
+use watch::Wakes;
+
+/// How the service meets the outside.
+#[derive(Debug)]
+pub struct ShareOptions {
+    /// Where people reach it: links begin with this, never with what a request says.
+    pub public_url: String,
+    /// Who creates shares must send this in `x-opencode-share-key`; none: everybody who reaches the port may.
+    pub gateway_key: Option<SecretString>,
+}
+
+/// The running service.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    public_url: String,
+    gateway_key: Option<SecretString>,
+    wakes: Wakes,
+}
+
+/// Paths that are for whoever has a link, with or without the server's password.
+const PATHS: [&str; 3] = ["/api/share", "/api/shares", "/share"];
+/// 62 letters are drawn without bias.
+const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const SHARE_ID_LETTERS: usize = 22;
+const CAPABILITY_ID_LETTERS: usize = 16;
+const SECRET_LETTERS: usize = 43;
+
+impl Shares {
+    pub(crate) fn new(options: ShareOptions) -> Self {
+        let public_url = options.public_url.trim_end_matches('/').to_owned();
+        Self { public_url, gateway_key: options.gateway_key, wakes: Wakes::default() }
+    }
+
+    /// The link of a share.
+    fn url(&self, share: &str) -> String {
+        format!("{}/share/{share}", self.public_url)
+    }
+
+    /// Whether somebody who wants a new share may have one.
+    fn may_create(&self, request: &Parts) -> bool {
+        let Some(key) = &self.gateway_key else { return true };
+        let shown = request.headers.get("x-opencode-share-key").map_or(&b""[..], |value| value.as_bytes());
+        shown.ct_eq(key.expose_secret().as_bytes()).into()
+    }
+}
+
+/// Whether a request is for the share service, which knows its own callers.
+pub(crate) fn concerns(app: &App, path: &str) -> bool {
+    let is_below =
+        |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    app.shares().is_some() && PATHS.iter().any(|root| is_below(root))
+}
+
+fn new_share_id() -> String {
+    letters(SHARE_ID_LETTERS)
+}
+
+fn new_capability_id() -> String {
+    letters(CAPABILITY_ID_LETTERS)
+}
+
+fn new_secret() -> String {
+    letters(SECRET_LETTERS)
+}
+
+fn letters(count: usize) -> String {
+    let mut random = rand::rng();
+    (0..count).map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())])).collect()
+}

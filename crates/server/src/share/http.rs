@@ -1,0 +1,428 @@
+//! The share service over plain HTTP, and the contract of OpenCode's own client beside it.
+
+use super::limits::{BODY_BYTES_MAX, PAGE};
+use super::refuse::Unmet;
+use super::{Shares, new_capability_id, new_secret, new_share_id, viewer};
+use crate::app::App;
+use crate::described::{Routes, routes};
+use crate::error::{ApiError, Kind};
+use crate::extract::{Optional, Params, Payload, Query};
+use crate::reply;
+use axum::extract::State;
+use axum::response::Response;
+use http::header::{AUTHORIZATION, CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
+use http::request::Parts;
+use http::{HeaderName, StatusCode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::net::IpAddr;
+use sturdy_session::stamp::Millis;
+use sturdy_store::Store;
+use sturdy_store::share::{
+    Attenuation, Batch, LegacyItem, NewShare, Refusal, Scope, ShareAuth, ShareCall, SturdyRef,
+};
+use utoipa::ToSchema;
+
+/// Says that this service knows more than OpenCode's contract.
+const ANNOUNCE: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("x-sturdy-share"), HeaderValue::from_static("ops/1"));
+
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .routes(routes!(create))
+        .routes(routes!(remove))
+        .routes(routes!(sync))
+        .routes(routes!(data))
+        .routes(routes!(redeem))
+        .routes(routes!(append, read_ops))
+        .routes(routes!(events))
+        .routes(routes!(attenuate, capabilities))
+        .routes(routes!(revoke))
+        .routes(routes!(rotate))
+        .routes(routes!(audit))
+}
+
+/// Who calls.
+fn caller(app: &App, headers: &HeaderMap) -> ShareCall {
+    let address = headers.get("x-forwarded-for").and_then(|value| value.to_str().ok()?.split(',').next());
+    ShareCall {
+        now: app.engine().clock().now(),
+        actor: "http".to_owned(),
+        transport: "rest",
+        address: address.and_then(|text| text.trim().parse().ok()).map(first_half).unwrap_or_default(),
+    }
+}
+
+/// Enough to tell places apart, not people.
+fn first_half(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            format!("{first}.{second}")
+        }
+        IpAddr::V6(address) => {
+            let [first, second, third, ..] = address.segments();
+            format!("{first:x}:{second:x}:{third:x}")
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<ShareAuth> {
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = header.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| ShareAuth::parse(token.trim()))
+}
+
+/// A right must be shown, in the header or in the body.
+fn shown(headers: &HeaderMap, secret: Option<&str>) -> Result<ShareAuth, Refusal> {
+    bearer(headers).or_else(|| secret.map(ShareAuth::parse)).ok_or(Refusal::Unauthorized)
+}
+
+fn service(app: &App) -> Result<(&Shares, &Store), Unmet> {
+    let shares = app.shares().ok_or(Unmet::Off)?;
+    Ok((shares, app.engine().store()))
+}
+
+fn share_of(params: &Params) -> String {
+    params.get("shareID").to_owned()
+}
+
+fn announced(mut response: Response) -> Response {
+    let (name, value) = ANNOUNCE;
+    response.headers_mut().insert(name, value);
+    response
+}
+
+/// A share that is wanted.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct CreateShare {
+    #[serde(rename = "sessionID")]
+    session_id: String,
+    /// Repeated with the same id and secret, the same share is answered.
+    request_id: Option<String>,
+    /// The owner's secret; without it the service makes one.
+    secret: Option<String>,
+    /// `link` (whoever has the address may read) or `private`.
+    visibility: Option<String>,
+}
+
+/// Makes a share. The answer's `secret` is the owner's capability and is shown once.
+#[utoipa::path(post, path = "/api/share", operation_id = "share.create", request_body = CreateShare,
+    responses((status = 200, description = "The share", body = Object), (status = 409, description = "Another secret")))]
+async fn create(
+    State(app): State<App>,
+    parts: Parts,
+    Payload(wanted): Payload<CreateShare>,
+) -> Result<Response, Unmet> {
+    let (shares, store) = service(&app)?;
+    if !shares.may_create(&parts) {
+        return Err(Unmet::Gateway);
+    }
+    let visibility = wanted.visibility.unwrap_or_else(|| "link".to_owned());
+    if !["link", "private"].contains(&visibility.as_str()) {
+        return Err(ApiError::schema(Kind::Payload, "Expected link or private\n  at [\"visibility\"]").into());
+    }
+    let share = new_share_id();
+    let secret = wanted.secret.unwrap_or_else(new_secret);
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    if secret.len() < 32 || secret.len() > 128 || !secret.chars().all(is_plain) {
+        let message = "Expected 32 to 128 letters of base64url\n  at [\"secret\"]";
+        return Err(ApiError::schema(Kind::Payload, message).into());
+    }
+    let new = NewShare {
+        owner: SturdyRef::new(&share, new_capability_id(), &secret),
+        share,
+        session: wanted.session_id,
+        request: wanted.request_id,
+        visibility,
+        label: "owner".to_owned(),
+    };
+    let made = store.create_share(caller(&app, &parts.headers), new).await?;
+    let reference = SturdyRef::new(&made.share, &made.capability, secret);
+    Ok(announced(reply::json(&json!({
+        "id": made.share,
+        "url": shares.url(&made.share),
+        "secret": reference.reveal(),
+        "cap_id": made.capability,
+        "epoch": made.epoch,
+        "cursor": made.cursor,
+    }))))
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub(crate) struct WithSecret {
+    secret: Option<String>,
+    writer_id: Option<String>,
+}
+
+/// Deletes a share and everything in it.
+#[utoipa::path(delete, path = "/api/share/{shareID}", operation_id = "share.delete",
+    params(("shareID" = String, Path)), request_body = WithSecret,
+    responses((status = 200, description = "Gone", body = Object)))]
+async fn remove(
+    State(app): State<App>,
+    params: Params,
+    headers: HeaderMap,
+    Optional(body): Optional<WithSecret>,
+) -> Result<Response, Unmet> {
+    let (shares, store) = service(&app)?;
+    let auth = shown(&headers, body.secret.as_deref())?;
+    let share = share_of(&params);
+    store.delete_share(caller(&app, &headers), share.clone(), auth).await?;
+    shares.wakes.wake(&share);
+    Ok(announced(reply::json(&json!({ "success": true }))))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct Sync {
+    secret: Option<String>,
+    #[schema(value_type = Vec<Object>)]
+    data: Vec<LegacyItem>,
+}
+
+/// Takes values over as OpenCode's client sends them.
+#[utoipa::path(post, path = "/api/share/{shareID}/sync", operation_id = "share.sync",
+    params(("shareID" = String, Path)), request_body = Sync,
+    responses((status = 200, description = "Taken", body = Object)))]
+async fn sync(
+    State(app): State<App>,
+    params: Params,
+    headers: HeaderMap,
+    Payload(body): Payload<Sync, BODY_BYTES_MAX>,
+) -> Result<Response, Unmet> {
+    let (shares, store) = service(&app)?;
+    let auth = shown(&headers, body.secret.as_deref())?;
+    let share = share_of(&params);
+    let (count, cursor) = store.sync_share(caller(&app, &headers), share.clone(), auth, body.data).await?;
+    shares.wakes.wake(&share);
+    Ok(announced(reply::json(&json!({ "success": true, "syncCount": count, "cursor": cursor }))))
+}
+
+/// Everything a share shows, as OpenCode's import reads it.
+#[utoipa::path(get, path = "/api/share/{shareID}/data", operation_id = "share.data",
+    params(("shareID" = String, Path)),
+    responses((status = 200, description = "Values", body = [Object]), (status = 304, description = "As before")))]
+async fn data(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
+    let (_, store) = service(&app)?;
+    let now = app.engine().clock().now();
+    let (info, items) = store.share_snapshot(now, share_of(&params), bearer(&headers)).await?;
+    let tag = format!("\"{}\"", info.cursor);
+    let tag = HeaderValue::from_str(&tag).expect("BUG: a number is a header");
+    let is_known = headers.get(IF_NONE_MATCH) == Some(&tag);
+    let mut response = if is_known {
+        let mut unchanged = reply::no_content();
+        *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
+        unchanged
+    } else {
+        reply::json(&in_wire_order(items))
+    };
+    response.headers_mut().insert(ETAG, tag);
+    // So that a deleted share stops being shown.
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(announced(response))
+}
+
+/// The session, messages, parts, one diff, one list of models.
+fn in_wire_order(items: Vec<sturdy_store::share::ShownOp>) -> Vec<Value> {
+    let mut ranked: Vec<(u8, Value)> = Vec::new();
+    let mut models: Vec<Box<RawValue>> = Vec::new();
+    for item in items {
+        let rank = match item.kind.as_str() {
+            "session" => 0,
+            "message" => 1,
+            "part" => 2,
+            "session_diff" => 3,
+            _ => {
+                models.extend(item.data);
+                continue;
+            }
+        };
+        ranked.push((rank, json!({ "type": item.kind, "data": item.data })));
+    }
+    // Stable: within a kind the order of the keys stays.
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let mut values: Vec<Value> = ranked.into_iter().map(|(_, value)| value).collect();
+    if !models.is_empty() {
+        values.push(json!({ "type": "model", "data": models }));
+    }
+    values
+}
+
+/// What a capability is good for, and how far a writer has come.
+#[utoipa::path(post, path = "/api/share/{shareID}/redeem", operation_id = "share.redeem",
+    params(("shareID" = String, Path)), request_body = WithSecret,
+    responses((status = 200, description = "The capability", body = Object), (status = 401, description = "Wrong secret")))]
+async fn redeem(
+    State(app): State<App>,
+    params: Params,
+    headers: HeaderMap,
+    Optional(body): Optional<WithSecret>,
+) -> Result<Response, Unmet> {
+    let (_, store) = service(&app)?;
+    let auth = shown(&headers, body.secret.as_deref())?;
+    let redeemed =
+        store.redeem_share(caller(&app, &headers), share_of(&params), auth, body.writer_id).await?;
+    Ok(announced(reply::json(&redeemed)))
+}
+
+/// Applies a batch of operations, exactly once.
+#[utoipa::path(post, path = "/api/share/{shareID}/ops", operation_id = "share.append",
+    params(("shareID" = String, Path)), request_body = Object,
+    responses((status = 200, description = "What became of each operation", body = Object),
+        (status = 409, description = "Redeem first")))]
+async fn append(
+    State(app): State<App>,
+    params: Params,
+    headers: HeaderMap,
+    Payload(batch): Payload<Batch, BODY_BYTES_MAX>,
+) -> Result<Response, Unmet> {
+    let (shares, store) = service(&app)?;
+    let auth = shown(&headers, None)?;
+    let share = share_of(&params);
+    let ack = store.append_share(caller(&app, &headers), share.clone(), auth, batch).await?;
+    shares.wakes.wake(&share);
+    Ok(announced(reply::json(&ack)))
+}
+
+/// What was applied after a cursor.
+#[utoipa::path(get, path = "/api/share/{shareID}/ops", operation_id = "share.ops",
+    params(("shareID" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
+    responses((status = 200, description = "Operations", body = Object)))]
+async fn read_ops(
+    State(app): State<App>,
+    params: Params,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Unmet> {
+    let (_, store) = service(&app)?;
+    let after = query.number("after")?.unwrap_or(0);
+    let limit = query.within("limit", 1, 1000)?.unwrap_or(PAGE);
+    let now = app.engine().clock().now();
+    let page = store.share_ops(now, share_of(&params), bearer(&headers), after, limit).await?;
+    if page.is_behind {
+        let body = json!({ "ops": [], "cursor": page.cursor, "more": false, "reset": true });
+        return Ok(announced(reply::json(&body)));
+    }
+    Ok(announced(reply::json(&page)))
+}
+
+/// The share, live.
+#[utoipa::path(get, path = "/api/share/{shareID}/events", operation_id = "share.events",
+    params(("shareID" = String, Path), ("after" = Option<u64>, Query)),
+    responses((status = 200, description = "Events", content_type = "text/event-stream")))]
+async fn events(
+    State(app): State<App>,
+    params: Params,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Unmet> {
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let cursor = match last {
+        Some(cursor) => Some(cursor),
+        None => query.number("after")?,
+    };
+    viewer::follow(app.clone(), share_of(&params), bearer(&headers), cursor).await
+}
+
+/// A narrower capability.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct Narrow {
+    /// `read`, `append`, `admin`, or a preset: `viewer`, `writer`, `drop_box`, `owner`.
+    scope: Vec<String>,
+    kinds: Option<Vec<String>>,
+    expires_at: Option<Millis>,
+    max_ops: Option<u64>,
+    label: Option<String>,
+}
+
+/// Makes a narrower capability of the one that is shown.
+#[utoipa::path(post, path = "/api/share/{shareID}/capabilities", operation_id = "share.attenuate",
+    params(("shareID" = String, Path)), request_body = Narrow,
+    responses((status = 201, description = "The capability; its reference is shown once", body = Object)))]
+async fn attenuate(
+    State(app): State<App>,
+    params: Params,
+    headers: HeaderMap,
+    Payload(wanted): Payload<Narrow>,
+) -> Result<Response, Unmet> {
+    let (shares, store) = service(&app)?;
+    let auth = shown(&headers, None)?;
+    let share = share_of(&params);
+    let unknown = || ApiError::schema(Kind::Payload, "Expected names of rights\n  at [\"scope\"]");
+    let scope = Scope::parse(&wanted.scope).ok_or_else(unknown)?;
+    let reference = SturdyRef::new(&share, new_capability_id(), new_secret());
+    let attenuation = Attenuation {
+        reference: reference.clone(),
+        scope,
+        kinds: wanted.kinds,
+        expires: wanted.expires_at,
+        max_ops: wanted.max_ops,
+        label: wanted.label.unwrap_or_default(),
+    };
+    let made = store.attenuate_share(caller(&app, &headers), share.clone(), auth, attenuation).await?;
+    let answer = json!({
+        "cap_id": made.capability.cap_id,
+        "sturdy_ref": reference.reveal(),
+        // What follows the mark never reaches a server or its logs.
+        "url": format!("{}#{}", shares.url(&share), reference.reveal()),
+        "capability": made.capability,
+        "epoch": made.epoch,
+    });
+    Ok(announced(reply::json_with(StatusCode::CREATED, &answer)))
+}
+
+/// The capabilities of a share.
+#[utoipa::path(get, path = "/api/share/{shareID}/capabilities", operation_id = "share.capabilities",
+    params(("shareID" = String, Path)), responses((status = 200, description = "Capabilities", body = [Object])))]
+async fn capabilities(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
+    let (_, store) = service(&app)?;
+    let auth = shown(&headers, None)?;
+    let all = store.share_capabilities(caller(&app, &headers), share_of(&params), auth).await?;
+    Ok(announced(reply::json(&all)))
+}
+
+/// Takes a capability back with everything made of it; `all` takes back every one but the shown.
+#[utoipa::path(delete, path = "/api/share/{shareID}/capabilities/{capID}", operation_id = "share.revoke",
+    params(("shareID" = String, Path), ("capID" = String, Path)),
+    responses((status = 200, description = "The new epoch", body = Object)))]
+async fn revoke(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
+    let (shares, store) = service(&app)?;
+    let auth = shown(&headers, None)?;
+    let share = share_of(&params);
+    let call = caller(&app, &headers);
+    let epoch = match params.get("capID") {
+        "all" => store.revoke_all_share_capabilities(call, share.clone(), auth).await?,
+        one => store.revoke_share_capability(call, share.clone(), auth, one.to_owned()).await?,
+    };
+    // Open viewers look at their capability again, and end if it does not stand.
+    shares.wakes.wake(&share);
+    Ok(announced(reply::json(&json!({ "epoch": epoch }))))
+}
+
+/// Makes every writer redeem again.
+#[utoipa::path(post, path = "/api/share/{shareID}/rotate", operation_id = "share.rotate",
+    params(("shareID" = String, Path)), responses((status = 200, description = "The new epoch", body = Object)))]
+async fn rotate(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
+    let (_, store) = service(&app)?;
+    let auth = shown(&headers, None)?;
+    let epoch = store.rotate_share(caller(&app, &headers), share_of(&params), auth).await?;
+    Ok(announced(reply::json(&json!({ "epoch": epoch }))))
+}
+
+/// Who used which capability for what.
+#[utoipa::path(get, path = "/api/share/{shareID}/audit", operation_id = "share.audit",
+    params(("shareID" = String, Path), ("after" = Option<u64>, Query)),
+    responses((status = 200, description = "Rows", body = [Object])))]
+async fn audit(
+    State(app): State<App>,
+    params: Params,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Unmet> {
+    let (_, store) = service(&app)?;
+    let auth = shown(&headers, None)?;
+    let after = query.number("after")?.unwrap_or(0);
+    let rows = store.share_audit(caller(&app, &headers), share_of(&params), auth, after).await?;
+    Ok(announced(reply::json(&rows)))
+}

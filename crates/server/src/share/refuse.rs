@@ -1,0 +1,126 @@
+//! From a refusal to status and body.
+
+use crate::error::ApiError;
+use crate::reply;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::{HeaderValue, RETRY_AFTER};
+use serde_json::{Value, json};
+use sturdy_store::CommitError;
+use sturdy_store::share::{Refusal, ShareError};
+
+/// Why a call of the share service was not met.
+#[derive(Debug)]
+pub(super) enum Unmet {
+    Refused(Refusal),
+    Store(CommitError),
+    /// The service is not on.
+    Off,
+    /// The gateway key is missing or wrong.
+    Gateway,
+    TooManyViewers,
+    Request(ApiError),
+}
+
+impl From<ShareError> for Unmet {
+    fn from(error: ShareError) -> Self {
+        match error {
+            ShareError::Refused(refusal) => Self::Refused(refusal),
+            ShareError::Store(cause) => Self::Store(cause),
+        }
+    }
+}
+
+impl From<Refusal> for Unmet {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<ApiError> for Unmet {
+    fn from(error: ApiError) -> Self {
+        Self::Request(error)
+    }
+}
+
+impl IntoResponse for Unmet {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Refused(refusal) => refused(&refusal),
+            Self::Store(cause) => {
+                tracing::warn!(%cause, "a share could not be written or read");
+                let mut response = body(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "overloaded",
+                    "the store does not answer now",
+                    true,
+                    &[],
+                );
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                response
+            }
+            Self::Off => {
+                let message = "This server does not receive shares. `sturdy serve --share` lets it.";
+                body(StatusCode::NOT_IMPLEMENTED, "off", message, false, &[])
+            }
+            Self::Gateway => {
+                let message = "the header x-opencode-share-key is missing or wrong";
+                body(StatusCode::UNAUTHORIZED, "unauthorized", message, false, &[])
+            }
+            Self::TooManyViewers => {
+                let mut response =
+                    body(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "too many viewers", true, &[]);
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
+                response
+            }
+            Self::Request(error) => error.into_response(),
+        }
+    }
+}
+
+fn refused(refusal: &Refusal) -> Response {
+    let status = match refusal {
+        Refusal::StaleEpoch { .. }
+        | Refusal::CursorMismatch { .. }
+        | Refusal::RequestConflict
+        | Refusal::Gap { .. }
+        | Refusal::Diverged { .. } => StatusCode::CONFLICT,
+        Refusal::ChainMismatch | Refusal::Malformed(_) => StatusCode::BAD_REQUEST,
+        Refusal::Unauthorized => StatusCode::UNAUTHORIZED,
+        Refusal::Revoked | Refusal::Expired | Refusal::ForbiddenScope(_) | Refusal::WriterForbidden => {
+            StatusCode::FORBIDDEN
+        }
+        Refusal::NotFound => StatusCode::NOT_FOUND,
+        Refusal::Gone => StatusCode::GONE,
+        Refusal::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+    };
+    let fields: Vec<(&str, u64)> = match refusal {
+        Refusal::StaleEpoch { epoch } => vec![("epoch", *epoch)],
+        Refusal::CursorMismatch { cursor, applied_seq } => {
+            vec![("cursor", *cursor), ("applied_seq", *applied_seq)]
+        }
+        Refusal::Gap { applied_seq } | Refusal::Diverged { applied_seq } => {
+            vec![("applied_seq", *applied_seq)]
+        }
+        Refusal::RequestConflict
+        | Refusal::ChainMismatch
+        | Refusal::Malformed(_)
+        | Refusal::Unauthorized
+        | Refusal::Revoked
+        | Refusal::Expired
+        | Refusal::ForbiddenScope(_)
+        | Refusal::WriterForbidden
+        | Refusal::NotFound
+        | Refusal::Gone
+        | Refusal::TooLarge(_) => Vec::new(),
+    };
+    body(status, refusal.code(), &refusal.to_string(), refusal.is_retryable(), &fields)
+}
+
+fn body(status: StatusCode, code: &str, message: &str, retryable: bool, fields: &[(&str, u64)]) -> Response {
+    let mut error = json!({ "code": code, "message": message, "retryable": retryable });
+    for (name, value) in fields {
+        error[*name] = Value::from(*value);
+    }
+    reply::json_with(status, &json!({ "error": error }))
+}

@@ -1,0 +1,35 @@
+//! Tells viewers that a share has moved. Only a hint: what moved is read from the store.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use tokio::sync::watch;
+
+/// One channel for each share that somebody watches.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    channels: Mutex<HashMap<String, watch::Sender<u64>>>,
+}
+
+impl Wakes {
+    /// Hears of a share from now on.
+    pub(super) fn watch(&self, share: &str) -> watch::Receiver<u64> {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody listens to these any more.
+        channels.retain(|_, channel| !channel.is_closed());
+        channels.entry(share.to_owned()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+    }
+
+    /// The share has moved.
+    pub(super) fn wake(&self, share: &str) {
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(channel) = channels.get(share) {
+            channel.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
+    /// How many watch, all shares together.
+    pub(super) fn count(&self) -> usize {
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.values().map(watch::Sender::receiver_count).sum()
+    }
+}

@@ -1,0 +1,161 @@
+//! Event streams: how many there may be, and whether they have been sent everything.
+//!
+//! A stream lasts as long as its client likes, so streams have a number of places of their own, fewer
+//! than there are connections. What is left is for short requests, `/global/health` among them.
+//!
+//! The command line client of this wire prints what its stream shows, and stops listening as soon as its
+//! prompt is answered: an answer that overtakes the last event is printed without its text. So an answer
+//! waits until the streams that are open have handed out everything there is, or do not get on.
+//!
+//! Not here: what a stream sends (`sse.rs`).
+
+use axum::body::{Body, Bytes, HttpBody};
+use futures_util::task::AtomicWaker;
+use hyper::body::{Frame, SizeHint};
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// A client that does not read holds an answer up no longer than this.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Streams(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    max: usize,
+    /// Grows with every question whether the streams have been sent everything.
+    asked: AtomicU64,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    streams: HashMap<u64, Arc<Progress>>,
+}
+
+/// How far a stream is.
+#[derive(Debug, Default)]
+struct Progress {
+    /// The last question at which it had nothing more to send.
+    empty_at: AtomicU64,
+    waker: AtomicWaker,
+    changed: Notify,
+}
+
+/// The place of one stream.
+#[derive(Debug)]
+pub(crate) struct Place {
+    number: u64,
+    progress: Arc<Progress>,
+    streams: Streams,
+}
+
+impl Streams {
+    pub(crate) fn new(max: usize) -> Self {
+        Self(Arc::new(Inner { max, asked: AtomicU64::new(0), open: Mutex::default() }))
+    }
+
+    /// A place for one more; none if all are taken.
+    pub(crate) fn open(&self) -> Option<Place> {
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.streams.len() >= self.0.max {
+            return None;
+        }
+        let number = open.next;
+        open.next += 1;
+        let progress = Arc::<Progress>::default();
+        open.streams.insert(number, progress.clone());
+        Some(Place { number, progress, streams: self.clone() })
+    }
+
+    /// Waits until every stream that is open has handed out what there is now.
+    pub(crate) async fn sent(&self) {
+        let question = self.0.asked.fetch_add(1, Ordering::AcqRel) + 1;
+        let open: Vec<_> = {
+            let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.streams.values().cloned().collect()
+        };
+        let all = async {
+            for progress in open {
+                progress.waker.wake();
+                progress.until(question).await;
+            }
+        };
+        let _ = tokio::time::timeout(PATIENCE, all).await;
+    }
+}
+
+impl Progress {
+    async fn until(&self, question: u64) {
+        loop {
+            let changed = self.changed.notified();
+            if self.empty_at.load(Ordering::Acquire) >= question {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn is_empty_at(&self, question: u64) {
+        self.empty_at.fetch_max(question, Ordering::AcqRel);
+        self.changed.notify_waiters();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = self.streams.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.streams.remove(&self.number);
+        self.progress.is_empty_at(u64::MAX);
+    }
+}
+
+/// A stream's body, watched.
+struct Watched {
+    body: Body,
+    place: Place,
+}
+
+impl Place {
+    /// Lets the answer hold this place until it has ended.
+    pub(crate) fn watch(self, body: Body) -> Body {
+        Body::new(Watched { body, place: self })
+    }
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.place.progress.waker.register(context.waker());
+        // Before the look: what was asked behind it is not answered by it.
+        let question = self.place.streams.0.asked.load(Ordering::Acquire);
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if frame.is_pending() {
+            self.place.progress.is_empty_at(question);
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! A stream that is asked whether it has sent everything, with time that is paused.
+
+use super::{PATIENCE, Streams};
+use axum::body::{Body, Bytes, HttpBody as _};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_waits_until_the_streams_have_handed_out_everything() {
+    let streams = Streams::new(1);
+    let (say, said) = mpsc::channel::<Bytes>(4);
+    let frames = stream::unfold(said, |mut said| async { said.recv().await.map(|frame| (frame, said)) });
+    let body = Body::from_stream(frames.map(Ok::<_, Infallible>));
+    let mut body = streams.open().expect("room").watch(body);
+    say.send(Bytes::from_static(b"last")).await.expect("room");
+    let mut sent = Box::pin(streams.sent());
+
+    // There is something to send, so it is not time yet.
+    assert!((&mut sent).now_or_never().is_none());
+    let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+    assert_eq!(frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()), Some("last".into()));
+    assert!((&mut sent).now_or_never().is_none());
+
+    // Whoever asks for more and gets nothing has sent everything.
+    assert!(poll_fn(|context| Pin::new(&mut body).poll_frame(context)).now_or_never().is_none());
+    assert!((&mut sent).now_or_never().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_is_not_waited_for_long_and_one_that_left_not_at_all() {
+    let streams = Streams::new(1);
+    let body = streams.open().expect("room").watch(Body::from("x"));
+    assert!(streams.open().is_none());
+    let before = Instant::now();
+
+    streams.sent().await;
+    assert_eq!(before.elapsed(), PATIENCE);
+    drop(body);
+
+    assert!(streams.sent().now_or_never().is_some());
+    assert!(streams.open().is_some());
+}

@@ -1,0 +1,151 @@
+//! Room for everybody: idle connections, streams, slow and broken bodies.
+
+use crate::stream::Stream;
+use crate::world::{Answer, World, prompt};
+use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use sturdy_server::ServerOptions;
+
+async fn small() -> World {
+    World::with(ServerOptions { connections_max: 4, streams_max: 2, ..ServerOptions::default() }).await
+}
+
+fn connect(world: &World) -> TcpStream {
+    TcpStream::connect(world.url.strip_prefix("http://").unwrap()).unwrap()
+}
+
+/// Sends a text and reads the answer, status and body.
+async fn raw(world: &World, text: &str) -> (u16, Value) {
+    let mut socket = connect(world);
+    let text = text.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        socket.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        // Until there is a body: the server may wait for more of ours.
+        let mut some = [0; 4096];
+        while !answer.contains("\r\n\r\n") || !answer.ends_with('}') {
+            let read = socket.read(&mut some).unwrap();
+            assert!(read > 0, "{answer}");
+            answer.push_str(std::str::from_utf8(&some[..read]).unwrap());
+        }
+        answer
+    });
+    let answer = read.await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), serde_json::from_str(body).unwrap())
+}
+
+// Was: 1,024 sockets that said nothing stopped the server for everybody.
+#[tokio::test]
+async fn idle_connections_make_room_for_those_who_ask() {
+    let world = small().await;
+    let idle: Vec<_> = (0..20).map(|_| connect(&world)).collect();
+
+    for _ in 0..3 {
+        let health = raw(&world, "GET /global/health HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+        assert_eq!(health, (200, json!({ "healthy": true, "version": "1.18.33" })));
+    }
+    drop(idle);
+}
+
+#[tokio::test]
+async fn streams_have_a_number_of_their_own_and_leave_room_for_others() {
+    let world = small().await;
+    let first = Stream::open(&world, "/event").await;
+    let _second = Stream::open(&world, "/global/event").await;
+
+    let third = world.get("/event").await;
+    let health = world.get("/global/health").await;
+
+    assert_eq!((third.status, &third.json()["name"]), (503, &json!("OverloadedError")));
+    assert_eq!(third.header("retry-after"), Some("1"));
+    assert_eq!(health.status, 200);
+    drop(first);
+    // The server notices that a client has left when it looks at the socket again.
+    while world.request("GET", "/event").send().await.unwrap().status() != 200 {}
+}
+
+#[tokio::test]
+async fn when_every_connection_is_busy_newcomers_are_told_so() {
+    let options = ServerOptions { connections_max: 2, streams_max: 8, ..ServerOptions::default() };
+    let world = World::with(options).await;
+    let _streams = [Stream::open(&world, "/event").await, Stream::open(&world, "/event").await];
+
+    let refused = raw(&world, "GET /global/health HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+
+    let message = "Every connection is busy. Close one, or try again later.";
+    assert_eq!(refused, (503, json!({ "name": "OverloadedError", "data": { "message": message } })));
+}
+
+// Was: 128 MB of it were read first.
+#[tokio::test]
+async fn a_body_that_says_it_is_too_large_is_refused_before_it_is_sent() {
+    let world = World::new().await;
+    let head = "POST /session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                content-length: 1000000000\r\n\r\n";
+
+    let (status, body) = raw(&world, head).await;
+
+    assert_eq!((status, &body["name"]), (413, &json!("PayloadTooLargeError")));
+}
+
+#[tokio::test]
+async fn a_malformed_body_is_a_bad_request_and_not_a_large_one() {
+    let world = World::new().await;
+    let text = "POST /session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                transfer-encoding: chunked\r\n\r\nnonsense\r\n";
+
+    let (status, body) = raw(&world, text).await;
+
+    let data = json!({ "message": "The body ended before it was complete", "kind": "Body" });
+    assert_eq!((status, body), (400, json!({ "name": "BadRequest", "data": data })));
+}
+
+// Was: three prompts like this stopped the server for 22 seconds.
+#[tokio::test]
+async fn a_prompt_with_very_many_switches_or_parts_is_refused() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/session/{session}/message");
+    let refused = |key: &str, what: &str| {
+        let message = format!("Expected at most {what}\n  at [\"{key}\"]");
+        (400, json!({ "name": "BadRequest", "data": { "message": message, "kind": "Payload" } }))
+    };
+
+    let mut many = prompt("hello");
+    many["tools"] = (0..60_000).map(|number| (number.to_string(), json!(true))).collect();
+    let switches = world.send("POST", &path, &many).await;
+    let parts = json!({ "parts": vec![json!({ "type": "text", "text": "x" }); 1025] });
+    let parts = world.send("POST", &path, &parts).await;
+
+    assert_eq!(switches.both(), refused("tools", "512 keys, got 60000"));
+    assert_eq!(parts.both(), refused("parts", "1024 parts, got 1025"));
+    assert_eq!(world.get(&path).await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn messages_are_sent_as_they_are_read_and_are_the_same() {
+    let world = World::new().await;
+    let session = world.session().await;
+    for text in ["one", "two", "three"] {
+        world.ask(&session, text).await;
+    }
+    let path = format!("/session/{session}/message");
+
+    let response = world.request("GET", &path).send().await.unwrap();
+    let length = response.content_length();
+    let all = Answer::of(response).await.json();
+    let newest = world.get(&format!("{path}?limit=2")).await.json();
+    let empty = world.get(&format!("/session/{}/message", world.session().await)).await.json();
+
+    assert_eq!(length, None, "it is not known when the answer begins");
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), 6);
+    for message in all {
+        let one = format!("{path}/{}", message["info"]["id"].as_str().unwrap());
+        assert_eq!(world.get(&one).await.json(), *message);
+    }
+    assert_eq!(newest, json!(all[4..]));
+    assert_eq!(empty, json!([]));
+}

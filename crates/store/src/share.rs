@@ -1,0 +1,89 @@
+//! Shares that this store receives: operations applied exactly once, capabilities, viewers' reads.
+//!
+//! A share is a log of its own: each applied operation has the next cursor. A writer numbers its operations
+//! without gaps; the store keeps how far each writer has come and a hash over everything it sent, so a repeat
+//! is recognised for ever and a writer that went back in time is told so (`append.rs`). Authority is a stored
+//! record that is checked inside the transaction which needs it (`capability.rs`); every change of authority
+//! raises the share's epoch.
+//!
+//! Time, ids and secrets come in as values. Not here: transports (`sturdy-server`), who sends (`sturdy-engine`).
+
+mod append;
+mod audit;
+mod capability;
+mod chain;
+mod create;
+mod grant;
+mod legacy;
+mod op;
+mod refusal;
+mod remove;
+mod view;
+
+pub use append::{Ack, Batch, Rejected};
+pub use audit::AuditRow;
+pub use capability::{CapabilityRow, Scope, ShareAuth, SturdyRef};
+pub use chain::{Chain, chain_start};
+pub use create::{Created, NewShare};
+pub use grant::{Attenuation, Granted};
+pub use legacy::LegacyItem;
+pub use op::{Kind, Operation, SCHEMA};
+pub use refusal::{Refusal, ShareError};
+pub use view::{Redeemed, ShareInfo, ShownOp, ViewPage, WriterState};
+
+use rusqlite::Transaction;
+use sturdy_session::stamp::Millis;
+
+/// Operations in one batch.
+pub const BATCH_OPS_MAX: usize = 256;
+/// Payload of one batch; a single larger operation may fill a batch alone.
+pub const BATCH_BYTES_MAX: usize = 512 * 1024;
+/// Payload of one operation.
+pub const OP_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Writers of one share.
+pub(crate) const WRITERS_MAX: u64 = 64;
+/// Capabilities of one share, revoked ones included.
+pub(crate) const CAPABILITIES_MAX: u64 = 256;
+/// Capabilities made of capabilities.
+pub(crate) const DEPTH_MAX: u64 = 8;
+/// What is kept of the log for viewers that come back.
+pub(crate) const LOG_ROWS_MAX: u64 = 50_000;
+pub(crate) const LOG_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+/// A share that was created and never written to is removed after this.
+pub(crate) const EMPTY_KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Who calls, from where, and when. Time is the server's: clocks of clients differ and jump.
+#[derive(Clone, Debug)]
+pub struct ShareCall {
+    pub now: Millis,
+    pub actor: String,
+    pub transport: &'static str,
+    /// The first half of the caller's address.
+    pub address: String,
+}
+
+impl crate::Store {
+    /// Runs one change of a share as one transaction. A refusal has changed nothing.
+    async fn change_share<T, F>(&self, change: F) -> Result<T, ShareError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Transaction<'_>) -> Result<T, ShareError> + Send + 'static,
+    {
+        let done = self.write(move |connection| {
+            let transaction =
+                connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            match change(&transaction) {
+                Ok(value) => {
+                    transaction.commit()?;
+                    Ok(Ok(value))
+                }
+                Err(ShareError::Store(cause)) => Err(cause),
+                Err(refused @ ShareError::Refused(_)) => {
+                    transaction.rollback()?;
+                    Ok(Err(refused))
+                }
+            }
+        });
+        done.await?
+    }
+}

@@ -1,0 +1,122 @@
+//! Who used which capability for what, and what came of it. Never a secret, never a payload.
+
+use super::ShareCall;
+use super::capability::{self, Scope, ShareAuth};
+use super::refusal::ShareError;
+use rusqlite::{Connection, OptionalExtension as _};
+use serde::Serialize;
+use sturdy_session::stamp::Millis;
+
+/// Reads are noted at most this often for each capability.
+const READ_EVERY_MS: u64 = 60_000;
+/// Rows in one answer.
+const PAGE: u64 = 500;
+
+/// One line of the audit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AuditRow {
+    pub id: u64,
+    pub at: Millis,
+    pub cap_id: String,
+    #[serde(rename = "actor_id")]
+    pub actor: String,
+    pub method: String,
+    pub code: String,
+    pub batch_id: Option<String>,
+    pub applied: u64,
+    pub rejected: u64,
+    pub transport: String,
+    pub address: String,
+}
+
+pub(crate) struct Entry<'a> {
+    pub(crate) share: &'a str,
+    pub(crate) capability: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) code: &'a str,
+    pub(crate) batch: Option<&'a str>,
+    pub(crate) applied: usize,
+    pub(crate) rejected: usize,
+}
+
+impl<'a> Entry<'a> {
+    /// Something that was done.
+    pub(crate) fn of(share: &'a str, capability: &'a str, method: &'a str) -> Self {
+        Self { share, capability, method, code: "ok", batch: None, applied: 0, rejected: 0 }
+    }
+}
+
+pub(crate) fn write(connection: &Connection, call: &ShareCall, entry: &Entry<'_>) -> Result<(), ShareError> {
+    const INSERT: &str =
+        "INSERT INTO share_audit (share_id, at, cap_id, actor, method, code, batch_id, applied,
+        rejected, transport, address) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    connection.prepare_cached(INSERT)?.execute(rusqlite::params![
+        entry.share,
+        call.now.cast_signed(),
+        entry.capability,
+        call.actor,
+        entry.method,
+        entry.code,
+        entry.batch,
+        entry.applied as i64,
+        entry.rejected as i64,
+        call.transport,
+        call.address,
+    ])?;
+    Ok(())
+}
+
+/// The same for what changes nothing: at most one row a minute.
+pub(crate) fn write_rarely(
+    connection: &Connection,
+    call: &ShareCall,
+    entry: &Entry<'_>,
+) -> Result<(), ShareError> {
+    const LAST: &str =
+        "SELECT at FROM share_audit WHERE share_id = ?1 AND cap_id = ?2 AND method = ?3 AND code = ?4
+        ORDER BY id DESC LIMIT 1";
+    let key = (entry.share, entry.capability, entry.method, entry.code);
+    let last: Option<i64> = connection.prepare_cached(LAST)?.query_row(key, |row| row.get(0)).optional()?;
+    let is_due = last.is_none_or(|last| call.now.saturating_sub(last.cast_unsigned()) >= READ_EVERY_MS);
+    if is_due { write(connection, call, entry) } else { Ok(()) }
+}
+
+impl crate::Store {
+    /// The audit of a share after a row, oldest first.
+    pub async fn share_audit(
+        &self,
+        call: ShareCall,
+        share: String,
+        auth: ShareAuth,
+        after: u64,
+    ) -> Result<Vec<AuditRow>, ShareError> {
+        const ROWS: &str =
+            "SELECT id, at, cap_id, actor, method, code, batch_id, applied, rejected, transport, address
+            FROM share_audit WHERE share_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+        let read = self.read(move |connection| {
+            let authorized = capability::authorize(connection, &share, &auth, call.now);
+            let allowed = authorized.and_then(|(_, row)| Ok(row.require(Scope::ADMIN, "reading the audit")?));
+            if let Err(refused) = allowed {
+                return Ok(Err(refused));
+            }
+            let mut statement = connection.prepare_cached(ROWS)?;
+            let rows = statement.query_map((&share, after.cast_signed(), PAGE.cast_signed()), |row| {
+                Ok(AuditRow {
+                    id: capability::count(row, 0)?,
+                    at: capability::count(row, 1)?,
+                    cap_id: row.get(2)?,
+                    actor: row.get(3)?,
+                    method: row.get(4)?,
+                    code: row.get(5)?,
+                    batch_id: row.get(6)?,
+                    applied: capability::count(row, 7)?,
+                    rejected: capability::count(row, 8)?,
+                    transport: row.get(9)?,
+                    address: row.get(10)?,
+                })
+            })?;
+            Ok(Ok(rows.collect::<Result<_, _>>()?))
+        });
+        read.await?
+    }
+}

@@ -1,0 +1,250 @@
+//! Making narrower capabilities, taking them back, and listing them.
+
+use super::audit::{self, Entry};
+use super::capability::{self, CapabilityRow, NewCapability, Scope, ShareAuth, SturdyRef};
+use super::refusal::{Refusal, ShareError};
+use super::{CAPABILITIES_MAX, DEPTH_MAX, ShareCall};
+use rusqlite::Transaction;
+use sturdy_session::stamp::Millis;
+
+const LABEL_BYTES_MAX: usize = 200;
+const BUMP: &str = "UPDATE share SET epoch = epoch + 1, updated = ?2 WHERE share_id = ?1 RETURNING epoch";
+
+/// A capability that is wanted. What is left out is taken from the parent.
+#[derive(Clone, Debug)]
+pub struct Attenuation {
+    /// Names the new capability and has its secret.
+    pub reference: SturdyRef,
+    pub scope: Scope,
+    pub kinds: Option<Vec<String>>,
+    pub expires: Option<Millis>,
+    pub max_ops: Option<u64>,
+    pub label: String,
+}
+
+/// A capability that was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Granted {
+    pub capability: CapabilityRow,
+    pub epoch: u64,
+}
+
+impl crate::Store {
+    /// Invariant I16: a grant only narrows. A child is never wider than the capability it is made of.
+    pub async fn attenuate_share(
+        &self,
+        call: ShareCall,
+        share: String,
+        auth: ShareAuth,
+        wanted: Attenuation,
+    ) -> Result<Granted, ShareError> {
+        self.change_share(move |transaction| attenuate(transaction, &call, &share, &auth, &wanted)).await
+    }
+
+    /// Takes a capability back, with everything made of it. Repeated, it changes nothing. Answers with the epoch.
+    pub async fn revoke_share_capability(
+        &self,
+        call: ShareCall,
+        share: String,
+        auth: ShareAuth,
+        target: String,
+    ) -> Result<u64, ShareError> {
+        self.change_share(move |transaction| {
+            let (row, own) = capability::authorize(transaction, &share, &auth, call.now)?;
+            let target = capability::load(transaction, &target)?.filter(|target| target.share_id == share);
+            let target = target.ok_or(Refusal::NotFound)?;
+            if !own.scope.contains(Scope::ADMIN) && !is_ancestor(transaction, &own, &target)? {
+                return Err(Refusal::ForbiddenScope("revoking this capability").into());
+            }
+            if target.revoked.is_some() {
+                return Ok(row.epoch);
+            }
+            revoke_below(transaction, &call, &own.cap_id, vec![target.cap_id.clone()])?;
+            audit::write(transaction, &call, &Entry::of(&share, &own.cap_id, "revoke"))?;
+            bump(transaction, &call, &share)
+        })
+        .await
+    }
+
+    /// Takes back every capability but the one that is shown and what it was made of.
+    pub async fn revoke_all_share_capabilities(
+        &self,
+        call: ShareCall,
+        share: String,
+        auth: ShareAuth,
+    ) -> Result<u64, ShareError> {
+        self.change_share(move |transaction| {
+            let (_, own) = capability::authorize(transaction, &share, &auth, call.now)?;
+            own.require(Scope::ADMIN, "revoking all capabilities")?;
+            let mut others = Vec::new();
+            for row in capability::all(transaction, &share)? {
+                let is_kept = row.cap_id == own.cap_id || is_ancestor(transaction, &row, &own)?;
+                if row.revoked.is_none() && !is_kept {
+                    others.push(row.cap_id);
+                }
+            }
+            revoke_below(transaction, &call, &own.cap_id, others)?;
+            audit::write(transaction, &call, &Entry::of(&share, &own.cap_id, "revoke_all"))?;
+            bump(transaction, &call, &share)
+        })
+        .await
+    }
+
+    /// Raises the epoch: every writer has to redeem again.
+    pub async fn rotate_share(
+        &self,
+        call: ShareCall,
+        share: String,
+        auth: ShareAuth,
+    ) -> Result<u64, ShareError> {
+        self.change_share(move |transaction| {
+            let (_, own) = capability::authorize(transaction, &share, &auth, call.now)?;
+            own.require(Scope::ADMIN, "rotating")?;
+            audit::write(transaction, &call, &Entry::of(&share, &own.cap_id, "rotate"))?;
+            bump(transaction, &call, &share)
+        })
+        .await
+    }
+
+    /// All capabilities of a share for an admin; for others their own and those made of it.
+    pub async fn share_capabilities(
+        &self,
+        call: ShareCall,
+        share: String,
+        auth: ShareAuth,
+    ) -> Result<Vec<CapabilityRow>, ShareError> {
+        let read = self.read(move |connection| {
+            let listed = capability::authorize(connection, &share, &auth, call.now).and_then(|(_, own)| {
+                let all = capability::all(connection, &share)?;
+                if own.scope.contains(Scope::ADMIN) {
+                    return Ok(all);
+                }
+                let mut below = vec![own.cap_id.clone()];
+                // A child is younger than its parent, so one pass finds every descendant.
+                for row in &all {
+                    if row.parent_id.as_ref().is_some_and(|parent| below.contains(parent)) {
+                        below.push(row.cap_id.clone());
+                    }
+                }
+                Ok(all.into_iter().filter(|row| below.contains(&row.cap_id)).collect())
+            });
+            Ok(listed)
+        });
+        read.await?
+    }
+}
+
+fn attenuate(
+    transaction: &Transaction<'_>,
+    call: &ShareCall,
+    share: &str,
+    auth: &ShareAuth,
+    wanted: &Attenuation,
+) -> Result<Granted, ShareError> {
+    const COUNT: &str = "SELECT count(*) FROM share_capability WHERE share_id = ?1";
+    let (row, own) = capability::authorize(transaction, share, auth, call.now)?;
+    if !own.scope.contains(wanted.scope) {
+        return Err(Refusal::ForbiddenScope("more than the capability it is made of").into());
+    }
+    if own.depth + 1 > DEPTH_MAX {
+        return Err(Refusal::TooLarge(format!("capabilities are at most {DEPTH_MAX} deep")).into());
+    }
+    let known = transaction.query_row(COUNT, [share], |row| capability::count(row, 0))?;
+    if known >= CAPABILITIES_MAX {
+        return Err(Refusal::TooLarge(format!("a share has at most {CAPABILITIES_MAX} capabilities")).into());
+    }
+    if wanted.label.len() > LABEL_BYTES_MAX || wanted.label.chars().any(char::is_control) {
+        return Err(Refusal::Malformed("the label is too long or has control characters".to_owned()).into());
+    }
+    let kinds = narrower_kinds(own.kinds.as_deref(), wanted.kinds.as_deref())?;
+    let expires = narrower(own.expires, wanted.expires);
+    let left = own.max_ops.map(|most| most.saturating_sub(own.used_ops));
+    let max_ops = narrower(left, wanted.max_ops);
+    let cap_id = &wanted.reference.capability;
+    capability::insert(
+        transaction,
+        &NewCapability {
+            share,
+            cap_id,
+            hash: wanted.reference.hash(),
+            parent: Some(&own),
+            scope: wanted.scope,
+            kinds: kinds.as_deref(),
+            expires,
+            max_ops,
+            label: &wanted.label,
+            actor: &call.actor,
+            must_rotate: false,
+            now: call.now,
+        },
+    )?;
+    audit::write(transaction, call, &Entry::of(share, &own.cap_id, "attenuate"))?;
+    let capability = capability::load(transaction, cap_id)?.ok_or(Refusal::NotFound)?;
+    Ok(Granted { capability, epoch: row.epoch })
+}
+
+/// The smaller of two limits; none is no limit.
+fn narrower(parent: Option<u64>, wanted: Option<u64>) -> Option<u64> {
+    match (parent, wanted) {
+        (Some(parent), Some(wanted)) => Some(parent.min(wanted)),
+        (limit, None) | (None, limit) => limit,
+    }
+}
+
+fn narrower_kinds(
+    parent: Option<&[String]>,
+    wanted: Option<&[String]>,
+) -> Result<Option<Vec<String>>, Refusal> {
+    match (parent, wanted) {
+        (_, Some(wanted)) if wanted.iter().any(|kind| super::op::Kind::parse(kind).is_none()) => {
+            Err(Refusal::Malformed("an allowed kind is unknown".to_owned()))
+        }
+        (Some(parent), Some(wanted)) if !wanted.iter().all(|kind| parent.contains(kind)) => {
+            Err(Refusal::ForbiddenScope("more kinds than the capability it is made of"))
+        }
+        (_, Some(wanted)) => Ok(Some(wanted.to_vec())),
+        (parent, None) => Ok(parent.map(<[String]>::to_vec)),
+    }
+}
+
+/// Whether `target` was made of `own`, directly or not.
+fn is_ancestor(
+    transaction: &Transaction<'_>,
+    own: &CapabilityRow,
+    target: &CapabilityRow,
+) -> Result<bool, ShareError> {
+    let mut parent = target.parent_id.clone();
+    // At most as many steps as capabilities may be deep.
+    for _ in 0..=DEPTH_MAX {
+        let Some(id) = parent else { return Ok(false) };
+        if id == own.cap_id {
+            return Ok(true);
+        }
+        parent = capability::load(transaction, &id)?.and_then(|row| row.parent_id);
+    }
+    Ok(false)
+}
+
+pub(super) fn revoke_below(
+    transaction: &Transaction<'_>,
+    call: &ShareCall,
+    by: &str,
+    mut waiting: Vec<String>,
+) -> Result<(), ShareError> {
+    const REVOKE: &str =
+        "UPDATE share_capability SET revoked = ?2, revoked_by = ?3 WHERE cap_id = ?1 AND revoked IS NULL";
+    const CHILDREN: &str = "SELECT cap_id FROM share_capability WHERE parent_id = ?1";
+    // A share has a bounded number of capabilities, and each is met once: they form a tree.
+    while let Some(cap_id) = waiting.pop() {
+        transaction.prepare_cached(REVOKE)?.execute((&cap_id, call.now.cast_signed(), by))?;
+        let mut statement = transaction.prepare_cached(CHILDREN)?;
+        let children = statement.query_map([&cap_id], |row| row.get::<_, String>(0))?;
+        waiting.extend(children.collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok(())
+}
+
+pub(super) fn bump(transaction: &Transaction<'_>, call: &ShareCall, share: &str) -> Result<u64, ShareError> {
+    let key = (share, call.now.cast_signed());
+    Ok(transaction.prepare_cached(BUMP)?.query_row(key, |row| capability::count(row, 0))?)
+}

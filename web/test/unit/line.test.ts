@@ -1,0 +1,191 @@
+// The line: opened, lost, opened again, put to sleep; with a clock and a network that are moved by hand.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Line, type LineState } from "../../src/sync/line.ts";
+import { send } from "../../src/sync/send.ts";
+import { Api } from "../../src/wire/api.ts";
+import type { Entry } from "../../src/wire/types.ts";
+
+class Bench {
+  now = 0;
+  timers: { at: number; run: () => void }[] = [];
+  asked: { cursor: string | undefined; say: (text: string) => Promise<void>; end: () => Promise<void> }[] = [];
+  states: string[] = [];
+  entries: Entry[] = [];
+  resyncs = 0;
+  answers: (() => Response)[] = [];
+  room = true;
+  line: Line;
+
+  constructor() {
+    this.line = new Line(
+      {
+        fetch: async (_path, init) => this.#answer(init),
+        now: () => this.now,
+        random: () => 1,
+        after: (ms, run) => {
+          const timer = { at: this.now + ms, run };
+          this.timers.push(timer);
+          return () => {
+            this.timers = this.timers.filter((known) => known !== timer);
+          };
+        },
+        hasRoom: async () => this.room,
+      },
+      {
+        path: () => "/global/event",
+        cursor: () => this.entries.findLast((entry) => entry.place)?.place?.text ?? "e.1",
+        entries: (entries) => this.entries.push(...entries),
+        state: (state: LineState) => this.states.push(state.name),
+        hello: () => {},
+        resync: () => {
+          this.resyncs += 1;
+        },
+      },
+    );
+  }
+
+  #answer(init: RequestInit): Response {
+    const made = this.answers.shift();
+    if (made) return made();
+    let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const body = new ReadableStream<Uint8Array>({ start: (given) => { controller = given; } });
+    init.signal?.addEventListener("abort", () => { try { controller?.error(new Error("aborted")); } catch { /* ended already */ } });
+    this.asked.push({
+      cursor: new Headers(init.headers).get("last-event-id") ?? undefined,
+      say: async (text) => { controller?.enqueue(new TextEncoder().encode(text)); await settled(); },
+      end: async () => { controller?.close(); await settled(); },
+    });
+    return new Response(body, { status: 200 });
+  }
+
+  async pass(ms: number): Promise<void> {
+    const end = this.now + ms;
+    for (;;) {
+      const due = this.timers.filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at)[0];
+      if (!due) break;
+      this.now = due.at;
+      this.timers = this.timers.filter((timer) => timer !== due);
+      due.run();
+      await settled();
+    }
+    this.now = end;
+  }
+}
+
+const settled = async () => {
+  for (let i = 0; i < 20; i += 1) await Promise.resolve();
+  await new Promise((done) => setImmediate(done));
+};
+const delta = (id: string) => `id: ${id}\ndata: {"payload":{"type":"x","properties":{}}}\n\n`;
+
+test("a line that is lost is opened again with the last place it brought", async () => {
+  const bench = new Bench();
+  void bench.line.open();
+  await settled();
+  await bench.asked[0]?.say(`data: {"payload":{"type":"server.connected","properties":{}}}\n\n${delta("e.7")}`);
+  assert.equal(bench.states.at(-1), "live");
+
+  await bench.asked[0]?.end();
+  assert.equal(bench.states.at(-1), "waiting");
+  await bench.pass(500);
+  await bench.asked[1]?.say(delta("e.8"));
+
+  assert.deepEqual(bench.asked.map((one) => one.cursor), ["e.1", "e.7"]);
+  assert.equal(bench.states.at(-1), "live");
+});
+
+test("a silent line is given up, and a person can cut the wait short", async () => {
+  const bench = new Bench();
+  void bench.line.open();
+  await settled();
+  await bench.asked[0]?.say(delta("e.2"));
+
+  await bench.pass(25_000);
+  assert.equal(bench.line.state.name, "waiting");
+  bench.line.hurry();
+  await settled();
+
+  assert.equal(bench.asked.length, 2);
+});
+
+test("waits grow, and what the server asks for is honoured", async () => {
+  const bench = new Bench();
+  bench.answers = [
+    () => new Response(null, { status: 503 }),
+    () => new Response(null, { status: 503 }),
+    () => new Response(null, { status: 503, headers: { "retry-after": "7" } }),
+  ];
+  void bench.line.open();
+  await settled();
+  const waits: number[] = [];
+  for (let i = 0; i < 3; i += 1) {
+    const { state } = bench.line;
+    assert.equal(state.name, "waiting");
+    const wait = state.name === "waiting" ? state.until - bench.now : 0;
+    waits.push(wait);
+    await bench.pass(wait);
+  }
+
+  assert.deepEqual(waits, [500, 1000, 7000]);
+});
+
+test("a hidden tab lets its line go and opens it again when it is seen", async () => {
+  const bench = new Bench();
+  void bench.line.open();
+  await settled();
+  await bench.asked[0]?.say(delta("e.3"));
+
+  bench.line.visible(false);
+  await bench.pass(20_000);
+  assert.equal(bench.line.state.name, "asleep");
+  bench.line.visible(true);
+  await settled();
+
+  assert.equal(bench.asked[1]?.cursor, "e.3");
+});
+
+test("a refused login locks, a full house says so, and a useless cursor reads again", async () => {
+  const locked = new Bench();
+  locked.answers = [() => new Response(null, { status: 401 })];
+  void locked.line.open();
+  await settled();
+  assert.equal(locked.line.state.name, "locked");
+
+  const crowded = new Bench();
+  crowded.room = false;
+  void crowded.line.open();
+  await settled();
+  assert.equal(crowded.line.state.name, "crowded");
+  crowded.line.takeOver();
+  await settled();
+  assert.equal(crowded.asked.length, 1);
+
+  const foreign = new Bench();
+  void foreign.line.open();
+  await settled();
+  await foreign.asked[0]?.say('data: {"payload":{"type":"sturdy.resync","properties":{}}}\n\n');
+  assert.equal(foreign.resyncs, 1);
+});
+
+test("a prompt is sent again only if it was not stored", async () => {
+  const prompt = { sessionID: "ses_1", messageID: "msg_1", parts: [] };
+  const run = async (answers: (number | "lost")[]) => {
+    const calls: string[] = [];
+    const api = new Api(async (path, init) => {
+      calls.push(`${init.method} ${path.split("/").at(-1)}`);
+      const answer = answers.shift() ?? 500;
+      if (answer === "lost") throw new TypeError("network");
+      return new Response(answer === 204 ? null : "{}", { status: answer });
+    }, () => {});
+    const sent = await send(api, prompt, async () => {});
+    return { calls, as: sent.as };
+  };
+
+  assert.deepEqual(await run([204]), { calls: ["POST prompt_async"], as: "stored" });
+  assert.deepEqual(await run(["lost", 200]), { calls: ["POST prompt_async", "GET msg_1"], as: "stored" });
+  assert.deepEqual(await run(["lost", 404, 204]), { calls: ["POST prompt_async", "GET msg_1", "POST prompt_async"], as: "stored" });
+  assert.deepEqual(await run(["lost", "lost", 409]), { calls: ["POST prompt_async", "GET msg_1", "POST prompt_async"], as: "stored" });
+  assert.equal((await run([400])).as, "refused");
+});

@@ -1,0 +1,100 @@
+// Text: blocks of a growing text, links that may be opened, terminal colours, frames of the stream.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ansiRuns } from "../../src/text/ansi.ts";
+import { BlockCutter, wholeBlocks } from "../../src/text/blocks.ts";
+import { safeHref } from "../../src/text/links.ts";
+import { isAfter, parsePlace } from "../../src/wire/place.ts";
+import { FrameReader } from "../../src/wire/sse.ts";
+
+const piece = fc.constantFrom("# Title\n", "text ", "**bold** ", "\n", "\n\n", "- item\n", "1. one\n", "2", ". two\n", "```rust\n", "let a = 1;\n", "```\n", "> said\n", "| a | b |\n", "|---|---|\n", "| 1 | 2 |\n", "---\n", "<b>", "    code\n");
+
+test("a finished block is never changed by what follows", () => {
+  fc.assert(
+    fc.property(fc.array(piece, { minLength: 1, maxLength: 40, size: "max" }), (pieces) => {
+      const cutter = new BlockCutter();
+      let text = "";
+      let before: string[] = [];
+      for (const one of pieces) {
+        text += one;
+        const { done, open } = cutter.cut(text);
+        const now = done.map((token) => token.raw);
+        assert.deepEqual(now.slice(0, before.length), before);
+        assert.equal([...now, ...open.map((token) => token.raw)].join(""), wholeBlocks(text).map((token) => token.raw).join(""));
+        before = now;
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a text that is replaced is cut anew", () => {
+  const cutter = new BlockCutter();
+  cutter.cut("# one\n\ntext\n\nmore\n\n");
+  const { done, open } = cutter.cut("other");
+  assert.deepEqual([...done, ...open].map((token) => token.raw), ["other"]);
+});
+
+test("only web and mail addresses are opened", () => {
+  for (const href of ["javascript:alert(1)", "JAVASCRIPT:alert(1)", " javascript:x", "java\nscript:x", "java\u200bscript:x", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "/relative", "blob:x", ""]) {
+    assert.equal(safeHref(href), undefined, href);
+  }
+  assert.equal(safeHref("https://example.com/a?b#c"), "https://example.com/a?b#c");
+  assert.equal(safeHref("mailto:a@example.com"), "mailto:a@example.com");
+});
+
+test("terminal colours become classes and every other sequence is dropped", () => {
+  assert.deepEqual(ansiRuns("a\u001b[31mb\u001b[1mc\u001b[0md"), [
+    { text: "a", style: "" },
+    { text: "b", style: "ansi-red" },
+    { text: "c", style: "ansi-red ansi-bold" },
+    { text: "d", style: "" },
+  ]);
+  assert.deepEqual(ansiRuns("\u001b]0;title\u0007\u001b[2J\u001b[1;1Hx"), [{ text: "x", style: "" }]);
+  assert.deepEqual(ansiRuns("10%\r20%\r30%\nend"), [{ text: "30%\nend", style: "" }]);
+});
+
+test("whatever the output, no control character and no escape is left of it", () => {
+  const part = fc.oneof(fc.string(), fc.constantFrom("\u001b", "\u001b[", "\u001b[31", "\u001b]8;;x\u0007", "\u0000", "\u001b[38;5;", "m", "\u001b(B"));
+  fc.assert(
+    fc.property(fc.array(part), (parts) => {
+      const text = ansiRuns(parts.join("")).map((run) => run.text).join("");
+      assert.doesNotMatch(text, /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/);
+    }),
+  );
+});
+
+test("frames are the same however the stream is cut into chunks", () => {
+  const stream = 'id: e.1\ndata: {"a":"ä€😀"}\n\n: comment\r\ndata: one\r\ndata: two\r\n\r\nid: e.2.1\ndata:x\n\n';
+  const bytes = new TextEncoder().encode(stream);
+  const expected = [{ id: "e.1", data: '{"a":"ä€😀"}' }, { id: undefined, data: "one\ntwo" }, { id: "e.2.1", data: "x" }];
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 60, maxLength: 60 }), (sizes) => {
+      const reader = new FrameReader();
+      const frames = [];
+      let at = 0;
+      for (const size of sizes) {
+        frames.push(...reader.push(bytes.slice(at, at + size)));
+        at += size;
+      }
+      frames.push(...reader.push(bytes.slice(at)));
+      assert.deepEqual(frames, expected);
+    }),
+  );
+});
+
+test("places are compared by position and then by index, and one without an index is behind its whole entry", () => {
+  const place = (text: string) => {
+    const found = parsePlace(text);
+    assert.ok(found, text);
+    return found;
+  };
+  assert.ok(isAfter(place("e.10"), place("e.9")));
+  assert.ok(isAfter(place("e.9.2"), place("e.9.1")));
+  assert.ok(isAfter(place("e.9"), place("e.9.2")));
+  assert.ok(!isAfter(place("e.9"), place("e.9")));
+  assert.equal(place("41").position, 41);
+  for (const text of ["", "x", "a.b", "e.1.x", "e.1.2.3", "1.5.x"]) assert.equal(parsePlace(text), undefined, text);
+});
