@@ -8,12 +8,12 @@ use sturdy_session::types::failure::Failure;
 
 #[derive(Default)]
 pub(crate) struct World {
-    config: Value,
+    pub(crate) config: Value,
     pub(crate) env: Vec<(&'static str, &'static str)>,
-    credentials: Credentials,
-    enabled: Option<Vec<String>>,
-    disabled: Vec<String>,
-    strangers: Vec<Stranger>,
+    pub(crate) credentials: Credentials,
+    pub(crate) enabled: Option<Vec<String>>,
+    pub(crate) disabled: Vec<String>,
+    pub(crate) strangers: Vec<Stranger>,
     pub(crate) cached: Value,
 }
 
