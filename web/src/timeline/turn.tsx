@@ -100,7 +100,8 @@ function Step(props: { info: AssistantMessage; position: number; total: number }
       .join("\n\n");
   const isBeforeTail = () => isOutOfView(sessionID, props.info.id);
   return (
-    <article class="step" id={props.info.id} tabindex="-1" classList={{ "is-dimmed": isBeforeTail() }} aria-posinset={props.position} aria-setsize={props.total} aria-label={`${props.info.agent}, ${props.info.modelID}`}>
+    <article class="step" id={props.info.id} tabindex="-1" classList={{ "is-dimmed": isBeforeTail() }} aria-posinset={props.position} aria-setsize={props.total} aria-labelledby={`h-${props.info.id}`}>
+      <h2 class="off-screen" id={`h-${props.info.id}`}>{props.info.agent}, {props.info.modelID}, {words.time(props.info.time.created)}</h2>
       <For each={pieces()}>
         {(piece) => (
           <Switch>

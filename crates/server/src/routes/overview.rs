@@ -100,7 +100,7 @@ async fn session(
     let limit = query.within("limit", 1, MESSAGES_MAX)?.unwrap_or(MESSAGES_DEFAULT);
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     let found = app.engine().store().opening(&id, limit).await?;
-    let found = found.ok_or_else(|| EngineError::NoSession(id))?;
+    let found = found.ok_or(EngineError::NoSession(id))?;
     let glance = glance(&found.session)?;
     let messages = found.messages.items.iter().map(|message| raw(&joined(message)));
     let todos = found.todos.as_deref().unwrap_or("[]");

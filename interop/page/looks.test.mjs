@@ -1,0 +1,95 @@
+// Every page and state by the rules of axe, without violations; and each job by keyboard alone.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, afterEach, before, test } from 'node:test';
+import { calls, says } from '../lib/provider.mjs';
+import { Desk, live, picture } from './desk.mjs';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const MARKDOWN = '# Title\n\nText with `code`, **bold** and a [link](https://example.com).\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```rust\nfn main() { println!("hi"); }\n```\n\n> said';
+
+/** @type {Desk} */
+let desk;
+let session;
+before(async () => {
+  desk = await Desk.open({ config: { permission: { webfetch: 'ask' } } });
+  session = await desk.session({ title: 'Everything at once' });
+  desk.provider.will(
+    (reply) => reply.reasoning('Thinking about it.').text(MARKDOWN).call('bash', { command: 'echo out; exit 3', description: 'Fails' }, 'a').call('write', { filePath: 'a.txt', content: 'one\n' }, 'b').call('todowrite', { todos: [{ content: 'First', status: 'completed', priority: 'high' }, { content: 'Second', status: 'in_progress', priority: 'low' }] }, 'c').finish(),
+    (reply) => reply.call('edit', { filePath: 'a.txt', oldString: 'one', newString: 'two' }, 'd').call('glob', { pattern: '*' }, 'e').call('read', { filePath: 'a.txt' }, 'f').finish(),
+    says('Done.'),
+    (reply) => reply.refuse(401, 'The key is wrong'),
+  );
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'Do everything' }] });
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'And fail' }] });
+  desk.provider.will(calls('webfetch', { url: 'http://127.0.0.1:1/', format: 'text' }));
+  await desk.server.tell('POST', `/session/${session.id}/prompt_async`, { parts: [{ type: 'text', text: 'Ask me' }] });
+});
+after(() => desk.close());
+afterEach(async () => {
+  desk.check();
+  await desk.leave();
+});
+
+/** What axe dislikes, in words. */
+async function violations(page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+  return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary?.split('\n')[1] ?? ''}`));
+}
+
+const PLACES = ['/', '/board', '/asks', '/new', '/search?q=every', '/usage', '/settings', '/login'];
+for (const theme of ['light', 'dark']) {
+  for (const [name, size] of [['desk', { width: 1440, height: 900 }], ['tablet', { width: 820, height: 1100 }], ['phone', { width: 360, height: 740, touch: true }]]) {
+    test(`axe finds nothing on any page: ${name}, ${theme}`, { timeout: 300_000 }, async () => {
+      const found = [];
+      const panels = ['changes', 'todo', 'context', 'family', 'files'];
+      for (const path of [...PLACES, `/s/${session.id}`, ...panels.map((panel) => `/s/${session.id}?panel=${panel}`)]) {
+        const page = await desk.tab(path, { ...size, theme });
+        await page.locator('main').first().waitFor({ state: 'attached' });
+        if (path !== '/login') await live(page);
+        if (path.startsWith('/s/')) await page.locator('[data-ask]').waitFor();
+        if (path.includes('panel=')) await page.locator('.side-body > *').first().waitFor();
+        found.push(...(await violations(page)).map((said) => `${path.replace(session.id, 'ID')} ${said}`));
+        await picture(page, `${name}-${theme}${path.replace(session.id, 'session').replaceAll(/[^a-z]+/g, '-')}`);
+        await page.close();
+      }
+      assert.deepEqual(found, []);
+    });
+  }
+}
+
+test('a prompt is written, sent and stopped, and a session found, by keyboard alone', async () => {
+  const page = await desk.tab('/');
+  await live(page);
+  await page.keyboard.press('n');
+  await page.waitForURL('**/new');
+  const field = page.getByLabel('Ask, or say what to do');
+  await field.waitFor();
+  await page.locator('.composer textarea:focus').waitFor();
+  desk.provider.will(async (reply) => {
+    reply.text('Going on and on');
+    await reply.gone;
+  });
+  await page.keyboard.type('by keys');
+  await page.keyboard.press('Enter');
+  await page.locator('.step .prose', { hasText: 'Going on' }).waitFor();
+
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  await page.locator('.error.is-thin').waitFor();
+
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('Everything');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`**/s/${session.id}`);
+});
+
+test('at 320 pixels and at four times the size nothing is cut off', async () => {
+  const page = await desk.tab(`/s/${session.id}`, { width: 320, height: 640, touch: true });
+  await page.locator('[data-ask]').waitFor();
+  const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.equal(tooWide, 0);
+});
