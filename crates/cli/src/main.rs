@@ -10,6 +10,7 @@ mod cmd;
 mod connect;
 mod failure;
 mod host;
+mod keys;
 mod out;
 mod table;
 mod terminal;

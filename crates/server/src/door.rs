@@ -11,6 +11,9 @@
 //! does not know are therefore refused. With one there is no need: the browser knows no password for
 //! that name.
 //!
+//! And a command that a model wrote may reach the server that runs it. It must not be able to answer the
+//! question whether it may run, so requests of our own commands change nothing.
+//!
 //! Not here: the list of origins (`cors.rs`), the password (`auth.rs`).
 
 use crate::app::App;
@@ -19,6 +22,9 @@ use http::Method;
 use http::header::{self, HeaderMap};
 use http::request::Parts;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use sturdy_worktree::process::is_own_command;
+use tokio::sync::OnceCell;
 use url::Host;
 
 const FETCH_SITE: &str = "sec-fetch-site";
@@ -50,13 +56,48 @@ pub(crate) enum Forbidden {
          `sturdy serve --allow-host NAME` makes it known; a password lets every name in."
     )]
     Host(String),
+    #[error("A command that this server runs may read from it, and change nothing.")]
+    OwnCommand,
 }
 
 /// The two ends of the connection a request came over.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ends {
     pub(crate) ours: SocketAddr,
     pub(crate) theirs: SocketAddr,
+    /// Looked up when it is needed first.
+    is_own_command: Arc<OnceCell<bool>>,
+}
+
+impl Ends {
+    pub(crate) fn new(ours: SocketAddr, theirs: SocketAddr) -> Self {
+        Self { ours, theirs, is_own_command: Arc::default() }
+    }
+
+    /// Whether a command that this server runs is at the other end.
+    async fn is_own_command(&self) -> bool {
+        let ours = self.ours;
+        let theirs = self.theirs;
+        if !theirs.ip().to_canonical().is_loopback() && theirs.ip() != ours.ip() {
+            return false;
+        }
+        let look = || async move {
+            let looked = tokio::task::spawn_blocking(move || is_own_command(theirs, ours));
+            // A look that did not end well has seen nothing good.
+            looked.await.unwrap_or(true)
+        };
+        *self.is_own_command.get_or_init(look).await
+    }
+}
+
+/// Refuses what would let a command of this server approve of itself: everything that changes something.
+pub(crate) async fn refuse_own_command(request: &Parts) -> Result<(), Forbidden> {
+    let reads = matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS)
+        && !request.headers.contains_key(header::UPGRADE);
+    match request.extensions.get::<Ends>() {
+        Some(ends) if !reads && ends.is_own_command().await => Err(Forbidden::OwnCommand),
+        _ => Ok(()),
+    }
 }
 
 /// Why this request is not answered, if it is not.

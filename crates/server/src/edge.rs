@@ -49,6 +49,9 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
     if let Err(refused) = door::refuse(&app, &parts) {
         return forbidden(parts.uri.path(), &refused);
     }
+    if let Err(refused) = door::refuse_own_command(&parts).await {
+        return forbidden(parts.uri.path(), &refused);
+    }
     let origin = app.origins().judge(&parts.headers);
     if parts.method == Method::OPTIONS {
         return cors::preflight(&origin, &parts.headers);

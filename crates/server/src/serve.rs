@@ -56,7 +56,7 @@ pub async fn serve(listener: TcpListener, app: App) {
             accepted = listener.accept() => accepted,
         };
         let (socket, ends) = match accepted.and_then(|(socket, theirs)| {
-            let ends = Ends { ours: socket.local_addr()?, theirs };
+            let ends = Ends::new(socket.local_addr()?, theirs);
             Ok((socket, ends))
         }) {
             Ok(accepted) => accepted,
@@ -103,7 +103,7 @@ async fn answer(
     place: Connection,
 ) {
     let service = service_fn(|mut request: Request<Incoming>| {
-        request.extensions_mut().insert(ends);
+        request.extensions_mut().insert(ends.clone());
         let answering = app.connections().answering(&place);
         let router = router.clone();
         async move {

@@ -10,11 +10,13 @@
 //! By the same mark the next server finds what a killed one could not end.
 
 pub(crate) mod environment;
+mod peer;
 mod service;
 pub(crate) mod stray;
 
 pub(crate) use environment::on_path;
 pub use environment::{hide_variables, is_ours};
+pub use peer::is_own_command;
 pub(crate) use service::Service;
 pub use stray::{STORE, kill_orphans};
 

@@ -3,7 +3,7 @@
 use crate::args::Serve;
 use crate::failure::{self, BROKEN, Failure, INTERRUPTED, UNMET, USAGE};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
-use crate::{cmd, connect, out};
+use crate::{cmd, connect, keys, out};
 use secrecy::SecretString;
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ const USUAL_PORT: u16 = 4096;
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode, Failure> {
     out::start_log(arguments.log_level, arguments.log_format);
-    let environment = Environment::of_process();
+    let environment = keys::hidden_environment();
     let environment = if arguments.trust_all { environment.trusting_all() } else { environment };
     let directory = connect::directory(None)?;
     cmd::runtime()?.block_on(serve(arguments, environment, directory))

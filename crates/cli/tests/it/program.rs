@@ -140,10 +140,9 @@ impl Server {
     pub(crate) fn json(&self, method: &str, path: &str, body: &str) -> serde_json::Value {
         let answer =
             self.ask(method, path, "content-type: application/json\r\naccept-encoding: identity\r\n", body);
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        // A waited-for prompt comes in chunks; its JSON is one line between their sizes.
-        let line = body.lines().find(|line| line.starts_with(['{', '[', 't'])).unwrap();
-        serde_json::from_str(line).unwrap_or_else(|cause| panic!("{cause}: {answer}"))
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let line = if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_owned() };
+        serde_json::from_str(&line).unwrap_or_else(|cause| panic!("{cause}: {answer}"))
     }
 }
 
@@ -153,4 +152,15 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A body that came in chunks.
+fn joined(mut body: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        whole.push_str(&rest[..size]);
+        body = rest[size..].trim_start_matches("\r\n");
+    }
+    whole
 }

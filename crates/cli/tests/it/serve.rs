@@ -260,3 +260,36 @@ fn an_origin_that_is_none_is_told_at_the_start() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.starts_with("error: this is not an origin of a web page\n"), "{}", refused.stderr);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_does_not_find_the_keys_of_the_server() {
+    let place =
+        Place::new().with("ANTHROPIC_API_KEY", "SECRET-key").with("STURDY_SERVER_PASSWORD", "SECRET-pass");
+    let server = place.serve(&[]);
+    // opencode:SECRET-pass
+    let headers = "authorization: Basic b3BlbmNvZGU6U0VDUkVULXBhc3M=\r\ncontent-type: application/json\r\n\
+                   accept-encoding: identity\r\n";
+    let body = |answer: String| {
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer}"));
+        let line = body.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{answer}"));
+        serde_json::from_str::<serde_json::Value>(line).unwrap()
+    };
+    let session = body(server.ask("POST", "/session", headers, "{}"));
+
+    // It has them, and nobody sees them.
+    let providers = body(server.ask("GET", "/provider", headers, ""));
+    let pid = server.pid();
+    let command = format!(
+        "cat /proc/$PPID/environ /proc/{pid}/environ /proc/{pid}/fd/0 | tr '\\0' '\\n'; env; echo seen"
+    );
+    let path = format!("/session/{}/shell", session["id"].as_str().unwrap());
+    let request = json!({ "agent": "build", "command": command }).to_string();
+    let ran = server.ask("POST", &path, headers, &request);
+
+    assert!(providers["connected"].as_array().unwrap().contains(&json!("anthropic")), "{providers}");
+    assert!(server.ask("GET", "/session", "", "").starts_with("HTTP/1.1 401"));
+    let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+    assert!(!String::from_utf8_lossy(&environ).contains("SECRET"));
+    assert!(ran.contains("seen") && !ran.contains("SECRET"), "{ran}");
+}

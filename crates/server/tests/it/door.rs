@@ -201,3 +201,44 @@ async fn a_body_says_that_it_is_json() {
     assert_eq!(world.call("POST", "/session").await.status, 200);
     assert_eq!(world.get(&messages).await.json().as_array().unwrap().len(), 2);
 }
+
+// Was: a command that may call `curl` could allow itself everything else.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_command_of_the_server_changes_nothing_through_it() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let port = world.url.rsplit(':').next().unwrap();
+    let call = |method: &str, path: &str| {
+        format!(
+            "exec 3<>/dev/tcp/127.0.0.1/{port}\n\
+             printf '{method} {path} HTTP/1.1\\r\\nhost: localhost\\r\\nconnection: close\\r\\ncontent-length: 0\\r\\n\\r\\n' >&3\n\
+             read -r answer <&3\necho \"$answer\"\n"
+        )
+    };
+    std::fs::write(world.project().join("change.sh"), call("POST", "/session")).unwrap();
+    std::fs::write(world.project().join("look.sh"), call("GET", "/session")).unwrap();
+    let run = |command: &'static str| {
+        let body = json!({ "agent": "build", "command": command });
+        let path = format!("/session/{session}/shell");
+        let world = &world;
+        async move {
+            let answer = world.send("POST", &path, &body).await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            let parts = answer.json()["parts"].as_array().unwrap().clone();
+            let tool = parts.iter().find(|part| part["type"] == "tool").unwrap().clone();
+            tool["state"]["output"].as_str().unwrap().trim().to_owned()
+        }
+    };
+
+    for command in [
+        "bash change.sh",
+        // Without the mark in its environment, and in a session of its own.
+        "env -i /bin/bash change.sh",
+        "env -i setsid --wait /bin/bash change.sh",
+    ] {
+        assert_eq!(run(command).await, "HTTP/1.1 403 Forbidden", "{command}");
+    }
+    assert_eq!(run("bash look.sh").await, "HTTP/1.1 200 OK");
+    assert_eq!(world.get("/session").await.json().as_array().unwrap().len(), 1);
+}

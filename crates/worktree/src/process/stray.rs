@@ -88,6 +88,13 @@ fn server() -> &'static str {
     &SERVER
 }
 
+/// Whether a process was started by a command of this server.
+#[cfg(target_os = "linux")]
+pub(super) fn is_marked_by_us(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.and_then(|pid| variable(pid, VARIABLE)).is_some_and(|mark| mark.starts_with(server()))
+}
+
 /// Ends what dead servers of this store left running; how many processes that were.
 #[cfg(not(target_os = "linux"))]
 pub fn kill_orphans(_store: &str) -> usize {

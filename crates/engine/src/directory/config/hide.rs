@@ -10,6 +10,8 @@
 //! from it (providers, agents, commands, errors of MCP servers), where a secret becomes stars in place.
 
 use super::merge::{Keys, Merged};
+use super::settings::Settings;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -55,13 +57,13 @@ const SECRET_BYTES_MIN: usize = 6;
 
 /// What came from the environment or another file.
 #[derive(Debug, Default)]
-pub(super) struct Replaced {
+struct Replaced {
     texts: Vec<String>,
     urls: Vec<String>,
 }
 
 impl Replaced {
-    pub(super) fn of(merged: &Merged) -> Self {
+    fn of(merged: &Merged) -> Self {
         let mut found = Self::default();
         found.gather(&merged.value, merged, &mut Vec::new());
         // The longest first: a secret may be part of another.
@@ -100,8 +102,21 @@ fn is_hidden_if_replaced(path: &[String]) -> bool {
     !is_own || is_text || path.iter().any(|key| key == "options")
 }
 
+impl Settings {
+    /// What a client may see of something that was made from these settings: secrets are stars.
+    ///
+    /// # Panics
+    /// If it is not JSON.
+    #[must_use]
+    pub fn shown<T: Serialize + ?Sized>(&self, made: &T) -> Value {
+        let mut value = serde_json::to_value(made).expect("BUG: what clients see is always JSON");
+        scrub(&mut value, &Replaced::of(&self.merged));
+        value
+    }
+}
+
 /// Puts stars in the place of every secret.
-pub(super) fn scrub(value: &mut Value, replaced: &Replaced) {
+fn scrub(value: &mut Value, replaced: &Replaced) {
     match value {
         Value::String(text) => *text = scrubbed(text, replaced),
         Value::Array(items) => items.iter_mut().for_each(|item| scrub(item, replaced)),

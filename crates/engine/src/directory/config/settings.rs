@@ -15,7 +15,6 @@ use super::unused;
 use super::warning::Warning;
 use super::wire;
 use crate::directory::skills::{self, Skill};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::path::Path;
@@ -28,7 +27,7 @@ const SCHEMA: &str = "https://opencode.ai/config.json";
 
 /// The settings of one directory.
 pub struct Settings {
-    merged: Merged,
+    pub(super) merged: Merged,
     /// What the user says, without any project.
     user: Merged,
     /// What stands in the user's own directory.
@@ -350,17 +349,6 @@ impl Settings {
             map.insert("warnings".to_owned(), Value::Array(warnings));
         }
         Value::Object(map)
-    }
-
-    /// What a client may see of something that was made from these settings: secrets are stars.
-    ///
-    /// # Panics
-    /// If it is not JSON.
-    #[must_use]
-    pub fn shown<T: Serialize + ?Sized>(&self, made: &T) -> Value {
-        let mut value = serde_json::to_value(made).expect("BUG: what clients see is always JSON");
-        hide::scrub(&mut value, &hide::Replaced::of(&self.merged));
-        value
     }
 
     /// The answer of `GET /global/config`.

@@ -1,0 +1,114 @@
+//! Keys out of sight of the commands that the server runs.
+//!
+//! What a process was started with stands in `/proc/…/environ` as long as it lives, for every program of
+//! the same user to read. So the server starts itself again, in the same process, without the variables
+//! that hold keys, and hands them over in a file without a name, which it empties once it has read it.
+//! Then it asks the system not to let others look into its memory.
+//!
+//! Not here: which variables a command is given (`sturdy-worktree`).
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use sturdy_engine::Environment;
+
+/// Says that the keys are in the file that standard input is.
+#[cfg(target_os = "linux")]
+const HANDED_OVER: &str = "STURDY_KEYS_HANDED_OVER";
+
+/// Names that end so hold keys; no command is given them.
+const ENDINGS: [&str; 4] = ["_API_KEY", "_AUTH_TOKEN", "_SERVER_PASSWORD", "_CONFIG_CONTENT"];
+const OTHERS: [&str; 3] =
+    ["AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_APPLICATION_CREDENTIALS_JSON", "COPILOT_TOKEN"];
+
+/// The environment of this process, keys included. May start the process again.
+pub(crate) fn hidden_environment() -> Environment {
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut variables: HashMap<String, String> = variables.collect();
+    #[cfg(target_os = "linux")]
+    {
+        match variables.remove(HANDED_OVER) {
+            Some(_) => variables.extend(linux::take()),
+            None => linux::hand_over(),
+        }
+        linux::close();
+    }
+    Environment::new(variables)
+}
+
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is hidden elsewhere"))]
+fn is_key(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    ENDINGS.iter().any(|end| name.ends_with(end)) || OTHERS.contains(&name.as_str())
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::{HANDED_OVER, OsString, is_key};
+    use std::fs::{File, OpenOptions};
+    use std::io::{self, Read as _, Seek as _, Write as _};
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+    use tracing::warn;
+
+    /// Starts this process again without its keys. Comes back if there are none, or if it cannot.
+    pub(super) fn hand_over() {
+        let keys: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| is_key(name)).collect();
+        if keys.is_empty() {
+            return;
+        }
+        let started = file_of(&keys).and_then(|file| {
+            let mut again = Command::new(std::env::current_exe()?);
+            let mut arguments = std::env::args_os();
+            again.arg0(arguments.next().unwrap_or_default()).args(arguments);
+            for (name, _) in &keys {
+                again.env_remove(name);
+            }
+            // Comes back only with an error.
+            Err::<(), io::Error>(again.env(HANDED_OVER, "1").stdin(Stdio::from(file)).exec())
+        });
+        if let Err(cause) = started {
+            warn!(%cause, "keys stay in the environment of the server, where commands may read them");
+        }
+    }
+
+    fn file_of(keys: &[(OsString, OsString)]) -> io::Result<File> {
+        let file = rustix::fs::memfd_create("keys", rustix::fs::MemfdFlags::CLOEXEC)?;
+        let mut file = File::from(file);
+        for (name, value) in keys {
+            file.write_all(name.as_bytes())?;
+            file.write_all(b"=")?;
+            file.write_all(value.as_bytes())?;
+            file.write_all(b"\0")?;
+        }
+        file.rewind()?;
+        Ok(file)
+    }
+
+    /// What was handed over.
+    pub(super) fn take() -> Vec<(String, String)> {
+        let mut text = Vec::new();
+        if let Err(cause) = io::stdin().read_to_end(&mut text) {
+            warn!(%cause, "the keys were lost on their way");
+        }
+        // Whoever inherits standard input finds nothing in it.
+        let emptied = OpenOptions::new().write(true).open("/proc/self/fd/0").and_then(|file| file.set_len(0));
+        if let Err(cause) = emptied {
+            warn!(%cause, "the file of the keys cannot be emptied");
+        }
+        let pair = |pair: &[u8]| {
+            let (name, value) = std::str::from_utf8(pair).ok()?.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        };
+        text.split(|byte| *byte == 0).filter_map(pair).collect()
+    }
+
+    /// Other processes of the user may not look into this one.
+    pub(super) fn close() {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        if let Err(cause) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+            warn!(%cause, "the memory of the server is open to other programs of its user");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Whether somebody who connects is one of our own commands.
+//!
+//! A command may reach the server that runs it. If it could change anything there, it could answer the
+//! question whether it may run. So the process at the other end of a connection is looked for among those
+//! that we started: they carry our mark or lead a session of their own below us, and so do their
+//! children. A process that gave up all of that (its parent, its session and its environment) is not
+//! found; nor is one that asks another program to connect for it.
+//!
+//! Linux only; elsewhere nobody is found.
+
+use std::net::SocketAddr;
+
+/// Whether the process that connected from `theirs` to `ours` is a command of this server, or was started
+/// by one. Reads `/proc`: not for a thread that others wait for.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn is_own_command(_theirs: SocketAddr, _ours: SocketAddr) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+pub use linux::is_own_command;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::SocketAddr;
+    use crate::process::stray;
+    use std::collections::{HashMap, HashSet};
+    use std::fs;
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+    /// Whether the process that connected from `theirs` to `ours` is a command of this server, or was started
+    /// by one. Reads `/proc`: not for a thread that others wait for.
+    #[must_use]
+    pub fn is_own_command(theirs: SocketAddr, ours: SocketAddr) -> bool {
+        let Some(inode) = inode(theirs, ours) else { return false };
+        let socket = format!("socket:[{inode}]");
+        commands().into_iter().any(|pid| holds(pid, &socket))
+    }
+
+    /// The socket of the other end, as the system numbers it.
+    fn inode(theirs: SocketAddr, ours: SocketAddr) -> Option<u64> {
+        let wanted = (canonical(theirs), canonical(ours));
+        ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().find_map(|table| {
+            let table = fs::read_to_string(table).ok()?;
+            table.lines().skip(1).find_map(|line| {
+                let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+                let ends = (address(fields.get(1)?)?, address(fields.get(2)?)?);
+                (ends == wanted).then(|| fields.get(9)?.parse().ok())?
+            })
+        })
+    }
+
+    fn canonical(address: SocketAddr) -> (IpAddr, u16) {
+        (address.ip().to_canonical(), address.port())
+    }
+
+    /// `0100007F:1000`: words of four bytes as this machine stores them, and a port.
+    fn address(text: &str) -> Option<(IpAddr, u16)> {
+        let (host, port) = text.split_once(':')?;
+        let word = |index: usize| u32::from_str_radix(host.get(index * 8..index * 8 + 8)?, 16).ok();
+        let ip: IpAddr = if host.len() == 8 {
+            Ipv4Addr::from(word(0)?.to_ne_bytes()).into()
+        } else {
+            let mut bytes = [0; 16];
+            for (index, place) in bytes.chunks_exact_mut(4).enumerate() {
+                place.copy_from_slice(&word(index)?.to_ne_bytes());
+            }
+            Ipv6Addr::from(bytes).into()
+        };
+        Some((ip.to_canonical(), u16::from_str_radix(port, 16).ok()?))
+    }
+
+    struct Process {
+        pid: u32,
+        parent: u32,
+        session: u32,
+    }
+
+    /// Every process that we started, and what those started.
+    fn commands() -> HashSet<u32> {
+        let own = std::process::id();
+        let all = processes();
+        let is_root =
+            |one: &&Process| (one.parent == own && one.session == one.pid) || stray::is_marked_by_us(one.pid);
+        let mut found: HashSet<u32> = all.iter().filter(is_root).map(|one| one.pid).collect();
+        let mut sessions: HashSet<u32> =
+            all.iter().filter(|one| found.contains(&one.pid)).map(|one| one.session).collect();
+        let own_session = all.iter().find(|one| one.pid == own).map(|one| one.session);
+        let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
+        for one in &all {
+            children.entry(one.parent).or_default().push(one);
+        }
+        let mut next: Vec<u32> = found.iter().copied().collect();
+        while let Some(pid) = next.pop() {
+            for child in children.get(&pid).into_iter().flatten() {
+                if found.insert(child.pid) {
+                    sessions.insert(child.session);
+                    next.push(child.pid);
+                }
+            }
+        }
+        // A child whose parent has ended keeps its session. Ours is that of the person's terminal.
+        sessions.retain(|session| Some(*session) != own_session);
+        found.extend(all.iter().filter(|one| sessions.contains(&one.session)).map(|one| one.pid));
+        found.remove(&own);
+        found
+    }
+
+    fn processes() -> Vec<Process> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        pids.filter_map(|pid| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            // The name in brackets may hold anything; after it the fields are plain.
+            let (_, fields) = stat.rsplit_once(')')?;
+            let mut fields = fields.split_ascii_whitespace().skip(1);
+            let parent = fields.next()?.parse().ok()?;
+            let session = fields.nth(1)?.parse().ok()?;
+            Some(Process { pid, parent, session })
+        })
+        .collect()
+    }
+
+    fn holds(pid: u32, socket: &str) -> bool {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        open.filter_map(|file| fs::read_link(file.path()).ok()).any(|target| target.as_os_str() == socket)
+    }
+}
