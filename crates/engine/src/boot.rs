@@ -47,12 +47,15 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
             returns: Callback::default(),
             trust: Trusting::new(&options.data_dir),
+            trees: crate::run::trees::Trees::default(),
+            gates: crate::requests::revert::Gates::default(),
             options,
         }),
     };
     end_orphans(&engine).await;
     settle(&engine).await?;
     engine.tasks().spawn("supervise", supervise::run(engine.inner.clone()));
+    crate::requests::revert::recover(&engine).await;
     engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.clone()));
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));

@@ -9,8 +9,10 @@ use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
 use crate::extension::Extensions;
 use crate::feed::Feed;
+use crate::requests::revert::Gates;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
+use crate::run::trees::Trees;
 use crate::supervise::{Damage, Lost, Quarantine};
 use crate::task::{PanicPlan, Tasks};
 use std::path::PathBuf;
@@ -69,6 +71,8 @@ pub(crate) struct Inner {
     pub(crate) logins: Logins,
     pub(crate) returns: Callback,
     pub(crate) trust: Trusting,
+    pub(crate) trees: Trees,
+    pub(crate) gates: Gates,
 }
 
 impl Engine {

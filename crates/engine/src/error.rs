@@ -26,6 +26,10 @@ pub enum EngineError {
     #[error("session {0} is overloaded")]
     Overloaded(SessionId),
 
+    /// Captured trees could not be read or brought back; nothing changed.
+    #[error(transparent)]
+    Trees(#[from] sturdy_worktree::snapshot::SnapshotError),
+
     /// A configuration file of this directory cannot be used.
     #[error(transparent)]
     Config(crate::directory::config::ConfigError),

@@ -26,6 +26,9 @@ pub use directory::Instance;
 pub use engine::{Engine, EngineOptions};
 pub use environment::Environment;
 pub use error::{BootError, EngineError};
-pub use requests::{ChangedSettings, CommandRequest, NewSession, PromptRequest, ShellRequest};
+pub use requests::{
+    ChangedSettings, CommandRequest, NewSession, PlannedFile, PromptRequest, RevertPlan, RevertRequest,
+    ShellRequest,
+};
 pub use run::{Handle, View};
 pub use supervise::Damage;

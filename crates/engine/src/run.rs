@@ -12,6 +12,7 @@ pub(crate) mod registry;
 pub(crate) mod request;
 pub(crate) mod schema;
 pub(crate) mod structured;
+pub(crate) mod trees;
 pub(crate) mod window;
 
 pub use handle::{Handle, View};

@@ -20,6 +20,7 @@ mod prompt;
 mod provider;
 mod pty;
 mod queue;
+mod revert;
 mod session;
 mod tui;
 mod unsupported;
@@ -35,6 +36,7 @@ pub(crate) fn all() -> Routes {
         .merge(global::routes())
         .merge(event::routes())
         .merge(session::routes())
+        .merge(revert::routes())
         .merge(message::routes())
         .merge(prompt::routes())
         .merge(commands::routes())

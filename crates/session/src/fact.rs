@@ -12,7 +12,7 @@ use crate::id::{MessageId, PartId, SessionId};
 use crate::json::{Map, Num};
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
-use crate::turn::Ready;
+use crate::turn::{Ready, StepFiles};
 use crate::types::ask::{PermissionReply, PermissionRequest, QuestionRequest};
 use crate::types::diff::FileDiff;
 use crate::types::failure::Failure;
@@ -66,6 +66,10 @@ pub enum Fact {
     /// What the turn of this user message changed on disk.
     #[serde(rename = "turn.summarised.1")]
     TurnSummarised { message: MessageId, diffs: Vec<FileDiff> },
+
+    /// What the turn of a prompt changed on disk, when it was worked out: the prompt with its summary.
+    #[serde(rename = "turn.diffed.1")]
+    TurnDiffed { info: Box<UserMessage> },
 
     #[serde(rename = "step.started.1")]
     StepStarted { info: Box<AssistantMessage>, ready: Box<Ready> },
@@ -147,6 +151,10 @@ pub enum Fact {
     QuestionReplied { request: crate::id::QuestionId, answers: Vec<Vec<String>> },
     #[serde(rename = "question.rejected.1")]
     QuestionRejected { request: crate::id::QuestionId },
+
+    /// What the calls of the open step have changed on disk so far; takes the place of what was said before.
+    #[serde(rename = "files.changed.1")]
+    FilesChanged { message: MessageId, files: StepFiles },
 
     #[serde(rename = "todo.set.1")]
     TodoSet { todos: Vec<Todo> },
@@ -242,6 +250,7 @@ impl Fact {
             Self::PartWritten { .. } => "part.written.1",
             Self::PartRemoved { .. } => "part.removed.1",
             Self::TurnSummarised { .. } => "turn.summarised.1",
+            Self::TurnDiffed { .. } => "turn.diffed.1",
             Self::StepStarted { .. } => "step.started.1",
             Self::ModelFinished { .. } => "model.finished.1",
             Self::StepFinished { .. } => "step.finished.1",
@@ -259,6 +268,7 @@ impl Fact {
             Self::QuestionAsked { .. } => "question.asked.1",
             Self::QuestionReplied { .. } => "question.replied.1",
             Self::QuestionRejected { .. } => "question.rejected.1",
+            Self::FilesChanged { .. } => "files.changed.1",
             Self::TodoSet { .. } => "todo.set.1",
             Self::SessionCompacted => "session.compacted.1",
             Self::SessionFailed { .. } => "session.failed.1",

@@ -15,6 +15,7 @@ pub mod overflow;
 pub mod prompt;
 pub mod replay;
 pub mod retry;
+pub mod revert;
 pub mod row;
 pub mod rows;
 pub mod rules;

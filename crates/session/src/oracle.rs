@@ -152,6 +152,7 @@ impl Oracle {
                 self.finished = true;
             }
             Fact::StepEnded { message, .. } => self.step_ended(message)?,
+            Fact::FilesChanged { message, .. } => self.in_open_step(message)?,
             Fact::TextStarted { .. } | Fact::TextGrew { .. } | Fact::TextEnded { .. } => self.text(fact)?,
             Fact::ToolCalled { .. }
             | Fact::ToolStarted { .. }
@@ -172,6 +173,7 @@ impl Oracle {
             | Fact::PartWritten { .. }
             | Fact::PartRemoved { .. }
             | Fact::TurnSummarised { .. }
+            | Fact::TurnDiffed { .. }
             | Fact::ToolCompacted { .. }
             | Fact::TodoSet { .. }
             | Fact::SessionFailed { .. }

@@ -43,7 +43,7 @@ pub fn show_again(fact: &Fact, row: Option<&str>) -> Option<String> {
         Fact::SessionCreated { info } | Fact::SessionEdited { info, .. } | Fact::SessionRemoved { info } => {
             json(info)
         }
-        Fact::MessageAdded { info } => json(info),
+        Fact::MessageAdded { info } | Fact::TurnDiffed { info } => json(info),
         Fact::MessageCopied { info, .. } => json(info),
         Fact::StepStarted { info, .. } => json(info),
         Fact::PartWritten { part }

@@ -184,6 +184,7 @@ fn show(state: &State, fact: &Fact) -> Option<String> {
         Fact::MessageAdded { info } => Some(json(info)),
         Fact::MessageCopied { info, .. } => Some(json(info)),
         Fact::StepStarted { info, .. } => Some(json(info)),
+        Fact::TurnDiffed { info } => Some(json(info)),
         Fact::StepFinished { .. } | Fact::StepEnded { .. } => {
             let info = state.open_step()?.info.as_deref()?;
             Some(json(&moved_message(info.clone(), fact)))
@@ -214,6 +215,7 @@ fn show(state: &State, fact: &Fact) -> Option<String> {
         | Fact::MessageRemoved { .. }
         | Fact::PartRemoved { .. }
         | Fact::ModelFinished { .. }
+        | Fact::FilesChanged { .. }
         | Fact::TextGrew { .. }
         | Fact::PermissionReplied { .. }
         | Fact::QuestionReplied { .. }
@@ -232,7 +234,7 @@ fn row_change(state: &State, fact: &Fact, shown: Option<&str>, ord: u64) -> Opti
     let data = || shown.unwrap_or_default().to_owned();
     Some(match fact {
         Fact::SessionRemoved { info } => RowChange::RemoveSession(info.id.clone()),
-        Fact::MessageAdded { info } => RowChange::Message(MessageRow {
+        Fact::MessageAdded { info } | Fact::TurnDiffed { info } => RowChange::Message(MessageRow {
             id: info.id.clone(),
             session_id: info.session_id.clone(),
             ord,

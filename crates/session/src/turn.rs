@@ -5,7 +5,7 @@
 //! `admit` (prompts), `step` (a model's answer), `tools` (its calls), `asks` (what a person is asked),
 //! `retry` (failures that pass), `next` (the step is over: what now), `stop` (abort and restart),
 //! `compact` (summaries, and what need not be sent again), `structured` (answers that must fit a
-//! schema), `shell` and `subtask` (steps without a model), `edit` (changes that are not turns).
+//! schema), `files` (what a step changed on disk), `shell` and `subtask` (steps without a model), `edit` (changes that are not turns).
 //!
 //! Every input that belongs to something names it. If that thing is not open any more, the input is
 //! dropped: late news is no news. Nothing has to be cancelled perfectly.
@@ -16,6 +16,7 @@ mod compact;
 mod compaction;
 mod edit;
 mod effect;
+mod files;
 mod glance;
 mod input;
 mod next;
@@ -33,7 +34,10 @@ pub use compaction::{Compaction, FollowUp, NewSummary, Words};
 pub use edit::SessionPatch;
 pub use effect::{Effect, RunTool, Tools};
 pub use glance::Glance;
-pub use input::{Answer, Ask, Follow, Input, Limits, NewPrompt, NewShell, PathPair, Ready, StepKind};
+pub use input::{
+    Answer, Ask, Diffed, Follow, Input, Limits, NewPrompt, NewRevert, NewShell, PathPair, Ready, StepFiles,
+    StepKind,
+};
 pub use shell::STOPPED as SHELL_STOPPED;
 pub use state::{
     CallPhase, Machine, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, RestoreError, State, Waiting,
@@ -117,6 +121,9 @@ pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
             tools::progressed(state, part, title, metadata, &mut out);
         }
         Input::Returned { part, outcome } => tools::returned(state, part, outcome, stamp, &mut out),
+        Input::FilesChanged { step, files } => files::changed(state, &step, files, &mut out),
+        Input::Diffed(diffed) => files::diffed(state, *diffed, stamp, &mut out),
+        Input::Revert(new) => edit::revert(state, *new, stamp, &mut out),
         Input::Settle { step } => stop::settle_now(state, &step, stamp, &mut out),
         Input::Asked { part, ask } => asks::asked(state, part, ask, &mut out),
         Input::Answered { ask, answer } => asks::answered(state, &ask, answer, stamp, &mut out),

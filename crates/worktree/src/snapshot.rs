@@ -199,3 +199,15 @@ fn root_path(real: &Path) -> Result<WorkPath, SnapshotError> {
     let located = Roots::new(real, real)?.locate(real)?;
     Ok(located.trusted())
 }
+
+/// The name of the directory that a store of this worktree has: the same for the same place.
+#[must_use]
+pub fn store_name(root: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    ObjectId::of(object::Kind::Blob, root.as_os_str().as_bytes()).to_string()
+}
+
+/// What the store in a directory takes, without opening it.
+pub fn usage_of(dir: &Path) -> Result<Usage, SnapshotError> {
+    keep::usage_of(dir).map_err(SnapshotError::io(dir))
+}

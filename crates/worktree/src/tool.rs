@@ -12,8 +12,8 @@ mod turns;
 mod world;
 
 pub use failure::{FailureKind, ToolFailure};
-pub use memory::Memory;
 pub(crate) use memory::{Checked, Guarded};
+pub use memory::{Memory, Witness};
 pub(crate) use turns::{Turn, turn};
 pub(crate) use world::map;
 pub use world::{

@@ -46,7 +46,10 @@ impl Engine {
         let message = self.inner.fresh_ids(request.message.clone(), &parts).await?;
         let mut prompt = self.inner.resolve(session, request).await?;
         prompt.message = Some(message.clone());
-        self.inner.say(session, vec![Input::Prompt(Box::new(prompt))]).await?;
+        let _inside = self.inner.gates.enter(session).await?;
+        let mut inputs = self.inner.clean_up(session).await?;
+        inputs.push(Input::Prompt(Box::new(prompt)));
+        self.inner.say(session, inputs).await?;
         Ok(message)
     }
 

@@ -38,7 +38,11 @@ impl Engine {
             path: instance.paths(),
             command: request.command,
         };
-        self.inner.say(session, vec![Input::Shell(Box::new(shell))]).await?;
+        let inside = self.inner.gates.enter(session).await?;
+        let mut inputs = self.inner.clean_up(session).await?;
+        inputs.push(Input::Shell(Box::new(shell)));
+        self.inner.say(session, inputs).await?;
+        drop(inside);
         self.inner.session(session).await?.answered(&message).await;
         self.inner.answer_to(session, &message).await
     }

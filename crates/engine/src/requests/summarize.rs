@@ -40,7 +40,11 @@ impl Engine {
             variant: None,
         };
         let wish = NewSummary { agent, model, auto };
-        self.inner.say(session, vec![Input::Summarize(Box::new(wish))]).await?;
+        let inside = self.inner.gates.enter(session).await?;
+        let mut inputs = self.inner.clean_up(session).await?;
+        inputs.push(Input::Summarize(Box::new(wish)));
+        self.inner.say(session, inputs).await?;
+        drop(inside);
         self.inner.until_idle(session).await
     }
 }

@@ -10,11 +10,13 @@ mod compact;
 pub(crate) mod model;
 mod prepare;
 mod subtask;
+mod sum;
 mod title;
 mod tool;
 
 use crate::engine::Inner;
 use crate::run::handle::{Heard, Mail};
+use crate::run::trees::Ledger;
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -41,6 +43,8 @@ pub(crate) struct Effects {
     asks: Asks,
     /// What the calls of this session have read.
     memory: Arc<Memory>,
+    /// What they have changed.
+    ledger: Arc<Ledger>,
 }
 
 /// Running calls that are told to stop get this long to end by themselves.
@@ -78,10 +82,11 @@ impl Effects {
         session: SessionId,
         inbox: mpsc::Sender<Mail>,
         memory: Arc<Memory>,
+        ledger: Arc<Ledger>,
     ) -> Self {
         let kill = inner.tasks.stopping().child_token();
         let (stop, asks) = (kill.child_token(), Asks::default());
-        Self { inner, session, inbox, stop, kill, asks, memory }
+        Self { inner, session, inbox, stop, kill, asks, memory, ledger }
     }
 
     pub(crate) fn stopping(&self) -> CancellationToken {
@@ -163,9 +168,11 @@ impl Effects {
             given,
             asks: self.asks.clone(),
             memory: self.memory.clone(),
+            ledger: self.ledger.clone(),
             back: self.back(),
             stop: self.stop.clone(),
             kill: self.kill.clone(),
+            watch: std::sync::OnceLock::new(),
         };
         let (part, error) = (run.call.part.clone(), BROKE.to_owned());
         let broke = Input::Returned { part, outcome: Outcome::Failed { error, metadata: None } };

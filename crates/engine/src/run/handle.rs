@@ -1,6 +1,7 @@
 //! What the outside may say to a session.
 
 use crate::error::EngineError;
+use crate::run::trees::Ledger;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -74,6 +75,8 @@ pub struct Handle {
     pub(crate) rest: Arc<Notify>,
     /// When it was last asked for, as a count.
     pub(crate) used: Arc<AtomicU64>,
+    /// What its calls have changed.
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 /// The session's task has ended; the registry starts it again.

@@ -7,6 +7,7 @@ use crate::error::EngineError;
 use crate::run::actor::{Actor, Ended};
 use crate::run::effects::Effects;
 use crate::run::handle::{Asleep, Handle, INBOX, Mail, View};
+use crate::run::trees::Ledger;
 use futures_util::FutureExt as _;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -240,6 +241,7 @@ impl Inner {
         let (view, watching) = watch::channel(View::of(&state));
         let memory = Arc::<Memory>::default();
         let rest = Arc::<Notify>::default();
+        let ledger = Arc::<Ledger>::default();
         let handle = Handle {
             id: id.clone(),
             inbox: inbox.clone(),
@@ -247,9 +249,10 @@ impl Inner {
             memory: memory.clone(),
             rest: rest.clone(),
             used: Arc::new(AtomicU64::new(self.registry.next_use())),
+            ledger: ledger.clone(),
         };
         let actor = Actor {
-            effects: Effects::new(self.clone(), id.clone(), inbox, memory),
+            effects: Effects::new(self.clone(), id.clone(), inbox, memory, ledger),
             id,
             state,
             seq,

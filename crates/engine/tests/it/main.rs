@@ -30,4 +30,5 @@ mod table;
 mod tools;
 mod trust;
 mod turns;
+mod undo;
 mod unused;

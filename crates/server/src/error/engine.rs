@@ -21,6 +21,8 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
             let message = format!("Session {id} has more to do than it can take. Try again in a moment.");
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message))
         }
+        // Said as it is: nothing was changed, and the person decides what now.
+        EngineError::Trees(cause) => named(StatusCode::CONFLICT, "RevertError", &cause.to_string()),
         EngineError::Config(cause) => tagged(StatusCode::BAD_REQUEST, cause.body()),
         EngineError::Commit(CommitError::Unavailable(driver))
         | EngineError::Read(ReadError::Unavailable(driver)) => store(driver),

@@ -11,6 +11,7 @@ use crate::wire::listing::Listing;
 use axum::extract::State;
 use axum::response::Response;
 use std::collections::{BTreeMap, BTreeSet};
+use sturdy_engine::EngineError;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::Message;
@@ -118,12 +119,18 @@ async fn todo(State(app): State<App>, OfSession(id): OfSession) -> Result<Respon
     Ok(reply::text(todos.unwrap_or_else(|| "[]".to_owned())))
 }
 
-/// What the turn of a user message changed. Never 404: what is unknown changed nothing.
+/// What the turn of a user message changed, or the whole session. Never 404: what is unknown changed nothing.
 #[utoipa::path(get, path = "/session/{sessionID}/diff", operation_id = "session.diff",
     params(("sessionID" = String, Path), ("messageID" = Option<String>, Query)),
     responses((status = 200, description = "Changed files", body = [Object])))]
 async fn diff(State(app): State<App>, OfSession(id): OfSession, query: Query) -> Result<Response, ApiError> {
-    let Some(message) = query.get("messageID") else { return Ok(reply::text("[]")) };
+    let Some(message) = query.get("messageID") else {
+        return match app.engine().session_diff(&id).await {
+            Ok(diffs) => Ok(reply::json(&diffs)),
+            Err(EngineError::NoSession(_)) => Ok(reply::text("[]")),
+            Err(cause) => Err(cause.into()),
+        };
+    };
     let Ok(message) = MessageId::parse(message) else { return Ok(reply::text("[]")) };
     let found = app.engine().store().message(&id, &message).await?;
     let info = found.and_then(|raw| serde_json::from_str(&raw.info).ok());

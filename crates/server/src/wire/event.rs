@@ -111,7 +111,8 @@ fn of_fact(at: u64, fact: &ShownFact) -> Option<String> {
             | Fact::StepStarted { .. }
             | Fact::StepFinished { .. }
             | Fact::StepEnded { .. }
-            | Fact::TurnSummarised { .. } => open("message.updated").row("info", row()?),
+            | Fact::TurnSummarised { .. }
+            | Fact::TurnDiffed { .. } => open("message.updated").row("info", row()?),
             Fact::PartWritten { .. }
             | Fact::TextStarted { .. }
             | Fact::TextEnded { .. }
@@ -168,6 +169,7 @@ fn of_fact(at: u64, fact: &ShownFact) -> Option<String> {
             | Fact::PromptWithdrawn { .. }
             | Fact::CompactionWanted { .. }
             | Fact::ModelFinished { .. }
+            | Fact::FilesChanged { .. }
             | Fact::TurnStopping => return None,
         }
         .close(),

@@ -210,7 +210,6 @@ async fn what_is_not_built_yet_says_so() {
     let session = world.session().await;
     for (method, path) in [
         ("POST", format!("/session/{session}/share")),
-        ("POST", format!("/session/{session}/revert")),
         ("POST", "/sync/replay".to_owned()),
         ("POST", format!("/api/session/{session}/permission")),
     ] {

@@ -1,7 +1,7 @@
 //! Changes that are not turns: create, rename, describe, archive, remove.
 
 use super::state::OpenStep;
-use super::{Decision, Effect, Refusal, State, stop};
+use super::{Decision, Effect, NewRevert, Refusal, State, stop};
 use crate::fact::{Edit, Fact};
 use crate::fork::Copied;
 use crate::id::{MessageId, PartId};
@@ -86,6 +86,22 @@ pub(super) fn remove_message(
         out.fact(Fact::PromptWithdrawn { message: message.clone() });
     }
     out.fact(Fact::MessageRemoved { message, cost, tokens });
+}
+
+/// The conversation was cut, the cut was moved or taken back.
+pub(super) fn revert(state: &State, new: NewRevert, stamp: &Stamp, out: &mut Decision) {
+    let Some(info) = state.info.as_deref() else { return out.refuse(Refusal::Gone) };
+    if !state.is_idle() {
+        return out.refuse(Refusal::Busy);
+    }
+    let mut record = info.clone();
+    record.revert = new.revert;
+    record.time.updated = stamp.now().max(record.time.updated);
+    if let Some((summary, diff)) = new.totals {
+        out.fact(Fact::SessionDiffed { diff });
+        record.summary = Some(summary);
+    }
+    edited(out, Edit::Reverted, &record);
 }
 
 /// One message of a copy. Copies are made when a session is born, before anything runs in it.

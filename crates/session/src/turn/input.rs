@@ -9,11 +9,12 @@ use crate::talk::Said;
 use crate::turn::compaction::{Compaction, NewSummary};
 use crate::turn::edit::SessionPatch;
 use crate::types::ask::{PermissionReply, Question};
+use crate::types::diff::FileDiff;
 use crate::types::failure::Failure;
 use crate::types::format::OutputFormat;
-use crate::types::message::{MessagePath, ModelRef, Switches};
+use crate::types::message::{MessagePath, ModelRef, Switches, UserMessage};
 use crate::types::part::{Part, PartBody, SubtaskPart};
-use crate::types::session::Session;
+use crate::types::session::{Revert, Session, SessionSummary};
 use crate::types::todo::Todo;
 use crate::types::usage::{Prices, Tokens};
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,15 @@ pub enum Input {
         part: PartId,
         outcome: Outcome,
     },
+    /// A call is over, and this is what its step has changed on disk so far. Said before `Returned`.
+    FilesChanged {
+        step: MessageId,
+        files: StepFiles,
+    },
+    /// The same as clients are shown it, for the turn and the session. Said behind `FilesChanged`.
+    Diffed(Box<Diffed>),
+    /// The conversation was cut, the cut was moved or taken back; the files have followed already.
+    Revert(Box<NewRevert>),
     /// The moment that running calls were given to end by themselves is over.
     Settle {
         step: MessageId,
@@ -145,6 +155,7 @@ impl Input {
             | Self::Summarize(_)
             | Self::Answered { .. }
             | Self::Edit(_)
+            | Self::Revert(_)
             | Self::Remove
             | Self::RemoveMessage { .. }
             | Self::WritePart { .. }
@@ -158,6 +169,8 @@ impl Input {
             | Self::Timer { .. }
             | Self::Progressed { .. }
             | Self::Returned { .. }
+            | Self::FilesChanged { .. }
+            | Self::Diffed(_)
             | Self::Settle { .. }
             | Self::Asked { .. }
             | Self::TodoSet { .. }
@@ -196,6 +209,32 @@ pub struct NewShell {
     pub model: ModelRef,
     pub path: PathPair,
     pub command: String,
+}
+
+/// What a step changed on disk: the trees before and after, and the files that differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepFiles {
+    pub before: String,
+    pub after: String,
+    /// Absolute.
+    pub files: Vec<String>,
+}
+
+/// What a turn changed, and the session as a whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diffed {
+    /// The prompt, with its summary.
+    pub prompt: UserMessage,
+    pub summary: SessionSummary,
+    pub session: Vec<FileDiff>,
+}
+
+/// A cut, or none any more.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewRevert {
+    pub revert: Option<Revert>,
+    /// What lies behind the cut; none when the totals stay as they are.
+    pub totals: Option<(SessionSummary, Vec<FileDiff>)>,
 }
 
 /// What a step is made of.

@@ -4,7 +4,7 @@
 
 use super::state::OpenStep;
 use super::structured::{self, Verdict};
-use super::{Decision, Effect, State, StepKind, Tools, admit, compact};
+use super::{Decision, Effect, State, StepKind, Tools, admit, compact, files};
 use crate::fact::Fact;
 use crate::id::MessageId;
 use crate::stamp::Stamp;
@@ -75,6 +75,7 @@ pub(super) fn after_failure(
     stamp: &mut Stamp,
     out: &mut Decision,
 ) {
+    files::write_down(step, files::Ended::CutShort, stamp, out);
     out.fact(Fact::SessionFailed { error: error.clone() });
     let mut ended = ended(step, Some(error), stamp);
     if let Fact::StepEnded { finish, .. } = &mut ended {

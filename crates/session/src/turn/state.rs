@@ -11,7 +11,7 @@ use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
-use crate::turn::input::{Ready, StepKind};
+use crate::turn::input::{Ready, StepFiles, StepKind};
 use crate::types::diff::FileDiff;
 use crate::types::message::{AssistantMessage, Message, MessageWithParts, TurnSummary, UserMessage};
 use crate::types::part::{Part, PartBody};
@@ -113,6 +113,9 @@ pub struct OpenTurn {
     /// Answers that did not fit the schema.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tries: u32,
+    /// A step of it has changed files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_changed: bool,
 }
 
 /// The answer the model is giving.
@@ -150,6 +153,9 @@ pub struct OpenStep {
     /// An object was given that does not fit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub misfit: bool,
+    /// What its calls have changed on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<StepFiles>,
     /// The message row; read back when the state is restored.
     #[serde(skip)]
     pub info: Option<Box<AssistantMessage>>,
@@ -347,12 +353,14 @@ impl State {
             | Fact::QuestionAsked { .. }
             | Fact::QuestionReplied { .. }
             | Fact::TurnStopping
+            | Fact::FilesChanged { .. }
             | Fact::QuestionRejected { .. } => self.apply_to_step(fact),
             Fact::ToolCompacted { .. }
             | Fact::TodoSet { .. }
             | Fact::SessionCompacted
             | Fact::SessionFailed { .. }
             | Fact::SessionDiffed { .. }
+            | Fact::TurnDiffed { .. }
             | Fact::SessionIdled
             | Fact::CommandExecuted { .. } => {}
         }
@@ -436,6 +444,7 @@ impl State {
             spoke: false,
             structured: None,
             misfit: false,
+            files: None,
             info: Some(Box::new(info.clone())),
         });
     }
@@ -467,6 +476,7 @@ impl State {
     fn end_step(&mut self, failed: bool) {
         let Some(turn) = self.machine.turn.as_mut() else { return };
         let step = turn.step.take();
+        turn.has_changed |= step.as_ref().is_some_and(|step| step.files.is_some());
         if let Some(StepKind::Compact(compaction)) = step.map(|step| step.ready.kind) {
             turn.continues = !failed && (compaction.auto || compaction.goes_on);
         }
@@ -511,6 +521,7 @@ impl State {
         let Some(step) = turn.step.as_mut() else { return };
         match fact {
             Fact::TurnStopping => step.stopping = true,
+            Fact::FilesChanged { files, .. } => step.files = Some(files.clone()),
             Fact::PartWritten { part } if matches!(part.body, PartBody::StepStart(_)) => step.began = true,
             Fact::ModelFinished { reason, usage, .. } => step.finished = Some((*reason, *usage)),
             Fact::TextStarted { part, block } => step.texts.push(OpenText {

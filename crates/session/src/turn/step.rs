@@ -1,7 +1,7 @@
 //! One answer of the model: it opens, texts and reasoning grow, it finishes.
 
 use super::state::OpenStep;
-use super::{Decision, Effect, Ready, State, StepKind, admit, next, subtask, tools};
+use super::{Decision, Effect, Ready, State, StepKind, admit, files, next, subtask, tools};
 use crate::fact::{Edit, Fact};
 use crate::id::MessageId;
 use crate::json::{Map, Num};
@@ -177,11 +177,17 @@ pub(super) fn finish(
 ) {
     let (tokens, cost) = (usage.tokens(), usage.cost(&step.ready.prices));
     let reason = reason.as_str().to_owned();
-    let part = StepFinishPart { reason: reason.clone(), snapshot: step.ready.tree.clone(), cost, tokens };
+    let after = step.files.as_ref().map(|files| files.after.clone());
+    let snapshot = after.or_else(|| step.ready.tree.clone());
+    let part = StepFinishPart { reason: reason.clone(), snapshot, cost, tokens };
     write_part(step, PartBody::StepFinish(part), stamp, out);
     out.fact(Fact::StepFinished { message: step.message.clone(), finish: reason.clone(), cost, tokens });
+    files::write_down(step, files::Ended::Finished, stamp, out);
+    let has_changed =
+        step.files.is_some() || state.machine.turn.as_ref().is_some_and(|turn| turn.has_changed);
     if let Some(info) = state.info.as_deref()
         && state.machine.turn.as_ref().is_some_and(|turn| turn.asked.is_some())
+        && !has_changed
     {
         // The record as the fact above leaves it.
         let mut record = info.clone();
@@ -192,14 +198,19 @@ pub(super) fn finish(
     next::after_finish(state, step, &reason, &tokens, stamp, out);
 }
 
-/// Tells clients what the turn has changed on disk so far. The totals of the session itself stay
-/// zero, as the clients of this wire expect; the message carries the changes.
+/// Tells clients that the turn has changed nothing on disk so far.
 fn summarise(mut record: Session, user: &MessageId, stamp: &Stamp, out: &mut Decision) {
     let none = Num::ZERO;
-    record.summary = Some(SessionSummary { additions: none, deletions: none, files: none, diffs: None });
+    // What the session has changed before this turn stays known.
+    let has_changed = record.summary.as_ref().is_some_and(|summary| summary.files != none);
+    if !has_changed {
+        record.summary = Some(SessionSummary { additions: none, deletions: none, files: none, diffs: None });
+    }
     record.time.updated = stamp.now().max(record.time.updated);
     out.fact(Fact::SessionEdited { edit: Edit::Summarised, info: Box::new(record) });
-    out.fact(Fact::SessionDiffed { diff: Vec::new() });
+    if !has_changed {
+        out.fact(Fact::SessionDiffed { diff: Vec::new() });
+    }
     out.fact(Fact::TurnSummarised { message: user.clone(), diffs: Vec::new() });
 }
 

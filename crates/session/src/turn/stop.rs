@@ -6,7 +6,7 @@
 
 use super::state::OpenStep;
 use super::step::{Which, close_texts};
-use super::{Decision, Effect, State, StepKind, admit, asks, next, shell, subtask, tools};
+use super::{Decision, Effect, State, StepKind, admit, asks, files, next, shell, subtask, tools};
 use crate::fact::Fact;
 use crate::id::MessageId;
 use crate::stamp::Stamp;
@@ -94,6 +94,7 @@ pub(super) fn settle(state: &State, error: Failure, stamp: &mut Stamp, out: &mut
 fn end(step: &OpenStep, error: Failure, stamp: &mut Stamp, out: &mut Decision) {
     close_texts(step, Which::All, None, stamp, out);
     tools::interrupt_all(step, INTERRUPTED, stamp, out);
+    files::write_down(step, files::Ended::CutShort, stamp, out);
     out.fact(Fact::SessionFailed { error: error.clone() });
     out.fact(next::ended(step, Some(error), stamp));
 }

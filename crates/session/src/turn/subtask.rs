@@ -7,7 +7,7 @@
 use super::input::Follow;
 use super::next::Then;
 use super::state::OpenStep;
-use super::{Decision, Effect, Ready, State, StepKind, admit, next, step, tools};
+use super::{Decision, Effect, Ready, State, StepKind, admit, files, next, step, tools};
 use crate::fact::{Fact, Outcome};
 use crate::id::{MessageId, PartId};
 use crate::json::Map;
@@ -83,6 +83,7 @@ pub(super) fn over(
     stamp: &mut Stamp,
     out: &mut Decision,
 ) {
+    files::write_down(step, files::Ended::CutShort, stamp, out);
     out.fact(ended(step, stamp));
     let blocked = step.blocked;
     let newest = follow.filter(|_| !blocked).and_then(|follow| say(state, follow, stamp, out));
@@ -90,8 +91,9 @@ pub(super) fn over(
 }
 
 /// Ends a subtask that was stopped.
-pub(super) fn stopped(step: &OpenStep, stamp: &Stamp, out: &mut Decision) {
+pub(super) fn stopped(step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
     tools::interrupt_all(step, CANCELLED, stamp, out);
+    files::write_down(step, files::Ended::CutShort, stamp, out);
     out.fact(ended(step, stamp));
 }
 

@@ -125,4 +125,15 @@ pub struct Revert {
     pub snapshot: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// Files that were left alone; not said by the reference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<RevertConflict>,
+}
+
+/// A file that has somebody else's work in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevertConflict {
+    /// From the worktree.
+    pub file: String,
+    pub why: String,
 }

@@ -36,6 +36,8 @@ fn stored() -> Vec<(&'static str, String)> {
         ("part.written.1", format!(r#"{{"part":{TEXT}}}"#)),
         ("part.removed.1", format!(r#"{{"message":"msg_1","part":"prt_1",{USED}}}"#)),
         ("turn.summarised.1", format!(r#"{{"message":"msg_1","diffs":{DIFF}}}"#)),
+        ("turn.diffed.1", format!(r#"{{"info":{USER}}}"#)),
+        ("files.changed.1", r#"{"message":"msg_2","files":{"before":"0d8a","after":"1e9b","files":["/p/a"]}}"#.to_owned()),
         ("step.started.1", format!(r#"{{"info":{STEP},"ready":{READY}}}"#)),
         ("step.started.1", format!(r#"{{"info":{STEP},"ready":{READY_BARE}}}"#)),
         ("step.started.1", format!(r#"{{"info":{STEP},"ready":{READY_SUMMARY}}}"#)),

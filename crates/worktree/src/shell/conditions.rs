@@ -95,9 +95,11 @@ pub(super) fn are_understood(words: &[Word], evaluates: bool) -> Option<()> {
                     word.value.as_ref().is_some_and(|value| value.parse::<i64>().is_ok())
                         || matches!(word.source.as_str(), "$#" | "$?" | "\"$#\"" | "\"$?\"")
                 };
-                let are_numbers = is_number(left) && is_number(right);
-                let is_compared_as_text = !evaluates && !left.may_split && !right.may_split;
-                if !are_numbers && !is_compared_as_text {
+                let are_fit = match evaluates {
+                    true => is_number(left) && is_number(right),
+                    false => !left.may_split && !right.may_split,
+                };
+                if !are_fit && !(is_number(left) && is_number(right)) {
                     return None;
                 }
                 rest = after;

@@ -16,7 +16,7 @@ use sturdy_session::types::diff::{FileDiff, FileStatus};
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 /// All patches of one answer together.
-const PATCHES_BYTES_MAX: usize = 4 * 1024 * 1024;
+const PATCHES_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Files of one answer; a turn that changed more is summed up by these.
 const FILES_MAX: usize = 2_000;

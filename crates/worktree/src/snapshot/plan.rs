@@ -7,7 +7,7 @@
 //!
 //! Invariant I14: compare, then set, per file; what is unknown is left alone.
 
-use super::{SnapshotError, State, TreeId, TreePath, TreeStore};
+use super::{Changed, SnapshotError, State, TreeId, TreePath, TreeStore};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one step changed.
@@ -132,6 +132,17 @@ impl Targets {
     #[must_use]
     pub fn found(&self, path: &TreePath) -> Option<State> {
         self.files.get(path).map(|target| target.found)
+    }
+
+    /// What these steps changed, taken together: each file as it was found and as it was left.
+    #[must_use]
+    pub fn changes(&self) -> Vec<Changed> {
+        let change = |(path, target): (&TreePath, &Target)| Changed {
+            path: path.clone(),
+            before: target.found,
+            after: target.left,
+        };
+        self.files.iter().filter(|(_, target)| target.found != target.left).map(change).collect()
     }
 
     /// What would happen to each file, given what is there. `forced` files go back although somebody else

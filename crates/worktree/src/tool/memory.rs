@@ -7,16 +7,28 @@
 use super::ToolFailure;
 use crate::path::{PathError, Stamp, WorkPath, Written};
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Beyond this, the files read first are forgotten and have to be read again.
 const FILES_MAX: usize = 10_000;
 
 /// One per session; kept by the engine as long as the session is open.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Memory {
     seen: Mutex<Seen>,
+    /// Told of a file before it is changed, so that what is in it can be captured.
+    witness: Mutex<Option<Arc<Witness>>>,
+}
+
+/// Looks at a file that is about to be changed.
+pub type Witness = dyn Fn(&WorkPath) + Send + Sync;
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("seen", &self.seen).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +57,18 @@ impl Memory {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         // A panic elsewhere leaves at worst a stamp too few, which asks for another read.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on this is told of every file before it is changed; in place of who was told before.
+    pub fn set_witness(&self, witness: Arc<Witness>) {
+        *self.witness.lock().unwrap_or_else(PoisonError::into_inner) = Some(witness);
+    }
+
+    fn show_to_witness(&self, path: &WorkPath) {
+        let witness = self.witness.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(witness) = witness {
+            witness(path);
+        }
     }
 
     /// The file was shown to the model as it is now.
@@ -84,6 +108,7 @@ impl Memory {
         if current(path)? != expected {
             return Ok(Guarded::Changed);
         }
+        self.show_to_witness(path);
         let written = path.write(bytes)?;
         seen.note(path.real(), path.stamp()?);
         Ok(Guarded::Done(written))
@@ -94,6 +119,7 @@ impl Memory {
         if current(path)? != expected {
             return Ok(Guarded::Changed);
         }
+        self.show_to_witness(path);
         path.remove()?;
         seen.files.remove(path.real());
         Ok(Guarded::Done(Written::Replaced))

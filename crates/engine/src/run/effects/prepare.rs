@@ -42,6 +42,7 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
     let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;
     let structured = structured::retries(&prompt)?;
     let compaction = instance.settings.compaction();
+    let tree = inner.tree_before(&instance, session, user).await;
     Ok(Ready {
         agent: prompt.agent.clone(),
         provider_id: prompt.model.provider_id.clone(),
@@ -50,7 +51,7 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
         path: instance.paths(),
         prices: entry.info.cost.clone(),
         limits: limits(&entry),
-        tree: None,
+        tree: tree.map(|tree| tree.to_string()),
         steps_max: agent.steps,
         tools: instance
             .tools_left(agent, &info, &prompt)

@@ -10,19 +10,20 @@ mod outcome;
 
 pub(crate) use ask::Asks;
 
-use super::Back;
+use super::{Back, sum};
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::extension::ToolMoment;
 use crate::run::request;
 use crate::run::structured;
+use crate::run::trees::{Ledger, Watch};
 use ask::Asker;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use sturdy_session::fact::Outcome;
 use sturdy_session::id::SessionId;
-use sturdy_session::turn::{Answer, Input, OpenAsk, RunTool, STRUCTURED_TOOL};
+use sturdy_session::turn::{Answer, Input, OpenAsk, RunTool, STRUCTURED_TOOL, StepFiles};
 use sturdy_session::types::event::{Event, FileChange};
 use sturdy_session::types::part::{Part, PartBody};
 use sturdy_session::types::session::{Rule, Session};
@@ -51,11 +52,14 @@ pub(crate) struct Run {
     pub(crate) given: Option<(OpenAsk, Answer)>,
     pub(crate) asks: Asks,
     pub(crate) memory: Arc<Memory>,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) back: Back,
     /// Please stop.
     pub(crate) stop: CancellationToken,
     /// Nobody waits any more.
     pub(crate) kill: CancellationToken,
+    /// Set when the call begins to act.
+    pub(crate) watch: OnceLock<Arc<Watch>>,
 }
 
 /// What the rules and the place of a call are.
@@ -84,9 +88,15 @@ impl Run {
 
 pub(crate) async fn run(run: Run) {
     let part = run.call.part.clone();
-    let mut outcome = tokio::select! {
+    let (mut outcome, files) = tokio::select! {
         outcome = perform(&run) => outcome,
-        () = run.kill.cancelled() => return,
+        () = run.kill.cancelled() => {
+            // What it has done stays in the ledger, for whoever undoes it.
+            if let Some(watch) = run.watch.get() {
+                watch.end().await;
+            }
+            return;
+        }
     };
     // The process ends, and the call with it. The next start settles what it finds open, and a call that waits for
     // a person goes on waiting: its end must not take back what it asked.
@@ -95,20 +105,49 @@ pub(crate) async fn run(run: Run) {
     }
     let extensions = &run.inner.options.extensions;
     extensions.tell(|extension| extension.after_tool(run.moment(), &mut outcome));
-    run.back.say(Input::Returned { part, outcome }).await;
+    let mut inputs = Vec::new();
+    let step = run.call.step.clone();
+    if let Some(files) = files {
+        let diffed = sum::diffed(&run.inner, &run.session, &step, &files).await;
+        inputs.push(Input::FilesChanged { step, files });
+        inputs.extend(diffed.map(|diffed| Input::Diffed(Box::new(diffed))));
+    }
+    let has_files = !inputs.is_empty();
+    inputs.push(Input::Returned { part, outcome });
+    if run.back.say_all(inputs).await && has_files {
+        run.ledger.told();
+    }
 }
 
-async fn perform(run: &Run) -> Outcome {
+/// What came of a call, and what its step has changed on the disk so far.
+async fn perform(run: &Run) -> (Outcome, Option<StepFiles>) {
     if run.call.tool == STRUCTURED_TOOL {
-        return structured::judge(&run.inner, &run.session, &run.call).await;
+        return (structured::judge(&run.inner, &run.session, &run.call).await, None);
     }
     let place = match place(run).await {
         Ok(place) => place,
-        Err(cause) => return Outcome::Failed { error: cause.to_string(), metadata: None },
+        Err(cause) => return (Outcome::Failed { error: cause.to_string(), metadata: None }, None),
     };
+    if !run.is_users_shell() {
+        let mut who = vec![run.session.clone()];
+        who.extend(place.info.parent_id.clone());
+        let RunTool { step, tool, .. } = &run.call;
+        let watch =
+            Watch::begin(&run.inner, &place.instance, &run.ledger, who, step, tool, &run.memory).await;
+        watch.map(|watch| run.watch.set(Arc::new(watch)));
+    }
+    let outcome = act(run, &place).await;
+    let files = match run.watch.get() {
+        Some(watch) => watch.end().await,
+        None => None,
+    };
+    (outcome, files)
+}
+
+async fn act(run: &Run, place: &Place) -> Outcome {
     let (progress, mut reports) = watch::channel(Progress::default());
-    let asker = Arc::new(Asker::new(run, &place));
-    let world = match world(run, &place, &asker, progress) {
+    let asker = Arc::new(Asker::new(run, place));
+    let world = match world(run, place, &asker, progress) {
         Ok(world) => world,
         Err(failure) => return outcome::failed(failure, place.continue_on_deny),
     };

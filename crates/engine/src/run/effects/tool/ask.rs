@@ -4,6 +4,7 @@ use super::{Place, Run};
 use crate::clock::Clock;
 use crate::directory::permits::stricter;
 use crate::run::effects::Back;
+use crate::run::trees::Watch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::PartId;
@@ -62,6 +63,7 @@ pub(super) struct Asker {
     given: Mutex<Option<(OpenAsk, Answer)>>,
     by_user: bool,
     named_agents: Vec<String>,
+    watch: Option<Arc<Watch>>,
 }
 
 impl Asker {
@@ -78,6 +80,7 @@ impl Asker {
             given: Mutex::new(run.given.clone()),
             by_user: run.call.by_user,
             named_agents: place.named_agents.clone(),
+            watch: run.watch.get().cloned(),
         }
     }
 
@@ -93,7 +96,13 @@ impl Asker {
         let same = |open: &OpenAsk| open.permission == ask.permission && open.patterns == ask.patterns;
         let answer = match self.take_given(same) {
             Some(answer) => answer,
-            None => self.ask_person(&ask).await?,
+            None => {
+                let answer = self.ask_person(&ask).await?;
+                if let Some(watch) = &self.watch {
+                    watch.look().await;
+                }
+                answer
+            }
         };
         match answer {
             // "Always" was written down by the commit of the answer; there is nothing left to do.

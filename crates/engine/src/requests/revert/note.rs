@@ -1,0 +1,94 @@
+//! A note that files are being set, on the disk before the first of them is touched.
+//!
+//! One per session, removed when the session record says what was done. One that is found at the start was
+//! left by a process that died in the middle; then the files are made to fit the record again.
+
+use super::settle;
+use crate::engine::{Engine, Inner};
+use crate::error::EngineError;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use sturdy_session::id::SessionId;
+use sturdy_session::types::session::Revert;
+use sturdy_worktree::snapshot::SnapshotError;
+use tracing::{info, warn};
+
+#[derive(Debug)]
+pub(super) struct Note {
+    place: PathBuf,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Written {
+    session: SessionId,
+    wanted: Option<Revert>,
+}
+
+fn directory(trees: &Path) -> PathBuf {
+    trees.join("pending")
+}
+
+impl Note {
+    pub(super) fn write(
+        trees: &Path,
+        session: &SessionId,
+        wanted: Option<Revert>,
+    ) -> Result<Self, SnapshotError> {
+        let place = directory(trees).join(format!("{session}.json"));
+        let written = Written { session: session.clone(), wanted };
+        let text = serde_json::to_vec(&written).expect("BUG: a note is always JSON");
+        store(&place, &text).map_err(|source| SnapshotError::Io { path: place.clone(), source })?;
+        Ok(Self { place })
+    }
+
+    pub(super) fn remove(self) {
+        if let Err(error) = std::fs::remove_file(&self.place) {
+            // The next start finds it, and that everything is as the record says.
+            warn!(%error, "the note of an undo could not be removed");
+        }
+    }
+}
+
+fn store(place: &Path, text: &[u8]) -> io::Result<()> {
+    let directory = place.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory)?;
+    let beside = place.with_extension("new");
+    let mut file = File::create(&beside)?;
+    file.write_all(text)?;
+    file.sync_all()?;
+    std::fs::rename(&beside, place)?;
+    File::open(directory)?.sync_all()
+}
+
+/// Ends what a dead process began. One that cannot be ended keeps its note; nothing else waits for it.
+pub(crate) async fn recover(engine: &Engine) {
+    let trees = engine.inner.trees_dir();
+    let Ok(notes) = directory(&trees).read_dir() else { return };
+    for place in notes.filter_map(|entry| Some(entry.ok()?.path())) {
+        let is_whole = place.extension().is_some_and(|end| end == "json");
+        let written = std::fs::read(&place).ok().filter(|_| is_whole);
+        let written = written.and_then(|text| serde_json::from_slice::<Written>(&text).ok());
+        let Some(written) = written else {
+            // Half a note: nothing was touched yet.
+            let _ = std::fs::remove_file(&place);
+            continue;
+        };
+        let session = written.session.clone();
+        match end(&engine.inner, written).await {
+            Ok(()) => {
+                info!(%session, "an undo that the last process left half done was settled");
+                let _ = std::fs::remove_file(&place);
+            }
+            Err(EngineError::NoSession(_)) => drop(std::fs::remove_file(&place)),
+            Err(cause) => warn!(%session, %cause, "an undo that was left half done could not be settled"),
+        }
+    }
+}
+
+async fn end(inner: &Arc<Inner>, written: Written) -> Result<(), EngineError> {
+    let scene = inner.scene_at_any_time(&written.session).await?;
+    super::blocking(move || settle(&scene, written.wanted.as_ref())).await
+}

@@ -1,0 +1,53 @@
+//! Works out what a turn and a session have changed on the disk, for summaries and clients that show it.
+
+use crate::engine::Inner;
+use crate::error::EngineError;
+use crate::requests::revert::{changes_of, session_changes, totals};
+use crate::run::request;
+use std::sync::Arc;
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::revert::{StepTrees, trees_of_turn};
+use sturdy_session::turn::{Diffed, StepFiles};
+use sturdy_session::types::message::TurnSummary;
+use tracing::warn;
+
+/// What the turn of a step has changed, up to and with these files of the step. None, with a word in the log, when
+/// it cannot be worked out: the turn goes on without.
+pub(super) async fn diffed(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    step: &MessageId,
+    files: &StepFiles,
+) -> Option<Diffed> {
+    let newest = StepTrees { before: files.before.clone(), after: Some(files.after.clone()) };
+    match work_out(inner, session, step, newest).await {
+        Ok(diffed) => diffed,
+        Err(cause) => {
+            warn!(%session, %cause, "what a turn changed could not be worked out");
+            None
+        }
+    }
+}
+
+async fn work_out(
+    inner: &Arc<Inner>,
+    session: &SessionId,
+    step: &MessageId,
+    newest: StepTrees,
+) -> Result<Option<Diffed>, EngineError> {
+    let info = request::session_info(inner, session).await?;
+    let prompt = request::assistant_message(inner, session, step).await?.parent_id;
+    let mut prompt = request::user_message(inner, session, &prompt).await?;
+    let instance = inner.instance(&info.directory).await?;
+    let Some(worktree) = inner.trees_of(&instance).await else { return Ok(None) };
+    let messages = inner.conversation(session).await?;
+    let work = move || {
+        let mut turn = trees_of_turn(&messages, &prompt.id);
+        turn.push(newest.clone());
+        let turn = changes_of(&worktree, &turn)?;
+        let all = session_changes(&messages, &info, Some(&worktree), Some(newest))?;
+        prompt.summary = Some(TurnSummary { title: None, body: None, diffs: turn.files });
+        Ok::<_, EngineError>(Diffed { prompt, summary: totals(&all), session: all.files })
+    };
+    tokio::task::spawn_blocking(work).await.map_err(|_| EngineError::Closing)?.map(Some)
+}

@@ -1,0 +1,144 @@
+//! Where a revert cuts a conversation, and what lies behind the cut.
+//!
+//! A revert names a message or a part. It cuts before the prompt that the message belongs to, or inside the
+//! message where something readable stays in front. What lies behind the cut stays listed until the next
+//! prompt, and the changes of its steps are undone on the disk.
+//!
+//! Not here: the files (`sturdy-worktree`, `snapshot`).
+
+use crate::id::{MessageId, PartId};
+use crate::types::message::{Message, MessageWithParts};
+use crate::types::part::{Part, PartBody};
+use crate::types::session::Revert;
+
+/// The place before which a conversation is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boundary {
+    pub message: MessageId,
+    /// Inside the message: this part and what follows it.
+    pub part: Option<PartId>,
+}
+
+impl Boundary {
+    #[must_use]
+    pub fn of(revert: &Revert) -> Self {
+        Self { message: revert.message_id.clone(), part: revert.part_id.clone() }
+    }
+}
+
+/// What one step changed on the disk, as two trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepTrees {
+    pub before: String,
+    /// None: it was captured by another program, which did not say.
+    pub after: Option<String>,
+}
+
+/// What lies behind a cut.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Behind<'a> {
+    pub messages: Vec<&'a MessageWithParts>,
+    /// Of the message in which the cut is.
+    pub parts: Vec<&'a Part>,
+}
+
+/// Where a revert to this message or part cuts. None when there is no such thing.
+#[must_use]
+pub fn boundary(
+    messages: &[MessageWithParts],
+    message: &MessageId,
+    part: Option<&PartId>,
+) -> Option<Boundary> {
+    let mut prompt = None;
+    for one in messages {
+        if let Message::User(info) = &one.info {
+            prompt = Some(info.id.clone());
+        }
+        if one.info.id() != message {
+            continue;
+        }
+        let inside = match part {
+            None => None,
+            Some(part) => {
+                let at = one.parts.iter().position(|known| known.id == *part)?;
+                one.parts[..at].iter().any(is_readable).then(|| part.clone())
+            }
+        };
+        return Some(match inside {
+            Some(part) => Boundary { message: message.clone(), part: Some(part) },
+            None => Boundary { message: prompt.unwrap_or_else(|| message.clone()), part: None },
+        });
+    }
+    None
+}
+
+/// Something a person would miss if the cut were before it.
+fn is_readable(part: &Part) -> bool {
+    matches!(part.body, PartBody::Text(_) | PartBody::Tool(_))
+}
+
+/// What lies behind the cut, oldest first.
+#[must_use]
+pub fn behind<'a>(messages: &'a [MessageWithParts], boundary: &Boundary) -> Behind<'a> {
+    let Some(at) = messages.iter().position(|one| *one.info.id() == boundary.message) else {
+        return Behind::default();
+    };
+    let Some(part) = &boundary.part else {
+        return Behind { messages: messages[at..].iter().collect(), parts: Vec::new() };
+    };
+    let parts = &messages[at].parts;
+    let from = parts.iter().position(|known| known.id == *part).unwrap_or(parts.len());
+    Behind { messages: messages[at + 1..].iter().collect(), parts: parts[from..].iter().collect() }
+}
+
+/// What the steps behind a cut changed, in the order in which it happened.
+#[must_use]
+pub fn trees_behind(messages: &[MessageWithParts], boundary: &Boundary) -> Vec<StepTrees> {
+    let behind = behind(messages, boundary);
+    let holder = messages.iter().find(|one| *one.info.id() == boundary.message);
+    let mut found = Vec::new();
+    if let (Some(holder), false) = (holder, behind.parts.is_empty()) {
+        let skipped = holder.parts.len() - behind.parts.len();
+        found.extend(trees_of(&holder.parts, skipped));
+    }
+    for one in behind.messages {
+        found.extend(trees_of(&one.parts, 0));
+    }
+    found
+}
+
+/// What the turn of a prompt changed, in order.
+#[must_use]
+pub fn trees_of_turn(messages: &[MessageWithParts], prompt: &MessageId) -> Vec<StepTrees> {
+    let is_of_turn = |one: &&MessageWithParts| match &one.info {
+        Message::User(_) => false,
+        Message::Assistant(info) => info.parent_id == *prompt,
+    };
+    messages.iter().filter(is_of_turn).flat_map(|one| trees_of(&one.parts, 0)).collect()
+}
+
+/// A patch names the tree before; the tree after it stands in the part that ended the step, or in one of its own.
+fn trees_of(parts: &[Part], skipped: usize) -> Vec<StepTrees> {
+    let mut after = None;
+    let mut found = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        match &part.body {
+            PartBody::StepFinish(finish) => after = finish.snapshot.clone(),
+            PartBody::Snapshot(snapshot) => after = Some(snapshot.snapshot.clone()),
+            PartBody::Patch(patch) if at >= skipped => {
+                found.push(StepTrees { before: patch.hash.clone(), after: after.clone() });
+            }
+            PartBody::Patch(_)
+            | PartBody::Text(_)
+            | PartBody::Subtask(_)
+            | PartBody::Reasoning(_)
+            | PartBody::File(_)
+            | PartBody::Tool(_)
+            | PartBody::StepStart(_)
+            | PartBody::Agent(_)
+            | PartBody::Retry(_)
+            | PartBody::Compaction(_) => {}
+        }
+    }
+    found
+}
