@@ -51,6 +51,13 @@ const WRAPPERS: [(&str, &str, usize); 36] = [
     ("xvfb-run", "-e -f -n -p -s -w", 0),
 ];
 
+/// A person wraps a command in one or two others; so many are looked through, and a command that has
+/// more is not understood.
+pub(super) const WRAPPED_MAX: usize = 16;
+
+/// The command of a wrapper is looked for among its first words.
+const GUESSES_MAX: usize = 16;
+
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"];
 
 /// Options of git itself that take a value; they stand before the subcommand.
@@ -66,16 +73,16 @@ const GIT_OPTIONS: [&str; 9] = [
     "--attr-source",
 ];
 
-/// Adds the forms of a command, and of the commands it runs.
-pub(super) fn add(walk: &mut Walk<'_>, words: &[Word]) {
-    for (at, words) in peeled(words).iter().enumerate() {
+/// Adds the forms of a command and of those it runs, as [`peeled`] found them.
+pub(super) fn add(walk: &mut Walk<'_>, commands: &[Vec<Word>]) {
+    for (at, words) in commands.iter().enumerate() {
         walk.reading.add_form(joined(words));
         if let Some(plain) = without_git_options(words) {
             walk.reading.add_form(plain);
         }
         if at == 0 && is_wrapper(words) {
             // In case the options were counted wrongly: each of the words could be the command.
-            for from in 1..words.len() {
+            for from in 1..words.len().min(GUESSES_MAX) {
                 walk.reading.add_form(format!("{UNKNOWN}{}", joined(&words[from..])));
             }
         }
@@ -108,8 +115,7 @@ fn add_nested(walk: &mut Walk<'_>, text: Option<String>) {
 pub(super) fn peeled(words: &[Word]) -> Vec<Vec<Word>> {
     let mut all = vec![words.to_vec()];
     let mut at = 0;
-    // Every command that is added is shorter than the one it was found in.
-    while at < all.len() {
+    while at < all.len() && all.len() < WRAPPED_MAX {
         let found = inner_commands(&all[at]);
         all.extend(found);
         at += 1;
@@ -123,7 +129,11 @@ fn inner_commands(words: &[Word]) -> Vec<Vec<Word>> {
         let is_exec =
             |word: &Word| matches!(word.form.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X");
         let starts = (1..words.len()).filter(|at| is_exec(&words[at - 1]));
-        return starts.map(|at| until_semicolon(&words[at..])).filter(|found| !found.is_empty()).collect();
+        return starts
+            .take(WRAPPED_MAX)
+            .map(|at| until_semicolon(&words[at..]))
+            .filter(|found| !found.is_empty())
+            .collect();
     }
     let Some((_, options, before)) = WRAPPERS.iter().find(|(wrapper, ..)| *wrapper == name) else {
         return Vec::new();

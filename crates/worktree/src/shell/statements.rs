@@ -9,6 +9,9 @@ use tree_sitter::Node;
 /// Deeper than a person writes and shallower than our stack.
 const DEPTH_MAX: usize = 200;
 
+/// More commands in one text than anybody would look at.
+const COMMANDS_MAX: usize = 1_000;
+
 /// Commands that only change the directory: judged by where they lead, not by their name.
 const MOVES: [&str; 4] = ["cd", "chdir", "popd", "pushd"];
 
@@ -218,7 +221,11 @@ impl<'t> Walk<'t> {
             return None;
         }
         builtins::check(&words)?;
-        forms::add(self, &words);
+        let commands = forms::peeled(&words);
+        if commands.len() >= forms::WRAPPED_MAX || self.reading.patterns.len() >= COMMANDS_MAX {
+            return None;
+        }
+        forms::add(self, &commands);
         let exact = has_assignment || has_redirection;
         if MOVES.contains(&name.as_str()) && !exact {
             return self.moved(&words, source);
@@ -226,8 +233,8 @@ impl<'t> Walk<'t> {
         if MOVES.contains(&name.as_str()) {
             self.lost = true;
         }
-        for words in forms::peeled(&words) {
-            self.name_places(&words)?;
+        for words in &commands {
+            self.name_places(words)?;
         }
         let always = if exact { always::exact(source) } else { always::of(&words, source) };
         self.reading.add_at(here, source, always);

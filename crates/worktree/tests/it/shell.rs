@@ -82,6 +82,11 @@ fn a_text_the_grammar_does_not_understand_is_asked_about_whole() {
 fn a_very_deep_or_long_text_is_unclear() {
     assert!(read(&("$(".repeat(2000) + "a" + &")".repeat(2000))).unclear);
     assert!(read(&"a; ".repeat(200_000)).unclear);
+    assert!(read(&"env ".repeat(50_000)).unclear);
+    assert!(read(&format!("find . {}", "-exec ".repeat(30_000))).unclear);
+    let many: String = (0..5_000).map(|number| format!("echo {number}\n")).collect();
+    assert!(read(&many).unclear);
+    assert!(!read(&format!("xargs rm {}", "a ".repeat(20_000))).unclear);
 }
 
 #[test]

@@ -103,7 +103,9 @@ async fn every_trick_works_where_nothing_is_judged() {
     let bench = judged_by(rules(json!("allow")));
     let mut idle = Vec::new();
     for trick in tricks(ALLOWED).into_iter().chain(tricks(FORBIDDEN)) {
-        let needs_more = trick.split_whitespace().any(|word| NOT_EVERYWHERE.contains(&word));
+        // Nobody waits for what stands behind a pipe that is written to.
+        let needs_more =
+            trick.split_whitespace().any(|word| NOT_EVERYWHERE.contains(&word)) || trick.contains(">(");
         if !needs_more && !gets_through(&bench, &trick).await {
             idle.push(trick);
         }
