@@ -96,8 +96,8 @@ pub struct AskRow {
 pub struct ApprovalRow {
     pub id: String,
     pub project_id: String,
-    /// Empty in a project that has a repository. What is in none has one project for all directories
-    /// of the disk; there an approval counts for the directory it was given in.
+    /// The top of the checkout it was given in, or the directory where there is no repository: there
+    /// it counts, and in no copy.
     pub directory: String,
     pub permission: String,
     pub pattern: String,

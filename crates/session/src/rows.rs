@@ -8,6 +8,7 @@
 use crate::fact::{Fact, Outcome};
 use crate::json::Map;
 use crate::row::{ApprovalRow, AskKind, AskRow, MessageRow, PartRow, RowChange, RowWrite, SessionRow};
+use crate::rules::checkout_of;
 use crate::stamp::Millis;
 use crate::turn::State;
 use crate::types::ask::PermissionReply;
@@ -297,9 +298,6 @@ fn row_change(state: &State, fact: &Fact, shown: Option<&str>, ord: u64) -> Opti
     })
 }
 
-/// The project of directories that are in no repository.
-const NO_PROJECT: &str = "global";
-
 /// What the answer "always" allows for good; `state` is the state before it.
 fn approvals(state: &State, fact: &Fact) -> Vec<ApprovalRow> {
     let Fact::PermissionReplied { request, reply: PermissionReply::Always, .. } = fact else {
@@ -308,7 +306,7 @@ fn approvals(state: &State, fact: &Fact) -> Vec<ApprovalRow> {
     let (Some(info), Some(step)) = (state.info.as_deref(), state.open_step()) else { return Vec::new() };
     let mut asks = step.calls.iter().flat_map(|call| &call.asks);
     let Some(ask) = asks.find(|ask| ask.id == request.as_str()) else { return Vec::new() };
-    let directory = if info.project_id == NO_PROJECT { info.directory.clone() } else { String::new() };
+    let directory = checkout_of(info).to_owned();
     // Made of the request's id: the same log gives the same rows.
     let tail = request.as_str().trim_start_matches("per_");
     let row = |(index, pattern): (usize, &String)| ApprovalRow {

@@ -6,7 +6,7 @@
 //!
 //! Not here: asking (the turn), and what a tool asks for (`sturdy-worktree`).
 
-use crate::types::session::{Action, Rule};
+use crate::types::session::{Action, Rule, Session};
 use serde_json::Value;
 
 /// What the rules say about one ask.
@@ -158,6 +158,16 @@ pub fn approvals_of(permission: &str, always: &[String]) -> Vec<Rule> {
         action: Action::Allow,
     };
     always.iter().map(approve).collect()
+}
+
+/// The checkout a session works in: where its approvals count. By path, because the id of a project can be
+/// copied with the repository it stands in.
+#[must_use]
+pub fn checkout_of(info: &Session) -> &str {
+    let below = info.path.as_deref().filter(|path| !path.is_empty());
+    let above =
+        below.and_then(|path| info.directory.strip_suffix(path)).and_then(|top| top.strip_suffix('/'));
+    above.filter(|top| !top.is_empty()).unwrap_or(&info.directory)
 }
 
 /// A tool is hidden when the last rule about its permission forbids everything. A later rule with

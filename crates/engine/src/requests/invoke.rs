@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::command::{expand, fill, snippets};
 use sturdy_session::id::{MessageId, PartId, SessionId};
-use sturdy_session::rules::{Verdict, Wanted};
+use sturdy_session::rules::{Verdict, Wanted, checkout_of};
 use sturdy_session::turn::Input;
 use sturdy_session::types::part::{FilePart, PartBody, SubtaskModel, SubtaskPart, TextPart};
 use sturdy_session::types::session::{Action, Rule, Session};
@@ -293,7 +293,7 @@ impl Inner {
         if verdict != Verdict::Ask {
             return Ok(verdict);
         }
-        let kept = self.store.approvals_at(&info.project_id, &info.directory).await?;
+        let kept = self.store.approvals_at(&info.project_id, checkout_of(info)).await?;
         let approvals: Vec<Rule> = kept
             .into_iter()
             .map(|row| Rule { permission: row.permission, pattern: row.pattern, action: Action::Allow })

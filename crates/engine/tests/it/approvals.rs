@@ -146,6 +146,27 @@ async fn a_repository_shares_what_is_allowed_and_another_directory_does_not() {
     assert_eq!(asks_in(&world, &far.id).await, 1);
 }
 
+// Was: an approval belonged to the id of the project, which anybody can put into a repository of theirs.
+#[tokio::test]
+async fn a_copy_of_a_repository_has_none_of_its_approvals() {
+    let world = world_with(json!({ "bash": "ask" })).await;
+    let top = world.disk.project();
+    make_repository(&top);
+    world.engine.dispose_all();
+    let session = session_in(&world, &top).await;
+    allow_always(&world, &session.id, "echo one").await;
+    let place = tempfile::tempdir().unwrap();
+    let copy = place.path().join("copy");
+    let done = std::process::Command::new("cp").arg("-R").args([&top, &copy]).status().unwrap();
+    assert!(done.success());
+
+    let copied = session_in(&world, &copy).await;
+    assert_eq!(copied.project_id, session.project_id, "it says that it is the same project");
+    allow_always(&world, &copied.id, "echo two").await;
+
+    assert_eq!(asks_in(&world, &copied.id).await, 1);
+}
+
 #[tokio::test]
 async fn outside_a_repository_each_directory_has_its_own() {
     let world = world_with(json!({ "bash": "ask" })).await;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use sturdy_session::rules::{
-    RuleError, Verdict, Wanted, action, approvals_of, approves, disabled_tools, from_config, from_tools,
-    judge, judge_wanted, matches,
+    RuleError, Verdict, Wanted, action, approvals_of, approves, checkout_of, disabled_tools, from_config,
+    from_tools, judge, judge_wanted, matches,
 };
 use sturdy_session::types::session::{Action, Rule};
 
@@ -230,4 +230,19 @@ fn an_approval_covers_what_was_shown() {
     ] {
         assert_eq!(approves(approval, pattern), expected, "{approval} covers {pattern}");
     }
+}
+
+#[test]
+fn approvals_count_for_the_checkout_by_its_path() {
+    let at = |directory: &str, path: Option<&str>| {
+        let mut info = *crate::bench::Bench::new().state.info.expect("it was created");
+        info.directory = directory.to_owned();
+        info.path = path.map(str::to_owned);
+        checkout_of(&info).to_owned()
+    };
+
+    assert_eq!(at("/a/b", None), "/a/b");
+    assert_eq!(at("/a/b", Some("")), "/a/b");
+    assert_eq!(at("/a/b/c", Some("b/c")), "/a");
+    assert_eq!(at("/a/xb", Some("b")), "/a/xb", "only whole names");
 }

@@ -8,13 +8,12 @@ use sturdy_session::row::ApprovalRow;
 const ALL: &str = "SELECT id, project_id, directory, permission, pattern FROM approval ORDER BY position, id";
 const OF_PROJECT: &str = "SELECT id, project_id, directory, permission, pattern FROM approval
     WHERE project_id = ?1 ORDER BY position, id";
-// '' is everywhere in the project.
 const AT: &str = "SELECT id, project_id, directory, permission, pattern FROM approval
-    WHERE project_id = ?1 AND directory IN ('', ?2) ORDER BY position, id";
+    WHERE project_id = ?1 AND directory = ?2 ORDER BY position, id";
 const REMOVE: &str = "DELETE FROM approval WHERE id = ?1";
 
 impl Store {
-    /// What counts for a session of this project in this directory, in the order it was said.
+    /// What counts for a session of this project in this checkout, in the order it was said.
     pub async fn approvals_at(&self, project: &str, directory: &str) -> Result<Vec<ApprovalRow>, ReadError> {
         let (project, directory) = (project.to_owned(), directory.to_owned());
         self.read(move |connection| collect(connection, AT, (project, directory))).await

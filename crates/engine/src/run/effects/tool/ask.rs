@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::PartId;
 use sturdy_session::row::ApprovalRow;
-use sturdy_session::rules::{Verdict, Wanted, judge_wanted};
+use sturdy_session::rules::{Verdict, Wanted, checkout_of, judge_wanted};
 use sturdy_session::turn::{Answer, Ask, Input, OpenAsk};
 use sturdy_session::types::ask::{PermissionReply, Question};
 use sturdy_session::types::session::{Action, Rule};
@@ -55,7 +55,7 @@ pub(super) struct Asker {
     rules: Vec<Rule>,
     floor: Vec<Rule>,
     store: Store,
-    /// Project and directory, for what was allowed for good.
+    /// Project and checkout, for what was allowed for good.
     place: (String, String),
     asks: Asks,
     back: Back,
@@ -73,7 +73,7 @@ impl Asker {
             rules: place.rules.clone(),
             floor: place.floor.clone(),
             store: run.inner.store.clone(),
-            place: (place.info.project_id.clone(), place.info.directory.clone()),
+            place: (place.info.project_id.clone(), checkout_of(&place.info).to_owned()),
             asks: run.asks.clone(),
             back: run.back.clone(),
             clock: run.inner.clock.clone(),
