@@ -118,7 +118,7 @@ impl Asker {
     pub(super) fn may_read(&self, path: &str) -> bool {
         let wanted =
             Wanted { permission: "read".to_owned(), patterns: vec![path.to_owned()], ..Wanted::default() };
-        self.by_user || judge_wanted(&wanted, &self.rules, &[]) == Verdict::Allow
+        self.by_user || self.strictest(&wanted, &[]) == Verdict::Allow
     }
 
     pub(super) async fn question(&self, questions: Vec<Question>) -> Result<Vec<Vec<String>>, ToolFailure> {
