@@ -6,7 +6,7 @@
 //!
 //! Lone surrogates need no rule: our strings cannot hold them.
 
-use crate::catalog::{Modalities, ModelInfo};
+use crate::catalog::{CallIds, Modalities, ModelInfo};
 use crate::media::{self, Modality};
 use crate::schema;
 use sturdy_session::talk::{AssistantItem, Media, Request, Turn, UserItem};
@@ -17,27 +17,22 @@ const FILLER: &str = "Done.";
 
 /// Applies every rule that concerns this model.
 pub(crate) fn apply(model: &ModelInfo, request: &mut Request) {
-    let id = model.api.id.to_lowercase();
-    let npm = model.api.npm.as_str();
+    let traits = &model.traits;
     replace_unreadable(&model.capabilities.input, &mut request.messages);
-    if npm.contains("anthropic") || npm.contains("amazon-bedrock") {
+    if traits.refuses_empty {
         drop_empty(&mut request.messages);
     }
-    if id.contains("claude") {
-        rename_calls(&mut request.messages, claude_id);
+    match traits.call_ids {
+        CallIds::Any => {}
+        CallIds::Claude => rename_calls(&mut request.messages, claude_id),
+        CallIds::Mistral => rename_calls(&mut request.messages, mistral_id),
     }
-    if is_mistral(model, &id) {
-        rename_calls(&mut request.messages, mistral_id);
+    if traits.wants_filler {
         fill_after_tools(&mut request.messages);
     }
     for tool in &mut request.tools {
-        schema::fit(model, &mut tool.parameters);
+        schema::fit(traits.schema, &mut tool.parameters);
     }
-}
-
-fn is_mistral(model: &ModelInfo, id: &str) -> bool {
-    model.provider_id == "mistral"
-        || ["mistral", "devstral", "codestral"].iter().any(|name| id.contains(name))
 }
 
 /// A file the model cannot read becomes a sentence it can.

@@ -1,8 +1,8 @@
 //! Which providers and models there are, what they can do and what they cost.
 //!
 //! `build.rs` puts the providers together, `info.rs` is how they look to a client, `choose.rs`
-//! picks one when nobody said which, `variants.rs` and `options.rs` know what to send to make a
-//! model think more or less, `connect.rs` makes something that answers.
+//! picks one when nobody said which, `traits.rs` says what follows from
+//! the family of a model, `variants.rs` and `options.rs` what to send along, `connect.rs` makes something that answers.
 //!
 //! Not here: reading configuration files. The `provider` section comes in as JSON, with
 //! `{env:…}` and `{file:…}` already replaced.
@@ -23,12 +23,15 @@ mod info;
 mod merge;
 mod options;
 mod protocol;
+mod traits;
 mod variants;
 
 pub use info::{
     Api, Capabilities, Headers, Interleaved, Limit, Modalities, ModelInfo, Options, Provider, Source, Status,
 };
-pub use options::{Ask, Sampling};
+pub use options::Ask;
+pub(crate) use traits::{CallIds, SchemaDialect};
+pub use traits::{Sampling, Traits, Voice, takes_patches};
 
 /// What a catalog is made from.
 pub struct Sources<'a> {

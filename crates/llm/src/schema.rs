@@ -3,7 +3,7 @@
 //! JSON Schema is large and every provider takes another part of it. What is dropped here only
 //! loosens the schema: the tool checks its arguments itself.
 
-use crate::catalog::ModelInfo;
+use crate::catalog::SchemaDialect;
 use serde_json::{Map, Value, json};
 
 /// What Gemini's schema knows.
@@ -31,14 +31,12 @@ const GEMINI: [&str; 17] = [
 const OPENAI_REFUSES: [&str; 7] =
     ["$schema", "$id", "$comment", "if", "then", "else", "unevaluatedProperties"];
 
-pub(crate) fn fit(model: &ModelInfo, schema: &mut Value) {
-    let id = model.api.id.to_lowercase();
-    match model.api.npm.as_str() {
-        "@ai-sdk/google" | "@ai-sdk/google-vertex" => gemini(schema),
-        "@ai-sdk/openai" | "@ai-sdk/azure" => each_schema(schema, &openai),
-        _ if id.contains("gemini") => gemini(schema),
-        _ if id.contains("kimi") || id.contains("moonshot") => each_schema(schema, &moonshot),
-        _ => {}
+pub(crate) fn fit(dialect: SchemaDialect, schema: &mut Value) {
+    match dialect {
+        SchemaDialect::Full => {}
+        SchemaDialect::Gemini => gemini(schema),
+        SchemaDialect::Moonshot => each_schema(schema, &moonshot),
+        SchemaDialect::OpenAi => each_schema(schema, &openai),
     }
 }
 

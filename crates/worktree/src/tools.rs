@@ -71,14 +71,13 @@ pub fn builtin(skills: &[Skill], agents: &[(String, String)]) -> Vec<Arc<dyn Too
     tools
 }
 
-/// Whether a model is told of a tool, before any rule is asked. `model` is the provider's own id.
+/// Whether a model is told of a tool, before any rule is asked.
 ///
-/// Some models are trained on patches and get those instead of `edit` and `write`. `invalid` is
+/// Models that are trained on patches get those instead of `edit` and `write`. `invalid` is
 /// never offered: it answers calls that cannot be understood. `list` and `todoread` are there for
 /// callers who name them; `read` and `todowrite` say the same to everybody else.
 #[must_use]
-pub fn is_offered(tool: &str, model: &str) -> bool {
-    let takes_patches = model.contains("gpt-") && !model.contains("oss") && !model.contains("gpt-4");
+pub fn is_offered(tool: &str, takes_patches: bool) -> bool {
     match tool {
         "apply_patch" => takes_patches,
         "edit" | "write" => !takes_patches,

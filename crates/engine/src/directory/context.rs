@@ -13,6 +13,7 @@ pub(crate) use gather::system_text;
 
 use crate::directory::instructions::Instruction;
 use crate::directory::skills::Skill;
+use sturdy_llm::catalog::Voice;
 
 const STRUCTURED: &str = "The answer to this prompt is an object, not a text. When you have what you need, call the tool \
      StructuredOutput once with the finished object; it ends your work. Nothing you write instead of that call is read.";
@@ -42,8 +43,8 @@ pub struct Speaker<'a> {
     pub name: &'a str,
     pub provider_id: &'a str,
     pub model_id: &'a str,
-    /// As its provider calls it; it decides about the family.
-    pub api_id: &'a str,
+    /// The habits of its family.
+    pub voice: Voice,
 }
 
 /// Where the work is done.
@@ -69,7 +70,7 @@ pub struct Reference {
 pub fn system(inputs: &Inputs<'_>) -> String {
     let mut parts = vec![match inputs.agent_prompt {
         Some(prompt) if !prompt.trim().is_empty() => prompt.to_owned(),
-        _ => family::prompt(inputs.model.api_id, inputs.model.provider_id),
+        _ => family::prompt(inputs.model.voice),
     }];
     parts.push(environment(&inputs.model, &inputs.place));
     parts.extend(references(inputs.references));

@@ -242,7 +242,7 @@ impl Instance {
             return Vec::new();
         }
         let mut left = self.tools_left(agent, session, user).await;
-        left.retain(|tool| is_offered(&tool.spec().name, &entry.info.api.id));
+        left.retain(|tool| is_offered(&tool.spec().name, entry.info.traits.takes_patches));
         // By name: a server that answers in another order must not cost the provider's cache.
         left.sort_by_cached_key(|tool| tool.spec().name.to_lowercase());
         left.iter().map(|tool| tool.spec().clone()).collect()

@@ -336,8 +336,7 @@ pub(crate) fn target(entry: &ModelEntry) -> Target {
     Target {
         provider_id: entry.info.provider_id.clone(),
         model_id: entry.info.id.clone(),
-        api_id: entry.info.api.id.clone(),
-        npm: entry.info.api.npm.clone(),
+        media_in_results: entry.info.traits.media_in_results,
     }
 }
 

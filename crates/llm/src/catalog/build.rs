@@ -7,7 +7,7 @@ use super::info::{
     Api, Capabilities, Headers, Interleaved, Limit, Modalities, ModelInfo, Options, Provider, Source, Status,
 };
 use super::protocol::Protocol;
-use super::{Sources, Stranger, merge, variants};
+use super::{Sources, Stranger, Traits, merge, variants};
 use crate::demo;
 use crate::secret::Secret;
 use serde_json::{Map, Value};
@@ -91,6 +91,7 @@ pub(super) fn unlisted(provider: &Provider, model: &str) -> ModelInfo {
     let mut info = unknown_model(&provider.id, model);
     info.api.npm.clone_from(&provider.api.npm);
     info.api.url.clone_from(&provider.api.url);
+    info.traits = Traits::of(&info);
     info
 }
 
@@ -236,6 +237,7 @@ impl Draft {
                     model.capabilities.interleaved =
                         Interleaved::Field { field: "reasoning_content".to_owned() };
                 }
+                model.traits = Traits::of(&model);
                 model.variants = variants::of(&model);
                 Arc::new(model)
             })
@@ -257,6 +259,7 @@ fn unknown_model(provider: &str, id: &str) -> ModelInfo {
         limit: Limit::default(),
         options: Map::new(),
         release_date: String::new(),
+        traits: Traits::default(),
         variants: Map::new(),
     }
 }

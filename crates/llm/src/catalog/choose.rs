@@ -1,14 +1,12 @@
 //! Which model, when nobody said (spec: engine §10.5–10.6).
 
+use super::traits::{PREFERRED, SMALL, SMALL_OF_COPILOT};
 use super::{Catalog, ModelEntry, ModelInfo, NotFound, Provider, Source};
 use crate::demo;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Later is better.
-const PREFERRED: [&str; 4] = ["gpt-5", "claude-sonnet-4", "big-pickle", "gemini-3-pro"];
-const SMALL_FAMILIES: [&str; 3] = ["gemini-flash", "gpt-nano", "claude-haiku"];
 const SUGGESTIONS_MAX: usize = 3;
 /// Below this two names have nothing in common but chance.
 const ALIKE_MIN: f64 = 0.3;
@@ -60,9 +58,9 @@ impl Catalog {
         }
         let families: &[&str] = match provider {
             _ if provider.contains("azure") => return None,
-            "github-copilot" => &["gpt-mini", "gemini-flash", "gpt-nano", "claude-haiku"],
+            "github-copilot" => &SMALL_OF_COPILOT,
             _ if provider.starts_with("opencode") => &["gpt-nano"],
-            _ => &SMALL_FAMILIES,
+            _ => &SMALL,
         };
         let found = self.provider(provider)?;
         let newest = |family: &&str| {

@@ -133,7 +133,7 @@ impl Model for Connected {
                 let dialect = Dialect {
                     reasoning_field: self.reasoning_field(),
                     include_usage: self.include_usage,
-                    marks_cache: self.marks_cache(),
+                    marks_cache: self.info.traits.marks_cache,
                 };
                 openai_chat::stream(&self.link, &dialect, &request)
             }
@@ -150,15 +150,9 @@ impl Connected {
         let is_openrouter = self.info.api.npm == "@openrouter/ai-sdk-provider";
         match &self.info.capabilities.interleaved {
             Interleaved::Field { field } if !is_openrouter => Some(field.clone()),
-            _ if self.info.api.id.contains("deepseek") => Some("reasoning_content".to_owned()),
-            Interleaved::Field { .. } | Interleaved::Plain(_) => None,
+            Interleaved::Field { .. } | Interleaved::Plain(_) => {
+                self.info.traits.reasoning_field.map(str::to_owned)
+            }
         }
-    }
-
-    /// Claude behind a compatible server caches only what is marked.
-    fn marks_cache(&self) -> bool {
-        let npm = self.info.api.npm.as_str();
-        let is_claude = ["claude", "anthropic"].iter().any(|name| self.info.api.id.contains(name));
-        (is_claude && npm != "@ai-sdk/gateway") || npm == "@ai-sdk/alibaba"
     }
 }

@@ -3,6 +3,7 @@
 //! These types are both what the engine works with and what the API sends. Whatever could hold
 //! a credential sits in a type that masks it when printed or serialised.
 
+use super::Traits;
 use crate::secret::{Secret, is_sensitive};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -66,6 +67,9 @@ pub struct ModelInfo {
     pub limit: Limit,
     pub options: Map,
     pub release_date: String,
+    /// What follows from its family.
+    #[serde(skip)]
+    pub traits: Traits,
     /// Name → options; order is the order of effort.
     pub variants: Map,
 }

@@ -1,17 +1,9 @@
 //! What to send along with every request to a model (spec: engine §2.2, §10.7).
 
-use super::{ModelEntry, Provider, merge};
+use super::{ModelEntry, Provider, Sampling, merge};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use sturdy_session::json::Map;
-
-/// Sampling a family is known to work best with; `None` leaves it to the provider.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sampling {
-    pub temperature: Option<f64>,
-    pub top_p: Option<f64>,
-    pub top_k: Option<u64>,
-}
 
 /// Who asks, for choosing options.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,39 +35,16 @@ impl ModelEntry {
     }
 
     fn base_options(&self, session: &str) -> Map {
-        let (id, npm) = (self.info.api.id.as_str(), self.info.api.npm.as_str());
-        let speaks_responses = matches!(npm, "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/github-copilot");
-        let mut options = Map::new();
-        let mut set = |name: &str, value: Value| drop(options.insert(name.to_owned(), value));
-        if speaks_responses {
-            set("store", json!(false));
-        }
-        let keeps_cache = ["@ai-sdk/openai", "@ai-sdk/azure", "@ai-sdk/xai", "@ai-sdk/mistral"]
-            .contains(&npm)
+        let traits = &self.info.traits;
+        let mut options = traits.options.clone();
+        let keeps_cache = traits.keeps_cache
             || self.provider.id == "venice"
             || self.provider.options.get("setCacheKey") == Some(&json!(true));
         if keeps_cache && !session.is_empty() {
-            set("promptCacheKey", json!(session));
+            options.insert("promptCacheKey".to_owned(), json!(session));
         }
-        if npm.starts_with("@ai-sdk/google")
-            && !npm.ends_with("anthropic")
-            && self.info.capabilities.reasoning
-        {
-            set("thinkingConfig", json!({ "includeThoughts": true }));
-        }
-        if npm == "@openrouter/ai-sdk-provider" {
-            set("usage", json!({ "include": true }));
-        }
-        if id.contains("gpt-5") && !id.contains("chat") {
-            if !id.contains("pro") {
-                set("reasoningEffort", json!("medium"));
-                if speaks_responses {
-                    set("reasoningSummary", json!("auto"));
-                }
-            }
-            if id.contains("gpt-5.") && !id.contains("codex") {
-                set("textVerbosity", json!("low"));
-            }
+        if traits.shows_thoughts && self.info.capabilities.reasoning {
+            options.insert("thinkingConfig".to_owned(), json!({ "includeThoughts": true }));
         }
         options
     }
@@ -92,36 +61,12 @@ impl ModelEntry {
     /// Defaults of the model's family. A temperature is only sent to models that take one.
     #[must_use]
     pub fn sampling(&self) -> Sampling {
-        let mut sampling = sampling(&self.info.api.id.to_lowercase());
+        let mut sampling = self.info.traits.sampling;
         if !self.info.capabilities.temperature {
             sampling.temperature = None;
         }
         sampling
     }
-}
-
-fn sampling(id: &str) -> Sampling {
-    let has = |part: &str| id.contains(part);
-    let is_gemini = ["gemini-2.5", "gemini-3-flash", "gemini-3-pro", "gemini-3.1", "gemini-3.5-flash"]
-        .iter()
-        .any(|name| has(name))
-        && !(has("gemini-3.5-flash") && has("lite"));
-    let is_kimi_k2 = has("kimi-k2");
-    let is_kimi_25 = has("kimi-k2.5") || has("kimi-k2p5");
-    let temperature = match () {
-        () if is_gemini || has("glm-4.6") || has("glm-4.7") || has("minimax-m2") => Some(1.0),
-        () if is_kimi_25 || (is_kimi_k2 && has("thinking")) => Some(1.0),
-        () if is_kimi_k2 => Some(0.6),
-        () => None,
-    };
-    let top_p = (is_gemini || has("minimax-m2") || is_kimi_25).then_some(0.95);
-    let top_k = match () {
-        () if is_gemini => Some(64),
-        () if has("minimax-m2.1") || has("minimax-m2.5") => Some(40),
-        () if has("minimax-m2") => Some(20),
-        () => None,
-    };
-    Sampling { temperature, top_p, top_k }
 }
 
 /// Replaces `${NAME}` in addresses by the environment; an unknown name stays as it is written.

@@ -21,7 +21,7 @@ const PLACED: [&str; 8] = [
 
 pub(super) fn body(request: &Request, model: &ModelInfo) -> Map<String, Value> {
     let option = |name: &str| request.options.get(name).cloned();
-    let thinks = model.capabilities.reasoning || is_reasoning_id(&request.model);
+    let thinks = model.capabilities.reasoning || model.traits.always_reasons;
     let stores = request.options.get("store") == Some(&json!(true));
     let mut body = Map::new();
     let mut set = |name: &str, value: Option<Value>| {
@@ -56,12 +56,6 @@ pub(super) fn body(request: &Request, model: &ModelInfo) -> Map<String, Value> {
     }
     set("stream", Some(json!(true)));
     body
-}
-
-/// `o3`, `o4-mini`, `gpt-5…`, `codex-…`.
-fn is_reasoning_id(id: &str) -> bool {
-    let is_o = id.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    is_o || (id.starts_with("gpt-5") && !id.contains("chat")) || id.starts_with("codex")
 }
 
 fn reasoning(effort: Option<Value>, summary: Option<Value>) -> Option<Value> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use sturdy_llm::auth::Credentials;
-use sturdy_llm::catalog::{Ask, Sampling, Sources};
+use sturdy_llm::catalog::{Ask, Sampling, Sources, Traits, Voice};
 use sturdy_llm::{Catalog, Http, ModelEntry};
 
 fn model(npm: &str, id: &str, extra: Value) -> Arc<ModelEntry> {
@@ -182,4 +182,73 @@ fn the_output_limit_is_the_smaller_one() {
     assert_eq!(model("x", "m", json!({})).output_tokens_max(32_000), 32_000);
     assert_eq!(model("x", "m", json!({ "limit": { "output": 8192 } })).output_tokens_max(32_000), 8192);
     assert_eq!(model("x", "m", json!({ "limit": { "output": 0 } })).output_tokens_max(32_000), 32_000);
+}
+
+/// A model as its provider calls it, spoken to with this package.
+fn traits(provider: &str, npm: &str, id: &str) -> Traits {
+    let config = json!({ provider: { "npm": npm, "models": { "m": { "id": id } } } });
+    let catalog = Catalog::build(&Sources {
+        strangers: &[],
+        cached: &Value::Null,
+        config: &config,
+        enabled: None,
+        disabled: &[],
+        env: &|_| None,
+        credentials: &Credentials::default(),
+        http: Http::new(),
+    });
+    catalog.model(provider, "m").unwrap().info.traits.clone()
+}
+
+#[test]
+fn each_family_takes_its_own_media_in_results() {
+    let table = [
+        ("@ai-sdk/anthropic", "claude", true, true),
+        ("@ai-sdk/google-vertex/anthropic", "claude", true, true),
+        ("@ai-sdk/openai", "gpt", true, true),
+        ("@ai-sdk/amazon-bedrock/mantle", "gpt", true, true),
+        ("@ai-sdk/amazon-bedrock", "eu.anthropic.claude", true, false),
+        ("@ai-sdk/amazon-bedrock", "amazon.Nova-pro", true, false),
+        ("@ai-sdk/amazon-bedrock", "meta.llama4-scout", true, false),
+        ("@ai-sdk/amazon-bedrock", "meta.llama-4-scout", true, false),
+        ("@ai-sdk/amazon-bedrock", "meta.llama3", false, false),
+        ("@ai-sdk/xai", "grok", true, false),
+        ("@ai-sdk/google", "gemini-3-pro", true, true),
+        ("@ai-sdk/google", "gemini-2.5-pro", false, false),
+        ("@ai-sdk/openai-compatible", "claude", false, false),
+    ];
+    for (npm, id, image, pdf) in table {
+        let media = traits("acme", npm, id).media_in_results;
+        assert_eq!((media.takes("image/png"), media.takes("application/pdf")), (image, pdf), "{npm} {id}");
+    }
+}
+
+#[test]
+fn each_family_is_spoken_to_in_its_own_voice() {
+    let table = [
+        ("acme", "unheard-of", Voice::Plain),
+        ("acme", "muse-1", Voice::Muse),
+        ("acme", "gpt-4.1", Voice::Persist),
+        ("openai", "o3-mini", Voice::Persist),
+        ("acme", "gpt-5-codex", Voice::Codex),
+        ("acme", "gpt-5", Voice::Gpt),
+        ("acme", "gemini-3-pro", Voice::Gemini),
+        ("acme", "claude-sonnet-4", Voice::Claude),
+        ("acme", "trinity-large", Voice::Trinity),
+        ("acme", "kimi-k2", Voice::Kimi),
+        ("moonshotai", "k2", Voice::Kimi),
+    ];
+    for (provider, id, voice) in table {
+        assert_eq!(traits(provider, "@ai-sdk/openai-compatible", id).voice, voice, "{provider}/{id}");
+    }
+}
+
+#[test]
+fn models_trained_on_patches_are_known() {
+    let takes = |id| traits("acme", "@ai-sdk/openai-compatible", id).takes_patches;
+
+    assert_eq!(
+        ["gpt-5.2", "gpt-4o", "gpt-oss-120b", "claude-sonnet-4"].map(takes),
+        [true, false, false, false]
+    );
 }

@@ -14,6 +14,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 use sturdy_engine::Instance;
+use sturdy_llm::catalog::takes_patches;
 use sturdy_session::types::project::Project;
 use sturdy_session::types::session::{GlobalSession, ProjectSummary, Session};
 use sturdy_store::{ReadError, SessionQuery};
@@ -106,13 +107,15 @@ async fn tool_ids(Here(here): Here) -> Response {
     params(("provider" = String, Query), ("model" = String, Query)),
     responses((status = 200, description = "Tools", body = [Object]), (status = 400, description = "A key is missing")))]
 async fn tools(Here(here): Here, query: Query) -> Result<Response, ApiError> {
-    query.wanted("provider")?;
+    let provider = query.wanted("provider")?;
     let model = query.wanted("model")?;
+    let known = here.model(provider, model).ok();
+    let takes_patches = known.map_or_else(|| takes_patches(model), |entry| entry.info.traits.takes_patches);
     let tools: Vec<_> = in_order(&here)
         .await
         .iter()
         .map(|tool| tool.spec())
-        .filter(|spec| spec.name == "invalid" || is_offered(&spec.name, model))
+        .filter(|spec| spec.name == "invalid" || is_offered(&spec.name, takes_patches))
         .map(
             |spec| json!({ "id": spec.name, "description": spec.description, "parameters": spec.parameters }),
         )

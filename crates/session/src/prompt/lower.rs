@@ -12,8 +12,6 @@
 
 mod result;
 
-pub use result::takes_in_result;
-
 use super::history::is_provider_executed;
 use crate::json::Map;
 use crate::talk::{AssistantItem, Media, ToolResult, Turn, UserItem};
@@ -32,10 +30,29 @@ const MEDIA_LEAD: &str = "These files belong to the tool results above:";
 pub struct Target {
     pub provider_id: String,
     pub model_id: String,
-    /// The provider's own id of the model.
-    pub api_id: String,
-    /// The provider package (`@ai-sdk/anthropic`, …); it stands for a protocol.
-    pub npm: String,
+    pub media_in_results: MediaInResults,
+}
+
+/// Which files a model takes inside the result of a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MediaInResults {
+    #[default]
+    None,
+    Images,
+    ImagesAndDocuments,
+}
+
+impl MediaInResults {
+    #[must_use]
+    pub fn takes(self, mime: &str) -> bool {
+        let is_image = mime.starts_with("image/");
+        let is_document = mime == "application/pdf";
+        match self {
+            Self::None => false,
+            Self::Images => is_image,
+            Self::ImagesAndDocuments => is_image || is_document,
+        }
+    }
 }
 
 /// What a caller may want otherwise.

@@ -28,7 +28,7 @@ pub(crate) fn system_text(
             name: &entry.info.name,
             provider_id: &entry.info.provider_id,
             model_id: &entry.info.id,
-            api_id: &entry.info.api.id,
+            voice: entry.info.traits.voice,
         },
         place: Place {
             directory: &instance.directory,

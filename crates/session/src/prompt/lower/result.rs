@@ -89,32 +89,12 @@ fn place(file: &FilePart, target: &Target, options: LowerOptions) -> Place {
         return Place::Named;
     }
     let is_inline = file.url.starts_with("data:");
-    if is_inline && takes_in_result(target, &file.mime) {
+    if is_inline && target.media_in_results.takes(&file.mime) {
         return Place::Inside;
     }
     // Nobody but us can open a `file:` URL.
     let can_be_fetched = file.url.starts_with("http://") || file.url.starts_with("https://");
     if is_inline || can_be_fetched { Place::Behind } else { Place::Named }
-}
-
-/// Whether the target takes such a file inside a tool result.
-#[must_use]
-pub fn takes_in_result(target: &Target, mime: &str) -> bool {
-    let is_image = mime.starts_with("image/");
-    let is_pdf = mime == "application/pdf";
-    let api_id = target.api_id.to_lowercase();
-    match target.npm.as_str() {
-        "@ai-sdk/anthropic"
-        | "@ai-sdk/google-vertex/anthropic"
-        | "@ai-sdk/openai"
-        | "@ai-sdk/amazon-bedrock/mantle" => is_image || is_pdf,
-        "@ai-sdk/amazon-bedrock" => {
-            is_image && ["anthropic.", "nova", "llama4", "llama-4"].iter().any(|mark| api_id.contains(mark))
-        }
-        "@ai-sdk/xai" => is_image,
-        "@ai-sdk/google" => (is_image || is_pdf) && api_id.contains("gemini-3"),
-        _ => false,
-    }
 }
 
 fn cut(output: &str, options: LowerOptions) -> String {
