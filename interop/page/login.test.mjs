@@ -1,0 +1,51 @@
+// A server with a password: the form, the cookie, a code for a phone, and a way out.
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { Desk, live } from './desk.mjs';
+
+/** @type {Desk} */
+let desk;
+before(async () => {
+  desk = await Desk.open({ env: { STURDY_SERVER_PASSWORD: 'open sesame' } });
+});
+after(() => desk.close());
+afterEach(async () => {
+  desk.check();
+  await desk.leave();
+});
+
+const enter = async (page, password) => {
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+};
+
+test('a wrong password is refused in words, the right one opens the list, and it lasts', async () => {
+  const page = await desk.tab('/board');
+  await enter(page, 'wrong');
+  await page.getByRole('alert').waitFor();
+
+  await enter(page, 'open sesame');
+  await live(page);
+  await page.reload();
+  await live(page);
+
+  const kept = await page.evaluate(() => JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }, location.href]));
+  assert.doesNotMatch(kept, /sesame|sturdy_\d/);
+});
+
+test('a code lets a phone in once, and logging out ends it', async () => {
+  const page = await desk.tab('/settings');
+  await enter(page, 'open sesame');
+  await page.getByRole('button', { name: 'Let a phone in' }).click();
+  const address = await page.locator('pre', { hasText: '/login#once=' }).innerText();
+
+  const phone = await desk.tab(new URL(address).pathname + new URL(address).hash, { width: 360, height: 740, touch: true });
+  await live(phone);
+  assert.doesNotMatch(phone.url(), /once/);
+  const again = await desk.tab(new URL(address).pathname + new URL(address).hash);
+  await again.getByRole('alert').waitFor();
+
+  await page.getByRole('button', { name: 'Log out here' }).click();
+  await page.getByLabel('Password').waitFor();
+});
