@@ -11,6 +11,7 @@ mod connect;
 mod failure;
 mod host;
 mod keys;
+mod notify;
 mod out;
 mod table;
 mod terminal;

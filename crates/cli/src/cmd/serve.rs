@@ -3,7 +3,7 @@
 use crate::args::Serve;
 use crate::failure::{self, BROKEN, Failure, INTERRUPTED, UNMET, USAGE};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
-use crate::{cmd, connect, keys, out};
+use crate::{cmd, connect, keys, notify, out};
 use secrecy::SecretString;
 use std::io;
 use std::net::SocketAddr;
@@ -11,8 +11,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use sturdy_engine::{Engine, Environment};
 use sturdy_server::{App, Password, ServerOptions, ShareOptions};
+use sturdy_session::types::event::{Event, Nothing};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 /// Where clients look first.
@@ -76,20 +78,13 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     let options = ServerOptions { password, cors: arguments.cors, names, share, ..ServerOptions::default() };
     let app = App::new(engine.clone(), options);
     let mut serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
-    let code = tokio::select! {
-        code = signals.next() => code,
-        // Only ends when it is told to; a panic in it ends the program.
-        _ = &mut serving => ExitCode::from(UNMET),
-        // Nothing can be stored any more: whoever started us starts us again, and that settles what is open.
-        () = engine.broke() => {
-            out::talk("error: the store's writing thread failed; the server ends. Start it again.");
-            ExitCode::from(BROKEN)
-        }
-    };
+    notify::ready(&engine.options().environment, &address);
+    let code = until_told(&mut signals, &mut serving, &engine).await;
+    notify::stopping(&engine.options().environment);
     app.closing().cancel();
     tokio::select! {
         // The second word is not a request.
-        code = signals.next() => return Ok(code),
+        code = signals.stop() => return Ok(code),
         _ = serving => {}
     }
     engine.close().await;
@@ -120,10 +115,43 @@ fn start_servers(engine: &Engine) {
     });
 }
 
-/// The ways to be told to stop.
+/// Serves until it is told to stop, or cannot go on.
+async fn until_told(signals: &mut Signals, serving: &mut JoinHandle<()>, engine: &Engine) -> ExitCode {
+    loop {
+        tokio::select! {
+            told = signals.next() => match told {
+                Told::Stop(code) => return code,
+                Told::ReadAgain => read_again(engine),
+            },
+            // Only ends when it is told to; a panic in it ends the program.
+            _ = &mut *serving => return ExitCode::from(UNMET),
+            // Nothing can be stored any more: whoever started us starts us again, and that settles what is open.
+            () = engine.broke() => {
+                out::talk("error: the store's writing thread failed; the server ends. Start it again.");
+                return ExitCode::from(BROKEN);
+            }
+        }
+    }
+}
+
+/// Configuration is read again when it is next needed, and clients are told to look again. What runs goes on.
+fn read_again(engine: &Engine) {
+    engine.dispose_all();
+    engine.feed().tell(engine.clock().now(), None, None, Event::GlobalDisposed(Nothing {}));
+    info!("configuration will be read again");
+}
+
+/// What a signal means.
+enum Told {
+    Stop(ExitCode),
+    ReadAgain,
+}
+
+/// The ways to be told to stop, and to read configuration again.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
 }
 
 impl Signals {
@@ -131,14 +159,26 @@ impl Signals {
         let refused =
             |cause: io::Error| Failure::new(UNMET, "signals cannot be watched").with("cause", cause);
         let interrupt = signal(SignalKind::interrupt()).map_err(refused)?;
-        Ok(Self { interrupt, terminate: signal(SignalKind::terminate()).map_err(refused)? })
+        let terminate = signal(SignalKind::terminate()).map_err(refused)?;
+        let hangup = signal(SignalKind::hangup()).map_err(refused)?;
+        Ok(Self { interrupt, terminate, hangup })
     }
 
-    /// Waits for one, and says which exit code it means.
-    async fn next(&mut self) -> ExitCode {
+    /// Waits for the next one.
+    async fn next(&mut self) -> Told {
         tokio::select! {
-            _ = self.interrupt.recv() => ExitCode::from(INTERRUPTED),
-            _ = self.terminate.recv() => ExitCode::SUCCESS,
+            _ = self.interrupt.recv() => Told::Stop(ExitCode::from(INTERRUPTED)),
+            _ = self.terminate.recv() => Told::Stop(ExitCode::SUCCESS),
+            _ = self.hangup.recv() => Told::ReadAgain,
+        }
+    }
+
+    /// Waits until it is told to stop, and says which exit code that means.
+    async fn stop(&mut self) -> ExitCode {
+        loop {
+            if let Told::Stop(code) = self.next().await {
+                return code;
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::program::Place;
 use serde_json::json;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixDatagram;
 
 #[test]
 fn a_server_says_where_its_data_is_and_where_it_listens() {
@@ -292,4 +293,42 @@ fn a_command_does_not_find_the_keys_of_the_server() {
     let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
     assert!(!String::from_utf8_lossy(&environ).contains("SECRET"));
     assert!(ran.contains("seen") && !ran.contains("SECRET"), "{ran}");
+}
+
+#[test]
+fn a_service_manager_is_told_when_the_server_answers_and_when_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    let heard = || {
+        let mut buffer = [0; 256];
+        let count = manager.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..count].to_vec()).unwrap()
+    };
+    let place = Place::new().with("NOTIFY_SOCKET", path.to_str().unwrap());
+    let server = place.serve(&[]);
+
+    assert_eq!(heard(), format!("READY=1\nSTATUS=listening on {}", server.url));
+    server.signal("TERM");
+    assert_eq!(heard(), "STOPPING=1");
+    assert_eq!(server.ended().0, Some(0));
+}
+
+#[test]
+fn a_hangup_reads_configuration_again_and_tells_the_clients() {
+    let place = Place::new();
+    let config = place.project().join("opencode.json");
+    std::fs::write(&config, r#"{"username": "before"}"#).unwrap();
+    let server = place.serve(&[]);
+    assert_eq!(server.json("GET", "/config", "")["username"], "before");
+    let mut events = std::net::TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap();
+    std::io::Write::write_all(&mut events, b"GET /global/event HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(events)).map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("server.connected")));
+    std::fs::write(&config, r#"{"username": "after"}"#).unwrap();
+
+    server.signal("HUP");
+
+    assert!(lines.any(|line| line.contains("global.disposed")));
+    assert_eq!(server.json("GET", "/config", "")["username"], "after");
 }
