@@ -110,6 +110,8 @@ pub(crate) enum ApiError {
     TooManyAttempts,
     #[error("unforeseen ({reference})")]
     Unforeseen { reference: String },
+    #[error("{message}")]
+    Worktree { name: &'static str, message: String },
     #[error("Terminal not found: {0}")]
     NoTerminal(PtyId),
     #[error("{0}")]
@@ -232,6 +234,7 @@ impl IntoResponse for ApiError {
                 come_back(named(StatusCode::TOO_MANY_REQUESTS, "TooManyAttemptsError", message))
             }
             Self::Unforeseen { reference } => unforeseen(&reference),
+            Self::Worktree { name, message } => named(StatusCode::BAD_REQUEST, name, &message),
             Self::NoTerminal(id) => {
                 let message = format!("Terminal not found: {id}");
                 let body = json!({ "_tag": "PtyNotFoundError", "ptyID": id, "message": message });

@@ -22,11 +22,13 @@ mod pty;
 mod queue;
 mod revert;
 mod session;
+mod single;
 mod tui;
 mod unsupported;
 mod usage;
 mod v2;
 mod vcs;
+mod worktrees;
 
 use crate::described::Routes;
 
@@ -50,6 +52,8 @@ pub(crate) fn all() -> Routes {
         .merge(file::routes())
         .merge(vcs::routes())
         .merge(pty::routes())
+        .merge(worktrees::routes())
+        .merge(single::routes())
         .merge(tui::routes())
         .merge(experimental::routes())
         .merge(v2::routes())

@@ -20,3 +20,4 @@ pub mod tool;
 pub mod tools;
 pub mod vcs;
 mod walk;
+pub mod worktrees;

@@ -15,6 +15,8 @@ use sturdy_store::SessionQuery;
 /// What a client may say about a new session.
 #[derive(Clone, Debug, Default)]
 pub struct NewSession {
+    /// Chosen by the client; a new one otherwise.
+    pub id: Option<SessionId>,
     pub parent: Option<SessionId>,
     pub title: Option<String>,
     pub agent: Option<String>,
@@ -53,7 +55,7 @@ impl Engine {
         let title = new.title.as_deref().map(tidy_title);
         let title = title.unwrap_or_else(|| default_title(new.parent.is_some(), now));
         Session {
-            id: stamp.session_id(),
+            id: new.id.unwrap_or_else(|| stamp.session_id()),
             slug: slug(&mut stamp),
             project_id: instance.project.id.clone(),
             workspace_id: new.workspace,

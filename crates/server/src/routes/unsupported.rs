@@ -11,27 +11,17 @@ const POST: MethodFilter = MethodFilter::POST;
 const DELETE: MethodFilter = MethodFilter::DELETE;
 
 const ABSENT: &[(&str, MethodFilter)] = &[
-    ("/global/upgrade", POST),
     ("/experimental/control-plane/move-session", POST),
-    ("/experimental/console/switch", POST),
-    ("/experimental/worktree", GET.or(POST).or(DELETE)),
-    ("/experimental/worktree/reset", POST),
-    ("/experimental/session/{sessionID}/background", POST),
     ("/experimental/workspace", POST),
-    ("/experimental/workspace/adapter", GET),
-    ("/experimental/workspace/sync-list", POST),
     ("/experimental/workspace/warp", POST),
     ("/experimental/workspace/{id}", DELETE),
     ("/experimental/project/{projectID}/copy", POST.or(DELETE)),
     ("/experimental/project/{projectID}/copy/refresh", POST),
     ("/experimental/project/{projectID}/copy/generate-name", POST),
-    ("/project/git/init", POST),
     ("/provider/{providerID}/oauth/authorize", POST),
     ("/provider/{providerID}/oauth/callback", POST),
     ("/session/{sessionID}/share", POST.or(DELETE)),
-    ("/sync/start", POST),
     ("/sync/replay", POST),
-    ("/sync/steal", POST),
     ("/sync/history", POST),
     ("/tui/control/next", GET),
     ("/tui/control/response", POST),
@@ -40,7 +30,6 @@ const ABSENT: &[(&str, MethodFilter)] = &[
     ("/api/session/{sessionID}/history", GET),
     ("/api/session/{sessionID}/event", GET),
     ("/api/session/{sessionID}/permission", POST),
-    ("/api/fs/read/{*path}", GET),
     ("/api/event", GET),
 ];
 

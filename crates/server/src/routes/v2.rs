@@ -1,6 +1,7 @@
 //! The second version of the API, below `/api`: the same engine in another spelling.
 
 mod asks;
+mod files;
 mod integration;
 mod location;
 mod messages;
@@ -17,4 +18,5 @@ pub(super) fn routes() -> Routes {
         .merge(prompt::routes())
         .merge(asks::routes())
         .merge(integration::routes())
+        .merge(files::routes())
 }

@@ -36,6 +36,7 @@ pub(crate) struct CreateSession {
 impl From<CreateSession> for NewSession {
     fn from(body: CreateSession) -> Self {
         Self {
+            id: None,
             parent: body.parent_id,
             title: body.title,
             agent: body.agent,

@@ -22,3 +22,4 @@ mod snapshot;
 mod tricks;
 mod vcs;
 mod webfetch;
+mod worktrees;

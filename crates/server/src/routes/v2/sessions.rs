@@ -163,6 +163,8 @@ fn page(mut sessions: Vec<Session>, filter: &Filter, limit: usize) -> Vec<Sessio
 /// A new session.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 pub(crate) struct Create {
+    /// The same one again is the same session.
+    id: Option<String>,
     agent: Option<String>,
     #[schema(value_type = Option<Object>)]
     model: Option<SessionModel>,
@@ -184,7 +186,18 @@ async fn create(
     let Payload(body) = payload.map_err(ApiError::in_v2)?;
     let directory = body.location.map(|at| at.directory).unwrap_or_default();
     let here = app.engine().instance(&directory).await?;
-    let new = NewSession { agent: body.agent, model: body.model, ..NewSession::default() };
+    let id = body.id.as_deref().map(SessionId::parse).transpose();
+    let id = id.map_err(|cause| V2Error::Request {
+        kind: crate::error::Kind::Payload,
+        message: format!("{cause}\n  at [\"id\"]"),
+    })?;
+    if let Some(id) = &id
+        && let Some(known) = app.engine().store().session(id).await?
+    {
+        // Sent again by a client that did not hear the answer.
+        return Ok(reply::json(&json!({ "data": SessionV2::from(read(&known)?) })));
+    }
+    let new = NewSession { id, agent: body.agent, model: body.model, ..NewSession::default() };
     let session = app.engine().create_session(&here, new).await?;
     Ok(reply::json(&json!({ "data": SessionV2::from(session) })))
 }
