@@ -28,6 +28,7 @@ for (const { name, open } of CLIENTS) {
 
     test('what a turn changed is shown, taken back and brought again', async () => {
       execFileSync('git', ['init', '--quiet'], { cwd: it.world.project });
+      await it.server.tell('POST', '/instance/dispose');
       writeFileSync(at('old.txt'), 'one\n');
       rmSync(at('made.txt'), { force: true });
       const { data: session } = await api().create({ title: 'Undo' });

@@ -1,8 +1,6 @@
 // The unmodified terminal client, `opencode attach`, in a terminal that tmux holds.
 
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { bench } from '../lib/bench.mjs';
 import { attach } from '../lib/opencode.mjs';
@@ -213,28 +211,6 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     await prompt(terminal, 'Hear me');
 
     await terminal.shows('No ears today');
-  });
-
-  test('undoes a turn with its files, and brings it again', async (t) => {
-    const file = join(it.world.project, 'undone.txt');
-    it.provider.will(calls('write', { filePath: 'undone.txt', content: 'by the agent' }), says('It is written.'));
-    const terminal = await open(t);
-    await prompt(terminal, 'Write a file');
-    await terminal.shows('It is written.');
-    await idle();
-    assert.ok(existsSync(file));
-
-    await prompt(terminal, '/undo');
-    await until('the file is gone', () => !existsSync(file));
-    await terminal.shows(/message reverted/i);
-    assert.ok((await newest()).revert.messageID);
-
-    // The text of the prompt is back; it is cleared before something else is typed.
-    await terminal.press('C-c');
-    await prompt(terminal, '/redo');
-    await until('the file is back', () => existsSync(file));
-    await terminal.shows('It is written.');
-    assert.equal((await newest()).revert, undefined);
   });
 
   test('renames and removes a session', async (t) => {
