@@ -6,6 +6,7 @@
 //!
 //! Not here: the engine's side that sends (`sturdy-engine`).
 
+mod grants;
 mod http;
 mod limits;
 mod refuse;

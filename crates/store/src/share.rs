@@ -16,18 +16,20 @@ mod create;
 mod grant;
 mod legacy;
 mod op;
+mod reference;
 mod refusal;
 mod remove;
 mod view;
 
 pub use append::{Ack, Batch, Rejected};
 pub use audit::AuditRow;
-pub use capability::{CapabilityRow, Scope, ShareAuth, SturdyRef};
+pub use capability::{CapabilityRow, Scope};
 pub use chain::{Chain, chain_start};
 pub use create::{Created, NewShare};
 pub use grant::{Attenuation, Granted};
 pub use legacy::LegacyItem;
 pub use op::{Kind, Operation, SCHEMA};
+pub use reference::{PlainSecret, ShareAuth, SturdyRef};
 pub use refusal::{Refusal, ShareError};
 pub use view::{Redeemed, ShareInfo, ShownOp, ViewPage, WriterState};
 

@@ -2,7 +2,7 @@
 
 use super::limits::{BODY_BYTES_MAX, PAGE};
 use super::refuse::Unmet;
-use super::{Shares, new_capability_id, new_secret, new_share_id, viewer};
+use super::{Shares, grants, new_capability_id, new_secret, new_share_id, viewer};
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
@@ -17,11 +17,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::net::IpAddr;
-use sturdy_session::stamp::Millis;
 use sturdy_store::Store;
-use sturdy_store::share::{
-    Attenuation, Batch, LegacyItem, NewShare, Refusal, Scope, ShareAuth, ShareCall, SturdyRef,
-};
+use sturdy_store::share::{Batch, LegacyItem, NewShare, Refusal, ShareAuth, ShareCall, SturdyRef};
 use utoipa::ToSchema;
 
 /// Says that this service knows more than OpenCode's contract.
@@ -37,14 +34,11 @@ pub(crate) fn routes() -> Routes {
         .routes(routes!(redeem))
         .routes(routes!(append, read_ops))
         .routes(routes!(events))
-        .routes(routes!(attenuate, capabilities))
-        .routes(routes!(revoke))
-        .routes(routes!(rotate))
-        .routes(routes!(audit))
+        .merge(grants::routes())
 }
 
 /// Who calls.
-fn caller(app: &App, headers: &HeaderMap) -> ShareCall {
+pub(super) fn caller(app: &App, headers: &HeaderMap) -> ShareCall {
     let address = headers.get("x-forwarded-for").and_then(|value| value.to_str().ok()?.split(',').next());
     ShareCall {
         now: app.engine().clock().now(),
@@ -75,20 +69,20 @@ fn bearer(headers: &HeaderMap) -> Option<ShareAuth> {
 }
 
 /// A right must be shown, in the header or in the body.
-fn shown(headers: &HeaderMap, secret: Option<&str>) -> Result<ShareAuth, Refusal> {
+pub(super) fn shown(headers: &HeaderMap, secret: Option<&str>) -> Result<ShareAuth, Refusal> {
     bearer(headers).or_else(|| secret.map(ShareAuth::parse)).ok_or(Refusal::Unauthorized)
 }
 
-fn service(app: &App) -> Result<(&Shares, &Store), Unmet> {
+pub(super) fn service(app: &App) -> Result<(&Shares, &Store), Unmet> {
     let shares = app.shares().ok_or(Unmet::Off)?;
     Ok((shares, app.engine().store()))
 }
 
-fn share_of(params: &Params) -> String {
+pub(super) fn share_of(params: &Params) -> String {
     params.get("shareID").to_owned()
 }
 
-fn announced(mut response: Response) -> Response {
+pub(super) fn announced(mut response: Response) -> Response {
     let (name, value) = ANNOUNCE;
     response.headers_mut().insert(name, value);
     response
@@ -323,106 +317,4 @@ async fn events(
         None => query.number("after")?,
     };
     viewer::follow(app.clone(), share_of(&params), bearer(&headers), cursor).await
-}
-
-/// A narrower capability.
-#[derive(Debug, Deserialize, ToSchema)]
-pub(crate) struct Narrow {
-    /// `read`, `append`, `admin`, or a preset: `viewer`, `writer`, `drop_box`, `owner`.
-    scope: Vec<String>,
-    kinds: Option<Vec<String>>,
-    expires_at: Option<Millis>,
-    max_ops: Option<u64>,
-    label: Option<String>,
-}
-
-/// Makes a narrower capability of the one that is shown.
-#[utoipa::path(post, path = "/api/share/{shareID}/capabilities", operation_id = "share.attenuate",
-    params(("shareID" = String, Path)), request_body = Narrow,
-    responses((status = 201, description = "The capability; its reference is shown once", body = Object)))]
-async fn attenuate(
-    State(app): State<App>,
-    params: Params,
-    headers: HeaderMap,
-    Payload(wanted): Payload<Narrow>,
-) -> Result<Response, Unmet> {
-    let (shares, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let share = share_of(&params);
-    let unknown = || ApiError::schema(Kind::Payload, "Expected names of rights\n  at [\"scope\"]");
-    let scope = Scope::parse(&wanted.scope).ok_or_else(unknown)?;
-    let reference = SturdyRef::new(&share, new_capability_id(), new_secret());
-    let attenuation = Attenuation {
-        reference: reference.clone(),
-        scope,
-        kinds: wanted.kinds,
-        expires: wanted.expires_at,
-        max_ops: wanted.max_ops,
-        label: wanted.label.unwrap_or_default(),
-    };
-    let made = store.attenuate_share(caller(&app, &headers), share.clone(), auth, attenuation).await?;
-    let answer = json!({
-        "cap_id": made.capability.cap_id,
-        "sturdy_ref": reference.reveal(),
-        // What follows the mark never reaches a server or its logs.
-        "url": format!("{}#{}", shares.url(&share), reference.reveal()),
-        "capability": made.capability,
-        "epoch": made.epoch,
-    });
-    Ok(announced(reply::json_with(StatusCode::CREATED, &answer)))
-}
-
-/// The capabilities of a share.
-#[utoipa::path(get, path = "/api/share/{shareID}/capabilities", operation_id = "share.capabilities",
-    params(("shareID" = String, Path)), responses((status = 200, description = "Capabilities", body = [Object])))]
-async fn capabilities(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
-    let (_, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let all = store.share_capabilities(caller(&app, &headers), share_of(&params), auth).await?;
-    Ok(announced(reply::json(&all)))
-}
-
-/// Takes a capability back with everything made of it; `all` takes back every one but the shown.
-#[utoipa::path(delete, path = "/api/share/{shareID}/capabilities/{capID}", operation_id = "share.revoke",
-    params(("shareID" = String, Path), ("capID" = String, Path)),
-    responses((status = 200, description = "The new epoch", body = Object)))]
-async fn revoke(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
-    let (shares, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let share = share_of(&params);
-    let call = caller(&app, &headers);
-    let epoch = match params.get("capID") {
-        "all" => store.revoke_all_share_capabilities(call, share.clone(), auth).await?,
-        one => store.revoke_share_capability(call, share.clone(), auth, one.to_owned()).await?,
-    };
-    // Open viewers look at their capability again, and end if it does not stand.
-    shares.wakes.wake(&share);
-    Ok(announced(reply::json(&json!({ "epoch": epoch }))))
-}
-
-/// Makes every writer redeem again.
-#[utoipa::path(post, path = "/api/share/{shareID}/rotate", operation_id = "share.rotate",
-    params(("shareID" = String, Path)), responses((status = 200, description = "The new epoch", body = Object)))]
-async fn rotate(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
-    let (_, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let epoch = store.rotate_share(caller(&app, &headers), share_of(&params), auth).await?;
-    Ok(announced(reply::json(&json!({ "epoch": epoch }))))
-}
-
-/// Who used which capability for what.
-#[utoipa::path(get, path = "/api/share/{shareID}/audit", operation_id = "share.audit",
-    params(("shareID" = String, Path), ("after" = Option<u64>, Query)),
-    responses((status = 200, description = "Rows", body = [Object])))]
-async fn audit(
-    State(app): State<App>,
-    params: Params,
-    query: Query,
-    headers: HeaderMap,
-) -> Result<Response, Unmet> {
-    let (_, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let after = query.number("after")?.unwrap_or(0);
-    let rows = store.share_audit(caller(&app, &headers), share_of(&params), auth, after).await?;
-    Ok(announced(reply::json(&rows)))
 }

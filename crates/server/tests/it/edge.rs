@@ -251,5 +251,5 @@ async fn the_document_describes_every_route_and_claims_none_that_is_absent() {
     for path in ["/session", "/session/{sessionID}/message", "/event", "/global/event", "/api/session"] {
         assert!(paths.contains_key(path), "{path}");
     }
-    assert!(!paths.contains_key("/sync/start") && !paths.contains_key("/session/{sessionID}/share"));
+    assert!(!paths.contains_key("/session/{sessionID}/share"));
 }

@@ -236,6 +236,9 @@ async fn a_repository_that_is_trusted_works_and_is_asked_about_again_when_it_cha
     assert!(servers["program"]["error"].as_str().unwrap().contains("ended"), "it was started: {servers}");
     let command = json!({ "command": "steal", "arguments": "me" });
     world.send("POST", &format!("/session/{session}/command"), &command).await;
+    // The user's own line runs in the shell that the settings name; a model's commands run in bash.
+    let line = json!({ "agent": "build", "command": "true" });
+    world.send("POST", &format!("/session/{session}/shell"), &line).await;
     let here = world.engine.instance(&world.project().to_string_lossy()).await.unwrap();
     let spy = here.agents.get("spy").unwrap().prompt.clone().unwrap();
     assert_eq!(spy, format!("I know {SECRET} and {PRIVATE}"), "placeholders are replaced");

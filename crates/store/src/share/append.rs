@@ -10,9 +10,10 @@ mod apply;
 pub(super) use apply::{Applied, Applier};
 
 use super::audit::{self, Entry};
-use super::capability::{self, CapabilityRow, Scope, ShareAuth, ShareRow};
+use super::capability::{self, CapabilityRow, Scope, ShareRow};
 use super::chain::{Chain, chain_start};
 use super::op::Operation;
+use super::reference::ShareAuth;
 use super::refusal::{Refusal, ShareError};
 use super::{BATCH_BYTES_MAX, BATCH_OPS_MAX, ShareCall, WRITERS_MAX};
 use rusqlite::{OptionalExtension as _, Transaction};

@@ -1,7 +1,8 @@
 //! Who used which capability for what, and what came of it. Never a secret, never a payload.
 
 use super::ShareCall;
-use super::capability::{self, Scope, ShareAuth};
+use super::capability::{self, Scope};
+use super::reference::ShareAuth;
 use super::refusal::ShareError;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;

@@ -1,18 +1,15 @@
 //! Who may do what: a stored record, checked inside the transaction that needs it.
 //!
-//! A capability is presented as `stdy1.<share>.<capability>.<secret>`. The store keeps a hash of the secret,
-//! which has 256 random bits, so a fast hash is enough. A child's rights are never wider than its parent's
+//! A capability is presented by a reference (`reference.rs`), of whose secret only a hash is kept. A child's rights are never wider than its parent's
 //! (invariant I16).
 
+use super::reference::{ShareAuth, secret_hash};
 use super::refusal::{Refusal, ShareError};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
-use std::fmt;
 use sturdy_session::stamp::Millis;
 use subtle::ConstantTimeEq as _;
 
-const PREFIX: &str = "stdy1";
 const COLUMNS: &str = "cap_id, share_id, parent_id, root_id, depth, scope, kinds, expires, max_ops, used_ops,
     label, actor, must_rotate, created, revoked, revoked_by, secret_hash";
 
@@ -65,91 +62,6 @@ impl Scope {
 impl Serialize for Scope {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.names().serialize(serializer)
-    }
-}
-
-/// The string a person holds. Prints without its secret.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SturdyRef {
-    pub share: String,
-    pub capability: String,
-    secret: String,
-}
-
-impl SturdyRef {
-    #[must_use]
-    pub fn new(share: impl Into<String>, capability: impl Into<String>, secret: impl Into<String>) -> Self {
-        Self { share: share.into(), capability: capability.into(), secret: secret.into() }
-    }
-
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut steps = text.split('.');
-        let prefix = steps.next()?;
-        let share = steps.next()?;
-        let capability = steps.next()?;
-        let secret = steps.next()?;
-        let is_whole =
-            steps.next().is_none() && [share, capability, secret].iter().all(|step| !step.is_empty());
-        (prefix == PREFIX && is_whole).then(|| Self::new(share, capability, secret))
-    }
-
-    /// For whoever hands it to a person or sends it in a request.
-    #[must_use]
-    pub fn reveal(&self) -> String {
-        format!("{PREFIX}.{}.{}.{}", self.share, self.capability, self.secret)
-    }
-
-    pub(crate) fn hash(&self) -> [u8; 32] {
-        secret_hash(&self.share, &self.capability, &self.secret)
-    }
-
-    /// The same for the same secret, whatever share and capability it names.
-    pub(crate) fn hash_of_secret(&self) -> [u8; 32] {
-        secret_hash("", "", &self.secret)
-    }
-}
-
-impl fmt::Debug for SturdyRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SturdyRef({PREFIX}.{}.{}.***)", self.share, self.capability)
-    }
-}
-
-/// What a caller shows to prove a right.
-#[derive(Clone, Debug)]
-pub enum ShareAuth {
-    Ref(SturdyRef),
-    /// A secret from before there were capabilities; good only for imported shares.
-    Plain(PlainSecret),
-}
-
-/// A secret without a name.
-#[derive(Clone)]
-pub struct PlainSecret(String);
-
-impl fmt::Debug for PlainSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PlainSecret(***)")
-    }
-}
-
-impl ShareAuth {
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
-        match SturdyRef::parse(text) {
-            Some(reference) => Self::Ref(reference),
-            None => Self::Plain(PlainSecret(text.to_owned())),
-        }
-    }
-
-    /// The capability it names, if it names one.
-    #[must_use]
-    pub fn capability(&self) -> Option<&str> {
-        match self {
-            Self::Ref(reference) => Some(&reference.capability),
-            Self::Plain(_) => None,
-        }
     }
 }
 
@@ -280,10 +192,10 @@ pub(crate) fn present(
             let is_right = bool::from(kept.ct_eq(&shown)) && reference.share == share;
             Ok(found.filter(|row| is_right && row.share_id == share))
         }
-        ShareAuth::Plain(PlainSecret(secret)) => {
+        ShareAuth::Plain(secret) => {
             let mut found = None;
             for row in imported(connection, share)? {
-                let shown = secret_hash(share, &row.cap_id, secret);
+                let shown = secret_hash(share, &row.cap_id, secret.reveal());
                 if bool::from(row.secret_hash.ct_eq(&shown)) {
                     found = Some(row);
                 }
@@ -378,17 +290,6 @@ pub(crate) fn insert(transaction: &Transaction<'_>, new: &NewCapability<'_>) -> 
         new.now.cast_signed(),
     ])?;
     Ok(())
-}
-
-pub(crate) fn secret_hash(share: &str, capability: &str, secret: &str) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    for (place, field) in [PREFIX, share, capability, secret].iter().enumerate() {
-        if place > 0 {
-            hasher.update([0x1F]);
-        }
-        hasher.update(field);
-    }
-    hasher.finalize().into()
 }
 
 /// A number that was stored as one.

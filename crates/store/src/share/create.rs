@@ -2,7 +2,8 @@
 
 use super::ShareCall;
 use super::audit::{self, Entry};
-use super::capability::{self, NewCapability, Scope, SturdyRef};
+use super::capability::{self, NewCapability, Scope};
+use super::reference::SturdyRef;
 use super::refusal::{Refusal, ShareError};
 use rusqlite::OptionalExtension as _;
 use subtle::ConstantTimeEq as _;

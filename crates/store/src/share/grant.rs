@@ -1,7 +1,8 @@
 //! Making narrower capabilities, taking them back, and listing them.
 
 use super::audit::{self, Entry};
-use super::capability::{self, CapabilityRow, NewCapability, Scope, ShareAuth, SturdyRef};
+use super::capability::{self, CapabilityRow, NewCapability, Scope};
+use super::reference::{ShareAuth, SturdyRef};
 use super::refusal::{Refusal, ShareError};
 use super::{CAPABILITIES_MAX, DEPTH_MAX, ShareCall};
 use rusqlite::Transaction;

@@ -5,8 +5,9 @@
 use super::ShareCall;
 use super::append::{Applied, Applier, load_writer, store_writer};
 use super::audit::{self, Entry};
-use super::capability::{self, Scope, ShareAuth};
+use super::capability::{self, Scope};
 use super::op::{Operation, SCHEMA};
+use super::reference::ShareAuth;
 use super::refusal::{Refusal, ShareError};
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,7 +1,8 @@
 //! Deleting a share: a tombstone stays, everything else goes.
 
 use super::audit::{self, Entry};
-use super::capability::{self, Scope, ShareAuth};
+use super::capability::{self, Scope};
+use super::reference::ShareAuth;
 use super::refusal::{Refusal, ShareError};
 use super::{EMPTY_KEPT_MS, LOG_KEPT_MS, LOG_ROWS_MAX, ShareCall, grant};
 use rusqlite::Transaction;

@@ -2,8 +2,9 @@
 
 use super::append::find_writer;
 use super::audit::{self, Entry};
-use super::capability::{self, Scope, ShareAuth, ShareRow};
+use super::capability::{self, Scope, ShareRow};
 use super::chain::chain_start;
+use super::reference::ShareAuth;
 use super::refusal::{Refusal, ShareError};
 use super::{BATCH_BYTES_MAX, BATCH_OPS_MAX, OP_BYTES_MAX, ShareCall};
 use rusqlite::Connection;

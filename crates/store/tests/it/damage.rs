@@ -20,7 +20,7 @@ async fn filled() -> (TempDir, PathBuf) {
             &format!("{n}"),
             &format!("{n}"),
             n,
-            &"text ".repeat(100),
+            &"text ".repeat(200),
         );
     }
     store.commit(draft.commit).await.unwrap();

@@ -23,5 +23,6 @@ mod property;
 mod refused;
 mod removal;
 mod share;
+mod share_authority;
 mod share_property;
 mod verify;

@@ -99,7 +99,8 @@ pub(super) fn are_understood(words: &[Word], evaluates: bool) -> Option<()> {
                     true => is_number(left) && is_number(right),
                     false => !left.may_split && !right.may_split,
                 };
-                if !are_fit && !(is_number(left) && is_number(right)) {
+                let are_numbers = is_number(left) && is_number(right);
+                if !are_fit && !are_numbers {
                     return None;
                 }
                 rest = after;

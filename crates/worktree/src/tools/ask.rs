@@ -46,7 +46,6 @@ pub(super) fn is_settings(path: &str) -> bool {
     let path = path.to_lowercase();
     let mut names = path.split('/');
     let last = names.next_back().unwrap_or_default();
-    let is_file = |name: &&str| last.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest == "c");
-    SETTINGS_FILES.iter().any(|name| is_file(name))
-        || path.split('/').any(|name| SETTINGS_DIRECTORIES.contains(&name))
+    let is_file = |name: &&str| last.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest == "c");
+    SETTINGS_FILES.iter().any(is_file) || path.split('/').any(|name| SETTINGS_DIRECTORIES.contains(&name))
 }

@@ -15,6 +15,7 @@ fn shell(directory: &Path, script: &str) -> NewTerminal {
 
 fn start(directory: &Path, script: &str) -> Terminal {
     let (terminal, task) = Terminal::start(&shell(directory, script)).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "a test's own task")]
     tokio::spawn(task);
     terminal
 }

@@ -1,0 +1,110 @@
+//! What a person holds to prove a right: `stdy1.<share>.<capability>.<secret>`.
+//!
+//! The secret has 256 random bits, so a fast hash of it is enough to be kept.
+
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+
+const PREFIX: &str = "stdy1";
+
+/// The string a person holds. Prints without its secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SturdyRef {
+    pub share: String,
+    pub capability: String,
+    secret: String,
+}
+
+impl SturdyRef {
+    #[must_use]
+    pub fn new(share: impl Into<String>, capability: impl Into<String>, secret: impl Into<String>) -> Self {
+        Self { share: share.into(), capability: capability.into(), secret: secret.into() }
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut steps = text.split('.');
+        let prefix = steps.next()?;
+        let share = steps.next()?;
+        let capability = steps.next()?;
+        let secret = steps.next()?;
+        let is_whole =
+            steps.next().is_none() && [share, capability, secret].iter().all(|step| !step.is_empty());
+        (prefix == PREFIX && is_whole).then(|| Self::new(share, capability, secret))
+    }
+
+    /// For whoever hands it to a person or sends it in a request.
+    #[must_use]
+    pub fn reveal(&self) -> String {
+        format!("{PREFIX}.{}.{}.{}", self.share, self.capability, self.secret)
+    }
+
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        secret_hash(&self.share, &self.capability, &self.secret)
+    }
+
+    /// The same for the same secret, whatever share and capability it names.
+    pub(crate) fn hash_of_secret(&self) -> [u8; 32] {
+        secret_hash("", "", &self.secret)
+    }
+}
+
+impl fmt::Debug for SturdyRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SturdyRef({PREFIX}.{}.{}.***)", self.share, self.capability)
+    }
+}
+
+/// What a caller shows to prove a right.
+#[derive(Clone, Debug)]
+pub enum ShareAuth {
+    Ref(SturdyRef),
+    /// A secret from before there were capabilities; good only for imported shares.
+    Plain(PlainSecret),
+}
+
+/// A secret without a name.
+#[derive(Clone)]
+pub struct PlainSecret(String);
+
+impl PlainSecret {
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PlainSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PlainSecret(***)")
+    }
+}
+
+impl ShareAuth {
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match SturdyRef::parse(text) {
+            Some(reference) => Self::Ref(reference),
+            None => Self::Plain(PlainSecret(text.to_owned())),
+        }
+    }
+
+    /// The capability it names, if it names one.
+    #[must_use]
+    pub fn capability(&self) -> Option<&str> {
+        match self {
+            Self::Ref(reference) => Some(&reference.capability),
+            Self::Plain(_) => None,
+        }
+    }
+}
+
+pub(crate) fn secret_hash(share: &str, capability: &str, secret: &str) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for (place, field) in [PREFIX, share, capability, secret].iter().enumerate() {
+        if place > 0 {
+            hasher.update([0x1F]);
+        }
+        hasher.update(field);
+    }
+    hasher.finalize().into()
+}
