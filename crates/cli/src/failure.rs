@@ -73,6 +73,12 @@ pub(crate) fn opening(data_dir: &Path, cause: OpenError) -> Failure {
         OpenError::DiskFull { path } => Failure::new(UNMET, "no space is left for the store")
             .with("path", path.display())
             .with("try", "free some space, or another place with --data-dir DIR"),
+        OpenError::NotDurable { path, what } => {
+            Failure::new(UNMET, "this file system cannot keep what is acknowledged")
+                .with("path", path.display())
+                .with("cause", what)
+                .with("try", "a local disk with --data-dir DIR")
+        }
         OpenError::NotADatabase { path } => Failure::new(BROKEN, "the store's file is not a database")
             .with("path", path.display())
             .with("note", "nothing was changed")

@@ -5,6 +5,7 @@ use crate::directory::instances::Instances;
 use crate::directory::mcp::Callback;
 use crate::directory::trust::Trusting;
 use crate::engine::{Engine, EngineOptions, Inner};
+use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
 use crate::run::handle::Handle;
@@ -13,6 +14,7 @@ use crate::supervise::{self, Lost, Quarantine};
 use crate::task::Tasks;
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
+use std::time::Duration;
 use sturdy_llm::Http;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::Session;
@@ -30,6 +32,9 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     let mut store_options = Options::new(&options.data_dir);
     store_options.durability = options.durability;
     store_options.crash = options.crash;
+    if let Some(patience) = patience(&options.environment) {
+        store_options.patience = patience;
+    }
     let store = Store::open(store_options).await?;
     let clock = Clock::new(store.last_time().await?);
     let engine = Engine {
@@ -60,6 +65,11 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));
     Ok(engine)
+}
+
+/// How long commits that the disk refuses are tried again, if somebody wants it otherwise.
+fn patience(environment: &Environment) -> Option<Duration> {
+    environment.filled("STURDY_DISK_PATIENCE_MS")?.parse().ok().map(Duration::from_millis)
 }
 
 /// Commands of a process that was killed go on without anybody. The store has one serving process and

@@ -30,6 +30,14 @@ pub enum EngineError {
     #[error(transparent)]
     Trees(#[from] sturdy_worktree::snapshot::SnapshotError),
 
+    /// Too many prompts wait behind the one that is answered.
+    #[error("session {0} has as many waiting prompts as it can take")]
+    QueueFull(SessionId),
+
+    /// What should be removed is not there.
+    #[error("there is no such thing")]
+    Absent,
+
     /// A configuration file of this directory cannot be used.
     #[error(transparent)]
     Config(crate::directory::config::ConfigError),

@@ -8,6 +8,7 @@ mod coalesce;
 pub(crate) mod effects;
 pub(crate) mod handle;
 pub(crate) mod image;
+pub(crate) mod look;
 pub(crate) mod registry;
 pub(crate) mod request;
 pub(crate) mod schema;

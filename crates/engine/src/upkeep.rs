@@ -4,11 +4,14 @@
 //! A closed text stands whole in its last entry, so nothing is lost. Only a reader that was away for
 //! longer than the kept stretch sees a text appear at once instead of growing.
 //!
+//! Blobs that nothing names any more, of removed sessions above all, are collected, and their space is given back.
+//!
 //! Outputs of tools that were too long for a model are kept in files for a week.
 
 use crate::engine::Inner;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use sturdy_store::{CommitError, Store};
 use sturdy_worktree::bound;
 use tracing::{debug, warn};
 
@@ -19,12 +22,32 @@ const KEPT: u64 = 200_000;
 
 pub(crate) async fn run(inner: Arc<Inner>) {
     while inner.tasks.pause(EVERY).await {
+        match collect(&inner.store).await {
+            Ok(removed) => debug!(removed, "blobs that nothing names are collected"),
+            Err(cause) => warn!(%cause, "blobs were not collected"),
+        }
         let Some(before) = inner.store.head().checked_sub(KEPT) else { continue };
         match inner.store.fold(before).await {
             Ok(folded) => debug!(?folded, "old growth is folded away"),
             Err(cause) => warn!(%cause, "old growth was not folded away"),
         }
     }
+}
+
+/// Slice by slice, so that commits pass in between.
+pub(crate) async fn collect(store: &Store) -> Result<u64, CommitError> {
+    let mut removed = 0;
+    let mut after = String::new();
+    loop {
+        let slice = store.collect_blobs(&after).await?;
+        removed += slice.removed;
+        match slice.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    while store.give_space_back().await? {}
+    Ok(removed)
 }
 
 /// A start has better things to do in its first minute.

@@ -17,6 +17,9 @@ CREATE TABLE log (
     UNIQUE (session_id, seq)                 -- serves: one session's history, the seq check; catches a second writer
 );
 
+-- serves: whether a blob is still named
+CREATE INDEX log_by_blob ON log (blob) WHERE blob IS NOT NULL;
+
 -- Where the log ends. One row, changed by every commit.
 CREATE TABLE head (
     id       BIGINT PRIMARY KEY,             -- always 1
@@ -52,41 +55,42 @@ CREATE INDEX session_busy ON session (id) WHERE machine <> '';
 
 -- A message without its parts.
 CREATE TABLE message (
-    id         TEXT   PRIMARY KEY,
     session_id TEXT   NOT NULL,
+    id         TEXT   NOT NULL,
     ord        BIGINT NOT NULL,              -- place in the conversation; never changes
     created    BIGINT NOT NULL,
     data       TEXT   NOT NULL,
-    position   BIGINT NOT NULL
+    position   BIGINT NOT NULL,
+    PRIMARY KEY (session_id, id)             -- ids are a client's: what one session is sent never meets another's
 );
 -- serves: pages of messages; removal of a session
 CREATE INDEX message_by_session ON message (session_id, ord);
 
 -- A part. While `is_open`, the growth after `position` in the log belongs to its text.
 CREATE TABLE part (
-    id         TEXT   PRIMARY KEY,
-    message_id TEXT   NOT NULL,
     session_id TEXT   NOT NULL,
+    id         TEXT   NOT NULL,
+    message_id TEXT   NOT NULL,
     ord        BIGINT NOT NULL,              -- place in the message; never changes
     is_open    BIGINT NOT NULL,              -- 0 or 1
     data       TEXT   NOT NULL,
-    position   BIGINT NOT NULL
+    position   BIGINT NOT NULL,
+    PRIMARY KEY (session_id, id)             -- serves: removal of a session
 );
--- serves: the parts of a message; removal of a message and of a session
-CREATE INDEX part_by_message ON part (message_id, ord);
+-- serves: the parts of a message; removal of a message
+CREATE INDEX part_by_message ON part (session_id, message_id, ord);
 -- serves: what a loaded session has open; how far `fold` may go
 CREATE INDEX part_open ON part (session_id) WHERE is_open = 1;
 
 -- A permission or question that waits for a person.
 CREATE TABLE ask (
-    id         TEXT   PRIMARY KEY,
     session_id TEXT   NOT NULL,
+    id         TEXT   NOT NULL,
     kind       TEXT   NOT NULL,
     data       TEXT   NOT NULL,
-    position   BIGINT NOT NULL
+    position   BIGINT NOT NULL,
+    PRIMARY KEY (session_id, id)             -- serves: the asks of a session; removal of a session
 );
--- serves: the asks of a session; removal of a session
-CREATE INDEX ask_by_session ON ask (session_id);
 
 -- What a session means to do: the whole list as one JSON array.
 CREATE TABLE todo (

@@ -2,9 +2,19 @@
 
 use crate::Store;
 use crate::committer::keep_blob;
+use crate::dialect;
 use crate::error::{CommitError, Failure, ReadError};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
+/// Blobs one slice looks at.
+const SLICE: i64 = 256;
+/// Pages given back at once.
+const SHRINK: u32 = 1024;
+
+const SLICE_END: &str =
+    "SELECT MAX(hash) FROM (SELECT hash FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2)";
+const COLLECT: &str = "DELETE FROM blob WHERE hash > ?1 AND hash <= ?2
+    AND NOT EXISTS (SELECT 1 FROM log WHERE log.blob = blob.hash)";
 const FIND: &str = "SELECT data FROM blob WHERE hash = ?1";
 
 impl Store {
@@ -16,6 +26,46 @@ impl Store {
     pub async fn blob(&self, hash: &str) -> Result<Option<Vec<u8>>, ReadError> {
         let hash = hash.to_owned();
         self.read(move |connection| Ok(find(connection, &hash)?)).await
+    }
+}
+
+/// What a slice of collecting did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collected {
+    pub removed: u64,
+    /// Where the next slice begins; none when all were looked at.
+    pub next: Option<String>,
+}
+
+impl Store {
+    /// Looks at a slice of the blobs after this hash, removes those that no entry names any more, and gives their space
+    /// back. A short transaction between two commits.
+    pub async fn collect_blobs(&self, after: &str) -> Result<Collected, CommitError> {
+        let after = after.to_owned();
+        self.write(move |connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let last: Option<String> =
+                transaction.prepare_cached(SLICE_END)?.query_row((&after, SLICE), |row| row.get(0))?;
+            let Some(last) = last else { return Ok(Collected { removed: 0, next: None }) };
+            let removed = transaction.prepare_cached(COLLECT)?.execute((&after, &last))?;
+            transaction.commit()?;
+            Ok(Collected { removed: removed as u64, next: Some(last) })
+        })
+        .await
+    }
+
+    /// Gives a slice of unused pages back to the disk. False when there was none.
+    pub async fn give_space_back(&self) -> Result<bool, CommitError> {
+        self.write(move |connection| {
+            let (_, free) = dialect::file_bytes(connection)?;
+            if free == 0 {
+                return Ok(false);
+            }
+            dialect::shrink(connection, SHRINK)?;
+            let (_, left) = dialect::file_bytes(connection)?;
+            Ok(left > 0 && left < free)
+        })
+        .await
     }
 }
 

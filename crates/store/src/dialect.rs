@@ -70,6 +70,26 @@ pub(crate) fn open_writer(path: &Path, durability: Durability) -> rusqlite::Resu
     Ok(connection)
 }
 
+/// What was set is read back: a file system without shared memory keeps another journal, and says so only here.
+/// Gives back what does not hold.
+pub(crate) fn broken_mode(
+    connection: &Connection,
+    durability: Durability,
+) -> rusqlite::Result<Option<String>> {
+    let journal: String = connection.query_row("PRAGMA journal_mode", (), |row| row.get(0))?;
+    if journal != "wal" {
+        return Ok(Some(format!(
+            "the database keeps a journal of the kind \"{journal}\" and not a write-ahead log"
+        )));
+    }
+    let wanted = match durability {
+        Durability::Full => 2,
+        Durability::Normal => 1,
+    };
+    let level = pragma(connection, "synchronous")?;
+    Ok((level != wanted).then(|| format!("the database syncs at level {level} and not at {wanted}")))
+}
+
 pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -132,3 +152,6 @@ pub(crate) fn integrity(connection: &Connection) -> rusqlite::Result<Vec<String>
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<u64> {
     connection.query_row(&format!("PRAGMA {name}"), (), |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,10 @@ pub enum OpenError {
     #[error("no space left for {}", path.display())]
     DiskFull { path: PathBuf },
 
+    /// The file system under it cannot keep what is promised.
+    #[error("{} is on a file system that cannot keep a store: {what}", path.display())]
+    NotDurable { path: PathBuf, what: String },
+
     /// The file with the database's name is something else.
     #[error("{} is not a database", path.display())]
     NotADatabase { path: PathBuf },

@@ -29,6 +29,7 @@ mod readers;
 pub mod share;
 mod verify;
 
+pub use blob::Collected;
 pub use commit::{Commit, Committed, ENTRY_BYTES_MAX, NewEntry};
 pub use committer::OnDurable;
 pub use crash::CrashPlan;

@@ -119,6 +119,9 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
     let explain = |error| explain(error, &path);
     let mut connection =
         dialect::open_writer(&path, options.durability).map_err(|error| explain(error.into()))?;
+    if let Some(what) = dialect::broken_mode(&connection, options.durability)? {
+        return Err(OpenError::NotDurable { path, what });
+    }
     migrate::migrate(&mut connection).map_err(explain)?;
     let head = look(&connection).map_err(|failure| explain(failure.into()))?;
     if let Some(bytes_max) = options.bytes_max {

@@ -4,7 +4,7 @@ use super::{Body, Feed, Shown, ShownFact, Window};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use sturdy_session::fact::Fact;
-use sturdy_session::id::{MessageId, PartId};
+use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::replay::{Needs, needs, show_again};
 use sturdy_store::{LogEntry, ReadError};
 use tokio::sync::watch;
@@ -125,25 +125,28 @@ impl Reader {
     /// Builds what was shown when each entry happened.
     async fn show(&self, log: Vec<LogEntry>) -> Result<Vec<Arc<Shown>>, ReadError> {
         let facts: Vec<_> = log.into_iter().filter_map(readable).collect();
-        let (mut messages, mut parts): (Vec<MessageId>, Vec<PartId>) = (Vec::new(), Vec::new());
-        for (_, fact) in &facts {
+        let mut wanted: HashMap<&SessionId, (Vec<MessageId>, Vec<PartId>)> = HashMap::new();
+        for (entry, fact) in &facts {
             match needs(fact) {
                 Needs::Nothing => {}
-                Needs::Message(id) => messages.push(id.clone()),
-                Needs::Part(id) => parts.push(id.clone()),
+                Needs::Message(id) => wanted.entry(&entry.session).or_default().0.push(id.clone()),
+                Needs::Part(id) => wanted.entry(&entry.session).or_default().1.push(id.clone()),
             }
         }
-        let rows = self.feed.store.rows_of(&messages, &parts).await?;
-        let messages: HashMap<_, _> =
-            rows.messages.iter().map(|(id, row)| (id.as_str(), row.as_str())).collect();
-        let parts: HashMap<_, _> = rows.parts.iter().map(|(id, row)| (id.as_str(), row.as_str())).collect();
+        let mut messages = HashMap::new();
+        let mut parts = HashMap::new();
+        for (session, (of_messages, of_parts)) in wanted {
+            let rows = self.feed.store.rows_of(session, &of_messages, &of_parts).await?;
+            messages.extend(rows.messages.into_iter().map(|(id, row)| ((session.clone(), id), row)));
+            parts.extend(rows.parts.into_iter().map(|(id, row)| ((session.clone(), id), row)));
+        }
         let shown = facts.into_iter().filter_map(|(entry, fact)| {
             let row = match needs(&fact) {
                 Needs::Nothing => None,
-                Needs::Message(id) => Some(*messages.get(id.as_str())?),
-                Needs::Part(id) => Some(*parts.get(id.as_str())?),
+                Needs::Message(id) => Some(messages.get(&(entry.session.clone(), id.clone()))?),
+                Needs::Part(id) => Some(parts.get(&(entry.session.clone(), id.clone()))?),
             };
-            let row = show_again(&fact, row);
+            let row = show_again(&fact, row.map(String::as_str));
             Some(Arc::new(Shown {
                 tick: 0,
                 at: entry.at,

@@ -43,7 +43,7 @@ impl Engine {
         request: PromptRequest,
     ) -> Result<MessageId, EngineError> {
         let parts: Vec<PartId> = request.parts.iter().filter_map(|(id, _)| id.clone()).collect();
-        let message = self.inner.fresh_ids(request.message.clone(), &parts).await?;
+        let message = self.inner.fresh_ids(request.message.clone(), &parts)?;
         let mut prompt = self.inner.resolve(session, request).await?;
         prompt.message = Some(message.clone());
         let _inside = self.inner.gates.enter(session).await?;

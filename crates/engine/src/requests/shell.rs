@@ -30,7 +30,7 @@ impl Engine {
             Some(model) => model,
             None => self.inner.current_model(&instance, &info).await?,
         };
-        let message = self.inner.fresh_ids(request.message, &[]).await?;
+        let message = self.inner.fresh_ids(request.message, &[])?;
         let shell = NewShell {
             message: Some(message.clone()),
             agent: request.agent,

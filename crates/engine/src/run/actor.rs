@@ -9,6 +9,7 @@ use crate::error::EngineError;
 use crate::feed::{Feed, Published};
 use crate::run::effects::Effects;
 use crate::run::handle::{Heard, Mail, View};
+use crate::run::look::{look, needs_a_look};
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::fact::Fact;
@@ -55,19 +56,19 @@ impl Actor {
     /// Runs until the engine stops, the session sleeps, or it cannot be written any more.
     pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Mail>) -> Ended {
         let stopping = self.effects.stopping();
+        // Taken from the inbox, and to be decided after what is decided now.
+        let mut held: Option<Mail> = None;
         let ended = loop {
             let mail = tokio::select! {
+                biased;
+                () = std::future::ready(()), if held.is_some() => held.take(),
                 mail = inbox.recv() => mail,
                 () = tokio::time::sleep(SLEEP_AFTER), if self.state.is_idle() => None,
                 () = self.rest.notified(), if self.state.is_idle() => None,
                 () = stopping.cancelled() => None,
             };
             let Some(first) = mail else { break Ended::InOrder };
-            let mut batch = vec![first];
-            while batch.len() < GATHER_MAX {
-                let Ok(mail) = inbox.try_recv() else { break };
-                batch.push(mail);
-            }
+            let batch = self.gather(first, &mut held, &mut inbox).await;
             if let Err(cause) = self.handle(batch).await {
                 warn!(session = %self.id, %cause, "the session stops: it cannot be written");
                 break Ended::Unwritten { cause, info: self.state.info.take() };
@@ -80,12 +81,47 @@ impl Actor {
         self.effects.stop_all();
         // Whoever wrote meanwhile gets the mail back, and asks the registry again.
         inbox.close();
-        while let Some(Mail { inputs, answer }) = inbox.recv().await {
+        while let Some(Mail { inputs, answer }) = match held.take() {
+            Some(mail) => Some(mail),
+            None => inbox.recv().await,
+        } {
             if let Some(answer) = answer {
                 let _ = answer.send(Heard::Unread(inputs));
             }
         }
         ended
+    }
+
+    /// The mail that waits, as one batch. Mail that depends on what is stored is a batch of its own.
+    async fn gather(
+        &mut self,
+        first: Mail,
+        held: &mut Option<Mail>,
+        inbox: &mut mpsc::Receiver<Mail>,
+    ) -> Vec<Mail> {
+        if needs_a_look(&first) {
+            let Mail { inputs, answer } = first;
+            return match look(&self.store, &self.id, &self.state, inputs).await {
+                Ok(inputs) => vec![Mail { inputs, answer }],
+                Err(cause) => {
+                    if let Some(answer) = answer {
+                        // Somebody who stopped waiting needs no answer.
+                        let _ = answer.send(Heard::Decided(Err(cause)));
+                    }
+                    Vec::new()
+                }
+            };
+        }
+        let mut batch = vec![first];
+        while batch.len() < GATHER_MAX {
+            let Ok(mail) = inbox.try_recv() else { break };
+            if needs_a_look(&mail) {
+                *held = Some(mail);
+                break;
+            }
+            batch.push(mail);
+        }
+        batch
     }
 
     /// Invariant I1: durable, then visible, then acted on.

@@ -194,7 +194,7 @@ impl Inner {
         };
         let state = State::restore(info, &loaded.machine, open).map_err(damaged)?;
         let (mut actor, handle, inbox) = self.actor(id.clone(), state, loaded.seq);
-        actor.stamp.go_on_after(loaded.last_at);
+        actor.stamp.go_on_after(self.clock.believed(loaded.last_at));
         actor.settle().await?;
         self.quarantine.release(id);
         self.launch(actor, handle.clone(), inbox);

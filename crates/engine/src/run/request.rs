@@ -21,7 +21,7 @@ use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
 use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
-use sturdy_store::{Before, MessageQuery, RawMessage};
+use sturdy_store::{Before, MessageQuery, RawMessage, ReadError};
 
 /// Messages read at first, newest first. Most requests want no more.
 const PAGE: u32 = 50;
@@ -196,8 +196,11 @@ async fn message_info(
     session: &SessionId,
     id: &MessageId,
 ) -> Result<Message, EngineError> {
-    let raw = inner.store.message(session, id).await?.ok_or_else(|| no_message(id))?;
-    serde_json::from_str(&raw.info).map_err(|_| no_message(id))
+    let info = inner.store.message_info(session, id).await?.ok_or_else(|| no_message(id))?;
+    serde_json::from_str(&info).map_err(|cause| {
+        let place = format!("message {id}");
+        ReadError::Broken { what: cause.to_string(), place }.into()
+    })
 }
 
 fn no_message(id: &MessageId) -> EngineError {
@@ -302,7 +305,7 @@ pub(crate) async fn find_back(
 fn parsed(raw: &RawMessage) -> Result<MessageWithParts, EngineError> {
     parse_message(raw).map_err(|cause| {
         let (what, place) = (cause.to_string(), format!("message {}", raw.id));
-        sturdy_store::ReadError::Broken { what, place }.into()
+        ReadError::Broken { what, place }.into()
     })
 }
 

@@ -274,18 +274,20 @@ async fn an_id_is_never_used_twice() {
     world.engine.prompt(&one.id, ask("msg_mine", vec!["prt_mine"])).await.unwrap();
 
     let same = world.engine.prompt(&one.id, ask("msg_mine", vec![])).await;
-    let elsewhere = world.engine.prompt(&other.id, ask("msg_mine", vec![])).await;
-    let stolen = world.engine.prompt(&other.id, ask("msg_new", vec!["prt_mine"])).await;
-    let twice = world.engine.prompt(&other.id, ask("msg_new", vec!["prt_a", "prt_a"])).await;
+    let stolen = world.engine.prompt(&one.id, ask("msg_new", vec!["prt_mine"])).await;
+    let twice = world.engine.prompt(&one.id, ask("msg_new", vec!["prt_a", "prt_a"])).await;
+    let elsewhere = world.engine.prompt(&other.id, ask("msg_mine", vec!["prt_mine"])).await;
 
-    for refused in [same, elsewhere] {
-        assert!(matches!(refused, Err(EngineError::Refused(Refusal::MessageExists(_)))), "{refused:?}");
-    }
+    assert!(matches!(same, Err(EngineError::Refused(Refusal::MessageExists(_)))), "{same:?}");
     for refused in [stolen, twice] {
         assert!(matches!(refused, Err(EngineError::Bad(_))), "{refused:?}");
     }
-    assert_eq!(world.messages(&one.id).await[0].parts[0].id, part);
-    assert!(world.messages(&other.id).await.is_empty());
+    assert_eq!(elsewhere.unwrap().as_str(), "msg_mine", "ids count within their session");
+    for session in [&one, &other] {
+        let messages = world.messages(&session.id).await;
+        assert_eq!(messages.len(), 1);
+        assert_eq!(messages[0].parts[0].id, part);
+    }
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod context;
 mod copies;
 mod crash;
 mod desk;
+mod edits_at_once;
 mod extensions;
 mod feed;
 mod intake;

@@ -17,6 +17,13 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
         EngineError::NoSession(id) => not_found(&format!("Session not found: {id}")),
         EngineError::Refused(why) => refused(session, why),
         EngineError::Unknown(message) | EngineError::Bad(message) => bad_request(message, Kind::Payload),
+        EngineError::QueueFull(id) => {
+            let message = format!(
+                "Session {id} has as many waiting prompts as it can take. Send it when some are answered."
+            );
+            come_back(named(StatusCode::TOO_MANY_REQUESTS, "QueueFullError", &message))
+        }
+        EngineError::Absent => not_found("There is no such thing."),
         EngineError::Overloaded(id) => {
             let message = format!("Session {id} has more to do than it can take. Try again in a moment.");
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message))

@@ -25,30 +25,33 @@ const SET_MACHINE: &str = "UPDATE session SET machine = ?2 WHERE id = ?1";
 // `ord` is not among the updated columns: a row keeps its place when it is written again.
 const PUT_MESSAGE: &str = "INSERT INTO message (id, session_id, ord, created, data, position)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-    ON CONFLICT (id) DO UPDATE SET created = excluded.created, data = excluded.data, position = excluded.position";
+    ON CONFLICT (session_id, id) DO UPDATE SET created = excluded.created, data = excluded.data, position = excluded.position";
 const PUT_PART: &str = "INSERT INTO part (id, message_id, session_id, ord, is_open, data, position)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-    ON CONFLICT (id) DO UPDATE SET is_open = excluded.is_open, data = excluded.data, position = excluded.position";
+    ON CONFLICT (session_id, id) DO UPDATE SET is_open = excluded.is_open, data = excluded.data,
+    position = excluded.position";
 const PUT_ASK: &str = "INSERT INTO ask (id, session_id, kind, data, position) VALUES (?1, ?2, ?3, ?4, ?5)
-    ON CONFLICT (id) DO UPDATE SET data = excluded.data, position = excluded.position";
+    ON CONFLICT (session_id, id) DO UPDATE SET data = excluded.data, position = excluded.position";
 // What is allowed already stays as it is, with the id a client may know.
 const PUT_APPROVAL: &str = "INSERT INTO approval (id, project_id, directory, permission, pattern, position)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING";
 const PUT_TODOS: &str = "INSERT INTO todo (session_id, data, position) VALUES (?1, ?2, ?3)
     ON CONFLICT (session_id) DO UPDATE SET data = excluded.data, position = excluded.position";
 
-const REMOVE_MESSAGE: [&str; 2] =
-    ["DELETE FROM part WHERE message_id = ?1", "DELETE FROM message WHERE id = ?1"];
-const REMOVE_PART: &str = "DELETE FROM part WHERE id = ?1";
-const REMOVE_ASK: &str = "DELETE FROM ask WHERE id = ?1";
+const REMOVE_MESSAGE: [&str; 2] = [
+    "DELETE FROM part WHERE session_id = ?1 AND message_id = ?2",
+    "DELETE FROM message WHERE session_id = ?1 AND id = ?2",
+];
+const REMOVE_PART: &str = "DELETE FROM part WHERE session_id = ?1 AND id = ?2";
+const REMOVE_ASK: &str = "DELETE FROM ask WHERE session_id = ?1 AND id = ?2";
 const REMOVE_SESSION: [&str; 5] = [
-    "DELETE FROM part WHERE message_id IN (SELECT id FROM message WHERE session_id = ?1)",
+    "DELETE FROM part WHERE session_id = ?1",
     "DELETE FROM message WHERE session_id = ?1",
     "DELETE FROM ask WHERE session_id = ?1",
     "DELETE FROM todo WHERE session_id = ?1",
     "DELETE FROM session WHERE id = ?1",
 ];
-// Blobs stay for a later upkeep: another entry may hold the same one.
+// Blobs are collected by upkeep (`blob.rs`): another entry may hold the same one.
 const REMOVE_LOG: &str = "DELETE FROM log WHERE session_id = ?1 AND position < ?2";
 
 /// Writes the commits of one transaction.
@@ -72,7 +75,7 @@ impl<'c> Writer<'c> {
             self.append(commit.session.as_str(), first_position + index, first_seq + index, entry)?;
         }
         for row in &commit.rows {
-            self.row(&row.change, first_position + row.entry as i64)?;
+            self.row(commit.session.as_str(), &row.change, first_position + row.entry as i64)?;
         }
         Ok(())
     }
@@ -89,7 +92,7 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    fn row(&mut self, change: &RowChange, position: i64) -> Result<(), Failure> {
+    fn row(&mut self, session: &str, change: &RowChange, position: i64) -> Result<(), Failure> {
         match change {
             RowChange::Session(row) => self.session(row, position),
             RowChange::Machine { session, machine } => self.run(SET_MACHINE, (session.as_str(), machine)),
@@ -102,14 +105,14 @@ impl<'c> Writer<'c> {
             RowChange::Message(row) => self.message(row, position),
             RowChange::RemoveMessage(id) => {
                 for statement in REMOVE_MESSAGE {
-                    self.run(statement, [id.as_str()])?;
+                    self.run(statement, (session, id.as_str()))?;
                 }
                 Ok(())
             }
             RowChange::Part(row) => self.part(row, position),
-            RowChange::RemovePart(id) => self.run(REMOVE_PART, [id.as_str()]),
+            RowChange::RemovePart(id) => self.run(REMOVE_PART, (session, id.as_str())),
             RowChange::Ask(row) => self.ask(row, position),
-            RowChange::RemoveAsk { id } => self.run(REMOVE_ASK, [id]),
+            RowChange::RemoveAsk { id } => self.run(REMOVE_ASK, (session, id)),
             RowChange::Approval(row) => self.approval(row, position),
             RowChange::Todos { session, data } => self.run(PUT_TODOS, (session.as_str(), data, position)),
         }

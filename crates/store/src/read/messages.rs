@@ -17,10 +17,12 @@ const BEFORE_PLACE: &str = "SELECT id, created, data FROM message WHERE session_
 const BEFORE_TIME: &str = "SELECT id, created, data FROM message WHERE session_id = ?1 AND created < ?2
     ORDER BY ord DESC, id DESC LIMIT ?3";
 const PLACE: &str = "SELECT ord FROM message WHERE id = ?1 AND session_id = ?2";
+const INFO: &str = "SELECT data FROM message WHERE session_id = ?1 AND id = ?2";
+const BYTES: &str =
+    "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM part WHERE session_id = ?1 AND message_id = ?2";
 const ONE: &str = "SELECT id, created, data FROM message WHERE id = ?1 AND session_id = ?2";
 // The columns of growth::PART_COLUMNS.
-const PARTS: &str =
-    "SELECT id, session_id, is_open, data, position FROM part WHERE message_id = ?1 ORDER BY ord, id";
+const PARTS: &str = "SELECT id, session_id, is_open, data, position FROM part WHERE session_id = ?1 AND message_id = ?2 ORDER BY ord, id";
 
 /// Which page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,17 +85,47 @@ impl Store {
             let mut statement = connection.prepare_cached(ONE)?;
             let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
             let Some(found) = found else { return Ok(None) };
-            Ok(with_parts(connection, vec![found])?.pop())
+            Ok(with_parts(connection, &session, vec![found])?.pop())
+        })
+        .await
+    }
+
+    /// A message without its parts: for those who want to know whose it is.
+    pub async fn message_info(
+        &self,
+        session: &SessionId,
+        message: &MessageId,
+    ) -> Result<Option<String>, ReadError> {
+        let (session, message) = (session.clone(), message.clone());
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(INFO)?;
+            Ok(statement.query_row((session.as_str(), message.as_str()), |row| row.get(0)).optional()?)
+        })
+        .await
+    }
+
+    /// How much the parts of these messages hold.
+    pub async fn parts_bytes(&self, session: &SessionId, messages: &[MessageId]) -> Result<u64, ReadError> {
+        let (session, messages) = (session.clone(), messages.to_vec());
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(BYTES)?;
+            let mut bytes = 0;
+            for message in messages {
+                let found: i64 =
+                    statement.query_row((session.as_str(), message.as_str()), |row| row.get(0))?;
+                bytes += found.cast_unsigned();
+            }
+            Ok(bytes)
         })
         .await
     }
 
     /// The parts of one message, in order.
-    pub async fn parts_of(&self, message: &MessageId) -> Result<Vec<String>, ReadError> {
-        let message = message.clone();
+    pub async fn parts_of(&self, session: &SessionId, message: &MessageId) -> Result<Vec<String>, ReadError> {
+        let (session, message) = (session.clone(), message.clone());
         self.read(move |connection| {
             let mut parts = Vec::new();
-            read_parts(connection, message.as_str(), &mut parts)?;
+            read_parts(connection, &session, message.as_str(), &mut parts)?;
             add_growth(connection, &mut parts)?;
             Ok(parts.into_iter().map(|part| part.data).collect())
         })
@@ -108,7 +140,7 @@ pub(super) fn page(
 ) -> Result<MessagePage, ReadError> {
     let (found, more) = found(connection, session, query)?;
     let position = super::moment::head(connection)?;
-    Ok(MessagePage { items: with_parts(connection, found)?, more, position })
+    Ok(MessagePage { items: with_parts(connection, session, found)?, more, position })
 }
 
 fn heads(
@@ -175,12 +207,16 @@ fn collect(
 }
 
 /// All parts of a page grow together: one pass over the log, not one for each message.
-fn with_parts(connection: &Connection, found: Vec<Bare>) -> Result<Vec<RawMessage>, ReadError> {
+fn with_parts(
+    connection: &Connection,
+    session: &SessionId,
+    found: Vec<Bare>,
+) -> Result<Vec<RawMessage>, ReadError> {
     let mut parts = Vec::new();
     let mut counts = Vec::with_capacity(found.len());
     for message in &found {
         let before = parts.len();
-        read_parts(connection, &message.id, &mut parts)?;
+        read_parts(connection, session, &message.id, &mut parts)?;
         counts.push(parts.len() - before);
     }
     add_growth(connection, &mut parts)?;
@@ -197,9 +233,14 @@ fn with_parts(connection: &Connection, found: Vec<Bare>) -> Result<Vec<RawMessag
     whole.collect()
 }
 
-fn read_parts(connection: &Connection, message: &str, parts: &mut Vec<Part>) -> Result<(), ReadError> {
+fn read_parts(
+    connection: &Connection,
+    session: &SessionId,
+    message: &str,
+    parts: &mut Vec<Part>,
+) -> Result<(), ReadError> {
     let mut statement = connection.prepare_cached(PARTS)?;
-    let rows = statement.query_map([message], Part::from_row)?;
+    let rows = statement.query_map((session.as_str(), message), Part::from_row)?;
     for part in rows {
         parts.push(part?);
     }

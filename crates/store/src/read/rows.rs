@@ -11,16 +11,18 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::row::{AskRow, MessageRow, PartRow, SessionRow};
 
-const MESSAGE: &str = "SELECT data FROM message WHERE id = ?1";
+const MESSAGE: &str = "SELECT data FROM message WHERE session_id = ?1 AND id = ?2";
 // The columns of growth::PART_COLUMNS.
-const PART: &str = "SELECT id, session_id, is_open, data, position FROM part WHERE id = ?1";
+const PART: &str =
+    "SELECT id, session_id, is_open, data, position FROM part WHERE session_id = ?1 AND id = ?2";
 
 const SESSION: &str = "SELECT id, project_id, directory, path, parent_id, title, created, updated, archived,
     data, machine FROM session WHERE id = ?1";
 const MESSAGES: &str =
     "SELECT id, session_id, ord, created, data FROM message WHERE session_id = ?1 ORDER BY ord, id";
 const PARTS: &str = "SELECT part.id, part.message_id, part.session_id, part.ord, part.is_open, part.data
-    FROM message JOIN part ON part.message_id = message.id WHERE message.session_id = ?1
+    FROM message JOIN part ON part.session_id = message.session_id AND part.message_id = message.id
+    WHERE message.session_id = ?1
     ORDER BY message.ord, message.id, part.ord, part.id";
 const TODOS: &str = "SELECT data FROM todo WHERE session_id = ?1";
 
@@ -45,13 +47,19 @@ pub struct SessionRows {
 
 impl Store {
     /// What these rows are now. Rows that are gone are left out.
-    pub async fn rows_of(&self, messages: &[MessageId], parts: &[PartId]) -> Result<CurrentRows, ReadError> {
-        let (messages, parts) = (messages.to_vec(), parts.to_vec());
+    pub async fn rows_of(
+        &self,
+        session: &SessionId,
+        messages: &[MessageId],
+        parts: &[PartId],
+    ) -> Result<CurrentRows, ReadError> {
+        let (session, messages, parts) = (session.clone(), messages.to_vec(), parts.to_vec());
         self.read(move |connection| {
             let mut current = CurrentRows::default();
             let mut statement = connection.prepare_cached(MESSAGE)?;
             for id in messages {
-                let data: Option<String> = statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
+                let key = (session.as_str(), id.as_str());
+                let data: Option<String> = statement.query_row(key, |row| row.get(0)).optional()?;
                 current.messages.extend(data.map(|data| (id, data)));
             }
 
@@ -59,7 +67,8 @@ impl Store {
             let mut ids = Vec::with_capacity(parts.len());
             let mut statement = connection.prepare_cached(PART)?;
             for id in parts {
-                if let Some(part) = statement.query_row([id.as_str()], Part::from_row).optional()? {
+                let key = (session.as_str(), id.as_str());
+                if let Some(part) = statement.query_row(key, Part::from_row).optional()? {
                     found.push(part);
                     ids.push(id);
                 }

@@ -5,10 +5,10 @@ use super::{Progress, Report, Stage};
 use crate::dialect;
 use crate::error::ReadError;
 use crate::log;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 use std::path::Path;
-use sturdy_session::fact::Fact;
+use sturdy_session::fact::{Fact, GROWTH};
 
 /// Entries, rows or blobs read at a time.
 const PAGE: i64 = 500;
@@ -16,40 +16,46 @@ const PAGE: i64 = 500;
 const REMOVED: &str = "session.removed.1";
 
 const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
+const UNFOLDED: &str =
+    "SELECT session_id FROM log WHERE position < ?1 AND kind = ?2 GROUP BY session_id HAVING COUNT(*) > 1";
+const OWNER: &str = "SELECT session_id FROM log WHERE position = ?1";
 const ENTRIES: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL FROM log
     WHERE position > ?1 ORDER BY position LIMIT ?2";
 const BLOBS: &str = "SELECT hash, size, data FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2";
 
-/// Every kind of row: its name, its count, its pages (id, JSON, position, whether what it belongs to exists).
+/// Every kind of row: its name, its count, its pages (session, id, JSON, position, whether what it belongs to exists).
 const ROWS: [(&str, &str, &str); 5] = [
     (
         "session",
         "SELECT COUNT(*) FROM session",
-        "SELECT id, data, position, 1 FROM session WHERE id > ?1 ORDER BY id LIMIT ?2",
+        "SELECT id, id, data, position, 1 FROM session WHERE (id, id) > (?1, ?2) ORDER BY id LIMIT ?3",
     ),
     (
         "message",
         "SELECT COUNT(*) FROM message",
-        "SELECT id, data, position, EXISTS (SELECT 1 FROM session WHERE session.id = message.session_id)
-         FROM message WHERE id > ?1 ORDER BY id LIMIT ?2",
+        "SELECT session_id, id, data, position,
+         EXISTS (SELECT 1 FROM session WHERE session.id = message.session_id)
+         FROM message WHERE (session_id, id) > (?1, ?2) ORDER BY session_id, id LIMIT ?3",
     ),
     (
         "part",
         "SELECT COUNT(*) FROM part",
-        "SELECT id, data, position, EXISTS (SELECT 1 FROM message WHERE message.id = part.message_id
-         AND message.session_id = part.session_id) FROM part WHERE id > ?1 ORDER BY id LIMIT ?2",
+        "SELECT session_id, id, data, position, EXISTS (SELECT 1 FROM message
+         WHERE message.session_id = part.session_id AND message.id = part.message_id)
+         FROM part WHERE (session_id, id) > (?1, ?2) ORDER BY session_id, id LIMIT ?3",
     ),
     (
         "ask",
         "SELECT COUNT(*) FROM ask",
-        "SELECT id, data, position, EXISTS (SELECT 1 FROM session WHERE session.id = ask.session_id)
-         FROM ask WHERE id > ?1 ORDER BY id LIMIT ?2",
+        "SELECT session_id, id, data, position, EXISTS (SELECT 1 FROM session WHERE session.id = ask.session_id)
+         FROM ask WHERE (session_id, id) > (?1, ?2) ORDER BY session_id, id LIMIT ?3",
     ),
     (
         "todo",
         "SELECT COUNT(*) FROM todo",
-        "SELECT session_id, data, position, EXISTS (SELECT 1 FROM session WHERE session.id = todo.session_id)
-         FROM todo WHERE session_id > ?1 ORDER BY session_id LIMIT ?2",
+        "SELECT session_id, session_id, data, position,
+         EXISTS (SELECT 1 FROM session WHERE session.id = todo.session_id)
+         FROM todo WHERE (session_id, session_id) > (?1, ?2) ORDER BY session_id LIMIT ?3",
     ),
 ];
 
@@ -106,12 +112,33 @@ fn entries(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Resu
             total: head.max(after).cast_unsigned(),
         });
         if read < PAGE {
-            if after > head {
+            // The last entry of the whole log is the last of its session, and that is never removed.
+            if after != head {
                 report.found("head", format!("it is at {head}, the log at {after}"));
             }
+            check_horizon(connection, head, horizon, report)?;
             return Ok(());
         }
     }
+}
+
+/// Below the horizon there is no growth, except what was once the last entry of its session.
+fn check_horizon(
+    connection: &Connection,
+    head: i64,
+    horizon: i64,
+    report: &mut Report,
+) -> Result<(), ReadError> {
+    if horizon > head + 1 {
+        report.found("horizon", format!("it is at {horizon}, the log ends at {head}"));
+    }
+    let mut statement = connection.prepare_cached(UNFOLDED)?;
+    let mut rows = statement.query((horizon, GROWTH))?;
+    while let Some(row) = rows.next()? {
+        let session: String = row.get(0)?;
+        report.found("horizon", format!("it is at {horizon}, and {session} has growth before it"));
+    }
+    Ok(())
 }
 
 fn check_entry(
@@ -145,21 +172,24 @@ fn rows(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<
         total += connection.query_row(count, (), |row| row.get::<_, i64>(0))?.cast_unsigned();
     }
     for (name, _, page) in ROWS {
-        let mut after = String::new();
+        let mut after = (String::new(), String::new());
         loop {
             let mut statement = connection.prepare_cached(page)?;
-            let mut rows = statement.query((&after, PAGE))?;
+            let mut rows = statement.query((&after.0, &after.1, PAGE))?;
             let mut read = 0;
             while let Some(row) = rows.next()? {
                 read += 1;
                 report.rows += 1;
-                after = row.get(0)?;
-                let data: String = row.get(1)?;
+                after = (row.get(0)?, row.get(1)?);
+                let place = format!("{name} {}", after.1);
+                let data: String = row.get(2)?;
                 if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&data) {
-                    report.found(format!("{name} {after}"), error.to_string());
+                    report.found(&place, error.to_string());
                 }
-                if row.get::<_, i64>(3)? == 0 {
-                    report.found(format!("{name} {after}"), "what it belongs to is missing");
+                let position: i64 = row.get(3)?;
+                check_position(connection, name, &after.0, position, &place, report)?;
+                if row.get::<_, i64>(4)? == 0 {
+                    report.found(&place, "what it belongs to is missing");
                 }
             }
             tell(Progress { stage: Stage::Rows, done: report.rows, total: total.max(report.rows) });
@@ -167,6 +197,33 @@ fn rows(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<
                 break;
             }
         }
+    }
+    Ok(())
+}
+
+/// A row names the entry that wrote it. It may be folded away or lie before a removal, but what stands at that
+/// position is of the same session, and the position is not beyond the end.
+fn check_position(
+    connection: &Connection,
+    name: &str,
+    session: &str,
+    position: i64,
+    place: &str,
+    report: &mut Report,
+) -> Result<(), ReadError> {
+    let owner: Option<String> =
+        connection.prepare_cached(OWNER)?.query_row([position], |row| row.get(0)).optional()?;
+    let head: i64 = connection.prepare_cached(HEAD)?.query_row((), |row| row.get(0))?;
+    match owner {
+        Some(owner) if owner != session => {
+            report.found(place, format!("its position {position} is that of an entry of {owner}"));
+        }
+        // Only growth is folded away, and growth writes no row.
+        None => report.found(place, format!("the entry {position} that wrote this {name} is missing")),
+        Some(_) if position > head => {
+            report.found(place, format!("its position {position} is not in the log"))
+        }
+        Some(_) => {}
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ stores! {
         assert_eq!(folded, Folded { removed: 2, horizon: 7, is_done: true });
         assert_eq!(store.horizon().await.unwrap(), 7);
         assert_eq!(kinds(&store.log_after(0, 10).await.unwrap()), 0);
-        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), [part_json("x", "Hello")]);
+        assert_eq!(store.parts_of(&ses("a"), &msg("1")).await.unwrap(), [part_json("x", "Hello")]);
         assert_eq!(store.commit(Draft::new("a", 6).idled().commit).await.unwrap().seq, 7);
         assert_eq!(store.fold(4).await.unwrap(), Folded { removed: 0, horizon: 7, is_done: true });
     }
@@ -32,7 +32,7 @@ stores! {
         let folded = store.fold(u64::MAX).await.unwrap();
 
         assert_eq!(folded, Folded { removed: 1, horizon: 8, is_done: true });
-        assert_eq!(store.parts_of(&msg("2")).await.unwrap(), [part_json("y", "new")]);
+        assert_eq!(store.parts_of(&ses("b"), &msg("2")).await.unwrap(), [part_json("y", "new")]);
     }
 
     async fn growth_after_the_given_position_stays(store: Store) {

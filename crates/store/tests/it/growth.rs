@@ -17,8 +17,8 @@ stores! {
         let message = store.message(&ses("a"), &msg("1")).await.unwrap().unwrap();
         assert_eq!(message, page.items[0]);
         assert_eq!(store.load(&ses("a")).await.unwrap().unwrap().open_parts, slice::from_ref(&grown));
-        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), slice::from_ref(&grown));
-        let rows = store.rows_of(&[msg("1"), msg("gone")], &[prt("gone"), prt("x")]).await.unwrap();
+        assert_eq!(store.parts_of(&ses("a"), &msg("1")).await.unwrap(), slice::from_ref(&grown));
+        let rows = store.rows_of(&ses("a"), &[msg("1"), msg("gone")], &[prt("gone"), prt("x")]).await.unwrap();
         assert_eq!(rows.parts, [(prt("x"), grown)]);
         assert_eq!(rows.messages.len(), 1);
         // As stored, for whoever compares it with the log.
@@ -31,7 +31,7 @@ stores! {
         let closed = Draft::new("a", 5).part("1", "x", 99, "Hello");
         store.commit(closed.commit).await.unwrap();
 
-        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), [part_json("x", "Hello")]);
+        assert_eq!(store.parts_of(&ses("a"), &msg("1")).await.unwrap(), [part_json("x", "Hello")]);
         let loaded = store.load(&ses("a")).await.unwrap().unwrap();
         assert_eq!((loaded.seq, loaded.open_parts), (6, vec![]));
     }
@@ -43,9 +43,11 @@ stores! {
         let other = Draft::new("b", 0).session("s").message("2", 2, 1).open_part("2", "z", 3).grew("2", "z", "other");
         store.commit(other.commit).await.unwrap();
 
-        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), [part_json("x", "ab"), part_json("y", "12")]);
-        let rows = store.rows_of(&[], &[prt("z"), prt("y")]).await.unwrap();
-        assert_eq!(rows.parts, [(prt("z"), part_json("z", "other")), (prt("y"), part_json("y", "12"))]);
+        assert_eq!(store.parts_of(&ses("a"), &msg("1")).await.unwrap(), [part_json("x", "ab"), part_json("y", "12")]);
+        let rows = store.rows_of(&ses("a"), &[], &[prt("z"), prt("y")]).await.unwrap();
+        assert_eq!(rows.parts, [(prt("y"), part_json("y", "12"))]);
+        let rows = store.rows_of(&ses("b"), &[], &[prt("z"), prt("y")]).await.unwrap();
+        assert_eq!(rows.parts, [(prt("z"), part_json("z", "other"))]);
     }
 
     async fn growth_before_a_row_that_was_written_again_is_not_added_twice(store: Store) {
@@ -55,7 +57,7 @@ stores! {
         let again = Draft::new("a", 4).grew("1", "x", "two ").row(RowChange::Part(row)).grew("1", "x", "three");
         store.commit(again.commit).await.unwrap();
 
-        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), [part_json("x", "one two three")]);
+        assert_eq!(store.parts_of(&ses("a"), &msg("1")).await.unwrap(), [part_json("x", "one two three")]);
     }
 
     async fn any_text_survives(store: Store) {
@@ -66,6 +68,6 @@ stores! {
         }
         store.commit(draft.commit).await.unwrap();
 
-        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), [part_json("x", &pieces.concat())]);
+        assert_eq!(store.parts_of(&ses("a"), &msg("1")).await.unwrap(), [part_json("x", &pieces.concat())]);
     }
 }

@@ -44,7 +44,7 @@ stores! {
         let draft = Draft::new("a", 0).session("s").message("1", 2, 1).open_part("1", "x", 3);
         store.commit(draft.grew("1", "x", &piece).grew("1", "x", "end").commit).await.unwrap();
 
-        assert_eq!(store.parts_of(&msg("1")).await.unwrap(), [part_json("x", &format!("{piece}end"))]);
+        assert_eq!(store.parts_of(&ses("a"), &msg("1")).await.unwrap(), [part_json("x", &format!("{piece}end"))]);
     }
 
     async fn text_is_kept_byte_for_byte(store: Store) {

@@ -77,7 +77,7 @@ stores! {
         let draft = draft.part("1", "z", 3, "first").part("1", "a", 4, "second").part("1", "z", 9, "first again");
         store.commit(draft.commit).await.unwrap();
 
-        let parts = store.parts_of(&msg("1")).await.unwrap();
+        let parts = store.parts_of(&ses("a"), &msg("1")).await.unwrap();
         assert!(parts[0].contains("first again") && parts[1].contains("second"), "{parts:?}");
     }
 }

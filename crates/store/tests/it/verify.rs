@@ -33,6 +33,14 @@ async fn every_kind_of_damage_is_found_and_named() {
         ("DELETE FROM message", "part prt_x: what it belongs to is missing"),
         ("DELETE FROM session", "message msg_1: what it belongs to is missing"),
         ("UPDATE blob SET data = x'00'", "its bytes are not those of its hash"),
+        ("DELETE FROM log WHERE seq = 4", "head: it is at 4, the log at 3"),
+        ("UPDATE head SET position = 9", "head: it is at 9, the log at 4"),
+        ("UPDATE head SET horizon = 9", "horizon: it is at 9, the log ends at 4"),
+        ("UPDATE part SET position = 9", "part prt_x: the entry 9 that wrote this part is missing"),
+        (
+            "UPDATE log SET session_id = 'ses_b' WHERE seq = 3",
+            "part prt_x: its position 3 is that of an entry of ses_b",
+        ),
     ];
     for (change, expected) in cases {
         let found = findings(change).await;
@@ -42,6 +50,23 @@ async fn every_kind_of_damage_is_found_and_named() {
             assert!(found.iter().any(|finding| finding.contains(expected)), "{change}: {found:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_horizon_that_was_raised_past_growth_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    let draft = Draft::new("a", 0).session("s").message("1", 2, 1).open_part("1", "x", 3);
+    let draft = draft.grew("1", "x", "a").idled().grew("1", "x", "b").part("1", "x", 3, "ab");
+    store.commit(draft.commit).await.unwrap();
+    assert_eq!(store.verify(|_| {}).await.unwrap().findings, []);
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+
+    raw.execute_batch("UPDATE head SET horizon = 7").unwrap();
+
+    let found = store.verify(|_| {}).await.unwrap().findings;
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].what, "it is at 7, and ses_a has growth before it");
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ async fn ready(
     let prompt = request::user_message(inner, session, user).await?;
     let instance = inner.instance_of(session).await?;
     let gone = || EngineError::Unknown(format!("Subtask not found: {part}"));
-    let PartBody::Subtask(subtask) = inner.part(part).await?.ok_or_else(gone)?.body else {
+    let PartBody::Subtask(subtask) = inner.part(session, part).await?.ok_or_else(gone)?.body else {
         return Err(gone());
     };
     instance.agent(&subtask.agent)?;

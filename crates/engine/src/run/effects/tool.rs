@@ -208,7 +208,7 @@ async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
         return Ok(Vec::new());
     }
     let step = request::assistant_message(&run.inner, &run.session, &run.call.step).await?;
-    let parts = run.inner.store.parts_of(&step.parent_id).await?;
+    let parts = run.inner.store.parts_of(&run.session, &step.parent_id).await?;
     let named = |text: &String| match serde_json::from_str::<Part>(text).ok()?.body {
         PartBody::Agent(agent) => Some(agent.name),
         _ => None,

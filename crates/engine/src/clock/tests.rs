@@ -1,0 +1,26 @@
+//! A machine's clock that was wrong.
+
+use super::{AHEAD_MAX, Clock, wall};
+
+#[test]
+fn a_clock_that_was_once_years_ahead_is_not_believed() {
+    let now = wall();
+    let years = 3 * 365 * 24 * 60 * 60 * 1000;
+
+    let clock = Clock::new(now + years);
+
+    // Was: every entry of the next three years carried the same time.
+    assert!(clock.now() < now + AHEAD_MAX);
+    assert!(clock.believed(now + years) < now + AHEAD_MAX);
+    let little = now + AHEAD_MAX / 2;
+    assert_eq!(Clock::new(little).now(), little, "a clock that was set back a little changes nothing");
+}
+
+#[test]
+fn ids_ascend_while_the_clock_is_behind() {
+    let clock = Clock::new(wall() + AHEAD_MAX / 2);
+
+    let ids: Vec<_> = (0..100).map(|_| clock.id(|stamp| stamp.message_id())).collect();
+
+    assert!(ids.is_sorted_by(|a, b| a.as_str() < b.as_str()), "{ids:?}");
+}
