@@ -126,6 +126,14 @@ pub(crate) fn leave_files_alone(connection: &Connection) {
     let _ = connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
 }
 
+/// A write that nobody reads: a number in the file's header that SQLite keeps for us. It has to differ from what is
+/// there, because a row that is written with its own value makes no frame at all.
+pub(crate) fn change_nothing_that_is_read(connection: &Connection) -> rusqlite::Result<()> {
+    let number = pragma(connection, "user_version")?;
+    let next = (number + 1) % 1_000_000;
+    connection.execute_batch(&format!("PRAGMA user_version = {next}"))
+}
+
 /// Gives up to `pages` free pages back to the disk.
 pub(crate) fn shrink(connection: &Connection, pages: u32) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;

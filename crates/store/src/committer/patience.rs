@@ -9,6 +9,7 @@
 //! a process that opens the files after a kill would find them and count them. Nobody is told "refused"
 //! before something else stands in their place.
 
+use crate::dialect;
 use crate::error::{CommitError, DriverErrorKind, Failure};
 use rusqlite::{Connection, TransactionBehavior};
 use std::time::{Duration, Instant};
@@ -17,10 +18,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Also a bound: a write that is refused at once, again and again.
 const TRIES_MAX: u32 = 60;
-
-// The value does not change. It makes a frame, which stands where the frames of the failed transaction stood;
-// theirs are checked against the frame before them and so do not count any more.
-const TOUCH: &str = "UPDATE head SET position = position WHERE id = 1";
 
 /// The pauses between the tries of one group.
 pub(super) struct Patience {
@@ -57,8 +54,10 @@ pub(crate) fn certain(connection: &mut Connection, failure: Failure) -> CommitEr
     }
 }
 
+/// Makes a frame that stands where the frames of the failed transaction stood; theirs are checked against the frame
+/// before them and so do not count any more.
 fn touch(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute(TOUCH, ())?;
+    dialect::change_nothing_that_is_read(&transaction)?;
     transaction.commit()
 }
