@@ -14,7 +14,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::SessionId;
-use sturdy_session::turn::{Input, RestoreError, State};
+use sturdy_session::turn::{Input, Refusal, RestoreError, State};
 use sturdy_session::types::message::{Message, MessageWithParts};
 use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
@@ -150,11 +150,21 @@ impl Inner {
         then: Vec<Input>,
     ) -> Result<Handle, EngineError> {
         let id = info.id.clone();
-        let handle = {
-            let cell = self.registry.cell(&id);
+        let cell = self.registry.cell(&id);
+        // Asked here, where nobody else can start it: a session that sleeps is there all the same.
+        let start = || async {
+            if self.store.session_place(&id).await?.is_some() {
+                return Err(EngineError::Refused(Refusal::Exists));
+            }
             let seq = self.store.seq(&id).await?;
-            let start = || async { Ok::<_, EngineError>(self.start(id.clone(), State::default(), seq)) };
-            cell.get_or_try_init(start).await?.clone()
+            Ok(self.start(id.clone(), State::default(), seq))
+        };
+        let handle = match cell.get_or_try_init(start).await.cloned() {
+            Ok(handle) => handle,
+            Err(cause) => {
+                self.registry.forget(&id, cell);
+                return Err(cause);
+            }
         };
         let mut inputs = vec![Input::Create { info: Box::new(info) }];
         inputs.extend(then);

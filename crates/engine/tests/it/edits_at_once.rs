@@ -1,7 +1,7 @@
 //! Requests that are made at once: each holds when it is decided, or is refused.
 
 use futures_util::future::join_all;
-use sturdy_engine::{EngineError, PromptRequest};
+use sturdy_engine::{EngineError, NewSession, PromptRequest};
 use sturdy_session::id::{MessageId, PartId};
 use sturdy_session::turn::Refusal;
 use sturdy_session::types::part::{Part, PartBody, TextPart};
@@ -137,4 +137,23 @@ async fn prompts_that_wait_have_a_bound() {
     assert_eq!(waiting.len(), WAITING_MAX);
     world.engine.withdraw(&session.id, &waiting.last().unwrap().id).await.unwrap();
     world.prompt(&session.id, "fits again").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_sleeps_is_not_created_again_under_its_id() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.engine.prompt(&session.id, silent(&message("kept"), "text")).await.unwrap();
+    let world = world.reopen().await;
+    assert_eq!(world.engine.awake(), 0);
+
+    let instance = world.engine.instance(&world.directory()).await.unwrap();
+    let again = NewSession { id: Some(session.id.clone()), ..NewSession::default() };
+    let refused = world.engine.create_session(&instance, again).await;
+
+    // Was: only a session that was awake was noticed; another's record was overwritten.
+    assert!(matches!(refused, Err(EngineError::Refused(Refusal::Exists))), "{refused:?}");
+    assert_eq!(world.messages(&session.id).await.len(), 1);
+    let record = world.engine.session_record(&session.id).await.unwrap();
+    assert!(record.contains("A test"), "{record}");
 }
