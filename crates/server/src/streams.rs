@@ -5,7 +5,8 @@
 //!
 //! The command line client of this wire prints what its stream shows, and stops listening as soon as its
 //! prompt is answered: an answer that overtakes the last event is printed without its text. So an answer
-//! waits until the streams that are open have handed out everything there is, or do not get on.
+//! waits until the streams that are open have handed out everything there is and their clients had a moment
+//! to read it, or do not get on.
 //!
 //! Not here: what a stream sends (`sse.rs`).
 
@@ -22,6 +23,9 @@ use tokio::sync::Notify;
 
 /// A client that does not read holds an answer up no longer than this.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// What was handed to the socket is not read yet. Whoever listens is given this long to read it; where
+/// nobody listens an answer does not wait.
+const READING: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Streams(Arc<Inner>);
@@ -82,13 +86,18 @@ impl Streams {
             let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.streams.values().cloned().collect()
         };
+        if open.is_empty() {
+            return;
+        }
         let all = async {
-            for progress in open {
+            for progress in &open {
                 progress.waker.wake();
                 progress.until(question).await;
             }
         };
-        let _ = tokio::time::timeout(PATIENCE, all).await;
+        if tokio::time::timeout(PATIENCE, all).await.is_ok() {
+            tokio::time::sleep(READING).await;
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A stream that is asked whether it has sent everything, with time that is paused.
 
-use super::{PATIENCE, Streams};
+use super::{PATIENCE, READING, Streams};
 use axum::body::{Body, Bytes, HttpBody as _};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use std::convert::Infallible;
@@ -25,9 +25,11 @@ async fn an_answer_waits_until_the_streams_have_handed_out_everything() {
     assert_eq!(frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()), Some("last".into()));
     assert!((&mut sent).now_or_never().is_none());
 
-    // Whoever asks for more and gets nothing has sent everything.
+    // Whoever asks for more and gets nothing has sent everything; its client has a moment to read it.
     assert!(poll_fn(|context| Pin::new(&mut body).poll_frame(context)).now_or_never().is_none());
-    assert!((&mut sent).now_or_never().is_some());
+    let before = Instant::now();
+    sent.await;
+    assert_eq!(before.elapsed(), READING);
 }
 
 #[tokio::test(start_paused = true)]
