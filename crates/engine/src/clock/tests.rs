@@ -1,6 +1,7 @@
 //! A machine's clock that was wrong.
 
 use super::{AHEAD_MAX, Clock, wall};
+use sturdy_session::stamp::Stamp;
 
 #[test]
 fn a_clock_that_was_once_years_ahead_is_not_believed() {
@@ -20,7 +21,7 @@ fn a_clock_that_was_once_years_ahead_is_not_believed() {
 fn ids_ascend_while_the_clock_is_behind() {
     let clock = Clock::new(wall() + AHEAD_MAX / 2);
 
-    let ids: Vec<_> = (0..100).map(|_| clock.id(|stamp| stamp.message_id())).collect();
+    let ids: Vec<_> = (0..100).map(|_| clock.id(Stamp::message_id)).collect();
 
     assert!(ids.is_sorted_by(|a, b| a.as_str() < b.as_str()), "{ids:?}");
 }

@@ -20,13 +20,15 @@ pub(crate) const WAITING_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Whether mail depends on what is stored at the moment it is decided.
 pub(crate) fn needs_a_look(mail: &Mail) -> bool {
-    mail.inputs.iter().any(|input| match input {
-        Input::Prompt(_)
-        | Input::Shell(_)
-        | Input::RemoveMessage { .. }
-        | Input::WritePart { .. }
-        | Input::RemovePart { .. } => true,
-        _ => false,
+    mail.inputs.iter().any(|input| {
+        matches!(
+            input,
+            Input::Prompt(_)
+                | Input::Shell(_)
+                | Input::RemoveMessage { .. }
+                | Input::WritePart { .. }
+                | Input::RemovePart { .. }
+        )
     })
 }
 

@@ -221,7 +221,7 @@ fn check_position(
         // Only growth is folded away, and growth writes no row.
         None => report.found(place, format!("the entry {position} that wrote this {name} is missing")),
         Some(_) if position > head => {
-            report.found(place, format!("its position {position} is not in the log"))
+            report.found(place, format!("its position {position} is not in the log"));
         }
         Some(_) => {}
     }
