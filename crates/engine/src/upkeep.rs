@@ -6,6 +6,8 @@
 //!
 //! Blobs that nothing names any more, of removed sessions above all, are collected, and their space is given back.
 //!
+//! Shares that were created and never written to, and rows of their logs that are too old or too many, are removed.
+//!
 //! Outputs of tools that were too long for a model are kept in files for a week.
 
 use crate::engine::Inner;
@@ -25,6 +27,10 @@ pub(crate) async fn run(inner: Arc<Inner>) {
         match collect(&inner.store).await {
             Ok(removed) => debug!(removed, "blobs that nothing names are collected"),
             Err(cause) => warn!(%cause, "blobs were not collected"),
+        }
+        match inner.store.tidy_shares(inner.clock.now()).await {
+            Ok((shares, rows)) => debug!(shares, rows, "old shares are tidied"),
+            Err(cause) => warn!(%cause, "old shares were not tidied"),
         }
         let Some(before) = inner.store.head().checked_sub(KEPT) else { continue };
         match inner.store.fold(before).await {

@@ -61,7 +61,7 @@ async fn attenuate(
         max_ops: wanted.max_ops,
         label: wanted.label.unwrap_or_default(),
     };
-    let made = store.attenuate_share(caller(&app, &headers), share.clone(), auth, attenuation).await?;
+    let made = store.attenuate_share(caller(&app), share.clone(), auth, attenuation).await?;
     let answer = json!({
         "cap_id": made.capability.cap_id,
         "sturdy_ref": reference.reveal(),
@@ -79,7 +79,7 @@ async fn attenuate(
 async fn capabilities(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
     let (_, store) = service(&app)?;
     let auth = shown(&headers, None)?;
-    let all = store.share_capabilities(caller(&app, &headers), share_of(&params), auth).await?;
+    let all = store.share_capabilities(caller(&app), share_of(&params), auth).await?;
     Ok(announced(reply::json(&all)))
 }
 
@@ -91,7 +91,7 @@ async fn revoke(State(app): State<App>, params: Params, headers: HeaderMap) -> R
     let (shares, store) = service(&app)?;
     let auth = shown(&headers, None)?;
     let share = share_of(&params);
-    let call = caller(&app, &headers);
+    let call = caller(&app);
     let epoch = match params.get("capID") {
         "all" => store.revoke_all_share_capabilities(call, share.clone(), auth).await?,
         one => store.revoke_share_capability(call, share.clone(), auth, one.to_owned()).await?,
@@ -107,7 +107,7 @@ async fn revoke(State(app): State<App>, params: Params, headers: HeaderMap) -> R
 async fn rotate(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
     let (_, store) = service(&app)?;
     let auth = shown(&headers, None)?;
-    let epoch = store.rotate_share(caller(&app, &headers), share_of(&params), auth).await?;
+    let epoch = store.rotate_share(caller(&app), share_of(&params), auth).await?;
     Ok(announced(reply::json(&json!({ "epoch": epoch }))))
 }
 
@@ -124,6 +124,6 @@ async fn audit(
     let (_, store) = service(&app)?;
     let auth = shown(&headers, None)?;
     let after = query.number("after")?.unwrap_or(0);
-    let rows = store.share_audit(caller(&app, &headers), share_of(&params), auth, after).await?;
+    let rows = store.share_audit(caller(&app), share_of(&params), auth, after).await?;
     Ok(announced(reply::json(&rows)))
 }
