@@ -27,8 +27,8 @@ export default defineConfig({
         // Two files until the list is usable, one more for a session: requests cost more than bytes.
         advancedChunks: {
           groups: [
-            { name: "core", test: /solid-js|src\/(words|kit|sync|wire)\/|src\/view\/(store|live|router|preferences|keys|seen|announce|actions|prompts|drafts)|src\/page\/(app|list|pill|palette|session-menu)/ },
-            { name: "session", test: /node_modules\/(marked|remend|virtua)|src\/(timeline|dock)\/|src\/text\/(?!highlight\.worker)|src\/panel\/(ring|todo)|src\/page\/(session|composer|suggestions)\.|src\/view\/(catalog|queue)/ },
+            { name: "core", test: /solid-js|src\/(words|kit|sync|wire)\/|src\/view\/(store|live|router|preferences|keys|seen|announce|actions|prompts|drafts|undo)|src\/page\/(app|list|pill|palette|session-menu)/ },
+            { name: "session", test: /node_modules\/(marked|remend|virtua)|src\/timeline\/|src\/dock\/docks|src\/text\/(?!highlight\.worker|patch)|src\/panel\/(ring|todo)|src\/page\/(session|composer|suggestions)\.|src\/view\/(catalog|queue)/ },
           ],
         },
       },

@@ -2,8 +2,8 @@
 // its test on a console error, a policy violation, an unhandled rejection or a request to another host.
 
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { openBrowser } from '../lib/browser.mjs';
 import { Provider } from '../lib/provider.mjs';
@@ -15,6 +15,25 @@ export const ECHO = { providerID: 'demo', modelID: 'echo' };
 
 /** Kept after the run, for a person to look at. */
 const PICTURES = process.env.STURDY_PAGE_PICTURES;
+
+/** Files of the page from this folder instead of from the program: for whoever works on it, without building the program. */
+const FILES = process.env.STURDY_PAGE_FILES;
+
+const KINDS = { js: 'text/javascript', css: 'text/css', html: 'text/html', txt: 'text/plain' };
+
+/** @param {import('playwright-core').BrowserContext} context @param {string} origin */
+async function serveFrom(folder, context, origin) {
+  const file = async (name) => ({ body: await readFile(join(folder, name)), contentType: `${KINDS[name.split('.').at(-1)] ?? 'text/plain'}; charset=utf-8` });
+  await context.route(`${origin}/ui/**`, async (route) => route.fulfill(await file(basename(new URL(route.request().url()).pathname))));
+  await context.route((url) => url.origin === origin, async (route) => {
+    if (route.request().resourceType() !== 'document') return route.fallback();
+    const answer = await route.fetch();
+    if (!(answer.headers()['content-type'] ?? '').startsWith('text/html')) return route.fulfill({ response: answer });
+    const name = new URL(route.request().url()).pathname.startsWith('/share/') ? 'share.html' : 'index.html';
+    const shell = (await readFile(join(folder, name), 'utf8')).replace(/(name="sturdy-build" content=")[^"]*/, '$1');
+    return route.fulfill({ response: answer, body: shell });
+  });
+}
 
 export class Desk {
   static async open({ args = [], env = {}, config = {} } = {}) {
@@ -64,6 +83,7 @@ export class Desk {
       colorScheme: theme,
       reducedMotion: 'reduce',
     }));
+    if (FILES && context === undefined) await serveFrom(FILES, made, this.server.url);
     const page = await made.newPage();
     const wrong = [];
     page.on('console', (said) => {

@@ -1,12 +1,12 @@
 // Writes src/kit/icons.ts: the shapes of the icons we use, as plain values. Run it when the list changes.
 import { readFileSync, writeFileSync } from "node:fs";
 
-const NAMES = `archive archive-restore arrow-down arrow-up at-sign ban bell bot brain check chevron-down chevron-right
+const NAMES = `archive archive-restore arrow-down arrow-up at-sign ban bot brain check chevron-down
 chevron-left circle circle-alert circle-check circle-dot circle-help circle-pause circle-x clipboard-list clock coins copy
 corner-down-right ellipsis file file-diff file-pen file-text folder folder-tree git-branch git-fork globe hand history house
-image inbox info key layout-dashboard list list-checks list-todo loader-circle log-out menu message-square moon paperclip
-pencil play plug plus refresh-cw scissors search send server settings share-2 shield-question sparkles square square-terminal
-sun terminal trash-2 triangle-alert undo-2 user users wifi-off workflow wrench x zap`.split(/\s+/);
+image inbox info layout-dashboard list list-todo loader-circle menu message-square paperclip
+pencil play plug plus refresh-cw redo-2 scissors search server settings shield-question sparkles square
+terminal trash-2 triangle-alert undo-2 user wifi-off workflow wrench x zap`.split(/\s+/);
 
 const lines = NAMES.map((name) => {
   const svg = readFileSync(new URL(`../node_modules/lucide-static/icons/${name}.svg`, import.meta.url), "utf8");

@@ -1,6 +1,6 @@
 // What stands between the conversation and the composer: asks of the whole tree, a retry, waiting prompts.
 
-import { For, Show, createMemo } from "solid-js";
+import { For, Show, createMemo, lazy } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { everySecond, useSeconds } from "../kit/ticking.tsx";
 import { resume, stop, withdraw } from "../view/actions.ts";
@@ -10,8 +10,10 @@ import { asks, isWithin, status } from "../view/store.ts";
 import { partsOf } from "../timeline/turn.tsx";
 import { words } from "../words/en.ts";
 import type { Ask } from "../wire/types.ts";
-import { PermissionDock } from "./permission.tsx";
-import { QuestionDock } from "./question.tsx";
+
+// Loaded when somebody is asked.
+const PermissionDock = lazy(() => import("./permission.tsx").then((file) => ({ default: file.PermissionDock })));
+const QuestionDock = lazy(() => import("./question.tsx").then((file) => ({ default: file.QuestionDock })));
 
 export function Docks(props: { sessionID: string; onEdit: (text: string) => void }) {
   const open = createMemo(() => asks().filter((ask) => isWithin(ask.request.sessionID, props.sessionID)));

@@ -97,7 +97,7 @@ function Content() {
           </Empty>
         </main>
       </Match>
-      <Match when={at("session")}>{(now) => <SessionPage id={now().id} panel={now().panel} />}</Match>
+      <Match when={at("session")}>{(now) => <SessionPage id={now().id} panel={now().panel} turn={now().turn} />}</Match>
       <Match when={at("new")}>{(now) => <NewPage directory={now().directory} />}</Match>
       <Match when={at("board")}><BoardPage /></Match>
       <Match when={at("asks")}><AsksPage /></Match>

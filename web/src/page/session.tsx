@@ -10,6 +10,7 @@ import { follow, line, openThread } from "../view/live.ts";
 import { navigate, PANELS, type Panel, sessionPath } from "../view/router.ts";
 import { look } from "../view/seen.ts";
 import { ancestry, session, status, thread, world } from "../view/store.ts";
+import { undoing } from "../view/undo.ts";
 import { words } from "../words/en.ts";
 import { Timeline } from "../timeline/timeline.tsx";
 import { Composer, type ComposerHandle } from "./composer.tsx";
@@ -18,6 +19,7 @@ import { TodoPanel } from "../panel/todo.tsx";
 import { SessionMenu } from "./session-menu.tsx";
 
 // Panels are loaded when they are opened.
+const UndoSheet = lazy(() => import("../panel/undo.tsx").then((file) => ({ default: file.UndoSheet })));
 const ChangesPanel = lazy(() => import("../panel/changes.tsx").then((file) => ({ default: file.ChangesPanel })));
 const ContextPanel = lazy(() => import("../panel/context.tsx").then((file) => ({ default: file.ContextPanel })));
 const FamilyPanel = lazy(() => import("../panel/family.tsx").then((file) => ({ default: file.FamilyPanel })));
@@ -25,7 +27,7 @@ const FilesPanel = lazy(() => import("../panel/files.tsx").then((file) => ({ def
 
 type Opened = { readonly as: "reading" } | { readonly as: "here" } | { readonly as: "gone" } | { readonly as: "failed"; readonly text: string };
 
-export function SessionPage(props: { id: string; panel: Panel | undefined }) {
+export function SessionPage(props: { id: string; panel: Panel | undefined; turn: string | undefined }) {
   const [opened, setOpened] = createSignal<Opened>({ as: "reading" });
   let composer: ComposerHandle | undefined;
 
@@ -82,7 +84,8 @@ export function SessionPage(props: { id: string; panel: Panel | undefined }) {
           )}
         </Show>
       </main>
-      <Show when={props.panel}>{(panel) => <Side id={props.id} panel={panel()} onQuote={(text) => composer?.put(text)} />}</Show>
+      <Show when={undoing()?.sessionID === props.id && undoing()} keyed>{(at) => <UndoSheet at={at} />}</Show>
+      <Show when={props.panel}>{(panel) => <Side id={props.id} panel={panel()} turn={props.turn} onQuote={(text) => composer?.put(text)} />}</Show>
     </>
   );
 }
@@ -132,7 +135,7 @@ function PanelTabs(props: { id: string; panel: Panel | undefined }) {
   );
 }
 
-function Side(props: { id: string; panel: Panel; onQuote: (text: string) => void }) {
+function Side(props: { id: string; panel: Panel; turn: string | undefined; onQuote: (text: string) => void }) {
   return (
     <aside class="side" aria-label={words.panels[props.panel]}>
       <header>
@@ -141,7 +144,7 @@ function Side(props: { id: string; panel: Panel; onQuote: (text: string) => void
       </header>
       <div class="side-body">
         <Switch>
-          <Match when={props.panel === "changes"}><ChangesPanel sessionID={props.id} onQuote={props.onQuote} /></Match>
+          <Match when={props.panel === "changes"}><ChangesPanel sessionID={props.id} turn={props.turn} onQuote={props.onQuote} /></Match>
           <Match when={props.panel === "todo"}><TodoPanel sessionID={props.id} /></Match>
           <Match when={props.panel === "context"}><ContextPanel sessionID={props.id} /></Match>
           <Match when={props.panel === "family"}><FamilyPanel sessionID={props.id} /></Match>

@@ -1,37 +1,58 @@
-// A unified patch as rows with line numbers. Long ones show their beginning first.
+// A unified patch, drawn in one column or two. Long ones show their beginning first. A line can be commented on.
 
-import { parsePatch } from "diff";
 import { For, Show, createMemo, createSignal } from "solid-js";
+import { type DiffRow, type LineRow, rowsOf, sideBySide, withWords, withoutSpace } from "../text/patch.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 
 const ROWS_MAX = 400;
 
-type DiffRow =
-  | { readonly kind: "hunk"; readonly text: string }
-  | { readonly kind: "add" | "del" | "same"; readonly text: string; readonly old?: number; readonly now?: number };
+export interface DiffOptions {
+  readonly ignoreSpace?: boolean;
+  readonly split?: boolean;
+}
 
-export function DiffView(props: { patch: string }) {
+export function DiffView(props: { patch: string; options?: DiffOptions; onComment?: (line: number, code: string, comment: string) => void }) {
   const [isWhole, setWhole] = createSignal(false);
-  const rows = createMemo(() => rowsOf(props.patch));
+  const [commented, setCommented] = createSignal<LineRow>();
+  const rows = createMemo(() => {
+    const plain = rowsOf(props.patch);
+    return withWords(props.options?.ignoreSpace === true ? withoutSpace(plain) : plain);
+  });
   const shown = () => (isWhole() ? rows() : rows().slice(0, ROWS_MAX));
+  const onLine = () => (props.onComment === undefined ? undefined : (line: LineRow) => setCommented(commented() === line ? undefined : line));
+  const say = (line: LineRow, comment: string) => {
+    props.onComment?.(line.now ?? line.old ?? 0, line.text, comment);
+    setCommented(undefined);
+  };
+  const form = (line: LineRow | undefined, columns: number) => (
+    <Show when={line !== undefined && commented() === line}>
+      <tr class="comment"><td colspan={columns}><CommentForm line={line as LineRow} onSay={(comment) => say(line as LineRow, comment)} onCancel={() => setCommented(undefined)} /></td></tr>
+    </Show>
+  );
   return (
-    <div class="diff" tabindex="0" role="region" aria-label={words.panels.changes}>
+    <div class="diff" classList={{ "is-split": props.options?.split === true }} tabindex="0" role="region" aria-label={words.panels.changes}>
       <table>
         <tbody>
-          <For each={shown()}>
-            {(row) => (
-              <Show when={row.kind !== "hunk" && row} fallback={<tr class="hunk"><td colspan="4">{row.text}</td></tr>}>
-                {(line) => (
-                  <tr class={line().kind}>
-                    <td class="no">{"old" in line() ? (line() as { old?: number }).old : ""}</td>
-                    <td class="no">{"now" in line() ? (line() as { now?: number }).now : ""}</td>
-                    <td class="sign">{line().kind === "add" ? "+" : line().kind === "del" ? "−" : ""}</td>
-                    <td dir="ltr">{line().text}</td>
-                  </tr>
-                )}
-              </Show>
-            )}
-          </For>
+          <Show when={props.options?.split === true} fallback={<For each={shown()}>{(row) => <><UnifiedRow row={row} onLine={onLine()} />{form(row.kind === "hunk" ? undefined : row, 4)}</>}</For>}>
+            <For each={sideBySide(shown())}>
+              {(pair) => (
+                <Show when={"head" in pair ? undefined : pair} fallback={<tr class="hunk"><td colspan="4">{"head" in pair ? pair.head : ""}</td></tr>}>
+                  {(two) => (
+                    <>
+                      <tr>
+                        <Number line={two().left} value={two().left?.old} onLine={undefined} />
+                        <td class={two().left?.kind} dir="ltr"><Words line={two().left} /></td>
+                        <Number line={two().right} value={two().right?.now} onLine={onLine()} />
+                        <td class={two().right?.kind} dir="ltr"><Words line={two().right} /></td>
+                      </tr>
+                      {form(two().right, 4)}
+                    </>
+                  )}
+                </Show>
+              )}
+            </For>
+          </Show>
         </tbody>
       </table>
       <Show when={rows().length > ROWS_MAX && !isWhole()}>
@@ -41,27 +62,50 @@ export function DiffView(props: { patch: string }) {
   );
 }
 
-function rowsOf(patch: string): DiffRow[] {
-  try {
-    const files = parsePatch(patch);
-    return files.flatMap((file, index) => {
-      const rows: DiffRow[] = files.length > 1 ? [{ kind: "hunk", text: file.newFileName ?? file.oldFileName ?? String(index + 1) }] : [];
-      for (const hunk of file.hunks) {
-        rows.push({ kind: "hunk", text: `@@ −${hunk.oldStart} +${hunk.newStart} @@` });
-        let old = hunk.oldStart;
-        let now = hunk.newStart;
-        for (const line of hunk.lines) {
-          const text = line.slice(1);
-          if (line.startsWith("+")) rows.push({ kind: "add", text, now: now++ });
-          else if (line.startsWith("-")) rows.push({ kind: "del", text, old: old++ });
-          else if (line.startsWith("\\")) rows.push({ kind: "hunk", text: line });
-          else rows.push({ kind: "same", text, old: old++, now: now++ });
-        }
-      }
-      return rows;
-    });
-  } catch {
-    // Not a patch after all: as it is.
-    return patch.split("\n").map((text) => ({ kind: "same", text }));
-  }
+function UnifiedRow(props: { row: DiffRow; onLine: ((line: LineRow) => void) | undefined }) {
+  const line = () => (props.row.kind === "hunk" ? undefined : props.row);
+  return (
+    <Show when={line()} fallback={<tr class="hunk"><td colspan="4">{props.row.text}</td></tr>}>
+      {(found) => (
+        <tr class={found().kind}>
+          <Number line={found()} value={found().old} onLine={found().now === undefined ? props.onLine : undefined} />
+          <Number line={found()} value={found().now} onLine={props.onLine} />
+          <td class="sign">{found().kind === "add" ? "+" : found().kind === "del" ? "−" : ""}</td>
+          <td dir="ltr"><Words line={found()} /></td>
+        </tr>
+      )}
+    </Show>
+  );
+}
+
+/** The line's number; a button when lines can be commented on. */
+function Number(props: { line: LineRow | undefined; value: number | undefined; onLine: ((line: LineRow) => void) | undefined }) {
+  return (
+    <td class="no">
+      <Show when={props.value !== undefined && props.line !== undefined && props.onLine} fallback={props.value ?? ""}>
+        {(pick) => <button type="button" class="plain" aria-label={more.comment(props.value ?? 0)} onClick={() => pick()(props.line as LineRow)}>{props.value}</button>}
+      </Show>
+    </td>
+  );
+}
+
+function Words(props: { line: LineRow | undefined }) {
+  return (
+    <Show when={props.line?.runs} fallback={props.line?.text ?? ""}>
+      {(runs) => <For each={runs()}>{(run) => (run.isNew ? <mark>{run.text}</mark> : run.text)}</For>}
+    </Show>
+  );
+}
+
+function CommentForm(props: { line: LineRow; onSay: (comment: string) => void; onCancel: () => void }) {
+  const [text, setText] = createSignal("");
+  return (
+    <form onSubmit={(event) => { event.preventDefault(); if (text().trim() !== "") props.onSay(text().trim()); }}>
+      <textarea aria-label={more.comment(props.line.now ?? props.line.old ?? 0)} placeholder={more.commentHint} value={text()} onInput={(event) => setText(event.currentTarget.value)} ref={(field) => queueMicrotask(() => field.focus())} />
+      <div class="dialog-buttons">
+        <button type="submit" class="primary" disabled={text().trim() === ""}>{more.commentAdd}</button>
+        <button type="button" onClick={() => props.onCancel()}>{words.cancel}</button>
+      </div>
+    </form>
+  );
 }

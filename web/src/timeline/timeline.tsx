@@ -3,7 +3,7 @@
 // Following the end is on only while the reader is there. Any scroll up ends it; reaching the end, or a
 // click, begins it again. What is read never moves.
 
-import { Show, createEffect, createMemo, createSignal, on, onCleanup, onMount } from "solid-js";
+import { Show, createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount } from "solid-js";
 import { Virtualizer, type VirtualizerHandle } from "virtua/solid";
 import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../sync/send.ts";
@@ -16,6 +16,8 @@ import { Turn } from "./turn.tsx";
 import { ErrorNotice } from "./error.tsx";
 import { SendingPrompt } from "./sending.tsx";
 
+const UndoneBlock = lazy(() => import("../panel/undo.tsx").then((file) => ({ default: file.UndoneBlock })));
+
 /** How near the end counts as being there. */
 const END_PX = 60;
 /** How near the start the page before is asked for. */
@@ -23,7 +25,7 @@ const START_PX = 600;
 
 export type TimelineRow =
   | { readonly kind: "message"; readonly id: string }
-  | { readonly kind: "undone"; readonly count: number }
+  | { readonly kind: "undone" }
   | { readonly kind: "notice"; readonly index: number }
   | { readonly kind: "sending"; readonly id: string };
 
@@ -119,11 +121,7 @@ function Row(props: { row: TimelineRow; sessionID: string; index: number; total:
     case "message":
       return <Turn sessionID={props.sessionID} messageID={props.row.id} position={props.index + 1} total={props.total} />;
     case "undone":
-      return (
-        <div class="divider">
-          <Icon name="undo-2" /> {words.undone(props.row.count)}
-        </div>
-      );
+      return <UndoneBlock sessionID={props.sessionID} />;
     case "notice": {
       const { index } = props.row;
       const notice = createMemo(() => thread(props.sessionID)?.notices[index]);
@@ -168,7 +166,7 @@ function rowsOf(sessionID: string): TimelineRow[] {
     rows.push({ kind: "message", id });
     notices(id);
   }
-  if (cut >= 0) rows.push({ kind: "undone", count: found.order.length - cut });
+  if (cut >= 0) rows.push({ kind: "undone" });
   for (const prompt of pendingPrompts(sessionID)) {
     if (!found.messages.has(prompt.messageID)) rows.push({ kind: "sending", id: prompt.messageID });
   }

@@ -3,7 +3,8 @@
 import { navigate, route, sessionPath } from "./router.ts";
 import { stop } from "./actions.ts";
 import { preferences } from "./preferences.ts";
-import { session, sessions, thread } from "./store.ts";
+import { message, session, sessions, thread } from "./store.ts";
+import { setUndoing } from "./undo.ts";
 
 export const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["Ctrl K", "Go to a session or a place"],
@@ -13,6 +14,7 @@ export const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["[ ]", "Previous and next session"],
   ["g l b a u s", "Sessions, board, asks, usage, search"],
   ["n", "New session"],
+  ["z", "Undo the last turn"],
   ["Alt A", "Next ask; there 1, 2, 3 answer it"],
   ["Alt ↑", "Parent session"],
   ["/", "Search"],
@@ -79,6 +81,8 @@ function letter(event: KeyboardEvent): void {
       return moveMessage(1);
     case "k":
       return moveMessage(-1);
+    case "z":
+      return undoLast();
     case "[":
       return moveSession(-1);
     case "]":
@@ -103,6 +107,14 @@ function moveMessage(step: number): void {
   const at = here === undefined ? (step > 0 ? -1 : order.length) : order.indexOf(here);
   const next = order[Math.max(0, Math.min(order.length - 1, at + step))];
   if (next !== undefined) document.getElementById(next)?.focus();
+}
+
+function undoLast(): void {
+  const now = route();
+  if (now.page !== "session") return;
+  const order = thread(now.id)?.order ?? [];
+  const last = order.findLast((id) => message(now.id, id)?.role === "user");
+  if (last !== undefined) setUndoing({ sessionID: now.id, messageID: last });
 }
 
 function moveSession(step: number): void {

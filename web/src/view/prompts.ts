@@ -75,6 +75,11 @@ export function whenDropped(run: (sessionID: string, text: string) => void): voi
   onDropped = run;
 }
 
+/** Words go into the composer of a session, if it is open. */
+export function backToComposer(sessionID: string, text: string): void {
+  onDropped(sessionID, text);
+}
+
 /** Back into the composer. */
 export function dropPrompt(messageID: string): void {
   const found = pending().get(messageID);

@@ -6,7 +6,7 @@ export type Route =
   | { readonly page: "home" }
   | { readonly page: "board" }
   | { readonly page: "asks" }
-  | { readonly page: "session"; readonly id: string; readonly panel: Panel | undefined }
+  | { readonly page: "session"; readonly id: string; readonly panel: Panel | undefined; readonly turn: string | undefined }
   | { readonly page: "new"; readonly directory: string | undefined }
   | { readonly page: "search"; readonly query: string }
   | { readonly page: "usage" }
@@ -32,7 +32,7 @@ export function route(): Route {
     case "login":
       return { page: first };
     case "s":
-      return { page: "session", id: decodeURIComponent(second ?? ""), panel: panelOf(url.searchParams.get("panel")) };
+      return { page: "session", id: decodeURIComponent(second ?? ""), panel: panelOf(url.searchParams.get("panel")), turn: url.searchParams.get("turn") ?? undefined };
     case "new":
       return { page: "new", directory: url.searchParams.get("dir") ?? undefined };
     case "search":
@@ -52,8 +52,11 @@ export function navigate(path: string, how: "push" | "replace" = "push"): void {
   setAddress(location.pathname + location.search);
 }
 
-export const sessionPath = (id: string, panel?: Panel) =>
-  `/s/${encodeURIComponent(id)}${panel === undefined ? "" : `?panel=${panel}`}`;
+/** `turn` is what the changes are of: a prompt, the whole session or the working tree. */
+export function sessionPath(id: string, panel?: Panel, turn?: string): string {
+  const query = new URLSearchParams({ ...(panel === undefined ? {} : { panel }), ...(turn === undefined ? {} : { turn }) });
+  return `/s/${encodeURIComponent(id)}${query.size === 0 ? "" : `?${query}`}`;
+}
 
 export function startRouter(): void {
   window.addEventListener("popstate", () => setAddress(location.pathname + location.search));

@@ -45,7 +45,23 @@ export interface Session {
     readonly compacting?: number;
     readonly archived?: number;
   };
-  readonly revert?: { readonly messageID: string; readonly partID?: string; readonly diff?: string };
+  readonly revert?: {
+    readonly messageID: string;
+    readonly partID?: string;
+    readonly diff?: string;
+    /** Files that were left alone, each with the reason. */
+    readonly conflicts?: readonly { readonly file: string; readonly why: string }[];
+  };
+}
+
+/** What an undo would do to which file. */
+export interface RevertPlan {
+  readonly messageID?: string;
+  readonly files: readonly {
+    readonly file: string;
+    readonly action: "create" | "change" | "delete" | "nothing" | "conflict";
+    readonly why?: string;
+  }[];
 }
 
 export type Status =

@@ -24,7 +24,7 @@ export function PartView(props: { part: Part; answer?: AssistantMessage }) {
       </Match>
       <Match when={as("snapshot")}>{(part) => <Chip icon="folder-tree" text={tree(part().snapshot)} />}</Match>
       <Match when={as("step-finish")}>{(part) => <StepFinish part={part()} />}</Match>
-      <Match when={as("patch")}>{(part) => <Patch part={part()} />}</Match>
+      <Match when={as("patch")}>{(part) => <Patch part={part()} answer={props.answer} />}</Match>
       <Match when={as("agent")}>{(part) => <Chip icon="at-sign" text={part().name} />}</Match>
       <Match when={as("retry")}>{(part) => <Retry part={part()} />}</Match>
       <Match when={as("subtask")}>{(part) => <Subtask part={part()} />}</Match>
@@ -81,7 +81,7 @@ function StepFinish(props: { part: PartOf<"step-finish"> }) {
   return <Chip icon={isNote() ? "scissors" : "check"} text={note()} tone={isNote() ? "warn" : undefined} />;
 }
 
-function Patch(props: { part: PartOf<"patch"> }) {
+function Patch(props: { part: PartOf<"patch">; answer?: AssistantMessage | undefined }) {
   return (
     <details class="card">
       <summary>
@@ -95,7 +95,7 @@ function Patch(props: { part: PartOf<"patch"> }) {
           </li>
         ))}
       </ul>
-      <a class="card-link" href={sessionPath(props.part.sessionID, "changes")}>{words.panels.changes}</a>
+      <a class="card-link" href={sessionPath(props.part.sessionID, "changes", props.answer?.parentID)}>{words.panels.changes}</a>
     </details>
   );
 }

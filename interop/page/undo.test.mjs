@@ -1,0 +1,128 @@
+// Undo with its plan before anything happens, a conflict that is left alone, redo; and the review of what changed.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { calls, says } from '../lib/provider.mjs';
+import { until } from '../lib/wait.mjs';
+import { Desk, live, picture } from './desk.mjs';
+
+/** @type {Desk} */
+let desk;
+before(async () => {
+  desk = await Desk.open();
+  execFileSync('git', ['init', '--quiet'], { cwd: desk.world.project });
+  await desk.server.tell('POST', '/instance/dispose');
+});
+after(() => desk.close());
+afterEach(async () => {
+  desk.check();
+  await desk.leave();
+});
+
+const at = (name) => join(desk.world.project, name);
+const read = (name) => (existsSync(at(name)) ? readFileSync(at(name), 'utf8') : null);
+
+/** A turn in which the model runs one command. */
+async function turn(session, text, command) {
+  desk.provider.will(calls('bash', { command, description: 'Changes files' }), says(`Done: ${text}`));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text }] });
+}
+
+/** The sheet, from the menu of a prompt. */
+async function openSheet(page, text) {
+  const prompt = page.locator('.prompt', { hasText: text });
+  await prompt.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('menuitem', { name: 'Undo from here' }).click();
+  const sheet = page.getByRole('dialog', { name: 'Undo from here' });
+  await sheet.locator('.plan li').first().waitFor();
+  return sheet;
+}
+
+test('undo shows its plan, leaves a conflict alone, and redo brings everything back', async () => {
+  writeFileSync(at('old.txt'), 'one\n');
+  writeFileSync(at('shared.txt'), 'theirs\n');
+  const session = await desk.session({ title: 'Undo' });
+  await turn(session, 'first turn', 'echo two >> old.txt');
+  await turn(session, 'second turn', 'echo new > made.txt; echo agent >> shared.txt');
+  writeFileSync(at('shared.txt'), 'theirs\nagent\nand mine\n');
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+
+  const sheet = await openSheet(page, 'second turn');
+  await picture(page, 'undo-sheet');
+  const planned = await sheet.locator('.plan li').evaluateAll((rows) => rows.map((row) => [row.dataset.file, row.className]));
+  assert.deepEqual(planned.sort(), [['made.txt', 'is-delete'], ['shared.txt', 'is-conflict']]);
+  assert.equal(await sheet.getByRole('checkbox').isChecked(), false);
+  assert.equal(read('made.txt'), 'new\n', 'a plan changes nothing');
+  await sheet.getByRole('button', { name: 'Undo 1 file, leave 1' }).click();
+  await sheet.waitFor({ state: 'detached' });
+
+  const undone = page.locator('.undone');
+  await undone.getByText('1 left because it was changed since').waitFor();
+  assert.deepEqual([read('made.txt'), read('shared.txt'), read('old.txt')], [null, 'theirs\nagent\nand mine\n', 'one\ntwo\n']);
+  await until('the words are back', async () => (await page.getByLabel('Ask, or say what to do').inputValue()) === 'second turn');
+  await picture(page, 'undone');
+  await page.reload();
+  await undone.getByRole('button', { name: 'Redo all' }).click();
+
+  await undone.waitFor({ state: 'detached' });
+  await page.locator('.step .prose', { hasText: 'Done: second turn' }).waitFor();
+  assert.deepEqual([read('made.txt'), read('shared.txt')], ['new\n', 'theirs\nagent\nand mine\n']);
+});
+
+test('a conflict that is ticked goes back too, and one turn is brought back alone', async () => {
+  writeFileSync(at('mine.txt'), 'before\n');
+  const session = await desk.session({ title: 'Forced' });
+  await turn(session, 'make it', 'echo after > mine.txt');
+  await turn(session, 'go on', 'echo late > late.txt');
+  writeFileSync(at('mine.txt'), 'somebody else\n');
+  const page = await desk.tab(`/s/${session.id}`, { width: 360, height: 740, touch: true });
+  await live(page);
+
+  const sheet = await openSheet(page, 'make it');
+  await sheet.getByRole('checkbox', { name: /mine\.txt/ }).check();
+  await picture(page, 'undo-phone');
+  await sheet.getByRole('button', { name: 'Undo 2 files' }).click();
+  await sheet.waitFor({ state: 'detached' });
+  await until('both went back', () => read('mine.txt') === 'before\n' && read('late.txt') === null);
+
+  await page.locator('.undone').getByRole('button', { name: 'Redo one' }).click();
+  await page.locator('.prompt', { hasText: 'make it' }).waitFor();
+
+  await until('what was there before the undo is back', () => read('mine.txt') === 'somebody else\n');
+  assert.equal(read('late.txt'), null, 'the second turn stays undone');
+});
+
+test('the changes of a turn are reviewed, and a comment on a line goes into the prompt', async () => {
+  writeFileSync(at('story.txt'), 'Once upon a time\nthere was a fox.\n');
+  const session = await desk.session({ title: 'Review' });
+  await turn(session, 'the first change', "sed -i 's/fox/brown bear/' story.txt");
+  await turn(session, 'the second change', 'echo The end. > end.txt');
+  const page = await desk.tab(`/s/${session.id}?panel=changes`);
+  await live(page);
+  const side = page.getByRole('complementary', { name: 'Changes' });
+  await side.locator('[data-changes="session"]').waitFor();
+  assert.deepEqual((await side.locator('.file-diff summary code').allInnerTexts()).sort(), ['end.txt', 'story.txt']);
+
+  const first = await side.getByLabel('Changes of').locator('option', { hasText: 'the first change' }).getAttribute('value');
+  await side.getByLabel('Changes of').selectOption(first);
+  await side.locator(`[data-changes="${first}"]`).waitFor();
+  assert.deepEqual(await side.locator('.file-diff summary code').allInnerTexts(), ['story.txt']);
+  assert.deepEqual(await side.locator('.diff mark').allInnerTexts(), ['fox', 'brown bear']);
+  assert.match(page.url(), /turn=msg_/);
+  await picture(page, 'changes');
+  await side.getByLabel('Side by side').check();
+  await side.locator('.diff.is-split td.add').waitFor();
+  await side.getByLabel('Side by side').uncheck();
+
+  await side.getByRole('button', { name: 'Comment on line 2' }).last().click();
+  await side.getByRole('textbox', { name: 'Comment on line 2' }).fill('Make it a badger.');
+  await side.getByRole('button', { name: 'Add to the prompt' }).click();
+  assert.equal(await page.getByLabel('Ask, or say what to do').inputValue(), '> story.txt:2\n> there was a brown bear.\n\nMake it a badger.');
+
+  await side.getByLabel('Viewed').check();
+  await side.getByText('1 of 1 viewed').waitFor();
+});

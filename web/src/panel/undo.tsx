@@ -1,0 +1,156 @@
+// Undo and redo: the plan of what would happen to which file before anything happens, and what is undone now.
+//
+// The plan is the server's. A file with somebody else's work in it is left alone unless it is ticked, one by one.
+
+import { For, Show, createMemo, createSignal, onMount } from "solid-js";
+import { Dialog } from "../kit/dialog.tsx";
+import { Icon } from "../kit/icon.tsx";
+import { say } from "../kit/toast.tsx";
+import { asCallError } from "../sync/send.ts";
+import { moveCut, unrevert } from "../view/actions.ts";
+import { draft } from "../view/drafts.ts";
+import { api } from "../view/live.ts";
+import { backToComposer } from "../view/prompts.ts";
+import { message, part, partIds, session, status, thread } from "../view/store.ts";
+import { type UndoPlace, setUndoing } from "../view/undo.ts";
+import { Turn } from "../timeline/turn.tsx";
+import { segment } from "../wire/api.ts";
+import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
+import type { FileDiff, RevertPlan } from "../wire/types.ts";
+import { DiffView } from "./diff.tsx";
+
+export function UndoSheet(props: { at: UndoPlace }) {
+  const [forced, setForced] = createSignal<ReadonlySet<string>>(new Set());
+  const [isSent, setSent] = createSignal(false);
+  const path = (rest: string) => `/session/${segment(props.at.sessionID)}${rest}`;
+  const [plan, setPlan] = createSignal<RevertPlan>();
+  const [trouble, setTrouble] = createSignal("");
+  const read = () => api.post<RevertPlan>(path("/revert/plan"), { messageID: props.at.messageID }).then(setPlan, (cause) => setTrouble(asCallError(cause).message));
+  onMount(() => void read());
+  const files = () => (plan()?.files ?? []).filter((file) => file.action !== "nothing");
+  const left = () => files().filter((file) => file.action === "conflict" && !forced().has(file.file)).length;
+  const taken = () => files().length - left();
+  const messages = () => {
+    const order = thread(props.at.sessionID)?.order ?? [];
+    return Math.max(1, order.length - order.indexOf(props.at.messageID));
+  };
+  const close = () => setUndoing(undefined);
+  const toggle = (file: string) => {
+    const next = new Set(forced());
+    if (!next.delete(file)) next.add(file);
+    setForced(next);
+  };
+  const act = async () => {
+    setSent(true);
+    try {
+      const force = files().filter((file) => forced().has(file.file)).map((file) => file.file);
+      await api.post(path("/revert"), { messageID: props.at.messageID, ...(force.length > 0 ? { force } : {}) });
+      keepPrompt(props.at);
+      close();
+    } catch (cause) {
+      say(asCallError(cause).message, "bad");
+      setSent(false);
+      // What is planned may be old by now.
+      void read();
+    }
+  };
+  const busy = () => status(props.at.sessionID).type !== "idle";
+  return (
+    <Dialog label={more.undoTitle} class="sheet undo" onClose={close}>
+      <h2>{more.undoTitle}</h2>
+      <Show when={trouble() === ""} fallback={<p class="bad" role="alert">{trouble()}</p>}>
+        <p class="small muted">{more.undoMessages(messages())}</p>
+        <Show when={plan() !== undefined} fallback={<p class="muted pulse">…</p>}>
+          <ul class="plan">
+            <For each={files()} fallback={<li class="muted">{more.undoNoFiles}</li>}>
+              {(file) => (
+                <li class={`is-${file.action}`} data-file={file.file}>
+                  <Show when={file.action === "conflict"} fallback={<Icon name={ICONS[file.action] ?? "file-pen"} />}>
+                    <input type="checkbox" checked={forced().has(file.file)} onChange={() => toggle(file.file)} aria-label={more.undoForce(file.file)} />
+                  </Show>
+                  <details class="grow">
+                    <summary>
+                      <code class="cut" title={file.file}>{file.file}</code>
+                      <span class="small" classList={{ warn: file.action === "conflict", muted: file.action !== "conflict" }}>
+                        {forced().has(file.file) ? more.undoForced : more.undoActions[file.action]}
+                        <Show when={file.why}>{(why) => <>: {why()}</>}</Show>
+                      </span>
+                    </summary>
+                    <Show when={patchOf(props.at, file.file)} fallback={<p class="card-note">{words.noChanges}</p>}>{(patch) => <DiffView patch={patch()} />}</Show>
+                  </details>
+                </li>
+              )}
+            </For>
+          </ul>
+        </Show>
+      </Show>
+      <Show when={busy()}><p class="warn small">{more.undoBusy}</p></Show>
+      <footer class="dialog-buttons">
+        <button type="button" class="primary" disabled={isSent() || busy() || plan() === undefined || trouble() !== ""} onClick={() => void act()}>
+          <Icon name="undo-2" /> {more.undoButton(taken(), left())}
+        </button>
+        <button type="button" onClick={close} autofocus>{words.cancel}</button>
+      </footer>
+    </Dialog>
+  );
+}
+
+const ICONS: Readonly<Record<string, string>> = { create: "plus", delete: "trash-2", change: "file-pen" };
+
+/** What the turns from here on did to this file, as far as they are loaded. */
+function patchOf(at: UndoPlace, file: string): string | undefined {
+  const order = thread(at.sessionID)?.order ?? [];
+  const diffs = order.slice(Math.max(0, order.indexOf(at.messageID))).flatMap((id): readonly FileDiff[] => {
+    const info = message(at.sessionID, id);
+    return info?.role === "user" ? (info.summary?.diffs ?? []) : [];
+  });
+  const patches = diffs.filter((diff) => diff.file === file && diff.patch).map((diff) => diff.patch);
+  return patches.length === 0 ? undefined : patches.join("\n");
+}
+
+/** The words of the prompt go back into the composer, if nothing is being written there. */
+function keepPrompt(at: UndoPlace): void {
+  if (message(at.sessionID, at.messageID)?.role !== "user" || draft(at.sessionID) !== "") return;
+  const texts = partIds(at.sessionID, at.messageID).map((id) => part(at.sessionID, id));
+  const said = texts.map((found) => (found?.type === "text" && found.synthetic !== true ? found.text : "")).filter(Boolean).join("\n");
+  if (said !== "") backToComposer(at.sessionID, said);
+}
+
+/** What is undone now: how much, what was left alone, and the ways back. */
+export function UndoneBlock(props: { sessionID: string }) {
+  const [isShown, setShown] = createSignal(false);
+  const [isSent, setSent] = createSignal(false);
+  const revert = () => session(props.sessionID)?.revert;
+  const ids = createMemo(() => {
+    const order = thread(props.sessionID)?.order ?? [];
+    const cut = order.indexOf(revert()?.messageID ?? "");
+    return cut < 0 ? [] : order.slice(cut);
+  });
+  const files = () => (revert()?.diff ?? "").split("\n").filter((line) => line.startsWith("diff --git ")).length;
+  const conflicts = () => revert()?.conflicts ?? [];
+  /** Where the cut would stand if one turn came back. */
+  const next = () => ids().slice(1).find((id) => message(props.sessionID, id)?.role === "user");
+  const redo = async (run: () => Promise<unknown>) => {
+    setSent(true);
+    await run();
+    setSent(false);
+  };
+  return (
+    <section class="undone" aria-label={more.undone(ids().length, files(), conflicts().length)}>
+      <header>
+        <Icon name="undo-2" />
+        <span class="grow">{more.undone(ids().length, files(), conflicts().length)} <span class="muted">{more.undoneFinal}</span></span>
+        <Show when={next()}>{(id) => <button type="button" disabled={isSent()} onClick={() => void redo(() => moveCut(props.sessionID, id()))}>{more.redoOne}</button>}</Show>
+        <button type="button" disabled={isSent()} onClick={() => void redo(() => unrevert(props.sessionID))}><Icon name="redo-2" /> {more.redoAll}</button>
+      </header>
+      <Show when={conflicts().length > 0}>
+        <ul class="paths"><For each={conflicts()}>{(one) => <li><code>{one.file}</code> <span class="muted small">{one.why}</span></li>}</For></ul>
+      </Show>
+      <button type="button" class="link" aria-expanded={isShown()} onClick={() => setShown(!isShown())}>{isShown() ? words.showLess : more.undoneShow}</button>
+      <Show when={isShown()}>
+        <div class="is-dimmed"><For each={ids()}>{(id, index) => <Turn sessionID={props.sessionID} messageID={id} position={index() + 1} total={ids().length} />}</For></div>
+      </Show>
+    </section>
+  );
+}
