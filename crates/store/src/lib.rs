@@ -44,7 +44,7 @@ pub use read::asks::{AskQuery, RawAsk};
 pub use read::messages::{Before, MessagePage, MessageQuery, RawMessage};
 pub use read::moment::{Opening, Outline, Overview, OverviewQuery, SessionGlance};
 pub use read::rows::{CurrentRows, SessionRows};
-pub use read::sessions::{SessionPlace, SessionQuery};
+pub use read::sessions::{CreatedEdge, SessionOrder, SessionPlace, SessionQuery};
 pub use verify::{Finding, Progress, Report, Stage};
 
 use committer::{Pending, Shared, Work, Writer};

@@ -22,6 +22,11 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 1, name: "log_and_rows", text: include_str!("../migrations/0001_log_and_rows.sql") },
     Migration { number: 2, name: "approvals", text: include_str!("../migrations/0002_approvals.sql") },
     Migration { number: 3, name: "share", text: include_str!("../migrations/0003_share.sql") },
+    Migration {
+        number: 4,
+        name: "session_order",
+        text: include_str!("../migrations/0004_session_order.sql"),
+    },
 ];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (

@@ -6,6 +6,7 @@ mod integration;
 mod location;
 mod messages;
 mod prompt;
+mod session_list;
 mod sessions;
 
 use crate::described::Routes;
@@ -13,6 +14,7 @@ use crate::described::Routes;
 pub(super) fn routes() -> Routes {
     Routes::new()
         .merge(location::routes())
+        .merge(session_list::routes())
         .merge(sessions::routes())
         .merge(messages::routes())
         .merge(prompt::routes())

@@ -1,4 +1,4 @@
-//! Lists of sessions, newest change first.
+//! Lists of sessions: newest change first, or by creation in either direction.
 //!
 //! A query is put together from constant pieces, one for each filter that is set: a statement for
 //! all filters at once could use no index.
@@ -32,7 +32,27 @@ pub struct SessionQuery {
     pub search: Option<String>,
     /// `false`: without archived ones; `true`: only archived ones.
     pub archived: Option<bool>,
+    pub order: SessionOrder,
     pub limit: Option<u32>,
+}
+
+/// In which order sessions are listed, and where the list begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SessionOrder {
+    /// Newest change first.
+    #[default]
+    Changed,
+    /// Newest first, from the one after this on.
+    NewestCreated { after: Option<CreatedEdge> },
+    /// Oldest first, from the one after this on.
+    OldestCreated { after: Option<CreatedEdge> },
+}
+
+/// A session's place in the order of creation. The session itself may be gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreatedEdge {
+    pub created: u64,
+    pub id: SessionId,
 }
 
 /// Where a session belongs.
@@ -65,7 +85,7 @@ impl Store {
         .await
     }
 
-    /// The wire records of the sessions that match, newest change first.
+    /// The wire records of the sessions that match, in the order asked for.
     pub async fn sessions(&self, query: SessionQuery) -> Result<Vec<String>, ReadError> {
         self.read(move |connection| {
             let (statement, values) = compose(&query);
@@ -89,6 +109,14 @@ impl Composed {
     fn filter(&mut self, condition: &str, value: impl Into<Value>) {
         self.values.push(value.into());
         self.conditions.push(condition.replace('?', &format!("?{}", self.values.len())));
+    }
+
+    /// Beyond a place in the order of creation. One comparison of both columns, which an index can answer.
+    fn edge(&mut self, comparison: char, edge: &CreatedEdge) {
+        self.values.push(Value::Integer(clamp(edge.created)));
+        self.values.push(Value::Text(edge.id.as_str().to_owned()));
+        let last = self.values.len();
+        self.conditions.push(format!("(created, id) {comparison} (?{}, ?{last})", last - 1));
     }
 }
 
@@ -122,13 +150,23 @@ fn compose(query: &SessionQuery) -> (String, Vec<Value>) {
     if let Some(archived) = query.archived {
         composed.filter("archived = ?", i64::from(archived));
     }
+    if let SessionOrder::NewestCreated { after: Some(edge) } = &query.order {
+        composed.edge('<', edge);
+    }
+    if let SessionOrder::OldestCreated { after: Some(edge) } = &query.order {
+        composed.edge('>', edge);
+    }
 
     let mut statement = "SELECT data FROM session".to_owned();
     if !composed.conditions.is_empty() {
         statement.push_str(" WHERE ");
         statement.push_str(&composed.conditions.join(" AND "));
     }
-    statement.push_str(" ORDER BY updated DESC, id DESC");
+    statement.push_str(match query.order {
+        SessionOrder::Changed => " ORDER BY updated DESC, id DESC",
+        SessionOrder::NewestCreated { .. } => " ORDER BY created DESC, id DESC",
+        SessionOrder::OldestCreated { .. } => " ORDER BY created, id",
+    });
     if let Some(limit) = query.limit {
         composed.values.push(Value::Integer(i64::from(limit)));
         statement.push_str(&format!(" LIMIT ?{}", composed.values.len()));

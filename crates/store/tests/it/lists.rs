@@ -2,7 +2,7 @@
 
 use crate::bench::{Draft, ses, session_row};
 use sturdy_session::row::{AskKind, AskRow, RowChange, SessionRow};
-use sturdy_store::{AskQuery, SessionQuery, Store};
+use sturdy_store::{AskQuery, CreatedEdge, SessionOrder, SessionQuery, Store};
 
 async fn put(store: &Store, name: &str, change: impl FnOnce(&mut SessionRow)) {
     let mut row = session_row(ses(name).as_str(), name);
@@ -42,6 +42,24 @@ stores! {
         assert_eq!(found(&store, SessionQuery { start: Some(6), ..all() }).await, "b");
         assert_eq!(found(&store, SessionQuery { before: Some(9), ..all() }).await, "c a");
         assert_eq!(found(&store, SessionQuery { before: Some(u64::MAX), ..all() }).await, "b c a");
+    }
+
+    async fn pages_by_creation_go_both_ways_from_any_edge(store: Store) {
+        for (name, created) in [("a", 5), ("b", 9), ("c", 5), ("d", 1)] {
+            put(&store, name, |row| row.created = created).await;
+        }
+
+        let edge = |created, name| Some(CreatedEdge { created, id: ses(name) });
+        let newest = |after| SessionQuery { order: SessionOrder::NewestCreated { after }, ..all() };
+        let oldest = |after| SessionQuery { order: SessionOrder::OldestCreated { after }, ..all() };
+        assert_eq!(found(&store, newest(None)).await, "b c a d");
+        assert_eq!(found(&store, oldest(None)).await, "d a c b");
+        assert_eq!(found(&store, newest(edge(5, "c"))).await, "a d");
+        assert_eq!(found(&store, oldest(edge(5, "a"))).await, "c b");
+        assert_eq!(found(&store, SessionQuery { limit: Some(1), ..newest(edge(9, "b")) }).await, "c");
+        // The session of an edge may be gone.
+        assert_eq!(found(&store, oldest(edge(5, "b"))).await, "c b");
+        assert_eq!(found(&store, newest(edge(0, "a"))).await, "");
     }
 
     async fn every_filter_filters(store: Store) {
