@@ -4,6 +4,7 @@ mod run;
 mod server;
 mod session;
 mod setup;
+mod token;
 
 pub(crate) use run::{PermissionAnswer, Run, RunFormat};
 pub(crate) use server::ServerChoice;
@@ -15,6 +16,7 @@ pub(crate) use setup::{
     Attach, Auth, AuthList, AuthLogin, AuthLogout, AuthVerb, Completions, Doctor, Man, Mcp, McpList,
     McpLogin, McpLogout, McpVerb, Models,
 };
+pub(crate) use token::{Token, TokenCreate, TokenList, TokenRevoke, TokenVerb};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -50,6 +52,7 @@ pub(crate) enum Command {
     Models(Models),
     Auth(Auth),
     Mcp(Mcp),
+    Token(Token),
     Doctor(Doctor),
     Trust(Trust),
     Verify(Verify),

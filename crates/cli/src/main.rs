@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Models(models) => cmd::models::run(models),
         Command::Auth(auth) => cmd::auth::run(auth),
         Command::Mcp(mcp) => cmd::mcp::run(mcp),
+        Command::Token(token) => cmd::token::run(token),
         Command::Doctor(doctor) => cmd::doctor::run(doctor),
         Command::Completions(completions) => cmd::manual::completions(&completions),
         Command::Man(man) => cmd::manual::page(&man),

@@ -9,6 +9,7 @@ use crate::rpc::Places;
 use crate::share::{ShareOptions, Shares};
 use crate::streams::Streams;
 use crate::terminals::Terminals;
+use crate::tokens::Tokens;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +78,7 @@ struct Inner {
     closing: CancellationToken,
     rpc: Places,
     devices: Devices,
+    tokens: Tokens,
     /// Different after every start.
     boot: String,
     terminals: Terminals,
@@ -87,6 +89,7 @@ impl App {
     #[must_use]
     pub fn new(engine: Engine, options: ServerOptions) -> Self {
         let devices = Devices::open(&engine.options().data_dir);
+        let tokens = Tokens::open(&engine.options().data_dir);
         let inner = Inner {
             engine,
             password: options.password,
@@ -100,6 +103,7 @@ impl App {
             closing: CancellationToken::new(),
             rpc: Places::default(),
             devices,
+            tokens,
             boot: format!("{:016x}", rand::random::<u64>()),
             terminals: Terminals::default(),
             shares: options.share.map(Shares::new),
@@ -148,6 +152,11 @@ impl App {
     /// Browsers that are logged in.
     pub(crate) fn devices(&self) -> &Devices {
         &self.inner.devices
+    }
+
+    /// Programs that were given a token.
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.inner.tokens
     }
 
     /// Names this run of the server.

@@ -1,4 +1,4 @@
-//! One user and one password, as HTTP basic authentication or in the query.
+//! One user and one password, as HTTP basic authentication or in the query; tokens of programs beside it.
 //!
 //! The query wins over the header: a browser cannot set a header on an event stream.
 
@@ -6,6 +6,7 @@ mod attempts;
 
 pub(crate) use attempts::Attempts;
 
+use crate::tokens::PREFIX;
 use attempts::Turn;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
@@ -33,6 +34,10 @@ pub(crate) enum Refused {
     Unknown,
     /// Too many tries of this address wait already.
     TooMany,
+    /// A token that asks too often.
+    TooOften(Duration),
+    /// A token that is for something else.
+    Scope,
 }
 
 /// Pages of a web app that a browser fetches without credentials.
@@ -86,8 +91,7 @@ impl Password {
 
     /// Whether the token is base64 of `user:password`.
     fn is(&self, token: &str) -> bool {
-        let decoded = BASE64_STANDARD.decode(token).or_else(|_| BASE64_STANDARD_NO_PAD.decode(token));
-        let Ok(decoded) = decoded else { return false };
+        let Some(decoded) = decode(token) else { return false };
         let Some(colon) = decoded.iter().position(|byte| *byte == b':') else { return false };
         let (user, secret) = (&decoded[..colon], &decoded[colon + 1..]);
         // Both are compared, always: how long it takes tells nothing about which one was wrong.
@@ -97,6 +101,24 @@ impl Password {
         let key_is_right = secret.ct_eq(key.expose_secret().as_bytes());
         (user_is_right & (secret_is_right | key_is_right)).into()
     }
+}
+
+/// The token of a program: a bearer, or the password of basic authentication where a client knows nothing else.
+pub(crate) fn bearer(request: &Parts) -> Option<String> {
+    let header = request.headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+    let bearer = header.and_then(|header| {
+        let (scheme, token) = header.trim().split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+    });
+    let password = || {
+        let text = String::from_utf8(decode(&token(request)?)?).ok()?;
+        Some(text.split_once(':')?.1.to_owned())
+    };
+    bearer.or_else(password).filter(|token| token.starts_with(PREFIX))
+}
+
+fn decode(token: &str) -> Option<Vec<u8>> {
+    BASE64_STANDARD.decode(token).or_else(|_| BASE64_STANDARD_NO_PAD.decode(token)).ok()
 }
 
 /// What a request says to be let in.

@@ -63,25 +63,26 @@ impl Devices {
         Self { file, kept: Mutex::new(Kept { devices, ..Kept::default() }) }
     }
 
-    /// Whether a request of our page carries the cookie of a browser that is logged in.
-    pub(crate) fn admits(&self, headers: &HeaderMap, now: u64) -> bool {
+    /// The browser whose cookie a request of our page carries, if it is logged in.
+    pub(crate) fn admits(&self, headers: &HeaderMap, now: u64) -> Option<String> {
         if !headers.contains_key(PAGE_HEADER) {
-            return false;
+            return None;
         }
         let mut kept = self.lock();
         let found = tokens(headers).find_map(|token| {
             let hash = hash(token);
             kept.devices.iter().position(|device| same(&device.hash, &hash))
         });
-        let Some(device) = found.and_then(|index| kept.devices.get_mut(index)) else { return false };
+        let device = found.and_then(|index| kept.devices.get_mut(index))?;
+        let id = device.id.clone();
         if now.saturating_sub(device.seen) > LIFE_MS {
-            return false;
+            return None;
         }
         if now.saturating_sub(device.seen) > RENEW_AFTER_MS {
             device.seen = now;
             self.store(&kept);
         }
-        true
+        Some(id)
     }
 
     /// Lets a browser in; answers the token that its cookie holds.

@@ -1,13 +1,16 @@
 //! What every request passes on its way in and out: who may ask, cross-origin rules, password, compression, panics.
 
 use crate::app::App;
-use crate::auth::Refused;
+use crate::auth::{self, Refused};
+use crate::caller::Caller;
 use crate::devices::PAGE_HEADER;
 use crate::door::{Ends, Forbidden};
 use crate::error::{self, ApiError, Dialect};
 use crate::routes::login;
+use crate::tokens::Presented;
 use crate::{cors, door, reply, share, ui};
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -16,13 +19,20 @@ use http::request::Parts;
 use http::{Extensions, HeaderValue, Method, StatusCode, Version};
 use serde_json::json;
 use std::any::Any;
+use std::net::IpAddr;
+use std::time::Instant;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate as _, SizeAbove};
+use tracing::{Instrument as _, debug, info_span};
 
 /// Smaller bodies go out as they are: packing them costs more than sending them.
 const COMPRESS_BYTES_MIN: u16 = 1024;
+
+/// Names a request in its answer and in the lines that are logged about it.
+const REQUEST_ID: &str = "x-request-id";
+const REQUEST_ID_BYTES_MAX: usize = 64;
 
 /// Put on an answer that goes out as it is, whatever its size.
 #[derive(Clone, Copy, Debug)]
@@ -61,21 +71,71 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
         || share::concerns(&app, parts.uri.path())
         || parts.uri.path() == login::OPEN_TO_ALL;
     let is_page = parts.headers.contains_key(PAGE_HEADER);
-    let is_known = || app.devices().admits(&parts.headers, app.engine().clock().now());
-    let admitted = match app.password().filter(|_| !is_open && !is_known()) {
-        // A ticket is not a guess at the password; the handler checks the rest of it.
-        Some(_) if app.terminals().admits(&parts) => Ok(()),
-        Some(password) => password.admits(&parts, app.attempts(), peer).await,
-        None => Ok(()),
-    };
+    let admitted = if is_open { Ok(Caller::Anyone) } else { admit(&app, &parts, peer).await };
+    let id = request_id(&parts.headers);
     let mut response = match admitted {
-        Ok(()) if is_stream(&parts) => stream(&app, Request::from_parts(parts, body), next).await,
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Ok(caller) => {
+            let span = info_span!("request", id, actor = %caller);
+            answer(&app, parts, body, next).instrument(span).await
+        }
         Err(Refused::Unknown) => unauthorised(parts.uri.path(), is_page),
         Err(Refused::TooMany) => ApiError::TooManyAttempts.into_response(),
+        Err(Refused::TooOften(wait)) => ApiError::TooOften { wait }.into_response(),
+        Err(Refused::Scope) => ApiError::Scope.into_response(),
     };
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
     cors::stamp(origin, response.headers_mut());
     response
+}
+
+async fn answer(app: &App, parts: Parts, body: Body, next: Next) -> Response {
+    let method = parts.method.clone();
+    let begun = Instant::now();
+    let response = if is_stream(&parts) {
+        stream(app, Request::from_parts(parts, body), next).await
+    } else {
+        next.run(Request::from_parts(parts, body)).await
+    };
+    let status = response.status().as_u16();
+    let took_ms = begun.elapsed().as_millis() as u64;
+    // Without the path: it may hold what a user wrote.
+    debug!(%method, status, took_ms, "answered");
+    response
+}
+
+/// Who asks, if they are let in.
+async fn admit(app: &App, request: &Parts, peer: Option<IpAddr>) -> Result<Caller, Refused> {
+    let now = app.engine().clock().now();
+    if let Some(secret) = auth::bearer(request) {
+        let caller = match app.tokens().present(&secret, now) {
+            Presented::Known(token) => Caller::token(token),
+            Presented::Unknown => return Err(Refused::Unknown),
+            Presented::TooOften(wait) => return Err(Refused::TooOften(wait)),
+        };
+        return if caller.may(request) { Ok(caller) } else { Err(Refused::Scope) };
+    }
+    if let Some(device) = app.devices().admits(&request.headers, now) {
+        return Ok(Caller::Device(device));
+    }
+    let Some(password) = app.password() else { return Ok(Caller::Anyone) };
+    // A ticket is not a guess at the password; the handler checks the rest of it.
+    if app.terminals().admits(request) {
+        return Ok(Caller::Ticket);
+    }
+    password.admits(request, app.attempts(), peer).await?;
+    Ok(Caller::User(password.user().to_owned()))
+}
+
+/// The id a client gave its request, if it is one that can be repeated in a log line; else a fresh one.
+fn request_id(headers: &HeaderMap) -> String {
+    let is_plain = |id: &&str| {
+        let letters = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        letters && (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
+    };
+    let said = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(is_plain);
+    said.map_or_else(|| format!("req_{:016x}", rand::random::<u64>()), str::to_owned)
 }
 
 /// Whether this is answered with an event stream.

@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{HeaderValue, RETRY_AFTER};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
+use std::time::Duration;
 use sturdy_engine::EngineError;
 use sturdy_engine::directory::mcp::ServerError;
 use sturdy_session::id::{MessageId, PtyId, SessionId};
@@ -108,6 +109,15 @@ pub(crate) enum ApiError {
     TimedOut(String),
     #[error("too many wrong passwords")]
     TooManyAttempts,
+    /// A token may not do this.
+    #[error("The scopes of this token do not allow this request")]
+    Scope,
+    /// A token asked more often than it may.
+    #[error("This token asks more often than it may")]
+    TooOften { wait: Duration },
+    /// A file of ours beside the store.
+    #[error("the {what} cannot be written")]
+    Unwritable { what: &'static str, source: std::io::Error },
     #[error("unforeseen ({reference})")]
     Unforeseen { reference: String },
     #[error("{message}")]
@@ -232,6 +242,19 @@ impl IntoResponse for ApiError {
             Self::TooManyAttempts => {
                 let message = "Too many wrong passwords came from your address. Wait a moment.";
                 come_back(named(StatusCode::TOO_MANY_REQUESTS, "TooManyAttemptsError", message))
+            }
+            Self::Scope => named(StatusCode::FORBIDDEN, "ForbiddenError", &self.to_string()),
+            Self::TooOften { wait } => {
+                let mut response =
+                    named(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsError", &self.to_string());
+                let seconds = HeaderValue::from(wait.as_secs() + 1);
+                response.headers_mut().insert(RETRY_AFTER, seconds);
+                response
+            }
+            Self::Unwritable { what, source } => {
+                error!(%source, what, "a file beside the store cannot be written");
+                let message = format!("The {what} could not be written; nothing was changed.");
+                named(StatusCode::INSUFFICIENT_STORAGE, "StoreUnavailableError", &message)
             }
             Self::Unforeseen { reference } => unforeseen(&reference),
             Self::Worktree { name, message } => named(StatusCode::BAD_REQUEST, name, &message),

@@ -9,6 +9,7 @@
 
 mod app;
 mod auth;
+mod caller;
 mod connections;
 mod cors;
 mod described;
@@ -27,6 +28,7 @@ mod share;
 mod sse;
 mod streams;
 mod terminals;
+mod tokens;
 mod ui;
 mod wire;
 

@@ -23,6 +23,7 @@ mod queue;
 mod revert;
 mod session;
 mod single;
+mod tokens;
 mod tui;
 mod unsupported;
 mod usage;
@@ -61,6 +62,7 @@ pub(crate) fn all() -> Routes {
         .merge(queue::routes())
         .merge(usage::routes())
         .merge(login::routes())
+        .merge(tokens::routes())
         .merge(crate::rpc::routes())
         .merge(crate::ui::routes())
         .merge(crate::share::routes())

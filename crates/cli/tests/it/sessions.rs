@@ -230,3 +230,27 @@ fn colours_are_left_out_when_nobody_looks_or_nobody_wants_them() {
 
     assert!(!shown.contains('\u{1b}'), "{shown}");
 }
+
+#[test]
+fn a_token_is_made_shown_once_listed_and_revoked() {
+    let place = Place::new();
+    let made = place.run(&["token", "create", "ci", "--scope", "write", "--scope", "read", "--days", "90"]);
+    let secret = made.stdout.trim();
+    assert!(made.code == Some(0) && secret.starts_with("sturdy_") && secret.len() > 64, "{made:?}");
+
+    let list = json_of(&place, &["token", "list", "--json"]);
+    let token = &list[0];
+    assert_eq!((&token["name"], &token["scopes"]), (&json!("ci"), &json!(["read", "write"])));
+    assert!(token["expires"].as_u64().unwrap() > token["created"].as_u64().unwrap());
+    let table = place.run(&["token", "list"]).stdout;
+    assert!(table.contains("read write") && table.contains("in 90 days"), "{table}");
+    assert!(!list.to_string().contains(secret) && !table.contains(secret));
+
+    let id = token["id"].as_str().unwrap();
+    assert_eq!(place.run(&["token", "revoke", id]).code, Some(0));
+    let again = place.run(&["token", "revoke", id]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("there is no such token"), "{}", again.stderr);
+    assert_eq!(json_of(&place, &["token", "list", "--json"]), json!([]));
+    assert_eq!(place.run(&["token", "create", "ci", "--scope", "everything"]).code, Some(2));
+}

@@ -25,6 +25,7 @@ mod secrets;
 mod sessions;
 mod shares;
 mod stream;
+mod tokens;
 mod trust;
 mod turns;
 mod vcs;

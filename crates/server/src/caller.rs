@@ -1,0 +1,46 @@
+//! Who asks: found out once per request, at the edge.
+
+use crate::tokens::{Scope, Token};
+use http::request::Parts;
+use std::fmt;
+
+/// Prints as it is written beside what the caller changed: a kind and a name, never a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// The server has no password: whoever reaches it may use it.
+    Anyone,
+    /// Somebody who knows the password.
+    User(String),
+    /// A browser that is logged in.
+    Device(String),
+    /// A program with a token.
+    Token { id: String, scopes: Vec<Scope> },
+    /// A ticket for one terminal.
+    Ticket,
+}
+
+impl Caller {
+    pub(crate) fn token(token: Token) -> Self {
+        Self::Token { id: token.id, scopes: token.scopes }
+    }
+
+    /// Whether the caller may ask this at all.
+    pub(crate) fn may(&self, request: &Parts) -> bool {
+        match self {
+            Self::Token { scopes, .. } => scopes.iter().any(|scope| scope.allows(request)),
+            Self::Anyone | Self::User(_) | Self::Device(_) | Self::Ticket => true,
+        }
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anyone => f.write_str("local"),
+            Self::User(name) => write!(f, "user:{name}"),
+            Self::Device(id) => write!(f, "device:{id}"),
+            Self::Token { id, .. } => write!(f, "token:{id}"),
+            Self::Ticket => f.write_str("ticket"),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Tokens of programs, over HTTP: what they open, what they do not, and the id every request has.
+
+use crate::world::{Answer, World};
+use serde_json::{Value, json};
+use sturdy_server::{Password, ServerOptions};
+
+async fn world() -> World {
+    let password = Some(Password::new("ada", "hush".to_owned()));
+    World::with(ServerOptions { password, ..ServerOptions::default() }).await
+}
+
+async fn made(world: &World, body: &Value) -> Value {
+    let request = world.request("POST", "/sturdy/token").basic_auth("ada", Some("hush")).json(body);
+    let answer = Answer::of(request.send().await.unwrap()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.json()
+}
+
+async fn asked(world: &World, method: &str, path: &str, secret: &str) -> Answer {
+    let request = world.request(method, path).bearer_auth(secret);
+    Answer::of(request.send().await.unwrap()).await
+}
+
+#[tokio::test]
+async fn a_token_opens_what_its_scope_says_until_it_is_revoked() {
+    let world = world().await;
+    let reader = made(&world, &json!({ "name": "dashboard", "scopes": ["read"] })).await;
+    let secret = reader["secret"].as_str().unwrap();
+
+    assert_eq!(world.get("/session").await.status, 401);
+    assert_eq!(asked(&world, "GET", "/session", secret).await.status, 200);
+    let refused = asked(&world, "POST", "/session", secret).await;
+    let body = json!({ "name": "ForbiddenError", "data": { "message": "The scopes of this token do not allow this request" } });
+    assert_eq!(refused.both(), (403, body));
+    assert_eq!(asked(&world, "GET", "/sturdy/token", secret).await.status, 403);
+    // Where a client knows only a password, the token is one.
+    let basic = world.request("GET", "/session").basic_auth("whoever", Some(secret)).send().await.unwrap();
+    assert_eq!(basic.status(), 200);
+
+    let list = world.request("GET", "/sturdy/token").basic_auth("ada", Some("hush")).send().await.unwrap();
+    let list = Answer::of(list).await;
+    assert!(!list.text.contains(secret) && !list.text.contains("hash"), "{}", list.text);
+    let path = format!("/sturdy/token/{}", reader["id"].as_str().unwrap());
+    let revoked = world.request("DELETE", &path).basic_auth("ada", Some("hush")).send().await.unwrap();
+    assert_eq!(Answer::of(revoked).await.both(), (200, json!(true)));
+    assert_eq!(asked(&world, "GET", "/session", secret).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_wrong_token_is_refused_and_not_taken_for_a_guess_at_the_password() {
+    let world = world().await;
+    for _ in 0..20 {
+        assert_eq!(asked(&world, "GET", "/session", "sturdy_0123").await.status, 401);
+    }
+    let v2 = asked(&world, "GET", "/api/session", "sturdy_0123").await;
+    assert_eq!((v2.status, &v2.json()["_tag"]), (401, &json!("UnauthorizedError")));
+
+    let right = world.request("GET", "/session").basic_auth("ada", Some("hush")).send().await.unwrap();
+
+    assert_eq!(right.status(), 200);
+}
+
+#[tokio::test]
+async fn a_token_that_asks_too_often_is_told_when_to_come_back() {
+    let world = world().await;
+    let rare = made(&world, &json!({ "name": "rare", "scopes": ["read"], "rate": 1 })).await;
+    let secret = rare["secret"].as_str().unwrap();
+
+    assert_eq!(asked(&world, "GET", "/session", secret).await.status, 200);
+    let refused = asked(&world, "GET", "/session", secret).await;
+
+    assert_eq!((refused.status, &refused.json()["name"]), (429, &json!("TooManyRequestsError")));
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=61).contains(&wait), "{wait}");
+}
+
+#[tokio::test]
+async fn a_token_counts_where_there_is_no_password_too() {
+    let world = World::new().await;
+    let answer = world.send("POST", "/sturdy/token", &json!({ "name": "x", "scopes": ["metrics"] })).await;
+    let secret = answer.json()["secret"].as_str().unwrap().to_owned();
+
+    assert_eq!(world.get("/session").await.status, 200);
+    assert_eq!(asked(&world, "GET", "/session", &secret).await.status, 403);
+    assert_eq!(asked(&world, "GET", "/global/health", &secret).await.status, 200);
+    let bad = world.send("POST", "/sturdy/token", &json!({ "name": "x", "scopes": ["everything"] })).await;
+    assert_eq!((bad.status, &bad.json()["name"]), (400, &json!("BadRequest")));
+    let bad = world.send("POST", "/sturdy/token", &json!({ "name": "", "scopes": ["read"] })).await;
+    assert_eq!(bad.json()["data"]["message"], "A token needs a name of at most 80 letters");
+}
+
+#[tokio::test]
+async fn every_answer_names_its_request() {
+    let world = world().await;
+    let own = world.get("/global/health").await;
+    let given = world.request("GET", "/nowhere").header("x-request-id", "build-7.3_a").send().await.unwrap();
+    let hostile = world.request("GET", "/nowhere").header("x-request-id", "a b;c").send().await.unwrap();
+
+    assert_eq!(own.status, 401);
+    assert!(own.header("x-request-id").unwrap().starts_with("req_"));
+    assert_eq!(given.headers()["x-request-id"], "build-7.3_a");
+    assert!(hostile.headers()["x-request-id"].to_str().unwrap().starts_with("req_"));
+}
