@@ -12,7 +12,7 @@ import { Provider, paced } from '../lib/provider.mjs';
 import { Random } from '../lib/random.mjs';
 import { said } from '../lib/sdk.mjs';
 import { Server, verify } from '../lib/server.mjs';
-import { Reader } from '../lib/sse.mjs';
+import { Reader, beginning } from '../lib/sse.mjs';
 import { pause } from '../lib/wait.mjs';
 import { World } from '../lib/world.mjs';
 
@@ -175,7 +175,7 @@ describe('kill -9 in mid-answer', { concurrency: 1 }, () => {
       assert.match(said(answer), /Are you well\?/);
 
       await live.idle(session);
-      const whole = await Reader.open(server.url, { path, cursor: 0 });
+      const whole = await Reader.open(server.url, { path, cursor: beginning(live.cursor) });
       await caughtUp(whole, live.cursor);
       await caughtUp(resumed.reader, live.cursor);
       isWhole(seen, resumed, live, whole);

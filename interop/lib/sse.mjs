@@ -5,7 +5,7 @@
 import { request } from 'node:http';
 import { soon } from './wait.mjs';
 
-/** @typedef {{ id: number | undefined, raw: string, event: any, type: string, directory?: string }} Frame */
+/** @typedef {{ id: string | undefined, raw: string, event: any, type: string, directory?: string }} Frame */
 
 export class Reader {
   /** @param {import('node:http').IncomingMessage} response @param {() => void} close */
@@ -39,11 +39,11 @@ export class Reader {
 
   /**
    * @param {string} url of the server
-   * @param {{ path?: string, cursor?: number, headers?: Record<string, string> }} [options]
+   * @param {{ path?: string, cursor?: string, headers?: Record<string, string> }} [options]
    * @returns {Promise<Reader>} once the stream has begun
    */
   static async open(url, { path = '/event', cursor, headers = {} } = {}) {
-    const all = cursor === undefined ? headers : { ...headers, 'last-event-id': String(cursor) };
+    const all = cursor === undefined ? headers : { ...headers, 'last-event-id': cursor };
     const reader = await soon(
       `${path} answers`,
       new Promise((resolve, reject) => {
@@ -127,12 +127,27 @@ export class Reader {
   }
 }
 
+/** The cursor before everything, in the store that another cursor is of. @param {string | undefined} cursor */
+export const beginning = (cursor) => `${cursor?.split('.')[0]}.0`;
+
+/** Where a cursor stands: by entry, and behind its last event when it names none. @param {string} cursor */
+export const place = (cursor) => {
+  const [, position, seen = Infinity] = cursor.split('.').map(Number);
+  return [position, seen];
+};
+
+/** Whether one cursor is behind another. @param {string} one @param {string} other */
+export const isBehind = (one, other) => {
+  const [a, b] = [place(one), place(other)];
+  return a[0] > b[0] || (a[0] === b[0] && a[1] > b[1]);
+};
+
 /** @param {string} block @returns {Frame} */
 function parse(block) {
   let id;
   const data = [];
   for (const line of block.split('\n')) {
-    if (line.startsWith('id: ')) id = Number(line.slice(4));
+    if (line.startsWith('id: ')) id = line.slice(4);
     else if (line.startsWith('data: ')) data.push(line.slice(6));
     else throw new Error(`not a line of the wire: ${JSON.stringify(line)}`);
   }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RpcTarget } from 'capnweb';
+import { isBehind } from '../lib/sse.mjs';
 import { soon, until } from '../lib/wait.mjs';
 import { ask, batch, bench, connect, create } from './support.mjs';
 
@@ -130,19 +131,19 @@ test('probeCallback answers what the callback answered', async () => {
   socket.terminate();
 });
 
-test('a subscription shows a turn, its disposal ends it, and it goes on after a position', async () => {
+test('a subscription shows a turn, its disposal ends it, and it goes on after a cursor', async () => {
   const id = await create(it.server, 'Watched');
   const { root, session: rpc, socket } = await connect(it.server);
   const session = await root.sessions().get(id);
-  /** @type {[any, number][]} */
+  /** @type {[any, string][]} */
   const seen = [];
-  const handle = await session.subscribe(null, (event, position) => void seen.push([event, position]));
+  const handle = await session.subscribe(null, (event, cursor) => void seen.push([event, cursor]));
   await ask(it.server, id, '/demo long 20');
   await until('the turn ends', () => seen.some(([event]) => event.type === 'session.idle'));
   const text = seen.filter(([event]) => event.type === 'message.part.delta' && event.properties.field === 'text');
   assert.ok(text.length > 0);
   assert.ok(seen.every(([event]) => event.properties.sessionID === id && event.id.startsWith('evt_')));
-  assert.ok(seen.every(([, position], at) => at === 0 || position > seen[at - 1][1]));
+  assert.ok(seen.every(([, cursor], at) => at === 0 || isBehind(cursor, seen[at - 1][1])));
 
   const exports = rpc.getStats().exports;
   handle[Symbol.dispose]();
@@ -154,9 +155,9 @@ test('a subscription shows a turn, its disposal ends it, and it goes on after a 
   assert.equal(seen.length, count);
 
   const [, middle] = seen[Math.floor(count / 2)];
-  /** @type {[any, number][]} */
+  /** @type {[any, string][]} */
   const again = [];
-  const second = await session.subscribe(middle, (event, position) => void again.push([event, position]));
+  const second = await session.subscribe(middle, (event, cursor) => void again.push([event, cursor]));
   await until('both turns', () => again.filter(([event]) => event.type === 'session.idle').length === 2);
   assert.deepEqual(again.slice(0, count - Math.floor(count / 2) - 1), seen.slice(Math.floor(count / 2) + 1));
   const ended = second.ended();

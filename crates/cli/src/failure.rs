@@ -95,6 +95,12 @@ pub(crate) fn opening(data_dir: &Path, cause: OpenError) -> Failure {
                 .with("where", format!("migration {number} ({name})"))
                 .with("try", "the version of Sturdy that wrote it; nothing was changed")
         }
+        OpenError::Outdated => {
+            Failure::new(UNMET, "the store was written in a format from before the first release")
+                .with("store", store)
+                .with("note", "nothing was changed; the version that wrote it still reads it")
+                .with("try", "move it away to begin a new one, or another place with --data-dir DIR")
+        }
         OpenError::Broken { what, place } => damaged(data_dir, &place, &what),
         OpenError::Unavailable(driver) => unavailable(data_dir, &driver),
     }

@@ -7,18 +7,26 @@
 //! Invariant I11: a reader misses no durable entry after its cursor and sees none twice. Entries come
 //! in through the committer, in the order of their positions.
 //!
-//! Beside facts the window carries events that are not stored (a toast, a changed project). They have
+//! Beside entries the window carries events that are not stored (a toast, a changed project). They have
 //! no position; a reader that was away does not get them.
+//!
+//! `cursor` names a place in this store, `reader` reads on from one, `follow` is what streams are made of.
 
+mod cursor;
+mod follow;
 mod reader;
 
-pub use reader::Reader;
+pub use cursor::{Cursor, Resync};
+pub use follow::{Follower, Step};
+pub use reader::{Page, Reader};
+pub use sturdy_store::Scope;
 
 use bytes::Bytes;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
+use sturdy_session::rows::Entry;
 use sturdy_session::stamp::Millis;
 use sturdy_session::types::event::Event;
 use sturdy_store::Store;
@@ -26,6 +34,7 @@ use tokio::sync::watch;
 
 /// What the window keeps: enough for a reader that reconnects after a hiccup, little enough to forget about.
 const WINDOW_ENTRIES: usize = 2048;
+/// All that the entries of the window hold. One entry may be larger; then it is alone.
 const WINDOW_BYTES: usize = 1024 * 1024;
 
 /// How long clients take to come back after a restart.
@@ -41,25 +50,24 @@ pub struct Shown {
     pub directory: Option<Arc<str>>,
     pub project: Option<Arc<str>>,
     pub body: Body,
-    /// The frame as it goes out, made once by the first reader that needs it: one per kind of stream.
-    pub frames: [OnceLock<Bytes>; 2],
+    /// What clients see of it, as JSON, in order: `{"type":…,"properties":…}` each.
+    pub events: Vec<Bytes>,
 }
 
 #[derive(Debug)]
 pub enum Body {
-    Fact(Box<ShownFact>),
+    Entry(Stored),
     /// Not stored, not replayed.
-    Event(Box<Event>),
+    Told(Box<Event>),
 }
 
+/// An entry's place.
 #[derive(Debug)]
-pub struct ShownFact {
+pub struct Stored {
     pub position: u64,
     pub session: SessionId,
-    pub seq: u64,
-    pub fact: Fact,
-    /// The record the fact changed, right after it, as JSON.
-    pub row: Option<String>,
+    /// Nothing more will be heard of the session.
+    pub is_removal: bool,
 }
 
 impl Shown {
@@ -67,17 +75,30 @@ impl Shown {
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         match &self.body {
-            Body::Fact(fact) => Some(fact.position),
-            Body::Event(_) => None,
+            Body::Entry(entry) => Some(entry.position),
+            Body::Told(_) => None,
         }
     }
 
-    fn bytes(&self) -> usize {
+    /// All that it holds in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         const OVERHEAD: usize = 256;
+        const EACH: usize = size_of::<Bytes>();
+        let events: usize = self.events.iter().map(|event| EACH + event.len()).sum();
         match &self.body {
-            // Twice: the record, and the frame that will be made of it.
-            Body::Fact(fact) => OVERHEAD + 2 * fact.row.as_ref().map_or(64, String::len),
-            Body::Event(_) => 2 * OVERHEAD,
+            Body::Entry(_) => OVERHEAD + events,
+            // Twice: the event, and the text that was made of it.
+            Body::Told(_) => OVERHEAD + 2 * events,
+        }
+    }
+
+    fn is_in(&self, scope: &Scope) -> bool {
+        match (scope, &self.body) {
+            (Scope::All, _) => true,
+            (Scope::Directory(directory), _) => self.directory.as_deref() == Some(directory),
+            (Scope::Session(session), Body::Entry(entry)) => entry.session == *session,
+            (Scope::Session(_), Body::Told(_)) => false,
         }
     }
 }
@@ -86,12 +107,33 @@ impl Shown {
 #[derive(Debug)]
 pub(crate) struct Published {
     pub(crate) session: SessionId,
-    pub(crate) at: Millis,
     pub(crate) directory: Arc<str>,
     pub(crate) project: Arc<str>,
-    pub(crate) facts: Vec<(Fact, Option<String>)>,
-    /// The session's seq before the first fact.
-    pub(crate) seq: u64,
+    entries: Vec<PublishedEntry>,
+}
+
+#[derive(Debug)]
+struct PublishedEntry {
+    at: Millis,
+    is_removal: bool,
+    events: Vec<Bytes>,
+}
+
+impl Published {
+    pub(crate) fn new(session: SessionId, directory: &str, project: &str, entries: &[Entry]) -> Self {
+        let entry = |entry: &Entry| PublishedEntry {
+            at: entry.at,
+            is_removal: matches!(entry.fact, Fact::SessionRemoved { .. }),
+            events: entry.events.iter().map(text_of).collect(),
+        };
+        let entries = entries.iter().map(entry).collect();
+        Self { session, directory: Arc::from(directory), project: Arc::from(project), entries }
+    }
+}
+
+/// The text of an event, as every reader is sent it.
+fn text_of(event: &Event) -> Bytes {
+    Bytes::from(serde_json::to_string(event).expect("BUG: an event is always JSON"))
 }
 
 #[derive(Debug, Default)]
@@ -111,12 +153,16 @@ struct Settled {
     at: Millis,
 }
 
+/// Large entries that some reader holds: a second one that is behind takes the same.
+type Large = Arc<Mutex<HashMap<u64, Weak<Shown>>>>;
+
 /// Cheap to clone; all clones are one feed.
 #[derive(Clone, Debug)]
 pub struct Feed {
     window: Arc<Mutex<Window>>,
     wake: watch::Sender<u64>,
     store: Store,
+    large: Large,
     /// How this process settled what the last one left open.
     settled: Arc<OnceLock<Settled>>,
 }
@@ -129,6 +175,7 @@ impl Feed {
             window: Arc::new(Mutex::new(window)),
             wake: watch::Sender::new(0),
             store,
+            large: Large::default(),
             settled: Arc::default(),
         }
     }
@@ -136,16 +183,11 @@ impl Feed {
     /// Called by the committer's thread, in the order of positions, when the entries are durable.
     pub(crate) fn publish(&self, first_position: u64, news: Published) {
         let mut window = self.lock();
-        for (index, (fact, row)) in news.facts.into_iter().enumerate() {
-            let index = index as u64;
-            let body = Body::Fact(Box::new(ShownFact {
-                position: first_position + index,
-                session: news.session.clone(),
-                seq: news.seq + index + 1,
-                fact,
-                row,
-            }));
-            window.push(news.at, Some(news.directory.clone()), Some(news.project.clone()), body);
+        for (position, entry) in (first_position..).zip(news.entries) {
+            let PublishedEntry { at, is_removal, events } = entry;
+            let body = Body::Entry(Stored { position, session: news.session.clone(), is_removal });
+            let directory = Some(news.directory.clone());
+            window.push(Shown { tick: 0, at, directory, project: Some(news.project.clone()), body, events });
         }
         let tick = window.last_tick;
         drop(window);
@@ -154,8 +196,11 @@ impl Feed {
 
     /// Shows something that is not stored.
     pub fn tell(&self, at: Millis, directory: Option<&str>, project: Option<&str>, event: Event) {
+        let events = vec![text_of(&event)];
+        let body = Body::Told(Box::new(event));
+        let (directory, project) = (directory.map(Arc::from), project.map(Arc::from));
         let mut window = self.lock();
-        window.push(at, directory.map(Arc::from), project.map(Arc::from), Body::Event(Box::new(event)));
+        window.push(Shown { tick: 0, at, directory, project, body, events });
         let tick = window.last_tick;
         drop(window);
         self.wake.send_replace(tick);
@@ -170,26 +215,32 @@ impl Feed {
     /// A reader of everything that comes from now on.
     #[must_use]
     pub fn reader(&self) -> Reader {
-        let wake = self.wake.subscribe();
-        let window = self.lock();
-        Reader::new(self.clone(), wake, Some(window.last_tick), window.position)
+        self.reader_of(Scope::All)
     }
 
-    /// A reader that says nothing of what it saw.
+    /// The same for a part of the log.
+    #[must_use]
+    pub fn reader_of(&self, scope: Scope) -> Reader {
+        let wake = self.wake.subscribe();
+        let window = self.lock();
+        Reader::new(self.clone(), scope, wake, Some(window.last_tick), window.position)
+    }
+
+    /// Where a reader begins that says nothing of what it saw.
     ///
     /// Soon after a restart that settled something it is most likely a client that was cut off by
     /// the restart and keeps no cursor, as the terminal client does: it would show for ever what was
     /// open when its stream broke. So it is shown how that ended, unless something else was stored
     /// since. To somebody who is really new these are records it would have read anyway.
     #[must_use]
-    pub fn newcomer(&self, now: Millis) -> Reader {
+    pub fn newcomer(&self, scope: Scope, now: Millis) -> Reader {
         match self.settled.get() {
             Some(settled)
                 if settled.after == self.store.head() && now.saturating_sub(settled.at) < COMING_BACK =>
             {
-                self.reader_after(settled.before)
+                self.reader_after(scope, settled.before)
             }
-            _ => self.reader(),
+            _ => self.reader_of(scope),
         }
     }
 
@@ -201,14 +252,14 @@ impl Feed {
 
     /// A reader that was here before and saw everything up to `position`.
     #[must_use]
-    pub fn reader_after(&self, position: u64) -> Reader {
-        let wake = self.wake.subscribe();
-        let newest = self.lock().position;
-        // A cursor from the future belongs to another store: begin with what is new here.
-        if position > newest.max(self.store.head()) {
-            return self.reader();
-        }
-        Reader::new(self.clone(), wake, None, position)
+    pub fn reader_after(&self, scope: Scope, position: u64) -> Reader {
+        Reader::new(self.clone(), scope, self.wake.subscribe(), None, position)
+    }
+
+    /// The store that is read, for those who compare what was shown with what is stored.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     fn lock(&self) -> MutexGuard<'_, Window> {
@@ -218,16 +269,15 @@ impl Feed {
 }
 
 impl Window {
-    fn push(&mut self, at: Millis, directory: Option<Arc<str>>, project: Option<Arc<str>>, body: Body) {
+    fn push(&mut self, mut shown: Shown) {
         self.last_tick += 1;
-        let frames = [OnceLock::new(), OnceLock::new()];
-        let shown = Shown { tick: self.last_tick, at, directory, project, body, frames };
+        shown.tick = self.last_tick;
         if let Some(position) = shown.position() {
             self.position = position;
         }
         self.bytes += shown.bytes();
         self.entries.push_back(Arc::new(shown));
-        while self.entries.len() > WINDOW_ENTRIES || self.bytes > WINDOW_BYTES {
+        while self.entries.len() > WINDOW_ENTRIES || (self.bytes > WINDOW_BYTES && self.entries.len() > 1) {
             let Some(oldest) = self.entries.pop_front() else { break };
             self.bytes -= oldest.bytes();
         }

@@ -10,6 +10,7 @@
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::feed::Published;
+use crate::run::actor::new_entry;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -22,7 +23,7 @@ use sturdy_session::turn::State;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::session::Session;
-use sturdy_store::{Commit, CommitError, NewEntry, ReadError, SessionPlace};
+use sturdy_store::{Commit, CommitError, ReadError, SessionPlace};
 use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
@@ -153,19 +154,10 @@ impl Inner {
         let seq = self.store.seq(id).await?;
         let mut state = State::default();
         let fact = Fact::SessionRemoved { info: Box::new(info.clone()) };
-        let Folded { facts, shown, rows } = fold(&mut state, [fact], seq);
-        let at = self.clock.now();
-        let entries =
-            facts.iter().map(|fact| NewEntry { kind: fact.kind(), at, data: fact.data() }).collect();
-        let commit = Commit { session: id.clone(), expected: seq, entries, rows };
-        let published = Published {
-            session: id.clone(),
-            at,
-            directory: Arc::from(info.directory.as_str()),
-            project: Arc::from(info.project_id.as_str()),
-            facts: facts.into_iter().zip(shown).collect(),
-            seq,
-        };
+        let Folded { entries, rows } = fold(&mut state, [fact], seq, self.clock.now());
+        let stored = entries.iter().map(new_entry).collect();
+        let commit = Commit { session: id.clone(), expected: seq, entries: stored, rows };
+        let published = Published::new(id.clone(), &info.directory, &info.project_id, &entries);
         let feed = self.feed.clone();
         let on_durable =
             Box::new(move |done: sturdy_store::Committed| feed.publish(done.first_position, published));

@@ -2,7 +2,7 @@
 //! to ask for again.
 //!
 //! A closed text stands whole in its last entry, so nothing is lost. Only a reader that was away for
-//! longer than the kept stretch sees a text appear at once instead of growing.
+//! longer than the kept stretch is told to read everything anew.
 //!
 //! Blobs that nothing names any more, of removed sessions above all, are collected, and their space is given back.
 //!
@@ -21,6 +21,8 @@ use tracing::{debug, warn};
 const EVERY: Duration = Duration::from_secs(600);
 /// Entries that are kept as they are: hours of a busy server, months of a quiet one.
 const KEPT: u64 = 200_000;
+/// And all of the last days, however many they are: whoever was away over night misses nothing.
+const KEPT_MS: u64 = 2 * 24 * 60 * 60 * 1000;
 
 pub(crate) async fn run(inner: Arc<Inner>) {
     while inner.tasks.pause(EVERY).await {
@@ -32,8 +34,13 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             Ok((shares, rows)) => debug!(shares, rows, "old shares are tidied"),
             Err(cause) => warn!(%cause, "old shares were not tidied"),
         }
-        let Some(before) = inner.store.head().checked_sub(KEPT) else { continue };
-        match inner.store.fold(before).await {
+        let Some(by_count) = inner.store.head().checked_sub(KEPT) else { continue };
+        let by_time = inner.store.position_at(inner.clock.now().saturating_sub(KEPT_MS)).await;
+        let Ok(by_time) = by_time.inspect_err(|cause| warn!(%cause, "the age of the log cannot be read"))
+        else {
+            continue;
+        };
+        match inner.store.fold(by_count.min(by_time)).await {
             Ok(folded) => debug!(?folded, "old growth is folded away"),
             Err(cause) => warn!(%cause, "old growth was not folded away"),
         }

@@ -14,6 +14,7 @@ use http::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_engine::Engine;
+use sturdy_engine::feed::Cursor;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -166,7 +167,7 @@ impl App {
 
     /// A place in the log as clients know it: the form of an event's id.
     pub(crate) fn place(&self, position: u64) -> String {
-        position.to_string()
+        Cursor::after(position).text(&self.engine().store().epoch())
     }
 
     /// The same as a header.

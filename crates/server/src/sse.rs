@@ -2,25 +2,23 @@
 //!
 //! A stream has no queue: it holds a cursor and takes from the feed when the socket has room. A client
 //! that stops reading costs its socket's buffers and one chunk; when it reads again it goes on where
-//! it was, from the log if it must.
+//! it was, from the log if it must. A frame that is larger than a chunk goes out in pieces of the text that
+//! all readers share.
 //!
 //! Everything that is ready goes out as one chunk. A client that comes back says what it saw last
-//! (`Last-Event-ID`) and gets exactly what came after.
+//! (`Last-Event-ID`) and gets exactly what came after; if that cannot be told, it is told so.
 
 use crate::app::App;
 use crate::edge::NeverPacked;
 use crate::extract::Query;
-use crate::wire::event::{Stream, frame, server_frame};
+use crate::wire::event::{Frame, Stream, resync_frame, server_frame};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::Arc;
-use sturdy_engine::feed::{Body as Told, Reader, Shown};
-use sturdy_session::fact::Fact;
+use sturdy_engine::feed::{Body as Told, Follower, Scope, Shown, Step};
 use sturdy_session::json::Nothing;
 use sturdy_session::types::event::Event;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
@@ -28,8 +26,6 @@ use tracing::warn;
 
 /// What goes out at once. More is no faster, and a client that stalls holds this much.
 const CHUNK_BYTES_MAX: usize = 60 * 1024;
-/// What a stream may hold back between two chunks; more is read again when its turn comes.
-const HELD_BYTES_MAX: usize = 64 * 1024;
 
 /// Follows the feed.
 pub(crate) struct Following {
@@ -37,30 +33,31 @@ pub(crate) struct Following {
     stream: Stream,
     /// Only entries of this directory; none is all.
     directory: Option<String>,
-    reader: Reader,
+    follower: Follower,
     heartbeat: Interval,
-    /// Read and not yet sent.
-    held: VecDeque<Arc<Shown>>,
-    /// The last stored entry that was sent or passed over.
-    position: u64,
+    /// A frame that did not fit into the last chunk.
+    cut: Option<Frame>,
     is_new: bool,
     is_over: bool,
 }
 
-/// The cursor a client brings along. One that is no number is none of ours.
-pub(crate) fn cursor(headers: &HeaderMap, query: &Query) -> Option<u64> {
-    let header = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let said = header.or_else(|| query.get("lastEventId")).or_else(|| query.get("last_event_id"));
-    said?.trim().parse().ok()
+/// The cursor a client brings along.
+pub(crate) fn cursor(headers: &HeaderMap, query: &Query) -> Option<String> {
+    let header =
+        headers.get("last-event-id").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let said =
+        header.or_else(|| query.get("lastEventId").or_else(|| query.get("last_event_id")).map(str::to_owned));
+    // An empty one is how a browser says that it has none.
+    said.filter(|text| !text.is_empty())
 }
 
 /// Answers with a stream that begins after `cursor`, or now; for those who come back from a restart
 /// without a cursor, with how that restart ended what was open.
-pub(crate) fn follow(app: &App, stream: Stream, directory: Option<String>, cursor: Option<u64>) -> Response {
-    let feed = app.engine().feed();
+pub(crate) fn follow(app: &App, stream: Stream, directory: Option<String>, cursor: Option<&str>) -> Response {
+    let engine = app.engine();
+    let scope = directory.clone().map_or(Scope::All, Scope::Directory);
     // Attached before the first frame is written: nothing that happens from now on is missed.
-    let reader = cursor
-        .map_or_else(|| feed.newcomer(app.engine().clock().now()), |position| feed.reader_after(position));
+    let follower = Follower::new(engine.feed(), scope, cursor, Some(engine.clock().now()));
     let pace = app.heartbeat();
     let mut heartbeat = interval_at(Instant::now() + pace, pace);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -68,10 +65,9 @@ pub(crate) fn follow(app: &App, stream: Stream, directory: Option<String>, curso
         app: app.clone(),
         stream,
         directory,
-        position: reader.position(),
-        reader,
+        follower,
         heartbeat,
-        held: VecDeque::new(),
+        cut: None,
         is_new: true,
         is_over: false,
     };
@@ -100,19 +96,16 @@ impl Following {
             if let Some(chunk) = self.join() {
                 return Some(chunk);
             }
-            if self.is_over {
+            if self.is_over && self.cut.is_none() {
                 return None;
             }
             tokio::select! {
                 biased;
                 () = closing.cancelled() => return None,
-                read = self.reader.next() => match read {
-                    Ok(entries) => self.held.extend(entries),
-                    Err(cause) => {
-                        // The client comes back with its cursor and misses nothing.
-                        warn!(%cause, "an event stream ends: the store cannot be read");
-                        return None;
-                    }
+                read = self.follower.fill() => if let Err(cause) = read {
+                    // The client comes back with its cursor and misses nothing.
+                    warn!(%cause, "an event stream ends: the store cannot be read");
+                    return None;
                 },
                 _ = self.heartbeat.tick() => return Some(self.own(&Event::ServerHeartbeat(Nothing {}))),
             }
@@ -125,77 +118,59 @@ impl Following {
 
     /// Everything that is ready, as one chunk.
     fn join(&mut self) -> Option<Bytes> {
-        let mut only: Option<Bytes> = None;
-        let mut joined = BytesMut::new();
-        while let Some(shown) = self.held.pop_front() {
-            let frame = if self.concerns(&shown) { frame(&shown, self.stream) } else { Bytes::new() };
-            let size = only.as_ref().map_or(joined.len(), Bytes::len);
-            if size > 0 && size + frame.len() > CHUNK_BYTES_MAX {
-                self.held.push_front(shown);
-                break;
-            }
-            if let Some(position) = shown.position() {
-                self.position = position;
-            }
-            if frame.is_empty() {
-                continue;
-            }
-            match only.take() {
-                None if joined.is_empty() => only = Some(frame),
-                first => {
-                    if let Some(first) = first {
-                        joined.reserve(CHUNK_BYTES_MAX.min(first.len() * (self.held.len() + 2)));
-                        joined.extend_from_slice(&first);
-                    }
-                    joined.extend_from_slice(&frame);
+        let mut chunk = BytesMut::new();
+        if let Some(cut) = self.cut.take() {
+            self.put(&mut chunk, cut);
+        }
+        while self.cut.is_none() && !self.is_over && chunk.len() < CHUNK_BYTES_MAX {
+            match self.follower.ready() {
+                None => break,
+                Some(Step::Resync(why, cursor)) => {
+                    let now = self.app.engine().clock().now();
+                    let frame = resync_frame(self.stream, now, why, cursor, self.follower.epoch());
+                    chunk.extend_from_slice(&frame);
+                }
+                Some(Step::Event { shown, index, cursor }) => {
+                    let frame = Frame::new(&shown, index, cursor, self.stream, self.follower.epoch());
+                    self.is_over = self.ends_with(&shown);
+                    self.put(&mut chunk, frame);
                 }
             }
-            if self.ends_with(&shown) {
-                self.held.clear();
-                self.is_over = true;
+        }
+        self.follower.let_go();
+        (!chunk.is_empty()).then(|| chunk.freeze())
+    }
+
+    /// Adds as much of a frame as there is room for, and remembers the rest.
+    fn put(&mut self, chunk: &mut BytesMut, mut frame: Frame) {
+        let room = CHUNK_BYTES_MAX.saturating_sub(chunk.len());
+        if frame.len() <= room {
+            chunk.reserve(frame.len());
+            chunk.extend_from_slice(&frame.head);
+            chunk.extend_from_slice(&frame.event);
+            chunk.extend_from_slice(frame.tail.as_bytes());
+            return;
+        }
+        if frame.head.len() < room {
+            chunk.extend_from_slice(&frame.head);
+            let mut end = frame.event.len().min(room - frame.head.len());
+            frame.head = Bytes::new();
+            // Between characters: not every client waits for the rest of one.
+            while end > 0 && frame.event.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                end -= 1;
             }
+            chunk.extend_from_slice(&frame.event.split_to(end));
         }
-        self.let_go();
-        only.or_else(|| (!joined.is_empty()).then(|| joined.freeze()))
-    }
-
-    /// Drops what is held if it is much: it can be read again. A client that stalls then holds
-    /// one chunk and not a page of entries as well.
-    fn let_go(&mut self) {
-        let held: usize = self.held.iter().map(|shown| weight(shown)).sum();
-        let can_be_read_again = || self.held.iter().all(|shown| shown.position().is_some());
-        if held > HELD_BYTES_MAX && can_be_read_again() {
-            self.held = VecDeque::new();
-            self.reader = self.app.engine().feed().reader_after(self.position);
-        }
-    }
-
-    fn concerns(&self, shown: &Shown) -> bool {
-        match &self.directory {
-            None => true,
-            Some(directory) => shown.directory.as_deref() == Some(directory),
-        }
+        self.cut = Some(frame);
     }
 
     /// The instance this stream belongs to is gone.
     fn ends_with(&self, shown: &Shown) -> bool {
         match (&self.directory, &shown.body) {
-            (Some(mine), Told::Event(event)) => {
+            (Some(mine), Told::Told(event)) => {
                 matches!(event.as_ref(), Event::InstanceDisposed { directory } if directory == mine)
             }
             _ => false,
         }
-    }
-}
-
-/// Roughly the bytes an entry holds.
-pub(crate) fn weight(shown: &Shown) -> usize {
-    const OVERHEAD: usize = 256;
-    match &shown.body {
-        Told::Fact(fact) => {
-            let growth = if let Fact::TextGrew { delta, .. } = &fact.fact { delta.len() } else { 0 };
-            OVERHEAD + growth + fact.row.as_ref().map_or(0, String::len)
-        }
-        Told::Event(_) => OVERHEAD,
     }
 }

@@ -1,25 +1,23 @@
 //! The log's vocabulary: one small thing that happened, in the past tense, stored for ever.
 //!
-//! Every fact shows itself as at most one wire event, so that a position in the log is a
-//! place in the stream. A fact carries what changed. What cannot change any more stands in the
-//! row and is not repeated: the end of a tool does not carry its input again. The exceptions
-//! are small records that may change in every field: a session, a message's opening, a part
-//! that is written whole.
+//! A fact speaks of the session and not of the wire: which events clients see is worked out by `show`,
+//! from the fact and the state before it. So a fact carries what changed and nothing that follows from it:
+//! the end of a tool does not carry its input again, a step that finished does not carry the session record.
 //!
 //! The stored kind is a name and a version; `parse` reads every version ever written.
+//!
+//! One file although it is long: the vocabulary is one table.
 
-use crate::id::{MessageId, PartId, SessionId};
+use crate::id::{MessageId, PartId};
 use crate::json::{Map, Num};
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
-use crate::turn::{Ready, StepFiles};
+use crate::turn::{Diffed, Ready, RevertTotals, StepFiles};
 use crate::types::ask::{PermissionReply, PermissionRequest, QuestionRequest};
-use crate::types::diff::FileDiff;
-use crate::types::failure::Failure;
-use crate::types::message::{AssistantMessage, Message, UserMessage};
-use crate::types::part::Part;
-use crate::types::session::Session;
-use crate::types::status::Status;
+use crate::types::failure::{ApiFailure, Failure};
+use crate::types::message::{Message, UserMessage};
+use crate::types::part::{Part, PartBody};
+use crate::types::session::{Revert, Rule, Session};
 use crate::types::todo::Todo;
 use crate::types::tool::Attachment;
 use crate::types::usage::{Tokens, Usage};
@@ -32,53 +30,119 @@ pub enum Fact {
     #[serde(rename = "session.created.1")]
     SessionCreated { info: Box<Session> },
     #[serde(rename = "session.edited.1")]
-    SessionEdited { edit: Edit, info: Box<Session> },
+    SessionEdited { edit: Edit },
+    /// The conversation was cut, the cut was moved or taken back.
+    #[serde(rename = "session.reverted.1")]
+    SessionReverted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revert: Option<Box<Revert>>,
+        /// What lies behind the cut; none when the totals stay as they are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        totals: Option<Box<RevertTotals>>,
+        updated: Millis,
+    },
+    /// With the record: everything before this entry leaves the log.
     #[serde(rename = "session.removed.1")]
     SessionRemoved { info: Box<Session> },
 
-    /// A prompt is durable and waits for its turn. Shows itself only by its message.
+    /// A message that wants no answer.
+    #[serde(rename = "message.added.1")]
+    MessageAdded { posted: Box<Posted> },
+    /// A prompt is durable and waits for its turn.
     #[serde(rename = "prompt.admitted.1")]
-    PromptAdmitted { message: MessageId },
-    /// The conversation has come to these prompts, in this order.
-    #[serde(rename = "prompt.promoted.1")]
-    PromptPromoted { messages: Vec<MessageId> },
-    /// A waiting prompt was taken back before its turn came.
+    PromptAdmitted {
+        posted: Box<Posted>,
+        /// The session was idle: its turn begins with it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        begins: bool,
+    },
+    /// A waiting prompt was taken back before its turn came; its message goes with it.
     #[serde(rename = "prompt.withdrawn.1")]
     PromptWithdrawn { message: MessageId },
-
-    /// The message asks for a compaction, which comes before any waiting prompt. Shows itself only by
-    /// its message.
+    /// The message asks for a compaction, which comes before any waiting prompt.
     #[serde(rename = "compaction.wanted.1")]
-    CompactionWanted { message: MessageId, auto: bool },
+    CompactionWanted {
+        posted: Box<Posted>,
+        auto: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        begins: bool,
+    },
 
-    #[serde(rename = "message.added.1")]
-    MessageAdded { info: Box<UserMessage> },
     /// A finished message of another conversation: the copy and what its steps had used.
     #[serde(rename = "message.copied.1")]
     MessageCopied { info: Box<Message>, cost: Num, tokens: Tokens },
     #[serde(rename = "message.removed.1")]
     MessageRemoved { message: MessageId, cost: Num, tokens: Tokens },
-    /// A part that is written whole: a user's, a step's bounds, a patch. Also replaces one.
+    /// A part that is written whole, or takes the place of one.
     #[serde(rename = "part.written.1")]
     PartWritten { part: Box<Part> },
     #[serde(rename = "part.removed.1")]
     PartRemoved { message: MessageId, part: PartId, cost: Num, tokens: Tokens },
-    /// What the turn of this user message changed on disk.
-    #[serde(rename = "turn.summarised.1")]
-    TurnSummarised { message: MessageId, diffs: Vec<FileDiff> },
 
-    /// What the turn of a prompt changed on disk, when it was worked out: the prompt with its summary.
+    /// The turn goes on with this message: the prompt that is being answered, one that waited, or a
+    /// compaction.
+    #[serde(rename = "turn.continued.1")]
+    TurnContinued { message: MessageId },
+    /// Somebody pressed stop; running calls get a moment to end by themselves.
+    #[serde(rename = "turn.stopping.1")]
+    TurnStopping,
+    /// The turn is over; whoever still waits goes on waiting.
+    #[serde(rename = "session.idled.1")]
+    SessionIdled { end: TurnEnd },
+
+    /// What the calls of the open step have changed on disk so far; takes the place of what was said before.
+    #[serde(rename = "files.changed.1")]
+    FilesChanged { message: MessageId, files: StepFiles },
+    /// What a turn changed on disk, and the session as a whole, was worked out.
     #[serde(rename = "turn.diffed.1")]
-    TurnDiffed { info: Box<UserMessage> },
+    TurnDiffed { diffed: Box<Diffed>, updated: Millis },
 
+    /// An answer begins. The prompts it takes up are in the conversation now, in this order.
     #[serde(rename = "step.started.1")]
-    StepStarted { info: Box<AssistantMessage>, ready: Box<Ready> },
+    StepStarted {
+        message: MessageId,
+        user: MessageId,
+        created: Millis,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        takes: Vec<MessageId>,
+        ready: Box<Ready>,
+    },
+    /// A person runs a command of their own: a message of theirs and a step without a model.
+    #[serde(rename = "shell.started.1")]
+    ShellStarted { posted: Box<Posted>, message: MessageId, created: Millis, ready: Box<Ready> },
+    /// These prompts were looked at and cannot be answered as they are.
+    #[serde(rename = "prompt.failed.1")]
+    PromptFailed { messages: Vec<MessageId> },
+    /// The model was heard for the first time in this attempt.
+    #[serde(rename = "step.began.1")]
+    StepBegan { message: MessageId, part: PartId },
+    /// The attempt failed; there is another one later.
+    #[serde(rename = "step.delayed.1")]
+    StepDelayed {
+        message: MessageId,
+        /// The number of the next attempt.
+        attempt: u32,
+        reason: String,
+        next: Millis,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<Box<RetryNote>>,
+    },
+    /// The wait is over.
+    #[serde(rename = "step.retried.1")]
+    StepRetried { message: MessageId, attempt: u32 },
     /// The model has said its last word while calls are still running.
     #[serde(rename = "model.finished.1")]
     ModelFinished { message: MessageId, reason: FinishReason, usage: Usage },
     /// The model's last word: why it stopped and what the step used.
     #[serde(rename = "step.finished.1")]
-    StepFinished { message: MessageId, finish: String, cost: Num, tokens: Tokens },
+    StepFinished {
+        message: MessageId,
+        part: PartId,
+        reason: FinishReason,
+        cost: Num,
+        tokens: Tokens,
+        time: Millis,
+    },
     /// Nothing of the step is open any more.
     #[serde(rename = "step.ended.1")]
     StepEnded {
@@ -88,23 +152,45 @@ pub enum Fact {
         error: Option<Failure>,
         /// Why it stopped, when the model itself did not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        finish: Option<String>,
+        finish: Option<FinishReason>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         structured: Option<serde_json::Value>,
     },
 
     /// Text or reasoning opened, empty.
     #[serde(rename = "text.started.1")]
-    TextStarted { part: Box<Part>, block: String },
+    TextStarted {
+        message: MessageId,
+        part: PartId,
+        block: String,
+        words: Words,
+        start: Millis,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<Map>,
+    },
     #[serde(rename = "text.grew.1")]
-    TextGrew { message: MessageId, part: PartId, delta: String },
-    /// Carries the final part whole, so that the growth can be folded away.
+    TextGrew { part: PartId, delta: String },
+    /// Carries the final text, so that the growth can be folded away.
     #[serde(rename = "text.ended.1")]
-    TextEnded { part: Box<Part> },
+    TextEnded {
+        part: PartId,
+        text: String,
+        end: Millis,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<Map>,
+    },
 
     /// First sign of a call.
     #[serde(rename = "tool.called.1")]
-    ToolCalled { part: Box<Part> },
+    ToolCalled {
+        message: MessageId,
+        part: PartId,
+        call: String,
+        tool: String,
+        /// Set on a call the server makes itself: it runs from the first moment.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        running: Option<Box<Running>>,
+    },
     /// Invariant I5: the start is a fact before it is an effect.
     #[serde(rename = "tool.started.1")]
     ToolStarted {
@@ -115,7 +201,7 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Map>,
     },
-    /// What a running tool reports of itself.
+    /// What a running tool reports of itself; it takes the place of what it reported before.
     #[serde(rename = "tool.progressed.1")]
     ToolProgressed {
         part: PartId,
@@ -131,7 +217,7 @@ pub enum Fact {
     ToolCompacted {
         part: PartId,
         at: Millis,
-        /// The part before it, for whoever writes its row. Not stored: the log has it already.
+        /// The part before it, for whoever writes or shows its row. Not stored: the log has it already.
         #[serde(skip)]
         before: Option<Box<Part>>,
     },
@@ -152,10 +238,6 @@ pub enum Fact {
     #[serde(rename = "question.rejected.1")]
     QuestionRejected { request: crate::id::QuestionId },
 
-    /// What the calls of the open step have changed on disk so far; takes the place of what was said before.
-    #[serde(rename = "files.changed.1")]
-    FilesChanged { message: MessageId, files: StepFiles },
-
     #[serde(rename = "todo.set.1")]
     TodoSet { todos: Vec<Todo> },
     #[serde(rename = "session.compacted.1")]
@@ -163,34 +245,99 @@ pub enum Fact {
     /// Something went wrong that clients are told of at once.
     #[serde(rename = "session.failed.1")]
     SessionFailed { error: Failure },
-    #[serde(rename = "session.diffed.1")]
-    SessionDiffed { diff: Vec<FileDiff> },
-    #[serde(rename = "status.changed.1")]
-    StatusChanged { status: Status },
-    #[serde(rename = "session.idled.1")]
-    SessionIdled,
-    /// Somebody pressed stop; running calls get a moment to end by themselves.
-    #[serde(rename = "turn.stopping.1")]
-    TurnStopping,
     #[serde(rename = "command.executed.1")]
     CommandExecuted { name: String, arguments: String, message: MessageId },
 }
 
-/// Which part of the session record changed, and why.
+/// A message in the person's place, with what it is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Posted {
+    pub info: UserMessage,
+    pub parts: Vec<Part>,
+    /// When a person wrote it, which the session record remembers; none when the server goes on by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub touched: Option<Millis>,
+    /// What of it could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+}
+
+impl Posted {
+    /// Parts that are run in sessions of their own.
+    #[must_use]
+    pub fn subtasks(&self) -> Vec<PartId> {
+        let subtasks = self.parts.iter().filter(|part| matches!(part.body, PartBody::Subtask(_)));
+        subtasks.map(|part| part.id.clone()).collect()
+    }
+}
+
+/// A failed attempt that stays visible in the message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RetryNote {
+    pub part: PartId,
+    pub error: ApiFailure,
+    pub time: Millis,
+}
+
+/// The arguments of a call and when it began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Running {
+    pub input: Map,
+    pub start: Millis,
+}
+
+/// What opens and grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+pub enum Words {
+    Text,
+    Reasoning,
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TurnEnd {
+    /// After its last step it was looked for more to do, and nothing was found.
+    Done,
+    /// The answer that was asked for is given.
+    Given,
+    /// A person refused something.
+    Refused,
+    Failed,
+    /// A person's own command is over.
+    Shell,
+    /// A person pressed stop.
+    Stopped,
+    /// The process died.
+    Interrupted,
+}
+
+/// What changed in the session record, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Edit {
-    Renamed,
-    Titled,
-    Archived,
-    Touched,
-    Chosen,
-    Permitted,
-    Described,
-    Summarised,
-    Reverted,
-    Shared,
-    Moved,
+    /// By a person.
+    Renamed {
+        title: String,
+    },
+    /// By a model.
+    Titled {
+        title: String,
+    },
+    Archived {
+        archived: Option<Num>,
+    },
+    /// Rules are added behind the old ones.
+    Permitted {
+        rules: Vec<Rule>,
+        updated: Millis,
+    },
+    /// Takes the place of the old object.
+    Described {
+        metadata: Map,
+        updated: Millis,
+    },
 }
 
 /// How a call ended.
@@ -229,8 +376,10 @@ pub enum FactError {
     },
 }
 
-/// The kind of growth, which the store adds to open parts when it reads them.
+/// Text of an open part: added to the part by whoever reads it.
 pub const GROWTH: &str = "text.grew.1";
+/// What a running tool reports: superseded by whatever is said of the call later.
+pub const PROGRESS: &str = "tool.progressed.1";
 
 impl Fact {
     /// The stored kind: a name and a version.
@@ -239,19 +388,27 @@ impl Fact {
         match self {
             Self::SessionCreated { .. } => "session.created.1",
             Self::SessionEdited { .. } => "session.edited.1",
+            Self::SessionReverted { .. } => "session.reverted.1",
             Self::SessionRemoved { .. } => "session.removed.1",
-            Self::PromptAdmitted { .. } => "prompt.admitted.1",
-            Self::PromptPromoted { .. } => "prompt.promoted.1",
-            Self::PromptWithdrawn { .. } => "prompt.withdrawn.1",
-            Self::CompactionWanted { .. } => "compaction.wanted.1",
             Self::MessageAdded { .. } => "message.added.1",
+            Self::PromptAdmitted { .. } => "prompt.admitted.1",
+            Self::PromptWithdrawn { .. } => "prompt.withdrawn.1",
+            Self::PromptFailed { .. } => "prompt.failed.1",
+            Self::CompactionWanted { .. } => "compaction.wanted.1",
             Self::MessageCopied { .. } => "message.copied.1",
             Self::MessageRemoved { .. } => "message.removed.1",
             Self::PartWritten { .. } => "part.written.1",
             Self::PartRemoved { .. } => "part.removed.1",
-            Self::TurnSummarised { .. } => "turn.summarised.1",
+            Self::TurnContinued { .. } => "turn.continued.1",
+            Self::TurnStopping => "turn.stopping.1",
+            Self::SessionIdled { .. } => "session.idled.1",
+            Self::FilesChanged { .. } => "files.changed.1",
             Self::TurnDiffed { .. } => "turn.diffed.1",
             Self::StepStarted { .. } => "step.started.1",
+            Self::ShellStarted { .. } => "shell.started.1",
+            Self::StepBegan { .. } => "step.began.1",
+            Self::StepDelayed { .. } => "step.delayed.1",
+            Self::StepRetried { .. } => "step.retried.1",
             Self::ModelFinished { .. } => "model.finished.1",
             Self::StepFinished { .. } => "step.finished.1",
             Self::StepEnded { .. } => "step.ended.1",
@@ -260,7 +417,7 @@ impl Fact {
             Self::TextEnded { .. } => "text.ended.1",
             Self::ToolCalled { .. } => "tool.called.1",
             Self::ToolStarted { .. } => "tool.started.1",
-            Self::ToolProgressed { .. } => "tool.progressed.1",
+            Self::ToolProgressed { .. } => PROGRESS,
             Self::ToolEnded { .. } => "tool.ended.1",
             Self::ToolCompacted { .. } => "tool.compacted.1",
             Self::PermissionAsked { .. } => "permission.asked.1",
@@ -268,15 +425,61 @@ impl Fact {
             Self::QuestionAsked { .. } => "question.asked.1",
             Self::QuestionReplied { .. } => "question.replied.1",
             Self::QuestionRejected { .. } => "question.rejected.1",
-            Self::FilesChanged { .. } => "files.changed.1",
             Self::TodoSet { .. } => "todo.set.1",
             Self::SessionCompacted => "session.compacted.1",
             Self::SessionFailed { .. } => "session.failed.1",
-            Self::SessionDiffed { .. } => "session.diffed.1",
-            Self::StatusChanged { .. } => "status.changed.1",
-            Self::SessionIdled => "session.idled.1",
-            Self::TurnStopping => "turn.stopping.1",
             Self::CommandExecuted { .. } => "command.executed.1",
+        }
+    }
+
+    /// The call this fact is about, for finding all that was said of it: an old output is compacted long
+    /// after its step, when nothing of it is in memory.
+    #[must_use]
+    pub fn subject(&self) -> Option<&PartId> {
+        match self {
+            Self::ToolCalled { part, .. }
+            | Self::ToolStarted { part, .. }
+            | Self::ToolProgressed { part, .. }
+            | Self::ToolEnded { part, .. }
+            | Self::ToolCompacted { part, .. } => Some(part),
+            Self::PartWritten { part } => matches!(part.body, PartBody::Tool(_)).then_some(&part.id),
+            Self::SessionCreated { .. }
+            | Self::SessionEdited { .. }
+            | Self::SessionReverted { .. }
+            | Self::SessionRemoved { .. }
+            | Self::FilesChanged { .. }
+            | Self::TurnDiffed { .. }
+            | Self::MessageAdded { .. }
+            | Self::PromptAdmitted { .. }
+            | Self::PromptWithdrawn { .. }
+            | Self::PromptFailed { .. }
+            | Self::CompactionWanted { .. }
+            | Self::MessageCopied { .. }
+            | Self::MessageRemoved { .. }
+            | Self::PartRemoved { .. }
+            | Self::TurnContinued { .. }
+            | Self::TurnStopping
+            | Self::SessionIdled { .. }
+            | Self::StepStarted { .. }
+            | Self::ShellStarted { .. }
+            | Self::StepBegan { .. }
+            | Self::StepDelayed { .. }
+            | Self::StepRetried { .. }
+            | Self::ModelFinished { .. }
+            | Self::StepFinished { .. }
+            | Self::StepEnded { .. }
+            | Self::TextStarted { .. }
+            | Self::TextGrew { .. }
+            | Self::TextEnded { .. }
+            | Self::PermissionAsked { .. }
+            | Self::PermissionReplied { .. }
+            | Self::QuestionAsked { .. }
+            | Self::QuestionReplied { .. }
+            | Self::QuestionRejected { .. }
+            | Self::TodoSet { .. }
+            | Self::SessionCompacted
+            | Self::SessionFailed { .. }
+            | Self::CommandExecuted { .. } => None,
         }
     }
 
@@ -310,16 +513,5 @@ impl Fact {
                 damaged(source)
             }
         })
-    }
-}
-
-/// The session a fact about a whole session speaks of.
-#[must_use]
-pub fn session_of(fact: &Fact) -> Option<&SessionId> {
-    match fact {
-        Fact::SessionCreated { info } | Fact::SessionEdited { info, .. } | Fact::SessionRemoved { info } => {
-            Some(&info.id)
-        }
-        _ => None,
     }
 }

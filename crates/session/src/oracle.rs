@@ -10,9 +10,6 @@
 
 use crate::fact::Fact;
 use crate::id::{MessageId, PartId};
-use crate::types::part::{Part, PartBody};
-use crate::types::status::Status;
-use crate::types::tool::ToolState;
 use std::collections::{HashMap, HashSet};
 
 /// A broken promise, with the place where it broke.
@@ -112,34 +109,51 @@ impl Oracle {
         ensure(!self.removed, "it comes after the session was removed")?;
         match fact {
             Fact::SessionRemoved { .. } => self.removed = true,
-            Fact::PromptAdmitted { message } => {
+            Fact::PromptAdmitted { posted, begins } => {
+                let message = &posted.info.id;
                 ensure(!self.prompts.contains(message), "the prompt was admitted twice")?;
+                ensure(*begins != self.busy, "a prompt begins a turn if and only if the session is idle")?;
                 self.prompts.push(message.clone());
                 self.waiting.push(message.clone());
+                self.busy = true;
             }
-            Fact::PromptPromoted { messages } => self.promoted(messages)?,
+            Fact::PromptFailed { messages } => self.promoted(messages)?,
             Fact::PromptWithdrawn { message } => {
                 ensure(self.waiting.contains(message), "a prompt was withdrawn that does not wait")?;
                 self.waiting.retain(|waiting| waiting != message);
             }
-            Fact::CompactionWanted { message, .. } => {
-                ensure(self.busy, "a compaction is wanted in an idle session")?;
+            Fact::CompactionWanted { posted, begins, .. } => {
+                ensure(
+                    *begins != self.busy,
+                    "a compaction begins a turn if and only if the session is idle",
+                )?;
                 ensure(self.compact.is_none(), "two compactions are wanted at once")?;
-                self.compact = Some(message.clone());
+                self.busy = true;
+                self.compact = Some(posted.info.id.clone());
             }
             Fact::SessionCompacted => ensure(self.step.is_none(), "a compaction is done and a step is open")?,
-            Fact::StepStarted { info, .. } => {
-                let wanted = self.compact.take();
-                let summarises = info.summary == Some(true);
-                ensure(wanted.is_none() || summarises, "a step starts ahead of a compaction")?;
-                ensure(!summarises || wanted.as_ref() == Some(&info.parent_id), "nobody wants this summary")?;
-                ensure(self.step.is_none(), "a step is open already")?;
-                ensure(self.busy, "a step starts in an idle session")?;
-                ensure(!self.closed_steps.contains(&info.id), "a closed step starts again")?;
-                self.step = Some(info.id.clone());
-                self.steps += 1;
-                (self.finished, self.silent) = (false, false);
+            Fact::TurnContinued { .. } => {
+                ensure(self.step.is_none(), "a turn goes on and a step is open")?;
+                self.busy = true;
             }
+            Fact::SessionIdled { .. } => self.idled()?,
+            Fact::StepStarted { message, user, takes, ready, .. } => {
+                let wanted = self.compact.take();
+                let summarises = ready.kind.is_compaction();
+                ensure(wanted.is_none() || summarises, "a step starts ahead of a compaction")?;
+                ensure(!summarises || wanted.as_ref() == Some(user), "nobody wants this summary")?;
+                ensure(self.busy, "a step starts in an idle session")?;
+                self.promoted(takes)?;
+                self.step_started(message)?;
+            }
+            Fact::ShellStarted { message, .. } => {
+                ensure(!self.busy, "a command starts beside a turn")?;
+                self.busy = true;
+                self.step_started(message)?;
+            }
+            Fact::StepBegan { message, .. }
+            | Fact::StepDelayed { message, .. }
+            | Fact::StepRetried { message, .. } => self.in_open_step(message)?,
             Fact::ModelFinished { message, .. } => {
                 self.in_open_step(message)?;
                 ensure(!self.silent, "the model finished twice")?;
@@ -153,18 +167,48 @@ impl Oracle {
             }
             Fact::StepEnded { message, .. } => self.step_ended(message)?,
             Fact::FilesChanged { message, .. } => self.in_open_step(message)?,
-            Fact::TextStarted { .. } | Fact::TextGrew { .. } | Fact::TextEnded { .. } => self.text(fact)?,
-            Fact::ToolCalled { .. }
-            | Fact::ToolStarted { .. }
-            | Fact::ToolProgressed { .. }
-            | Fact::ToolEnded { .. } => self.call(fact)?,
+            Fact::TextStarted { message, part, .. } => {
+                self.in_open_step(message)?;
+                ensure(!self.silent, "a text starts after the model's last word")?;
+                let known = self.texts.insert(part.clone(), String::new());
+                ensure(known.is_none(), "the text is open already")?;
+            }
+            Fact::TextGrew { part, delta } => {
+                let text = self.texts.get_mut(part).ok_or("a text grew that is not open")?;
+                text.push_str(delta);
+            }
+            Fact::TextEnded { part, text, .. } => {
+                let sum = self.texts.remove(part).ok_or("a text ended that is not open")?;
+                let holds = if self.folded { text.ends_with(&sum) } else { *text == sum };
+                ensure(holds, "a closed text is not the sum of its chunks")?;
+            }
+            Fact::ToolCalled { message, part, running, .. } => {
+                self.in_open_step(message)?;
+                ensure(!self.silent, "a call comes after the model's last word")?;
+                ensure(!self.ended_calls.contains(part), "an ended call is called again")?;
+                // A call the server makes itself is started when it is first seen.
+                let phase = if running.is_some() { Call::Started } else { Call::Called };
+                let known = self.calls.insert(part.clone(), phase);
+                ensure(known.is_none(), "the call is open already")?;
+            }
+            Fact::ToolStarted { part, .. } => {
+                let call = self.calls.get_mut(part).ok_or("a call started that was not called")?;
+                ensure(*call == Call::Called, "a call started twice")?;
+                *call = Call::Started;
+            }
+            Fact::ToolProgressed { part, .. } => {
+                ensure(self.calls.get(part) == Some(&Call::Started), "a call reports that does not run")?;
+            }
+            Fact::ToolEnded { part, .. } => {
+                ensure(self.calls.remove(part).is_some(), "a call ended that is not open")?;
+                ensure(self.ended_calls.insert(part.clone()), "a call ended twice")?;
+            }
             Fact::PermissionAsked { request } => self.asked(request.id.as_str())?,
             Fact::QuestionAsked { request } => self.asked(request.id.as_str())?,
             Fact::PermissionReplied { request, .. } => self.answered(request.as_str())?,
             Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
                 self.answered(request.as_str())?;
             }
-            Fact::StatusChanged { status } => self.status(status)?,
             Fact::SessionCreated { .. }
             | Fact::SessionEdited { .. }
             | Fact::MessageAdded { .. }
@@ -172,16 +216,23 @@ impl Oracle {
             | Fact::MessageRemoved { .. }
             | Fact::PartWritten { .. }
             | Fact::PartRemoved { .. }
-            | Fact::TurnSummarised { .. }
             | Fact::TurnDiffed { .. }
+            | Fact::SessionReverted { .. }
             | Fact::ToolCompacted { .. }
             | Fact::TodoSet { .. }
             | Fact::SessionFailed { .. }
-            | Fact::SessionDiffed { .. }
-            | Fact::SessionIdled
             | Fact::TurnStopping
             | Fact::CommandExecuted { .. } => {}
         }
+        Ok(())
+    }
+
+    fn step_started(&mut self, message: &MessageId) -> Result<(), String> {
+        ensure(self.step.is_none(), "a step is open already")?;
+        ensure(!self.closed_steps.contains(message), "a closed step starts again")?;
+        self.step = Some(message.clone());
+        self.steps += 1;
+        (self.finished, self.silent) = (false, false);
         Ok(())
     }
 
@@ -202,60 +253,6 @@ impl Oracle {
         Ok(())
     }
 
-    fn text(&mut self, fact: &Fact) -> Result<(), String> {
-        match fact {
-            Fact::TextStarted { part, .. } => {
-                self.in_open_step(&part.message_id)?;
-                ensure(!self.silent, "a text starts after the model's last word")?;
-                ensure(text_of(part) == Some(""), "a text starts with something in it")?;
-                let known = self.texts.insert(part.id.clone(), String::new());
-                ensure(known.is_none(), "the text is open already")
-            }
-            Fact::TextGrew { message, part, delta } => {
-                self.in_open_step(message)?;
-                let text = self.texts.get_mut(part).ok_or("a text grew that is not open")?;
-                text.push_str(delta);
-                Ok(())
-            }
-            Fact::TextEnded { part } => {
-                self.in_open_step(&part.message_id)?;
-                let sum = self.texts.remove(&part.id).ok_or("a text ended that is not open")?;
-                let text = text_of(part).unwrap_or_default();
-                let holds = if self.folded { text.ends_with(&sum) } else { text == sum };
-                ensure(holds, "a closed text is not the sum of its chunks")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn call(&mut self, fact: &Fact) -> Result<(), String> {
-        match fact {
-            Fact::ToolCalled { part } => {
-                self.in_open_step(&part.message_id)?;
-                ensure(!self.silent, "a call comes after the model's last word")?;
-                ensure(!self.ended_calls.contains(&part.id), "an ended call is called again")?;
-                // A call the server makes itself is started when it is first seen.
-                let phase = if is_running(part) { Call::Started } else { Call::Called };
-                let known = self.calls.insert(part.id.clone(), phase);
-                ensure(known.is_none(), "the call is open already")
-            }
-            Fact::ToolStarted { part, .. } => {
-                let call = self.calls.get_mut(part).ok_or("a call started that was not called")?;
-                ensure(*call == Call::Called, "a call started twice")?;
-                *call = Call::Started;
-                Ok(())
-            }
-            Fact::ToolProgressed { part, .. } => {
-                ensure(self.calls.get(part) == Some(&Call::Started), "a call reports that does not run")
-            }
-            Fact::ToolEnded { part, .. } => {
-                ensure(self.calls.remove(part).is_some(), "a call ended that is not open")?;
-                ensure(self.ended_calls.insert(part.clone()), "a call ended twice")
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn asked(&mut self, ask: &str) -> Result<(), String> {
         ensure(self.step.is_some(), "something is asked outside a step")?;
         ensure(self.asks.insert(ask.to_owned()), "the same thing is asked twice")
@@ -265,13 +262,11 @@ impl Oracle {
         ensure(self.asks.remove(ask), "an answer to something that was not asked")
     }
 
-    fn status(&mut self, status: &Status) -> Result<(), String> {
-        self.busy = *status != Status::Idle;
-        if !self.busy {
-            // What was wanted and not begun is dropped with its turn.
-            self.compact = None;
-        }
-        ensure(self.busy || self.step.is_none(), "the session idles and a step is open")
+    fn idled(&mut self) -> Result<(), String> {
+        self.busy = false;
+        // What was wanted and not begun is dropped with its turn.
+        self.compact = None;
+        ensure(self.step.is_none(), "the session idles and a step is open")
     }
 
     fn in_open_step(&self, message: &MessageId) -> Result<(), String> {
@@ -281,16 +276,4 @@ impl Oracle {
 
 fn ensure(holds: bool, otherwise: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
-}
-
-fn is_running(part: &Part) -> bool {
-    matches!(&part.body, PartBody::Tool(tool) if matches!(tool.state, ToolState::Running { .. }))
-}
-
-fn text_of(part: &Part) -> Option<&str> {
-    match &part.body {
-        PartBody::Text(text) => Some(&text.text),
-        PartBody::Reasoning(reasoning) => Some(&reasoning.text),
-        _ => None,
-    }
 }

@@ -37,6 +37,11 @@ pub enum RowChange {
     /// Allowed for good. It belongs to a project and not to the session in which it was said: it outlives
     /// the session, and a person may take it back.
     Approval(ApprovalRow),
+    /// What the session is right after this entry, for readers that were away: they read the log from here.
+    Keyframe {
+        session: SessionId,
+        data: String,
+    },
     /// The whole list, as one JSON array.
     Todos {
         session: SessionId,
@@ -65,7 +70,7 @@ pub struct SessionRow {
 pub struct MessageRow {
     pub id: MessageId,
     pub session_id: SessionId,
-    /// Place in the conversation: the seq of the fact that created it.
+    /// Place in the conversation: the seq of the fact that created it, and the place in that fact.
     pub ord: u64,
     pub created: Millis,
     pub data: String,

@@ -1,38 +1,45 @@
-//! From facts to rows: what anybody sees after a fact, and which rows a commit writes.
+//! From facts to rows: which rows a commit writes, and what each of its facts shows.
 //!
 //! Invariant I10: rows equal the fold of the log. `fold` is used by the live commit and by
 //! `verify`, so there is one way to compute a row.
-//!
-//! One file although it is long: what each fact shows and which row it writes are two columns of one table.
 
-use crate::fact::{Fact, Outcome};
-use crate::json::Map;
+use crate::fact::{Fact, Posted};
+use crate::id::SessionId;
+use crate::records::{self, Owner};
 use crate::row::{ApprovalRow, AskKind, AskRow, MessageRow, PartRow, RowChange, RowWrite, SessionRow};
 use crate::rules::checkout_of;
+use crate::show::{part_after, show};
 use crate::stamp::Millis;
-use crate::turn::State;
+use crate::turn::{OpenStep, State};
 use crate::types::ask::PermissionReply;
-use crate::types::message::{AssistantMessage, TurnSummary, UserMessage};
-use crate::types::part::{Part, PartBody};
+use crate::types::event::Event;
+use crate::types::message::{AssistantMessage, UserMessage};
+use crate::types::part::Part;
 use crate::types::session::Session;
-use crate::types::tool::{Ran, Started, Took, ToolState};
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::HashMap;
 
-/// A commit as a value: the facts, what each shows, and the rows that change.
+/// A commit as a value: what happened and the rows that change.
 #[derive(Debug, Default)]
 pub struct Folded {
-    pub facts: Vec<Fact>,
-    /// For each fact the JSON of the record it changed, as it stands right after it.
-    pub shown: Vec<Option<String>>,
+    pub entries: Vec<Entry>,
     pub rows: Vec<RowWrite>,
+}
+
+/// A fact with its time and what it shows.
+#[derive(Debug)]
+pub struct Entry {
+    pub fact: Fact,
+    pub at: Millis,
+    pub events: Vec<Event>,
 }
 
 /// Applies facts to a state, one decision after another, and collects one commit.
 #[derive(Debug)]
 pub struct Folder {
     seq: u64,
+    /// The newest keyframe of the session.
+    keyframe: u64,
     machine_before: String,
     session_entry: Option<usize>,
     /// Where in the commit the row of a message or part is written.
@@ -43,58 +50,65 @@ pub struct Folder {
 /// Growth is joined up to this size: a fact stays small, a busy stream makes few of them.
 const GROWTH_BYTES_MAX: usize = 16 * 1024;
 
+/// Entries between two keyframes: what a reader that was away reads at most before the first that it missed.
+pub const KEYFRAME_EVERY: u64 = 128;
+
+/// Room for the parts of one fact in the order of their message.
+const PARTS_OF_ONE_FACT: u32 = 20;
+
 impl Folder {
-    /// `seq` is what the session is at before the first fact.
+    /// `seq` is what the session is at before the first fact, `keyframe` where its newest keyframe is.
     #[must_use]
-    pub fn new(state: &State, seq: u64) -> Self {
-        let machine_before = state.machine_text();
-        let (places, folded) = (HashMap::new(), Folded::default());
-        Self { seq, machine_before, session_entry: None, places, folded }
+    pub fn new(state: &State, seq: u64, keyframe: u64) -> Self {
+        Self {
+            seq,
+            keyframe,
+            machine_before: state.machine_text(),
+            session_entry: None,
+            places: HashMap::new(),
+            folded: Folded::default(),
+        }
     }
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.folded.facts.is_empty()
+        self.folded.entries.is_empty()
     }
 
-    pub fn push(&mut self, state: &mut State, fact: Fact) {
+    pub fn push(&mut self, state: &mut State, fact: Fact, at: Millis) {
         if self.joins(&fact) {
             state.apply(&fact);
-            if let (Some(Fact::TextGrew { delta: whole, .. }), Fact::TextGrew { delta, .. }) =
-                (self.folded.facts.last_mut(), fact)
-            {
-                whole.push_str(&delta);
-            }
-            return;
+            return self.join(fact);
         }
-        let entry = self.folded.facts.len();
-        let shown = show(state, &fact).or_else(|| self.show_written(&fact));
-        let change = row_change(state, &fact, shown.as_deref(), self.seq + entry as u64 + 1);
+        let entry = self.folded.entries.len();
+        let fact = self.with_row(fact);
+        let events = show(state, &fact, at);
+        let changes = row_changes(state, &fact, self.seq + entry as u64 + 1);
         let approvals = approvals(state, &fact);
+        // Not for growth, which never touches the record and comes by the thousand.
+        let record_before = if let Fact::TextGrew { .. } = fact { None } else { Some(state.info.clone()) };
         state.apply(&fact);
-        if changes_session(&fact) {
+        if state.info.is_some() && record_before.is_some_and(|before| before != state.info) {
             self.session_entry = Some(entry);
         }
-        match change {
-            Some(RowChange::RemoveSession(id)) => {
+        for change in changes {
+            if let RowChange::RemoveSession(_) = change {
                 // Nothing written before it in this commit may come back after it.
                 self.folded.rows.retain(|row| matches!(row.change, RowChange::Approval(_)));
                 self.places.clear();
                 self.session_entry = None;
-                self.folded.rows.push(RowWrite { entry, change: RowChange::RemoveSession(id) });
             }
-            Some(change) => self.put(RowWrite { entry, change }),
-            None => {}
+            self.put(RowWrite { entry, change });
         }
         let write = |row| RowWrite { entry, change: RowChange::Approval(row) };
         self.folded.rows.extend(approvals.into_iter().map(write));
-        self.folded.shown.push(shown);
-        self.folded.facts.push(fact);
+        self.folded.entries.push(Entry { fact, at, events });
     }
 
     #[must_use]
     pub fn finish(mut self, state: &State) -> Folded {
         let Some(info) = &state.info else { return self.folded };
+        let last = self.folded.entries.len().saturating_sub(1);
         let machine = state.machine_text();
         match self.session_entry {
             Some(entry) => {
@@ -103,22 +117,28 @@ impl Folder {
             }
             None if machine != self.machine_before => {
                 let change = RowChange::Machine { session: info.id.clone(), machine };
-                let entry = self.folded.facts.len().saturating_sub(1);
-                self.folded.rows.push(RowWrite { entry, change });
+                self.folded.rows.push(RowWrite { entry: last, change });
             }
             None => {}
+        }
+        if self.seq + self.folded.entries.len() as u64 >= self.keyframe + KEYFRAME_EVERY {
+            let change = RowChange::Keyframe { session: info.id.clone(), data: json(&state.keyframe()) };
+            self.folded.rows.push(RowWrite { entry: last, change });
         }
         self.folded
     }
 
-    /// What a fact shows whose row was written earlier in the same fold.
-    fn show_written(&self, fact: &Fact) -> Option<String> {
-        let Fact::ToolCompacted { part: id, .. } = fact else { return None };
-        let part: Part = self.folded.rows.iter().find_map(|write| match &write.change {
-            RowChange::Part(row) if row.id == *id => serde_json::from_str(&row.data).ok(),
-            _ => None,
-        })?;
-        Some(json(&moved_part(part, fact)))
+    /// A fact about a part that is not open, with the part as it was written earlier in the same fold.
+    fn with_row(&self, mut fact: Fact) -> Fact {
+        if let Fact::ToolCompacted { part: id, before, .. } = &mut fact
+            && before.is_none()
+        {
+            *before = self.folded.rows.iter().find_map(|write| match &write.change {
+                RowChange::Part(row) if row.id == *id => serde_json::from_str(&row.data).ok(),
+                _ => None,
+            });
+        }
+        fact
     }
 
     /// Later writes of the same row replace earlier ones of the same commit; the first place counts.
@@ -148,153 +168,169 @@ impl Folder {
 
     /// Chunks of one text that follow each other are one chunk.
     fn joins(&self, fact: &Fact) -> bool {
-        match (self.folded.facts.last(), fact) {
-            (Some(Fact::TextGrew { part: open, delta: whole, .. }), Fact::TextGrew { part, delta, .. }) => {
+        match (self.folded.entries.last().map(|entry| &entry.fact), fact) {
+            (Some(Fact::TextGrew { part: open, delta: whole }), Fact::TextGrew { part, delta }) => {
                 open == part && whole.len() + delta.len() <= GROWTH_BYTES_MAX
             }
             _ => false,
         }
     }
-}
 
-/// Folds a list of facts; `seq` is what the session is at before them.
-pub fn fold(state: &mut State, facts: impl IntoIterator<Item = Fact>, seq: u64) -> Folded {
-    let mut folder = Folder::new(state, seq);
-    facts.into_iter().for_each(|fact| folder.push(state, fact));
-    folder.finish(state)
-}
-
-fn changes_session(fact: &Fact) -> bool {
-    matches!(
-        fact,
-        Fact::SessionCreated { .. }
-            | Fact::SessionEdited { .. }
-            | Fact::StepFinished { .. }
-            | Fact::MessageCopied { .. }
-            | Fact::MessageRemoved { .. }
-            | Fact::PartRemoved { .. }
-    )
-}
-
-/// The record a fact changed, right after it, as JSON. `state` is the state before it.
-fn show(state: &State, fact: &Fact) -> Option<String> {
-    match fact {
-        Fact::SessionCreated { info } | Fact::SessionEdited { info, .. } | Fact::SessionRemoved { info } => {
-            Some(json(info))
+    fn join(&mut self, fact: Fact) {
+        let Some(last) = self.folded.entries.last_mut() else { return };
+        let (Fact::TextGrew { delta: whole, .. }, Fact::TextGrew { delta, .. }) = (&mut last.fact, fact)
+        else {
+            return;
+        };
+        whole.push_str(&delta);
+        if let Some(Event::PartDelta { delta: shown, .. }) = last.events.first_mut() {
+            shown.push_str(&delta);
         }
-        Fact::MessageAdded { info } => Some(json(info)),
-        Fact::MessageCopied { info, .. } => Some(json(info)),
-        Fact::StepStarted { info, .. } => Some(json(info)),
-        Fact::TurnDiffed { info } => Some(json(info)),
-        Fact::StepFinished { .. } | Fact::StepEnded { .. } => {
-            let info = state.open_step()?.info.as_deref()?;
-            Some(json(&moved_message(info.clone(), fact)))
-        }
-        Fact::PartWritten { part }
-        | Fact::TextStarted { part, .. }
-        | Fact::TextEnded { part }
-        | Fact::ToolCalled { part } => Some(json(part)),
-        Fact::ToolStarted { part, .. } | Fact::ToolProgressed { part, .. } | Fact::ToolEnded { part, .. } => {
-            let calls = &state.open_step()?.calls;
-            let body = calls.iter().find(|call| call.part == *part)?.body.as_deref()?;
-            Some(json(&moved_part(body.clone(), fact)))
-        }
-        Fact::PermissionAsked { request } => Some(json(request)),
-        Fact::QuestionAsked { request } => Some(json(request)),
-        Fact::TodoSet { todos } => Some(json(todos)),
-        Fact::TurnSummarised { message, diffs } => {
-            let asked = state.machine.turn.as_ref()?.asked.as_deref().filter(|asked| asked.id == *message)?;
-            let summary = Some(TurnSummary { title: None, body: None, diffs: diffs.clone() });
-            Some(json(&UserMessage { summary, ..asked.clone() }))
-        }
-        // Changed far from what is open: whoever found it hands it along.
-        Fact::ToolCompacted { before, .. } => Some(json(&moved_part((**before.as_ref()?).clone(), fact))),
-        Fact::PromptAdmitted { .. }
-        | Fact::PromptPromoted { .. }
-        | Fact::PromptWithdrawn { .. }
-        | Fact::CompactionWanted { .. }
-        | Fact::MessageRemoved { .. }
-        | Fact::PartRemoved { .. }
-        | Fact::ModelFinished { .. }
-        | Fact::FilesChanged { .. }
-        | Fact::TextGrew { .. }
-        | Fact::PermissionReplied { .. }
-        | Fact::QuestionReplied { .. }
-        | Fact::QuestionRejected { .. }
-        | Fact::SessionCompacted
-        | Fact::SessionFailed { .. }
-        | Fact::SessionDiffed { .. }
-        | Fact::StatusChanged { .. }
-        | Fact::SessionIdled
-        | Fact::TurnStopping
-        | Fact::CommandExecuted { .. } => None,
     }
 }
 
-fn row_change(state: &State, fact: &Fact, shown: Option<&str>, ord: u64) -> Option<RowChange> {
-    let data = || shown.unwrap_or_default().to_owned();
-    Some(match fact {
-        Fact::SessionRemoved { info } => RowChange::RemoveSession(info.id.clone()),
-        Fact::MessageAdded { info } | Fact::TurnDiffed { info } => RowChange::Message(MessageRow {
-            id: info.id.clone(),
-            session_id: info.session_id.clone(),
-            ord,
-            created: info.time.created,
-            data: data(),
-        }),
-        Fact::StepStarted { info, .. } => RowChange::Message(assistant_row(info, ord, data())),
-        Fact::MessageCopied { info, .. } => RowChange::Message(MessageRow {
+/// Folds a list of facts of one moment; `seq` is what the session is at before them.
+pub fn fold(state: &mut State, facts: impl IntoIterator<Item = Fact>, seq: u64, at: Millis) -> Folded {
+    let mut folder = Folder::new(state, seq, 0);
+    facts.into_iter().for_each(|fact| folder.push(state, fact, at));
+    folder.finish(state)
+}
+
+/// The rows a fact writes; `before` is the state it came upon.
+fn row_changes(before: &State, fact: &Fact, seq: u64) -> Vec<RowChange> {
+    let step = before.open_step();
+    let session = || before.info.as_deref().map(|info| info.id.clone());
+    let owner = |message| Some(Owner { session: &before.info.as_deref()?.id, message });
+    let ord = u64::from(1_u32 << PARTS_OF_ONE_FACT) * seq;
+    let written = |part: Part| RowChange::Part(part_row(&part, ord, false));
+    match fact {
+        Fact::SessionRemoved { info } => vec![RowChange::RemoveSession(info.id.clone())],
+        Fact::MessageAdded { posted }
+        | Fact::PromptAdmitted { posted, .. }
+        | Fact::CompactionWanted { posted, .. } => posted_rows(posted, ord),
+        Fact::ShellStarted { posted, message, created, ready } => {
+            let mut rows = posted_rows(posted, ord);
+            let opening =
+                |session: SessionId| records::opening(&session, message, &posted.info.id, *created, ready);
+            rows.extend(session().map(opening).map(|info| assistant_row(&info, ord + 1)));
+            rows
+        }
+        Fact::StepStarted { message, user, created, takes, ready } => {
+            let opening = |session: SessionId| records::opening(&session, message, user, *created, ready);
+            let mut rows: Vec<_> =
+                session().map(opening).map(|info| assistant_row(&info, ord)).into_iter().collect();
+            if let Some(newest) = takes.last().filter(|_| ready.kind.is_answer()) {
+                rows.extend(summary_row(before, newest, ord));
+            }
+            rows
+        }
+        Fact::StepFinished { message, part, reason, cost, tokens, .. } => {
+            let Some(step) = step else { return Vec::new() };
+            let part = owner(message)
+                .map(|owner| owner.step_finish(part, step.tree_after(), *reason, *cost, *tokens));
+            let info =
+                step.info.as_deref().map(|info| records::finished(info.clone(), *reason, *cost, tokens));
+            let mut rows: Vec<_> = part.map(written).into_iter().collect();
+            rows.extend(info.map(|info| assistant_row(&info, ord)));
+            if !before.turn_has_changed_files() {
+                rows.extend(summary_row(before, &step.user, ord));
+            }
+            rows
+        }
+        Fact::StepEnded { .. } => {
+            let info = step.and_then(|step| step.info.as_deref());
+            info.map(|info| assistant_row(&records::ended(info.clone(), fact), ord)).into_iter().collect()
+        }
+        Fact::MessageCopied { info, .. } => vec![RowChange::Message(MessageRow {
             id: info.id().clone(),
             session_id: info.session_id().clone(),
             ord,
             created: info.created(),
-            data: data(),
-        }),
-        Fact::StepFinished { .. } | Fact::StepEnded { .. } => {
-            let info: AssistantMessage = serde_json::from_str(shown?).ok()?;
-            RowChange::Message(assistant_row(&info, ord, data()))
+            data: json(info),
+        })],
+        Fact::TurnDiffed { diffed, .. } => vec![user_row(&diffed.prompt, ord)],
+        Fact::PromptWithdrawn { message } | Fact::MessageRemoved { message, .. } => {
+            vec![RowChange::RemoveMessage(message.clone())]
         }
-        Fact::TurnSummarised { .. } => {
-            let info: UserMessage = serde_json::from_str(shown?).ok()?;
-            RowChange::Message(MessageRow {
-                id: info.id,
-                session_id: info.session_id,
-                ord,
-                created: info.time.created,
-                data: data(),
-            })
+        Fact::PartRemoved { part, .. } => vec![RowChange::RemovePart(part.clone())],
+        Fact::PartWritten { part } => vec![RowChange::Part(part_row(part, ord, false))],
+        Fact::StepBegan { message, part } => {
+            let start = |step: &OpenStep| Some(owner(message)?.step_start(part, &step.ready));
+            step.and_then(start).map(written).into_iter().collect()
         }
-        Fact::MessageRemoved { message, .. } => RowChange::RemoveMessage(message.clone()),
-        Fact::PartRemoved { part, .. } => RowChange::RemovePart(part.clone()),
-        Fact::PartWritten { part } | Fact::TextEnded { part } | Fact::ToolCalled { part } => {
-            RowChange::Part(part_row(part, ord, false, data()))
+        Fact::StepDelayed { message, attempt, note, .. } => {
+            let note = note.as_deref().and_then(|note| Some(owner(message)?.retry(note, *attempt)));
+            note.map(written).into_iter().collect()
         }
-        Fact::TextStarted { part, .. } => RowChange::Part(part_row(part, ord, true, data())),
-        Fact::ToolStarted { .. }
+        Fact::TextStarted { message, part, words, start, metadata, .. } => {
+            let text = owner(message).map(|owner| owner.text(part, *words, *start, metadata.clone()));
+            text.map(|text| RowChange::Part(part_row(&text, ord, true))).into_iter().collect()
+        }
+        Fact::ToolCalled { message, part, call, tool, running } => {
+            let part = owner(message).map(|owner| owner.call(part, call, tool, running.as_deref()));
+            part.map(written).into_iter().collect()
+        }
+        Fact::TextEnded { .. }
+        | Fact::ToolStarted { .. }
         | Fact::ToolProgressed { .. }
         | Fact::ToolEnded { .. }
-        | Fact::ToolCompacted { .. } => {
-            let part: Part = serde_json::from_str(shown?).ok()?;
-            RowChange::Part(part_row(&part, ord, false, data()))
-        }
-        Fact::PermissionAsked { request } => RowChange::Ask(AskRow {
+        | Fact::ToolCompacted { .. } => part_after(before, fact).map(written).into_iter().collect(),
+        Fact::PermissionAsked { request } => vec![RowChange::Ask(AskRow {
             id: request.id.to_string(),
             session_id: request.session_id.clone(),
             kind: AskKind::Permission,
-            data: data(),
-        }),
-        Fact::QuestionAsked { request } => RowChange::Ask(AskRow {
+            data: json(request),
+        })],
+        Fact::QuestionAsked { request } => vec![RowChange::Ask(AskRow {
             id: request.id.to_string(),
             session_id: request.session_id.clone(),
             kind: AskKind::Question,
-            data: data(),
-        }),
-        Fact::TodoSet { .. } => RowChange::Todos { session: state.info.as_deref()?.id.clone(), data: data() },
-        Fact::PermissionReplied { request, .. } => RowChange::RemoveAsk { id: request.to_string() },
-        Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
-            RowChange::RemoveAsk { id: request.to_string() }
+            data: json(request),
+        })],
+        Fact::TodoSet { todos } => {
+            let todos = |session| RowChange::Todos { session, data: json(todos) };
+            session().map(todos).into_iter().collect()
         }
-        _ => return None,
+        Fact::PermissionReplied { request, .. } => vec![RowChange::RemoveAsk { id: request.to_string() }],
+        Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
+            vec![RowChange::RemoveAsk { id: request.to_string() }]
+        }
+        // The session's own row is written once for all facts of a commit.
+        Fact::SessionCreated { .. }
+        | Fact::SessionEdited { .. }
+        | Fact::SessionReverted { .. }
+        | Fact::FilesChanged { .. }
+        | Fact::PromptFailed { .. }
+        | Fact::TurnContinued { .. }
+        | Fact::TurnStopping
+        | Fact::SessionIdled { .. }
+        | Fact::StepRetried { .. }
+        | Fact::ModelFinished { .. }
+        | Fact::TextGrew { .. }
+        | Fact::SessionCompacted
+        | Fact::SessionFailed { .. }
+        | Fact::CommandExecuted { .. } => Vec::new(),
+    }
+}
+
+fn posted_rows(posted: &Posted, ord: u64) -> Vec<RowChange> {
+    let part = |(place, part): (usize, &Part)| RowChange::Part(part_row(part, ord + place as u64, false));
+    let parts = posted.parts.iter().enumerate().map(part);
+    std::iter::once(user_row(&posted.info, ord)).chain(parts).collect()
+}
+
+/// The prompt once it was looked at what its turn changed on disk.
+fn summary_row(before: &State, user: &crate::id::MessageId, ord: u64) -> Option<RowChange> {
+    before.asked(user).map(|asked| user_row(&records::with_summary(asked), ord))
+}
+
+fn user_row(info: &UserMessage, ord: u64) -> RowChange {
+    RowChange::Message(MessageRow {
+        id: info.id.clone(),
+        session_id: info.session_id.clone(),
+        ord,
+        created: info.time.created,
+        data: json(info),
     })
 }
 
@@ -335,111 +371,24 @@ fn session_row(info: &Session, machine: String) -> SessionRow {
     }
 }
 
-fn assistant_row(info: &AssistantMessage, ord: u64, data: String) -> MessageRow {
-    MessageRow {
+fn assistant_row(info: &AssistantMessage, ord: u64) -> RowChange {
+    RowChange::Message(MessageRow {
         id: info.id.clone(),
         session_id: info.session_id.clone(),
         ord,
         created: info.time.created,
-        data,
-    }
+        data: json(info),
+    })
 }
 
-fn part_row(part: &Part, ord: u64, is_open: bool, data: String) -> PartRow {
+fn part_row(part: &Part, ord: u64, is_open: bool) -> PartRow {
     PartRow {
         id: part.id.clone(),
         message_id: part.message_id.clone(),
         session_id: part.session_id.clone(),
         ord,
         is_open,
-        data,
-    }
-}
-
-/// An assistant message after its step finished or ended.
-#[must_use]
-pub fn moved_message(mut info: AssistantMessage, fact: &Fact) -> AssistantMessage {
-    match fact {
-        Fact::StepFinished { finish, cost, tokens, .. } => {
-            info.finish = Some(finish.clone());
-            info.cost += *cost;
-            info.tokens = *tokens;
-        }
-        Fact::StepEnded { completed, error, finish, structured, .. } => {
-            info.time.completed = Some(*completed);
-            info.error = error.clone().or(info.error);
-            info.finish = finish.clone().or(info.finish);
-            info.structured = structured.clone().or(info.structured);
-        }
-        _ => {}
-    }
-    info
-}
-
-/// A tool part after its call moved on.
-#[must_use]
-pub fn moved_part(mut part: Part, fact: &Fact) -> Part {
-    let PartBody::Tool(tool) = &mut part.body else { return part };
-    match fact {
-        Fact::ToolStarted { tool: name, input, start, metadata, .. } => {
-            tool.tool.clone_from(name);
-            tool.metadata = metadata.clone().or_else(|| tool.metadata.take());
-            tool.state = ToolState::Running {
-                input: input.clone(),
-                title: None,
-                metadata: None,
-                time: Started { start: *start },
-            };
-        }
-        Fact::ToolProgressed { title, metadata, .. } => {
-            if let ToolState::Running { title: old_title, metadata: old_metadata, .. } = &mut tool.state {
-                old_title.clone_from(title);
-                old_metadata.clone_from(metadata);
-            }
-        }
-        Fact::ToolEnded { outcome, end, .. } => tool.state = ended(&tool.state, outcome, *end),
-        Fact::ToolCompacted { at, .. } => {
-            if let ToolState::Completed { time, .. } = &mut tool.state {
-                time.compacted = Some(*at);
-            }
-        }
-        _ => {}
-    }
-    part
-}
-
-fn ended(state: &ToolState, outcome: &Outcome, end: Millis) -> ToolState {
-    let input = state.input().clone();
-    let (start, reported, raw) = match state {
-        ToolState::Pending { raw, .. } => (end, None, Some(raw.clone())),
-        ToolState::Running { time, metadata, .. } => (time.start, metadata.clone(), None),
-        ToolState::Completed { .. } | ToolState::Error { .. } => return state.clone(),
-    };
-    let time = Took { start, end };
-    match outcome {
-        Outcome::Done { output, title, metadata, attachments } => ToolState::Completed {
-            input,
-            output: output.clone(),
-            title: title.clone(),
-            metadata: metadata.clone(),
-            time: Ran { start, end, compacted: None },
-            attachments: (!attachments.is_empty()).then(|| attachments.clone()),
-        },
-        Outcome::Failed { error, metadata } => ToolState::Error {
-            input,
-            error: error.clone(),
-            metadata: metadata.clone().or(reported),
-            time,
-            raw: None,
-        },
-        Outcome::Blocked { error } => {
-            ToolState::Error { input, error: error.clone(), metadata: reported, time, raw: None }
-        }
-        Outcome::Interrupted { error } => {
-            let mut metadata = reported.unwrap_or_else(Map::new);
-            metadata.insert("interrupted".to_owned(), Value::Bool(true));
-            ToolState::Error { input, error: error.clone(), metadata: Some(metadata), time, raw }
-        }
+        data: json(part),
     }
 }
 

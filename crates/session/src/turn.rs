@@ -20,6 +20,7 @@ mod files;
 mod glance;
 mod input;
 mod next;
+mod restore;
 mod retry;
 mod shell;
 mod state;
@@ -35,13 +36,12 @@ pub use edit::SessionPatch;
 pub use effect::{Effect, RunTool, Tools};
 pub use glance::Glance;
 pub use input::{
-    Answer, Ask, Diffed, Follow, Input, Limits, NewPrompt, NewRevert, NewShell, PathPair, Ready, StepFiles,
-    StepKind,
+    Answer, Ask, Diffed, Follow, Input, Limits, NewPrompt, NewRevert, NewShell, PathPair, Ready,
+    RevertTotals, StepFiles, StepKind,
 };
+pub use restore::{Keyframe, OpenMessages, RestoreError};
 pub use shell::STOPPED as SHELL_STOPPED;
-pub use state::{
-    CallPhase, Machine, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, RestoreError, State, Waiting,
-};
+pub use state::{CallPhase, Machine, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, Pause, State, Waiting};
 pub use structured::TOOL as STRUCTURED_TOOL;
 
 use crate::fact::Fact;
@@ -122,7 +122,7 @@ pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
         }
         Input::Returned { part, outcome } => tools::returned(state, part, outcome, stamp, &mut out),
         Input::FilesChanged { step, files } => files::changed(state, &step, files, &mut out),
-        Input::Diffed(diffed) => files::diffed(state, *diffed, stamp, &mut out),
+        Input::Diffed(diffed) => files::diffed(state, diffed, stamp, &mut out),
         Input::Revert(new) => edit::revert(state, *new, stamp, &mut out),
         Input::Settle { step } => stop::settle_now(state, &step, stamp, &mut out),
         Input::Asked { part, ask } => asks::asked(state, part, ask, &mut out),
@@ -133,7 +133,7 @@ pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
         Input::Titled { title } => edit::titled(state, title, &mut out),
         Input::Edit(patch) => edit::patch(state, patch, stamp, &mut out),
         Input::Remove => edit::remove(state, stamp, &mut out),
-        Input::CopyMessage(copied) => edit::copy_message(state, *copied, &mut out),
+        Input::CopyMessage(copied) => edit::copy_message(state, *copied, stamp, &mut out),
         Input::Executed { command, arguments, message } => {
             out.fact(Fact::CommandExecuted { name: command, arguments, message });
         }

@@ -186,14 +186,15 @@ fn commit(load: Load, session: &SessionId, caller: usize, seq: u64) -> Commit {
     match load {
         Load::Delta => {
             let data = json!({ "message": message, "part": part, "delta": "forty characters of text, or a little bit more" });
-            let entry = NewEntry { kind: "text.grew.1", at, data: data.to_string() };
+            let entry = NewEntry { kind: "text.grew.1", subject: None, at, data: data.to_string() };
             Commit { session: session.clone(), expected: seq, entries: vec![entry], rows: vec![] }
         }
         Load::Part => {
             let text = "x".repeat(400);
             let data =
                 json!({ "id": part, "sessionID": session, "messageID": message, "type": "text", "text": text }).to_string();
-            let entry = NewEntry { kind: "part.written.1", at, data: format!("{{\"part\":{data}}}") };
+            let entry =
+                NewEntry { kind: "part.written.1", subject: None, at, data: format!("{{\"part\":{data}}}") };
             let row = PartRow {
                 id: part,
                 message_id: message,

@@ -2,8 +2,8 @@
 -- Types are text, bigint and blob; `dialect.rs` names them as each database wants them.
 -- No foreign keys: removal is explicit, so that it reads the same in both databases.
 
--- What happened, in the order it became durable. Append only; `fold` removes the growth of
--- closed parts, the removal of a session removes what stood before it, and nothing else does.
+-- What happened, in the order it became durable. Append only; `fold` removes growth that says
+-- nothing any more, the removal of a session removes what stood before it, and nothing else does.
 -- The last entry of a session stays for ever: its `seq` is what the next commit builds on, so
 -- that an id which is used again after a removal goes on counting.
 CREATE TABLE log (
@@ -14,7 +14,20 @@ CREATE TABLE log (
     at         BIGINT NOT NULL,              -- milliseconds
     data       TEXT   NOT NULL,              -- JSON, as text: byte for byte; empty when it is in a blob
     blob       TEXT,                         -- hash of the blob that holds a large `data`
+    subject    TEXT,                         -- what it is about, where all that is said of it is wanted at once
     UNIQUE (session_id, seq)                 -- serves: one session's history, the seq check; catches a second writer
+);
+-- serves: all that was said of one call; what a later entry takes the place of
+CREATE INDEX log_by_subject ON log (subject, position) WHERE subject IS NOT NULL;
+
+-- What a session was right after an entry, as the caller wrote it. A reader that was away reads the
+-- session's log from the keyframe before its cursor and not from the beginning.
+CREATE TABLE keyframe (
+    session_id TEXT   NOT NULL,
+    seq        BIGINT NOT NULL,
+    position   BIGINT NOT NULL,
+    data       TEXT   NOT NULL,
+    PRIMARY KEY (session_id, seq)
 );
 
 -- serves: whether a blob is still named
@@ -25,9 +38,10 @@ CREATE TABLE head (
     id       BIGINT PRIMARY KEY,             -- always 1
     position BIGINT NOT NULL,                -- of the last entry
     at       BIGINT NOT NULL,                -- the latest time any entry ever carried
-    horizon  BIGINT NOT NULL                 -- from here on every entry is still there
+    horizon  BIGINT NOT NULL,                -- from here on every entry is still there
+    epoch    TEXT   NOT NULL                 -- which store this is, for cursors; empty until it is first opened
 );
-INSERT INTO head (id, position, at, horizon) VALUES (1, 0, 0, 0);
+INSERT INTO head (id, position, at, horizon, epoch) VALUES (1, 0, 0, 0, '');
 
 -- A session as the API returns it, and what its machine has open.
 CREATE TABLE session (

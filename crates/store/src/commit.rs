@@ -25,6 +25,8 @@ pub struct Commit {
 #[derive(Clone, Debug)]
 pub struct NewEntry {
     pub kind: &'static str,
+    /// What it is about, where all that is said of it is wanted at once.
+    pub subject: Option<String>,
     /// Milliseconds.
     pub at: u64,
     pub data: String,

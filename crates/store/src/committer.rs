@@ -26,9 +26,9 @@ use crate::lock::Lock;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 use std::collections::HashMap;
 use std::mem;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use sturdy_session::id::SessionId;
@@ -69,6 +69,8 @@ pub type OnDurable = Box<dyn FnOnce(Committed) + Send>;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) head: AtomicU64,
+    /// Which store this is.
+    pub(crate) epoch: Mutex<Arc<str>>,
     /// Transactions made, for whoever wonders how large the groups are.
     pub(crate) transactions: AtomicU64,
     pub(crate) is_crashed: AtomicBool,

@@ -53,6 +53,10 @@ pub enum OpenError {
     #[error("migration {number} ({name}) was applied in another form")]
     Changed { number: u64, name: String },
 
+    /// Written before the format that is kept for ever.
+    #[error("the store was written in a format from before the first release")]
+    Outdated,
+
     /// The store breaks one of its own promises.
     #[error("the store is damaged at {place}: {what}")]
     Broken { what: String, place: String },

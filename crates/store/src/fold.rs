@@ -1,8 +1,9 @@
-//! Upkeep: folding closed growth away, sizes, giving space back in slices.
+//! Upkeep: folding growth away, sizes, giving space back in slices.
 //!
-//! Invariant I12: `text.ended` carries the final text, so once a part is closed its growth is kept
-//! only for readers that are behind. Folding removes it up to a position and moves the *horizon*
-//! there: a cursor before it is answered with rows instead of entries.
+//! Invariant I12: the end of a text carries the text, so once a part is closed its growth is kept only for
+//! readers that are behind; what a call reported is kept until something later is said of the call.
+//! Folding removes both up to a position and moves the *horizon* there: a cursor before it is answered
+//! with a resync instead of entries.
 //!
 //! Every slice is a short transaction between two commits.
 
@@ -12,7 +13,7 @@ use crate::open::DATABASE;
 use crate::{Store, dialect};
 use rusqlite::{OptionalExtension as _, TransactionBehavior};
 use std::fs;
-use sturdy_session::fact::GROWTH;
+use sturdy_session::growth;
 
 /// Positions one slice looks at: a few milliseconds during which commits wait.
 const SLICE: i64 = 2_000;
@@ -21,9 +22,17 @@ const SHRINK: u32 = 256;
 
 const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
 const OLDEST_OPEN: &str = "SELECT position FROM part WHERE is_open = 1 ORDER BY position LIMIT 1";
-// Never the last entry of a session: its seq is what the next commit builds on.
-const FOLD: &str = "DELETE FROM log WHERE position >= ?1 AND position < ?2 AND kind = ?3
+// Never the last entry of a session: its seq is what the next commit builds on. And never the last report of a
+// call before the horizon: what comes after it is shown with what was reported.
+const FOLD: &str = "DELETE FROM log WHERE position >= ?1 AND position < ?2 AND (kind = ?3 OR (kind = ?4
+    AND EXISTS (SELECT 1 FROM log AS next WHERE next.subject = log.subject AND next.position > log.position
+    AND next.position < ?2)))
     AND EXISTS (SELECT 1 FROM log AS later WHERE later.session_id = log.session_id AND later.seq > log.seq)";
+// Of the keyframes before the horizon each session keeps the newest.
+const FORGET_KEYFRAMES: &str =
+    "DELETE FROM keyframe WHERE position < ?1 AND EXISTS (SELECT 1 FROM keyframe AS later
+    WHERE later.session_id = keyframe.session_id AND later.seq > keyframe.seq AND later.position < ?1)";
+const TIME_FROM: &str = "SELECT at FROM log WHERE position >= ?1 ORDER BY position LIMIT 1";
 const MOVE_HORIZON: &str = "UPDATE head SET horizon = ?1 WHERE id = 1";
 const BLOBS: &str = "SELECT COUNT(*), COALESCE(SUM(size), 0) FROM blob";
 const COUNTS: [&str; 4] = [
@@ -72,11 +81,14 @@ impl Store {
             let open: Option<i64> = transaction.query_row(OLDEST_OPEN, (), |row| row.get(0)).optional()?;
             let end = clamp(before).min(head + 1).min(open.unwrap_or(i64::MAX));
             if end <= horizon {
+                transaction.prepare_cached(FORGET_KEYFRAMES)?.execute([horizon])?;
+                transaction.commit()?;
                 return Ok(Folded { removed: 0, horizon: horizon.cast_unsigned(), is_done: true });
             }
 
             let next = end.min(horizon + SLICE);
-            let removed = transaction.prepare_cached(FOLD)?.execute((horizon, next, GROWTH))?;
+            let kinds = (growth::KIND, growth::SUPERSEDED);
+            let removed = transaction.prepare_cached(FOLD)?.execute((horizon, next, kinds.0, kinds.1))?;
             transaction.prepare_cached(MOVE_HORIZON)?.execute([next])?;
             transaction.commit()?;
             if removed > 0 {
@@ -97,6 +109,27 @@ impl Store {
                 return Ok(Folded { removed, ..slice });
             }
         }
+    }
+
+    /// The first position whose entry is not older than `time`; the end of the log if all are. Times ascend
+    /// with positions, give or take what sessions run ahead of each other.
+    pub async fn position_at(&self, time: u64) -> Result<u64, ReadError> {
+        let head = self.head();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(TIME_FROM)?;
+            let (mut low, mut high) = (0, head + 1);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                let at: Option<i64> = statement.query_row([clamp(middle)], |row| row.get(0)).optional()?;
+                if at.is_some_and(|at| at.cast_unsigned() < time) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            Ok(low)
+        })
+        .await
     }
 
     pub async fn sizes(&self) -> Result<Sizes, ReadError> {

@@ -1,19 +1,14 @@
 //! An open part is its row plus its growth.
 //!
 //! The row of a streaming part is written when it opens and when it closes. Whoever reads it in
-//! between gets the `text.grew` entries that follow the row added to its `text`. Everything else in
-//! the row stays as it was written, byte for byte.
+//! between gets the growth that follows the row added. What growth is, and how it is added, the
+//! store is told by `sturdy_session::growth`: it only finds the entries.
 
 use crate::error::Failure;
 use crate::log::text_of;
 use rusqlite::{Connection, Row};
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
-use sturdy_session::fact::GROWTH;
+use sturdy_session::growth;
 
 /// The columns of a part that `Part::from_row` reads.
 pub(crate) const PART_COLUMNS: &str = "id, session_id, is_open, data, position";
@@ -44,14 +39,6 @@ impl Part {
     }
 }
 
-#[derive(Deserialize)]
-struct Grew<'a> {
-    #[serde(borrow)]
-    part: Cow<'a, str>,
-    #[serde(borrow)]
-    delta: Cow<'a, str>,
-}
-
 /// Adds to the open ones among `parts` what they have grown by. One pass over the log for each session.
 pub(crate) fn add_growth(connection: &Connection, parts: &mut [Part]) -> Result<(), Failure> {
     let mut open: HashMap<String, Vec<usize>> = HashMap::new();
@@ -77,12 +64,12 @@ fn add_growth_of_session(
         .collect();
 
     let mut statement = connection.prepare_cached(GREW)?;
-    let mut rows = statement.query((session, from, GROWTH))?;
+    let mut rows = statement.query((session, from, growth::KIND))?;
     while let Some(row) = rows.next()? {
         let position: i64 = row.get(0)?;
         let data = text_of(connection, row, 1, 2)?;
-        let grew: Grew<'_> = serde_json::from_str(&data)
-            .map_err(|error| Failure::broken(format!("log entry {position}"), error))?;
+        let grew =
+            growth::read(&data).map_err(|error| Failure::broken(format!("log entry {position}"), error))?;
         if let Some((since, text)) = grown.get_mut(&*grew.part)
             && position > *since
         {
@@ -96,61 +83,8 @@ fn add_growth_of_session(
         .collect();
     for (index, text) in grown.drain().filter(|(_, text)| !text.is_empty()) {
         let part = &mut parts[index];
-        part.data = with_text(&part.data, &text)
+        part.data = growth::add(&part.data, &text)
             .map_err(|error| Failure::broken(format!("part {}", part.id), error))?;
     }
     Ok(())
-}
-
-/// The same object with more at the end of its `text`.
-fn with_text(data: &str, more: &str) -> Result<String, serde_json::Error> {
-    let Fields(mut fields) = serde_json::from_str(data)?;
-    let place = fields.iter().position(|(key, _)| key == "text");
-    let text = match place {
-        Some(place) => {
-            let mut text: String = serde_json::from_str(fields[place].1.get())?;
-            text.push_str(more);
-            text
-        }
-        None => more.to_owned(),
-    };
-    let text = serde_json::value::to_raw_value(&text)?;
-    match place {
-        Some(place) => fields[place].1 = Cow::Owned(text),
-        None => fields.push((Cow::Borrowed("text"), Cow::Owned(text))),
-    }
-    serde_json::to_string(&Fields(fields))
-}
-
-/// An object's fields in their order, the values as they are written.
-struct Fields<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-
-        impl<'de> Visitor<'de> for Object {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a part")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(key) = map.next_key::<String>()? {
-                    fields.push((Cow::Owned(key), Cow::Borrowed(map.next_value::<&'de RawValue>()?)));
-                }
-                Ok(Fields(fields))
-            }
-        }
-
-        deserializer.deserialize_map(Object)
-    }
-}
-
-impl Serialize for Fields<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, value)| (key, &**value)))
-    }
 }

@@ -38,7 +38,7 @@ pub use error::{CommitError, DriverError, DriverErrorKind, OpenError, ReadError}
 pub use fold::{Folded, Sizes};
 pub use load::Loaded;
 pub use lock::Owner;
-pub use log::LogEntry;
+pub use log::{LogEntry, LogPage, Origin, Scope};
 pub use open::Options;
 pub use read::asks::{AskQuery, RawAsk};
 pub use read::messages::{Before, MessagePage, MessageQuery, RawMessage};
@@ -50,9 +50,9 @@ pub use verify::{Finding, Progress, Report, Stage};
 use committer::{Pending, Shared, Work, Writer};
 use readers::{Job, Readers};
 use rusqlite::Connection;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::{fmt, io};
 use tokio::sync::{mpsc, oneshot};
@@ -100,6 +100,24 @@ impl Store {
     #[must_use]
     pub fn head(&self) -> u64 {
         self.inner.shared.head.load(Ordering::Acquire)
+    }
+
+    /// Which store this is: a cursor of another one means nothing here.
+    #[must_use]
+    pub fn epoch(&self) -> Arc<str> {
+        self.inner.shared.epoch.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes every cursor that was given out so far invalid. For a store that was put back from a copy:
+    /// what was stored after the copy is not in it, and a cursor from then would skip what takes its place.
+    pub async fn renew_epoch(&self) -> Result<(), CommitError> {
+        let shared = Arc::clone(&self.inner.shared);
+        self.write(move |connection| {
+            let epoch = open::new_epoch(connection)?;
+            *shared.epoch.lock().unwrap_or_else(PoisonError::into_inner) = epoch;
+            Ok(())
+        })
+        .await
     }
 
     /// Transactions that commits were grouped into since the store was opened.

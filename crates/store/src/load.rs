@@ -12,6 +12,7 @@ use sturdy_session::id::SessionId;
 const SESSION: &str = "SELECT data, machine FROM session WHERE id = ?1";
 const LAST_ENTRY: &str = "SELECT seq, at FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
 const BUSY_IN: &str = "SELECT id FROM session WHERE machine <> '' AND directory = ?1 ORDER BY id";
+const KEYFRAME: &str = "SELECT COALESCE(MAX(seq), 0) FROM keyframe WHERE session_id = ?1";
 const BUSY: &str = "SELECT id FROM session WHERE machine <> '' ORDER BY id";
 
 /// A session as it was left.
@@ -23,6 +24,8 @@ pub struct Loaded {
     pub info: String,
     /// What the machine had open; empty when it was idle with nothing waiting.
     pub machine: String,
+    /// The seq of its newest keyframe; 0 when it has none.
+    pub keyframe: u64,
     /// The time of the last entry.
     pub last_at: u64,
     /// Parts whose text was still growing, with all of their growth.
@@ -45,6 +48,7 @@ impl Store {
             let (seq, last_at): (i64, i64) = connection
                 .prepare_cached(LAST_ENTRY)?
                 .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let keyframe: i64 = connection.prepare_cached(KEYFRAME)?.query_row([id], |row| row.get(0))?;
 
             let open = format!(
                 "SELECT {PART_COLUMNS} FROM part WHERE session_id = ?1 AND is_open = 1 ORDER BY ord, id"
@@ -58,6 +62,7 @@ impl Store {
                 seq: seq.cast_unsigned(),
                 info,
                 machine,
+                keyframe: keyframe.cast_unsigned(),
                 last_at: last_at.cast_unsigned(),
                 open_parts: parts.into_iter().map(|part| part.data).collect(),
                 asks: asks_of(connection, &session)?,

@@ -1,11 +1,13 @@
 //! Entries after a cursor: of the whole store, or of one session.
 //!
-//! A reader holds a position, asks for what is after it, and gets a page. Entries below the horizon
-//! may have lost growth to `fold`; a reader whose cursor is older wants rows instead.
+//! A reader holds a position, asks for what is after it, and gets a page, with what is needed to show the
+//! entries again. Entries below the horizon may have lost growth to `fold`; a reader whose cursor is older
+//! is told so.
 
 use crate::error::{Failure, ReadError};
 use crate::{Store, blob};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use sturdy_session::growth;
 use sturdy_session::id::SessionId;
 
 // The session's current place, for readers that want one directory only. None once it is removed.
@@ -17,9 +19,31 @@ const OF_SESSION: &str = "SELECT log.position, log.session_id, log.seq, log.kind
     session.directory, session.project_id
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.session_id = ?1 AND log.seq > ?2 ORDER BY log.seq LIMIT ?3";
+// A stretch of positions, of which only one directory is wanted. A removed session has no row: its removal
+// says where it was.
+const OF_DIRECTORY: &str =
+    "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
+    session.directory, session.project_id
+    FROM log LEFT JOIN session ON session.id = log.session_id
+    WHERE log.position > ?1 AND log.position <= ?2 AND (session.directory = ?3 OR session.id IS NULL)
+    ORDER BY log.position LIMIT ?4";
+const OF_SESSION_AFTER: &str =
+    "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
+    session.directory, session.project_id
+    FROM log LEFT JOIN session ON session.id = log.session_id
+    WHERE log.session_id = ?1 AND log.position > ?2 ORDER BY log.seq LIMIT ?3";
+const KEYFRAME: &str =
+    "SELECT seq, data FROM keyframe WHERE session_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT 1";
+const BETWEEN: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL FROM log
+    WHERE session_id = ?1 AND seq > ?2 AND seq < ?3 AND kind <> ?4 ORDER BY seq";
+const ABOUT: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL FROM log
+    WHERE subject = ?1 AND position < ?2 ORDER BY position";
+const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
 const HORIZON: &str = "SELECT horizon FROM head WHERE id = 1";
 const LAST_TIME: &str = "SELECT at FROM head WHERE id = 1";
 
+/// Positions a search for one directory looks through at a time.
+const SCANNED_MAX: u64 = 8_192;
 /// A page of the log ends when it holds this much: large entries are read a few at a time.
 const PAGE_BYTES_MAX: usize = 256 * 1024;
 
@@ -39,22 +63,105 @@ pub struct LogEntry {
     pub project: Option<String>,
 }
 
+/// Whose entries are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    #[default]
+    All,
+    /// Also removals of sessions that are in no directory any more.
+    Directory(String),
+    Session(SessionId),
+}
+
+/// Entries of a scope, and where to read on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LogPage {
+    pub entries: Vec<LogEntry>,
+    /// Nothing of the scope stands between the last entry and this position.
+    pub reached: u64,
+    /// From this position on every entry is still there.
+    pub horizon: u64,
+    /// For each session of the page that the caller does not know: where to begin.
+    pub origins: Vec<Origin>,
+}
+
+/// What a session's first entry of a page builds on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    pub session: SessionId,
+    /// None: its history begins with the entries.
+    pub keyframe: Option<String>,
+    /// Those between the keyframe and the page, without growth.
+    pub entries: Vec<LogEntry>,
+}
+
 impl Store {
+    /// A page of a scope after `position`, with what is needed to show its entries again. Sessions that are
+    /// `known` are read without their origin. One moment, and a number of queries that does not depend on how
+    /// long a session is.
+    pub async fn log_page(
+        &self,
+        position: u64,
+        scope: Scope,
+        known: Vec<SessionId>,
+        limit: usize,
+    ) -> Result<LogPage, ReadError> {
+        self.read(move |connection| {
+            let (head, horizon): (i64, i64) =
+                connection.prepare_cached(HEAD)?.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let head = head.cast_unsigned();
+            let rows = clamp(limit as u64);
+            let (entries, is_end, last) = match &scope {
+                Scope::All => {
+                    let (entries, is_end) = read_page(connection, AFTER, (clamp(position), rows))?;
+                    (entries, is_end, head)
+                }
+                Scope::Directory(directory) => {
+                    let last = head.min(position.saturating_add(SCANNED_MAX));
+                    let values = (clamp(position), clamp(last), directory, rows);
+                    let (entries, is_end) = read_page(connection, OF_DIRECTORY, values)?;
+                    (entries, is_end, last)
+                }
+                Scope::Session(session) => {
+                    let values = (session.as_str(), clamp(position), rows);
+                    let (entries, is_end) = read_page(connection, OF_SESSION_AFTER, values)?;
+                    (entries, is_end, head)
+                }
+            };
+            // All that there is: nothing follows up to where was looked.
+            let is_end = is_end && entries.len() < limit;
+            let reached = match entries.last() {
+                Some(entry) if !is_end => entry.position,
+                _ => last.max(position),
+            };
+            let origins = origins(connection, &entries, &known)?;
+            Ok(LogPage { entries, reached, horizon: horizon.cast_unsigned(), origins })
+        })
+        .await
+    }
+
+    /// All that was said of each subject before a position, oldest first, subject by subject.
+    pub async fn entries_about(&self, subjects: Vec<(String, u64)>) -> Result<Vec<Vec<LogEntry>>, ReadError> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(ABOUT)?;
+            let mut all = Vec::with_capacity(subjects.len());
+            for (subject, position) in subjects {
+                let mut rows = statement.query((subject, clamp(position)))?;
+                let mut entries = Vec::new();
+                while let Some(row) = rows.next()? {
+                    entries.push(entry(connection, row)?);
+                }
+                all.push(entries);
+            }
+            Ok(all)
+        })
+        .await
+    }
+
     /// Up to `limit` entries after `position`, in order; fewer when they are large, at least one.
     pub async fn log_after(&self, position: u64, limit: usize) -> Result<Vec<LogEntry>, ReadError> {
         self.read(move |connection| {
-            let mut statement = connection.prepare_cached(AFTER)?;
-            let mut rows = statement.query((clamp(position), clamp(limit as u64)))?;
-            let (mut entries, mut bytes) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
-                let entry: LogEntry = entry(connection, row)?;
-                bytes += entry.data.len();
-                entries.push(entry);
-                if bytes >= PAGE_BYTES_MAX {
-                    break;
-                }
-            }
-            Ok(entries)
+            Ok(read_page(connection, AFTER, (clamp(position), clamp(limit as u64)))?.0)
         })
         .await
     }
@@ -101,6 +208,57 @@ impl Store {
         })
         .await
     }
+}
+
+/// Entries in order, and whether the statement had no more of them.
+fn read_page(
+    connection: &Connection,
+    statement: &str,
+    values: impl rusqlite::Params,
+) -> Result<(Vec<LogEntry>, bool), ReadError> {
+    let mut statement = connection.prepare_cached(statement)?;
+    let mut rows = statement.query(values)?;
+    let mut entries = Vec::new();
+    let mut bytes = 0;
+    while let Some(row) = rows.next()? {
+        let entry: LogEntry = entry(connection, row)?;
+        bytes += entry.data.len();
+        entries.push(entry);
+        if bytes >= PAGE_BYTES_MAX {
+            return Ok((entries, false));
+        }
+    }
+    Ok((entries, true))
+}
+
+/// What each session of a page builds on, in the order of its first entry.
+fn origins(
+    connection: &Connection,
+    page: &[LogEntry],
+    known: &[SessionId],
+) -> Result<Vec<Origin>, ReadError> {
+    let mut origins: Vec<Origin> = Vec::new();
+    for first in page {
+        let is_done = |origin: &Origin| origin.session == first.session;
+        if first.seq == 1 || known.contains(&first.session) || origins.iter().any(is_done) {
+            continue;
+        }
+        let id = first.session.as_str();
+        let seq = clamp(first.seq);
+        let frame: Option<(i64, String)> = connection
+            .prepare_cached(KEYFRAME)?
+            .query_row((id, seq), |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let (from, keyframe) = frame.map_or((0, None), |(seq, data)| (seq, Some(data)));
+        let mut statement = connection.prepare_cached(BETWEEN)?;
+        let mut rows = statement.query((id, from, seq, growth::KIND))?;
+        let mut entries = Vec::new();
+        while let Some(row) = rows.next()? {
+            entries.push(entry(connection, row)?);
+        }
+        origins.push(Origin { session: first.session.clone(), keyframe, entries });
+    }
+    Ok(origins)
 }
 
 /// A bound or cursor from outside; larger than any that can be stored means "all".

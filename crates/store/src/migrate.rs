@@ -33,6 +33,7 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (
     number BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL)";
 const NEWEST: &str = "SELECT number FROM migration ORDER BY number DESC LIMIT 1";
 const CHECKSUM: &str = "SELECT checksum FROM migration WHERE number = ?1";
+const EPOCH: &str = "SELECT epoch FROM head WHERE id = 1";
 const REMEMBER: &str = "INSERT INTO migration (number, name, checksum) VALUES (?1, ?2, ?3)";
 
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
@@ -53,6 +54,10 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
             transaction.query_row(CHECKSUM, [number], |row| row.get(0)).optional()?;
         match applied {
             Some(applied) if applied == checksum.as_str() => {}
+            // The first release's log is the first that is kept for ever; those before it had no epoch.
+            Some(_) if migration.number == 1 && transaction.prepare(EPOCH).is_err() => {
+                return Err(OpenError::Outdated);
+            }
             Some(_) => {
                 let name = migration.name.to_owned();
                 return Err(OpenError::Changed { number: migration.number, name });

@@ -12,12 +12,13 @@ use crate::readers::Readers;
 use crate::{Inner, Store, migrate};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -28,6 +29,8 @@ pub(crate) const LOCK: &str = "sturdy.lock";
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 const HEAD: &str = "SELECT position FROM head WHERE id = 1";
+const EPOCH: &str = "SELECT epoch FROM head WHERE id = 1";
+const SET_EPOCH: &str = "UPDATE head SET epoch = ?1 WHERE id = 1";
 const LAST: &str = "SELECT position FROM log ORDER BY position DESC LIMIT 1";
 
 /// Long enough for somebody who deletes a large file, or for a backup that holds the database.
@@ -124,6 +127,7 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
     }
     migrate::migrate(&mut connection).map_err(explain)?;
     let head = look(&connection).map_err(|failure| explain(failure.into()))?;
+    let epoch = epoch(&connection).map_err(|failure| explain(failure.into()))?;
     if let Some(bytes_max) = options.bytes_max {
         dialect::limit_bytes(&connection, bytes_max)?;
     }
@@ -131,6 +135,7 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
 
     let shared = Arc::new(Shared {
         head: AtomicU64::new(head),
+        epoch: Mutex::new(epoch),
         transactions: AtomicU64::new(0),
         is_crashed: AtomicBool::new(false),
         is_closing: AtomicBool::new(false),
@@ -223,6 +228,21 @@ fn look(connection: &Connection) -> Result<u64, Failure> {
         return Err(Failure::broken("head", format!("it is at {head}, the log at {}", last.unwrap_or(0))));
     }
     Ok(head.cast_unsigned())
+}
+
+/// Which store this is. A new one is given a name of its own.
+fn epoch(connection: &Connection) -> Result<Arc<str>, Failure> {
+    let known: String = connection.query_row(EPOCH, (), |row| row.get(0))?;
+    if known.is_empty() { new_epoch(connection) } else { Ok(Arc::from(known)) }
+}
+
+/// Gives the store another name, so that nobody takes a cursor of before for one of now.
+pub(crate) fn new_epoch(connection: &Connection) -> Result<Arc<str>, Failure> {
+    // Its keys are random, and that is all that is wanted of it.
+    let random = RandomState::new().build_hasher().finish();
+    let epoch = format!("{:012x}", random >> 16);
+    connection.execute(SET_EPOCH, [&epoch])?;
+    Ok(Arc::from(epoch))
 }
 
 /// What a person can do something about, instead of what the driver calls it.

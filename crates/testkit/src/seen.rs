@@ -1,7 +1,7 @@
 //! What a client would have seen: the feed, read to the end and remembered.
 
 use std::collections::HashMap;
-use sturdy_engine::feed::{Body, Feed, Reader};
+use sturdy_engine::feed::{Body, Feed, Page, Shown};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, PartId};
 use sturdy_session::types::event::Event;
@@ -29,29 +29,33 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Begins to read what comes from now on.
+    /// Begins to read what comes from now on. What was shown is looked up in the log, which has it first.
     #[must_use]
     pub fn from_now(feed: &Feed) -> Self {
-        Self::of(feed.reader())
-    }
-
-    #[must_use]
-    pub fn of(mut reader: Reader) -> Self {
         let (sender, record) = watch::channel(Record::default());
+        let mut reader = feed.reader();
+        let store = feed.store().clone();
+        let mut position = reader.position();
         let task = tokio::spawn(async move {
             while let Ok(page) = reader.next().await {
-                sender.send_modify(|record| {
-                    for shown in &page {
-                        match &shown.body {
-                            Body::Fact(fact) => record.note(fact.position, &fact.fact),
-                            Body::Event(event) => {
-                                if let Event::SessionError { error: Some(error), .. } = &**event {
-                                    record.failures.push(format!("{error:?}"));
-                                }
-                            }
+                if let Page::Entries(entries) = &page {
+                    sender.send_modify(|record| entries.iter().for_each(|shown| record.told(shown)));
+                }
+                while position < reader.position() {
+                    let Ok(entries) = store.log_after(position, 256).await else {
+                        // The store has died, and whoever waits looks for that by itself.
+                        return std::future::pending().await;
+                    };
+                    let shown: Vec<_> =
+                        entries.into_iter().filter(|entry| entry.position <= reader.position()).collect();
+                    position = shown.last().map_or(reader.position(), |entry| entry.position);
+                    sender.send_modify(|record| {
+                        for entry in &shown {
+                            let fact = Fact::parse(&entry.kind, &entry.data).expect("a fact");
+                            record.note(entry.position, &fact);
                         }
-                    }
-                });
+                    });
+                }
             }
         });
         Self { record, task }
@@ -75,16 +79,25 @@ impl Drop for Seen {
 }
 
 impl Record {
+    /// What is shown and not stored.
+    fn told(&mut self, shown: &Shown) {
+        if let Body::Told(event) = &shown.body
+            && let Event::SessionError { error: Some(error), .. } = &**event
+        {
+            self.failures.push(format!("{error:?}"));
+        }
+    }
+
     fn note(&mut self, position: u64, fact: &Fact) {
         self.positions.push(position);
         match fact {
             Fact::TextStarted { part, .. } => {
-                self.texts.insert(part.id.clone(), String::new());
+                self.texts.insert(part.clone(), String::new());
             }
-            Fact::TextGrew { part, delta, .. } => {
+            Fact::TextGrew { part, delta } => {
                 self.texts.entry(part.clone()).or_default().push_str(delta);
             }
-            Fact::PromptAdmitted { message } => self.prompts.push(message.clone()),
+            Fact::PromptAdmitted { posted, .. } => self.prompts.push(posted.info.id.clone()),
             _ => {}
         }
         self.facts.push(fact.clone());
@@ -93,7 +106,17 @@ impl Record {
     /// Whether the session went idle since it last was busy.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let last = self.facts.iter().rev().find(|fact| matches!(fact, Fact::StatusChanged { .. }));
-        matches!(last, Some(Fact::StatusChanged { status: sturdy_session::types::status::Status::Idle }))
+        let moves = |fact: &&Fact| {
+            matches!(
+                fact,
+                Fact::SessionIdled { .. }
+                    | Fact::PromptAdmitted { begins: true, .. }
+                    | Fact::CompactionWanted { begins: true, .. }
+                    | Fact::TurnContinued { .. }
+                    | Fact::ShellStarted { .. }
+                    | Fact::StepStarted { .. }
+            )
+        };
+        matches!(self.facts.iter().rev().find(moves), Some(Fact::SessionIdled { .. }))
     }
 }

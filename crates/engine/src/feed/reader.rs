@@ -1,12 +1,15 @@
 //! One reader: a cursor and a hint.
 
-use super::{Body, Feed, Shown, ShownFact, Window};
+use super::{Body, Feed, Resync, Shown, Stored, Window, text_of};
+use futures_util::future::BoxFuture;
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::fmt;
+use std::sync::{Arc, PoisonError, Weak};
 use sturdy_session::fact::Fact;
-use sturdy_session::id::{MessageId, PartId, SessionId};
-use sturdy_session::replay::{Needs, needs, show_again};
-use sturdy_store::{LogEntry, ReadError};
+use sturdy_session::id::SessionId;
+use sturdy_session::records::call_of;
+use sturdy_session::show::Replay;
+use sturdy_store::{LogEntry, Origin, ReadError, Scope, Store};
 use tokio::sync::watch;
 use tracing::error;
 
@@ -14,14 +17,38 @@ use tracing::error;
 const PAGE: usize = 256;
 /// And no more than this much of them, when they are large.
 const PAGE_BYTES: usize = 256 * 1024;
+/// Sessions whose state is kept from one page of the log to the next.
+const REPLAYS: usize = 64;
+/// Entries from this size on are shared between the readers that are behind.
+const LARGE: usize = 64 * 1024;
 
-#[derive(Debug)]
 pub struct Reader {
     feed: Feed,
+    scope: Scope,
     wake: watch::Receiver<u64>,
     /// Last entry of the window that was read; none while the reader is behind it.
     tick: Option<u64>,
     position: u64,
+    /// The sessions of the last page, as they were right after it.
+    replays: HashMap<SessionId, Replay>,
+    /// A read of the log that has begun: it goes on when the reader is polled again.
+    fetching: Option<BoxFuture<'static, Result<Fetched, ReadError>>>,
+}
+
+/// What a reader is given.
+#[derive(Debug)]
+pub enum Page {
+    Entries(Vec<Arc<Shown>>),
+    /// What came after its cursor is not all there any more; it goes on with what is new.
+    Resync(Resync),
+}
+
+/// A page of the log, read and understood.
+struct Fetched {
+    facts: Vec<(LogEntry, Fact)>,
+    origins: Vec<Origin>,
+    reached: u64,
+    horizon: u64,
 }
 
 enum Found {
@@ -31,11 +58,17 @@ enum Found {
 }
 
 impl Reader {
-    pub(super) fn new(feed: Feed, wake: watch::Receiver<u64>, tick: Option<u64>, position: u64) -> Self {
-        Self { feed, wake, tick, position }
+    pub(super) fn new(
+        feed: Feed,
+        scope: Scope,
+        wake: watch::Receiver<u64>,
+        tick: Option<u64>,
+        position: u64,
+    ) -> Self {
+        Self { feed, scope, wake, tick, position, replays: HashMap::new(), fetching: None }
     }
 
-    /// The position of the last durable entry this reader was given.
+    /// The position of the last durable entry this reader was given or passed over.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position
@@ -43,35 +76,54 @@ impl Reader {
 
     /// What comes after the cursor; waits until there is something. At most a page at a time.
     ///
-    /// Cancel safe: the cursor moves when the entries are handed over, not before.
-    pub async fn next(&mut self) -> Result<Vec<Arc<Shown>>, ReadError> {
+    /// Cancel safe: the cursor moves when the entries are handed over, not before, and a read of the log
+    /// that was begun is not begun again.
+    pub async fn next(&mut self) -> Result<Page, ReadError> {
         loop {
             self.wake.mark_unchanged();
-            match self.look() {
-                Found::Entries(entries) if !entries.is_empty() => return Ok(entries),
-                Found::Entries(_) => {
-                    // The feed lives as long as this reader, so the sender is never gone.
-                    if self.wake.changed().await.is_err() {
-                        std::future::pending::<()>().await;
+            if self.fetching.is_none() {
+                match self.look() {
+                    Found::Entries(entries) if !entries.is_empty() => return Ok(Page::Entries(entries)),
+                    Found::Entries(_) => {
+                        // The feed lives as long as this reader, so the sender is never gone.
+                        if self.wake.changed().await.is_err() {
+                            std::future::pending::<()>().await;
+                        }
+                        continue;
                     }
-                }
-                Found::Behind => {
-                    let entries = self.catch_up().await?;
-                    if !entries.is_empty() {
-                        return Ok(entries);
-                    }
+                    Found::Behind => self.begin_to_fetch(),
                 }
             }
+            let Some(fetching) = &mut self.fetching else { continue };
+            let fetched = fetching.await;
+            self.fetching = None;
+            let fetched = fetched?;
+            if self.position + 1 < fetched.horizon {
+                self.go_to_the_end();
+                return Ok(Page::Resync(Resync::Horizon));
+            }
+            let entries = self.show(fetched);
+            if !entries.is_empty() {
+                return Ok(Page::Entries(entries));
+            }
         }
+    }
+
+    /// Goes on with what is new from now on.
+    fn go_to_the_end(&mut self) {
+        let window = self.feed.lock();
+        (self.tick, self.position) = (Some(window.last_tick), window.position);
     }
 
     fn look(&mut self) -> Found {
         let window = self.feed.lock();
         let Some(from) = self.place_in(&window) else { return Found::Behind };
-        let (mut entries, mut bytes) = (Vec::new(), 0);
-        let (mut tick, mut position) = (from, self.position);
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        let mut tick = from;
+        let mut position = self.position;
         let skip = (from + 1).saturating_sub(window.first_tick()) as usize;
-        for shown in window.entries.iter().skip(skip).take(PAGE) {
+        for shown in window.entries.iter().skip(skip) {
             tick = shown.tick;
             match shown.position() {
                 // Already read from the log, before it came into the window.
@@ -79,14 +131,18 @@ impl Reader {
                 Some(at) => position = at,
                 None => {}
             }
+            if !shown.is_in(&self.scope) {
+                continue;
+            }
             bytes += shown.bytes();
             entries.push(shown.clone());
-            if bytes >= PAGE_BYTES {
+            if bytes >= PAGE_BYTES || entries.len() >= PAGE {
                 break;
             }
         }
         drop(window);
         (self.tick, self.position) = (Some(tick), position);
+        self.replays = HashMap::new();
         Found::Entries(entries)
     }
 
@@ -110,60 +166,107 @@ impl Reader {
         Some(next.tick - 1)
     }
 
-    async fn catch_up(&mut self) -> Result<Vec<Arc<Shown>>, ReadError> {
-        let log = self.feed.store.log_after(self.position, PAGE).await?;
-        let Some(last) = log.last().map(|entry| entry.position) else {
-            // Everything after the cursor was removed with its session.
-            self.position = self.feed.lock().position;
-            return Ok(Vec::new());
-        };
-        let entries = self.show(log).await?;
-        (self.tick, self.position) = (None, last);
-        Ok(entries)
+    fn begin_to_fetch(&mut self) {
+        if self.replays.len() > REPLAYS {
+            self.replays = HashMap::new();
+        }
+        let known = self.replays.keys().cloned().collect();
+        let fetching = fetch(self.feed.store.clone(), self.position, self.scope.clone(), known);
+        self.fetching = Some(Box::pin(fetching));
     }
 
-    /// Builds what was shown when each entry happened.
-    async fn show(&self, log: Vec<LogEntry>) -> Result<Vec<Arc<Shown>>, ReadError> {
-        let facts: Vec<_> = log.into_iter().filter_map(readable).collect();
-        let mut wanted: HashMap<&SessionId, (Vec<MessageId>, Vec<PartId>)> = HashMap::new();
-        for (entry, fact) in &facts {
-            match needs(fact) {
-                Needs::Nothing => {}
-                Needs::Message(id) => wanted.entry(&entry.session).or_default().0.push(id.clone()),
-                Needs::Part(id) => wanted.entry(&entry.session).or_default().1.push(id.clone()),
-            }
+    /// Shows a page of the log as it was shown when it happened.
+    fn show(&mut self, fetched: Fetched) -> Vec<Arc<Shown>> {
+        let Fetched { facts, origins, reached, .. } = fetched;
+        for origin in origins {
+            let session = origin.session.clone();
+            self.replays.insert(session, begin(origin));
         }
-        let mut messages = HashMap::new();
-        let mut parts = HashMap::new();
-        for (session, (of_messages, of_parts)) in wanted {
-            let rows = self.feed.store.rows_of(session, &of_messages, &of_parts).await?;
-            messages.extend(rows.messages.into_iter().map(|(id, row)| ((session.clone(), id), row)));
-            parts.extend(rows.parts.into_iter().map(|(id, row)| ((session.clone(), id), row)));
-        }
-        let shown = facts.into_iter().filter_map(|(entry, fact)| {
-            let row = match needs(&fact) {
-                Needs::Nothing => None,
-                Needs::Message(id) => Some(messages.get(&(entry.session.clone(), id.clone()))?),
-                Needs::Part(id) => Some(parts.get(&(entry.session.clone(), id.clone()))?),
-            };
-            let row = show_again(&fact, row.map(String::as_str));
-            Some(Arc::new(Shown {
+        let mut entries = Vec::with_capacity(facts.len());
+        for (entry, fact) in facts {
+            let replay = self.replays.entry(entry.session.clone()).or_default();
+            let events = replay.show(&fact, entry.at);
+            // A removed session has no row any more; its last fact still knows where it was.
+            let removed = if let Fact::SessionRemoved { info } = &fact { Some(info) } else { None };
+            let directory = entry.directory.or_else(|| removed.map(|info| info.directory.clone()));
+            let project = entry.project.or_else(|| removed.map(|info| info.project_id.clone()));
+            let shown = Shown {
                 tick: 0,
                 at: entry.at,
-                directory: entry.directory.or_else(|| directory_of(&fact)).map(Arc::from),
-                project: entry.project.map(Arc::from),
-                body: Body::Fact(Box::new(ShownFact {
+                directory: directory.map(Arc::from),
+                project: project.map(Arc::from),
+                body: Body::Entry(Stored {
                     position: entry.position,
                     session: entry.session,
-                    seq: entry.seq,
-                    fact,
-                    row,
-                })),
-                frames: [OnceLock::new(), OnceLock::new()],
-            }))
-        });
-        Ok(shown.collect())
+                    is_removal: removed.is_some(),
+                }),
+                events: events.iter().map(text_of).collect(),
+            };
+            if shown.is_in(&self.scope) {
+                entries.push(self.shared(shown));
+            }
+        }
+        (self.tick, self.position) = (None, reached);
+        entries
     }
+
+    /// One copy of what is large, however many readers are behind.
+    fn shared(&self, shown: Shown) -> Arc<Shown> {
+        let Some(position) = shown.position().filter(|_| shown.bytes() >= LARGE) else {
+            return Arc::new(shown);
+        };
+        let mut large = self.feed.large.lock().unwrap_or_else(PoisonError::into_inner);
+        large.retain(|_, held| held.strong_count() > 0);
+        if let Some(held) = large.get(&position).and_then(Weak::upgrade) {
+            return held;
+        }
+        let shown = Arc::new(shown);
+        large.insert(position, Arc::downgrade(&shown));
+        shown
+    }
+}
+
+/// Reads a page and what its entries need to be shown again: a bounded number of reads, however long the
+/// sessions are.
+async fn fetch(
+    store: Store,
+    position: u64,
+    scope: Scope,
+    known: Vec<SessionId>,
+) -> Result<Fetched, ReadError> {
+    let page = store.log_page(position, scope, known, PAGE).await?;
+    let mut facts: Vec<_> = page.entries.into_iter().filter_map(readable).collect();
+    let compacted = facts.iter().filter(|(_, fact)| matches!(fact, Fact::ToolCompacted { .. }));
+    let subjects = compacted.filter_map(|(entry, fact)| Some((fact.subject()?.to_string(), entry.position)));
+    let subjects: Vec<_> = subjects.collect();
+    if !subjects.is_empty() {
+        let mut about = store.entries_about(subjects).await?.into_iter();
+        for (entry, fact) in &mut facts {
+            if let Fact::ToolCompacted { before, .. } = fact {
+                let said: Vec<_> =
+                    about.next().unwrap_or_default().into_iter().filter_map(readable).collect();
+                *before = call_of(&entry.session, said.iter().map(|(_, fact)| fact)).map(Box::new);
+            }
+        }
+    }
+    Ok(Fetched { facts, origins: page.origins, reached: page.reached, horizon: page.horizon })
+}
+
+/// A session as it was before the first entry that a reader missed.
+fn begin(origin: Origin) -> Replay {
+    let keyframe = origin.keyframe.as_deref().map(Replay::from_keyframe);
+    let mut replay = match keyframe {
+        None => Replay::from_start(),
+        Some(Ok(replay)) => replay,
+        Some(Err(cause)) => {
+            error!(session = %origin.session, %cause, "a keyframe cannot be read");
+            Replay::from_start()
+        }
+    };
+    for (_, fact) in origin.entries.into_iter().filter_map(readable) {
+        replay.pass(&fact);
+    }
+    replay
 }
 
 impl Window {
@@ -184,10 +287,11 @@ fn readable(entry: LogEntry) -> Option<(LogEntry, Fact)> {
     }
 }
 
-/// A removed session has no row any more; its last fact still knows where it was.
-fn directory_of(fact: &Fact) -> Option<String> {
-    match fact {
-        Fact::SessionRemoved { info } => Some(info.directory.clone()),
-        _ => None,
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("scope", &self.scope)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
     }
 }

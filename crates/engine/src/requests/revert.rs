@@ -30,7 +30,7 @@ use sturdy_session::fork::usage_of;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::json::Num;
 use sturdy_session::revert::{Boundary, StepTrees, behind, boundary, trees_behind};
-use sturdy_session::turn::{Input, NewRevert, Refusal, StepFiles};
+use sturdy_session::turn::{Input, NewRevert, Refusal, RevertTotals, StepFiles};
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::part::{Part, PartBody, PatchPart, SnapshotPart};
@@ -143,8 +143,10 @@ impl Engine {
             diff: undone.snapshot.map(|_| undone.diff),
             conflicts: undone.conflicts,
         };
-        let totals = Some((totals(&undone.behind), undone.behind.files));
-        self.inner.record(session, NewRevert { revert: Some(revert), totals }, undone.note).await
+        let totals = RevertTotals { summary: totals(&undone.behind), session: undone.behind.files };
+        self.inner
+            .record(session, NewRevert { revert: Some(revert), totals: Some(totals) }, undone.note)
+            .await
     }
 
     /// Takes the cut and what it did to the files back. Files that somebody has changed since are left alone.

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
-use sturdy_session::rows::{Folded, Folder};
+use sturdy_session::row::RowChange;
+use sturdy_session::rows::{Entry, Folded, Folder};
 use sturdy_session::stamp::Stamp;
 use sturdy_session::turn::{Decision, Effect, Input, State, decide};
 use sturdy_session::types::session::Session;
@@ -31,6 +32,8 @@ pub(crate) struct Actor {
     pub(crate) id: SessionId,
     pub(crate) state: State,
     pub(crate) seq: u64,
+    /// The seq of its newest keyframe.
+    pub(crate) keyframe: u64,
     pub(crate) stamp: Stamp,
     pub(crate) clock: Clock,
     pub(crate) store: Store,
@@ -127,7 +130,7 @@ impl Actor {
     /// Invariant I1: durable, then visible, then acted on.
     async fn handle(&mut self, batch: Vec<Mail>) -> Result<(), CommitError> {
         self.effects.panic_as_planned("session");
-        let mut folder = Folder::new(&self.state, self.seq);
+        let mut folder = Folder::new(&self.state, self.seq, self.keyframe);
         let (mut effects, mut waiters) = (Vec::new(), Vec::new());
         for mail in batch {
             self.decide(mail, &mut folder, &mut effects, &mut waiters);
@@ -164,7 +167,7 @@ impl Actor {
             let Decision { facts, effects: wanted, refusal: refused } =
                 decide(&self.state, input, &mut self.stamp);
             for fact in facts {
-                folder.push(&mut self.state, fact);
+                folder.push(&mut self.state, fact, self.stamp.now());
             }
             effects.extend(wanted);
             refusal = refusal.or(refused);
@@ -175,17 +178,15 @@ impl Actor {
     }
 
     async fn commit(&mut self, folded: Folded) -> Result<(), CommitError> {
-        let Folded { facts, shown, rows } = folded;
-        if facts.is_empty() {
+        let Folded { entries, rows } = folded;
+        if entries.is_empty() {
             return Ok(());
         }
-        let at = self.stamp.now();
-        let entries = facts.iter().map(|fact| NewEntry { kind: fact.kind(), at, data: fact.data() });
-        let commit =
-            Commit { session: self.id.clone(), expected: self.seq, entries: entries.collect(), rows };
-        let (directory, project) = self.place(&facts);
-        let facts = facts.into_iter().zip(shown).collect();
-        let news = Published { session: self.id.clone(), at, directory, project, facts, seq: self.seq };
+        let keyframe = rows.iter().any(|row| matches!(row.change, RowChange::Keyframe { .. }));
+        let stored = entries.iter().map(new_entry).collect();
+        let commit = Commit { session: self.id.clone(), expected: self.seq, entries: stored, rows };
+        let (directory, project) = self.place(&entries);
+        let news = Published::new(self.id.clone(), &directory, &project, &entries);
         let (feed, view, next) = (self.feed.clone(), self.view.clone(), View::of(&self.state));
         let on_durable = Box::new(move |committed: sturdy_store::Committed| {
             feed.publish(committed.first_position, news);
@@ -195,23 +196,31 @@ impl Actor {
             error!(session = %self.id, %cause, "a commit failed");
         })?;
         self.seq = committed.seq;
+        if keyframe {
+            self.keyframe = committed.seq;
+        }
         Ok(())
     }
 
     /// Where the session is, also in the commit that removes it.
-    fn place(&self, facts: &[Fact]) -> (Arc<str>, Arc<str>) {
-        let removed = facts.iter().rev().find_map(|fact| match fact {
+    fn place(&self, entries: &[Entry]) -> (String, String) {
+        let removed = entries.iter().rev().find_map(|entry| match &entry.fact {
             Fact::SessionRemoved { info } => Some(info),
             _ => None,
         });
-        match self.state.info.as_ref().or(removed) {
-            Some(info) => (Arc::from(info.directory.as_str()), Arc::from(info.project_id.as_str())),
-            None => (Arc::from(""), Arc::from("")),
-        }
+        let info = self.state.info.as_ref().or(removed);
+        info.map(|info| (info.directory.clone(), info.project_id.clone())).unwrap_or_default()
     }
 
     /// What the process left open when it died is settled before anybody is answered.
     pub(crate) async fn settle(&mut self) -> Result<(), CommitError> {
         self.handle(vec![Mail { inputs: vec![Input::Restarted], answer: None }]).await
     }
+}
+
+/// An entry as the store takes it.
+pub(crate) fn new_entry(entry: &Entry) -> NewEntry {
+    let Entry { fact, at, .. } = entry;
+    let subject = fact.subject().map(ToString::to_string);
+    NewEntry { kind: fact.kind(), subject, at: *at, data: fact.data() }
 }

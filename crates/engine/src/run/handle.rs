@@ -52,7 +52,7 @@ pub struct View {
 impl View {
     pub(crate) fn of(state: &State) -> Self {
         Self {
-            status: state.machine.status.clone(),
+            status: state.status(),
             is_idle: state.is_idle(),
             waiting: state.machine.waiting.len(),
             prompts: state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect(),

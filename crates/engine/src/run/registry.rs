@@ -195,15 +195,20 @@ impl Inner {
         let damaged = |cause: RestoreError| self.set_damaged(id, with_source(&cause), place());
         let unreadable = |cause: serde_json::Error| self.set_damaged(id, cause.to_string(), place());
         let info: Session = serde_json::from_str(&loaded.info).map_err(unreadable)?;
-        let open = match State::open_message(&loaded.machine).map_err(damaged)? {
-            Some(message) => match self.store.message(id, &message).await? {
-                Some(raw) => Some(parse_message(&raw).map_err(unreadable)?),
-                None => None,
-            },
-            None => None,
-        };
+        let wanted = State::open_messages(&loaded.machine).map_err(damaged)?;
+        let mut open = Vec::new();
+        if let Some(step) = &wanted.step
+            && let Some(raw) = self.store.message(id, step).await?
+        {
+            open.push(parse_message(&raw).map_err(unreadable)?);
+        }
+        for (_, text) in self.store.rows_of(id, &wanted.prompts, &[]).await?.messages {
+            let info = serde_json::from_str(&text).map_err(unreadable)?;
+            open.push(MessageWithParts { info, parts: Vec::new() });
+        }
         let state = State::restore(info, &loaded.machine, open).map_err(damaged)?;
         let (mut actor, handle, inbox) = self.actor(id.clone(), state, loaded.seq);
+        actor.keyframe = loaded.keyframe;
         actor.stamp.go_on_after(self.clock.believed(loaded.last_at));
         actor.settle().await?;
         self.quarantine.release(id);
@@ -266,6 +271,7 @@ impl Inner {
             id,
             state,
             seq,
+            keyframe: 0,
             stamp: self.clock.stamp(),
             clock: self.clock.clone(),
             store: self.store.clone(),

@@ -120,8 +120,7 @@ async fn half_a_word_of_json_is_tried_again_and_what_was_said_before_is_kept() {
     world.provider.will(answer().text("Good so far.").raw("data: {\"choices\":[{\"del\n\n"));
 
     world.prompt(&session.id, "go").await.unwrap();
-    let is_retry =
-        |fact: &Fact| matches!(fact, Fact::PartWritten { part } if matches!(part.body, PartBody::Retry(_)));
+    let is_retry = |fact: &Fact| matches!(fact, Fact::StepDelayed { note: Some(_), .. });
     seen.until(|record| record.facts.iter().any(is_retry)).await;
     world.engine.abort(&session.id).await.unwrap();
 

@@ -12,7 +12,6 @@ use sturdy_session::turn::State;
 use sturdy_session::types::message::Message;
 use sturdy_session::types::part::{PartBody, SubtaskPart};
 use sturdy_session::types::session::Session;
-use sturdy_session::types::status::Status;
 use sturdy_session::types::tool::ToolState;
 use sturdy_store::{CrashPlan, SessionQuery};
 use sturdy_testkit::seen::Record;
@@ -103,9 +102,7 @@ impl Script {
             Self::TwoPrompts => count(|fact| matches!(fact, Fact::StepEnded { .. })) == 2,
             Self::Calls => count(|fact| matches!(fact, Fact::ToolEnded { .. })) == 3,
             Self::Compactions => count(|fact| matches!(fact, Fact::SessionCompacted)) == 2,
-            Self::Retries => {
-                count(|fact| matches!(fact, Fact::StatusChanged { status: Status::Retry { .. } })) == 3
-            }
+            Self::Retries => count(|fact| matches!(fact, Fact::StepDelayed { .. })) == 3,
             Self::Subtask => count(|fact| matches!(fact, Fact::ToolEnded { .. })) == 1,
         }
     }
@@ -273,7 +270,7 @@ async fn assert_children_are_settled(world: &World, plan: &str) {
 async fn assert_rows_are_the_fold(world: &World, id: &SessionId, plan: &str) {
     let (log, rows) = world.log_and_rows(id).await;
     let mut state = State::default();
-    fold(&mut state, log, 0);
+    fold(&mut state, log, 0, 0);
     let stored: Session = serde_json::from_str(&rows.session.unwrap().data).unwrap();
     assert_eq!(Some(Box::new(stored)), state.info, "{plan}: the session row is not the fold of the log");
 }

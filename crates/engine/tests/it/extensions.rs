@@ -108,10 +108,7 @@ async fn a_text_that_is_replaced_was_still_said_as_it_was_said() {
 
     let log = world.log(&session.id).await;
     let text = |fact: &Fact| match fact {
-        Fact::TextEnded { part } => match &part.body {
-            PartBody::Text(text) => Some(("said", text.text.clone())),
-            _ => None,
-        },
+        Fact::TextEnded { text, .. } => Some(("said", text.clone())),
         Fact::PartWritten { part } => match &part.body {
             PartBody::Text(text) if text.time.is_some() => Some(("kept", text.text.clone())),
             _ => None,

@@ -2,7 +2,10 @@
 
 use crate::turns::texts;
 use std::sync::Arc;
-use sturdy_engine::feed::{Body, Reader, Shown};
+use sturdy_engine::feed::{Page, Reader, Scope, Shown};
+use sturdy_session::id::SessionId;
+use sturdy_session::rows::KEYFRAME_EVERY;
+use sturdy_session::turn::SessionPatch;
 use sturdy_session::types::part::PartBody;
 use sturdy_testkit::{Seen, World, answer};
 
@@ -10,19 +13,20 @@ use sturdy_testkit::{Seen, World, answer};
 async fn read_to(reader: &mut Reader, position: u64) -> Vec<Arc<Shown>> {
     let mut all = Vec::new();
     while reader.position() < position {
-        all.extend(reader.next().await.unwrap());
+        match reader.next().await.unwrap() {
+            Page::Entries(entries) => all.extend(entries),
+            Page::Resync(why) => panic!("{why:?}"),
+        }
     }
     all
 }
 
-/// What makes two shown entries the same to a client.
-fn essence(shown: &[Arc<Shown>]) -> Vec<(u64, String, Option<String>, Option<String>)> {
-    let essence = |shown: &Arc<Shown>| match &shown.body {
-        Body::Fact(fact) => {
-            let directory = shown.directory.as_deref().map(str::to_owned);
-            Some((fact.position, format!("{:?}", fact.fact), fact.row.clone(), directory))
-        }
-        Body::Event(_) => None,
+/// What makes two shown entries the same to a client: all of it.
+fn essence(shown: &[Arc<Shown>]) -> Vec<(u64, u64, String, String, Vec<String>)> {
+    let text = |name: &Option<Arc<str>>| name.as_deref().unwrap_or_default().to_owned();
+    let essence = |shown: &Arc<Shown>| {
+        let events = shown.events.iter().map(|event| String::from_utf8(event.to_vec()).unwrap()).collect();
+        Some((shown.position()?, shown.at, text(&shown.directory), text(&shown.project), events))
     };
     shown.iter().filter_map(essence).collect()
 }
@@ -43,7 +47,7 @@ async fn a_reader_that_was_away_is_shown_exactly_what_a_live_one_saw() {
     let seen = read_to(&mut live, end).await;
 
     let world = world.reopen().await;
-    let mut returning = world.engine.feed().reader_after(start);
+    let mut returning = world.engine.feed().reader_after(Scope::All, start);
     let replayed = read_to(&mut returning, end).await;
 
     assert_eq!(essence(&replayed), essence(&seen));
@@ -59,7 +63,7 @@ async fn a_cursor_in_the_middle_gets_only_what_comes_after_it() {
     let end = world.engine.store().head();
 
     for after in [middle, middle + 3, end - 1] {
-        let mut reader = world.engine.feed().reader_after(after);
+        let mut reader = world.engine.feed().reader_after(Scope::All, after);
         let positions: Vec<_> =
             read_to(&mut reader, end).await.iter().filter_map(|shown| shown.position()).collect();
         assert_eq!(positions, ((after + 1)..=end).collect::<Vec<_>>());
@@ -91,15 +95,60 @@ async fn a_reader_far_behind_the_window_reads_the_log_and_joins_the_others() {
     assert_eq!(rest, ((end + 1)..=head).collect::<Vec<_>>());
 }
 
-#[tokio::test]
-async fn a_cursor_from_another_store_begins_with_what_is_new() {
-    let world = World::new().await;
+/// A session that was asked, renamed, edited, and of which something was removed.
+async fn eventful(world: &World) -> SessionId {
     let session = world.session().await;
-    let mut reader = world.engine.feed().reader_after(1_000_000);
+    for turn in 0..40 {
+        world.provider.will(answer().text(&format!("answer {turn}")).finish("stop"));
+        world.ask(&session.id, "go").await.unwrap();
+    }
+    let title = SessionPatch { title: Some("renamed".to_owned()), ..SessionPatch::default() };
+    world.engine.edit_session(&session.id, title).await.unwrap();
+    let messages = world.messages(&session.id).await;
+    let mut part = messages[0].parts[0].clone();
+    if let PartBody::Text(text) = &mut part.body {
+        "changed".clone_into(&mut text.text);
+    }
+    world.engine.write_part(&session.id, messages[0].info.id(), part).await.unwrap();
+    assert!(world.engine.remove_message(&session.id, messages[3].info.id()).await.unwrap());
+    session.id
+}
 
-    world.ask(&session.id, "hello").await.unwrap();
+#[tokio::test]
+async fn a_long_session_is_shown_again_from_the_keyframe_before_the_cursor() {
+    let world = World::new().await;
+    let mut live = world.engine.feed().reader();
+    let first = live.position();
+    eventful(&world).await;
+    let end = world.engine.store().head();
+    let seen = essence(&read_to(&mut live, end).await);
+    assert!(end > 2 * KEYFRAME_EVERY, "{end} entries have too few keyframes");
 
-    assert!(!reader.next().await.unwrap().is_empty());
+    let world = world.reopen().await;
+    for after in (first..end).step_by(37) {
+        let mut returning = world.engine.feed().reader_after(Scope::All, after);
+        let replayed = essence(&read_to(&mut returning, end).await);
+        let missed: Vec<_> = seen.iter().filter(|shown| shown.0 > after).cloned().collect();
+        assert_eq!(replayed, missed, "after {after}");
+    }
+}
+
+#[tokio::test]
+async fn a_removed_session_is_shown_again_with_its_directory_and_project() {
+    // Was: `project` was missing, for it was looked up in the session's row.
+    let world = World::new().await;
+    let session = eventful(&world).await;
+    let mut live = world.engine.feed().reader();
+    let start = live.position();
+    world.engine.remove_session(&session).await.unwrap();
+    let end = world.engine.store().head();
+    let seen = essence(&read_to(&mut live, end).await);
+
+    let world = world.reopen().await;
+    let mut returning = world.engine.feed().reader_after(Scope::All, start);
+    assert_eq!(essence(&read_to(&mut returning, end).await), seen);
+    let mut here = world.engine.feed().reader_after(Scope::Directory(seen[0].2.clone()), start);
+    assert_eq!(essence(&read_to(&mut here, end).await), seen);
 }
 
 #[tokio::test]
@@ -130,13 +179,13 @@ async fn who_comes_back_from_a_restart_without_a_cursor_is_shown_how_it_ended_wh
 
     let world = world.reopen().await;
     let now = world.engine.clock().now();
-    let mut back = world.engine.feed().newcomer(now);
-    let later = world.engine.feed().newcomer(now + 3_600_000);
+    let mut back = world.engine.feed().newcomer(Scope::All, now);
+    let later = world.engine.feed().newcomer(Scope::All, now + 3_600_000);
 
     let end = world.engine.store().head();
     assert_eq!((back.position(), later.position()), (before, end));
     world.session().await;
-    let after_something_else = world.engine.feed().newcomer(now);
+    let after_something_else = world.engine.feed().newcomer(Scope::All, now);
     assert_eq!(after_something_else.position(), world.engine.store().head());
     let shown = format!("{:?}", essence(&read_to(&mut back, end).await));
     assert!(shown.contains("Cut off") && shown.contains("MessageAbortedError"), "{shown}");

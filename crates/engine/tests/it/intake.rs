@@ -45,7 +45,11 @@ fn kinds(message: &MessageWithParts) -> Vec<String> {
 }
 
 async fn failures(world: &World, session: &SessionId) -> usize {
-    world.log(session).await.iter().filter(|fact| matches!(fact, Fact::SessionFailed { .. })).count()
+    let failures = |fact: &Fact| match fact {
+        Fact::PromptAdmitted { posted, .. } | Fact::MessageAdded { posted } => posted.failures.len(),
+        _ => 0,
+    };
+    world.log(session).await.iter().map(failures).sum()
 }
 
 #[tokio::test]

@@ -131,7 +131,10 @@ async fn a_command_that_is_a_subtask_runs_in_a_session_of_its_own() {
     let messages = world.messages(&session.id).await;
     assert_eq!(messages.len(), 4, "{messages:#?}");
     let step = assistant(&messages[1]);
-    assert_eq!((step.agent.as_str(), step.finish.as_deref()), ("explore", Some("tool-calls")));
+    assert_eq!(
+        (step.agent.as_str(), step.finish.map(|reason| reason.as_str())),
+        ("explore", Some("tool-calls"))
+    );
     assert!(step.time.completed.is_some() && step.error.is_none());
     let call = calls(&messages[1])[0];
     let ToolState::Completed { input, output, .. } = &call.state else { panic!("{:?}", call.state) };
@@ -383,7 +386,7 @@ async fn no_crash_leaves_a_command_open_or_runs_a_subtask_twice() {
 /// Nothing is open, and going on runs what nobody has begun and nothing else.
 async fn settled(world: &World, session: &SessionId, plan: &str) {
     let tasks = |log: &[Fact]| {
-        let is_task = |fact: &&Fact| matches!(fact, Fact::ToolCalled { part } if matches!(&part.body, PartBody::Tool(tool) if tool.tool == "task"));
+        let is_task = |fact: &&Fact| matches!(fact, Fact::ToolCalled { tool, .. } if tool == "task");
         log.iter().filter(is_task).count()
     };
     let log = world.log(session).await;

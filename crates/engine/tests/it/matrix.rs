@@ -199,7 +199,7 @@ async fn a_restart_keeps_the_request_and_its_answer_runs_the_call_once() {
         let mut seen = Seen::from_now(world.engine.feed());
         will_end(&world, &case);
         world.engine.answer_ask(&request, case.yes(PermissionReply::Once)).await.unwrap();
-        let ended = |fact: &Fact| matches!(fact, Fact::SessionIdled);
+        let ended = |fact: &Fact| matches!(fact, Fact::SessionIdled { .. });
         let wanted = if case.tool == "task" { 2 } else { 1 };
         seen.until(|record| record.facts.iter().filter(|fact| ended(fact)).count() >= wanted).await;
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use sturdy_engine::Instance;
 use sturdy_engine::directory::mcp::Status;
-use sturdy_engine::feed::Body;
+use sturdy_engine::feed::{Body, Page};
 use sturdy_session::types::event::Event;
 use sturdy_session::types::tool::ToolState;
 use sturdy_testkit::mcp::{Web, WebOptions};
@@ -126,9 +126,9 @@ async fn whoever_looks_is_told_that_a_login_is_wanted() {
     assert_eq!(status(&world).await, Status::NeedsAuth);
 
     // Told before the state is known, so that it stands in the first page.
-    let shown = reader.next().await.unwrap();
+    let Page::Entries(shown) = reader.next().await.unwrap() else { panic!("nothing was missed") };
     let toast = shown.iter().find_map(|shown| match &shown.body {
-        Body::Event(event) => match &**event {
+        Body::Told(event) => match &**event {
             Event::TuiToastShow(toast) => Some(toast.clone()),
             _ => None,
         },
@@ -235,8 +235,9 @@ async fn a_whole_login_waits_for_the_browser_and_tells_clients_where_to_go() {
 
     let visit = async {
         loop {
-            for shown in reader.next().await.unwrap() {
-                if let Body::Event(event) = &shown.body
+            let Page::Entries(entries) = reader.next().await.unwrap() else { panic!("nothing was missed") };
+            for shown in entries {
+                if let Body::Told(event) = &shown.body
                     && let Event::McpBrowserOpenFailed { mcp_name, url } = &**event
                 {
                     assert_eq!(mcp_name, "web");

@@ -109,7 +109,7 @@ async fn assert_stopped_in_order(world: &World, session: &SessionId, what: &str)
     let kinds: Vec<&str> = log.iter().map(Fact::kind).collect();
     let stopping = kinds.iter().position(|kind| *kind == "turn.stopping.1").expect("nobody stopped it");
     let rest: Vec<&str> = kinds[stopping + 1..].iter().copied().filter(|kind| !is_report(kind)).collect();
-    let order = ["tool.ended.1", "session.failed.1", "step.ended.1", "status.changed.1", "session.idled.1"];
+    let order = ["tool.ended.1", "session.failed.1", "step.ended.1", "session.idled.1"];
     assert_eq!(rest, order, "{what}");
 }
 
@@ -343,13 +343,13 @@ async fn an_abort_ends_the_sub_agent_before_the_call_that_waits_for_it() {
     assert!(assistant(&spoken[1]).error.as_ref().is_some_and(Failure::is_aborted));
     let shown: Vec<Fact> = seen.until(|record| idled(&record.facts) == 2).await.facts;
     let ended = |fact: &Fact| matches!(fact, Fact::ToolEnded { .. });
-    let first_idle = shown.iter().position(|fact| matches!(fact, Fact::SessionIdled)).unwrap();
+    let first_idle = shown.iter().position(|fact| matches!(fact, Fact::SessionIdled { .. })).unwrap();
     assert!(first_idle < shown.iter().position(ended).unwrap(), "the child is done before its caller");
     assert_goes_on(&world, &session, "task").await;
 }
 
 fn idled(facts: &[Fact]) -> usize {
-    count(facts, |fact| matches!(fact, Fact::SessionIdled))
+    count(facts, |fact| matches!(fact, Fact::SessionIdled { .. }))
 }
 
 #[tokio::test]

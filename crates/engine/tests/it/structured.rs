@@ -67,7 +67,7 @@ async fn an_object_that_fits_is_on_the_message_and_can_be_listed() {
 
     let info = assistant(&reply);
     assert_eq!(info.structured, Some(json!({ "answer": 42 })));
-    assert_eq!((info.finish.as_deref(), &info.error), (Some("tool-calls"), &None));
+    assert_eq!((info.finish.map(|reason| reason.as_str()), &info.error), (Some("tool-calls"), &None));
     let ToolState::Completed { output, title, metadata, .. } = call_of(&reply) else {
         panic!("not completed")
     };

@@ -76,7 +76,7 @@ async fn an_allowed_call_runs_and_its_result_goes_to_the_model() {
 
     assert_eq!(texts(&reply), ["It printed done."]);
     let messages = world.messages(&session.id).await;
-    assert_eq!(assistant(&messages[1]).finish.as_deref(), Some("tool-calls"));
+    assert_eq!(assistant(&messages[1]).finish.map(|reason| reason.as_str()), Some("tool-calls"));
     let call = call_of(&messages);
     let ToolState::Completed { output, metadata, .. } = &call.state else { panic!("{:?}", call.state) };
     assert_eq!(output, "done\n");

@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 use sturdy_engine::{EngineError, PromptRequest};
-use sturdy_session::fact::Fact;
+use sturdy_session::fact::{Edit, Fact};
 use sturdy_session::oracle;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts};
 use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
-use sturdy_session::types::status::Status;
 use sturdy_testkit::script::Gate;
 use sturdy_testkit::world::prompt;
 use sturdy_testkit::{Answer, Seen, World, answer};
@@ -39,7 +38,7 @@ async fn a_prompt_is_answered_and_the_log_keeps_its_promises() {
 
     assert_eq!(texts(&reply), ["Hello you"]);
     let info = assistant(&reply);
-    assert_eq!(info.finish.as_deref(), Some("stop"));
+    assert_eq!(info.finish.map(|reason| reason.as_str()), Some("stop"));
     assert_eq!(info.cost.0, 0.000114);
     assert!(info.time.completed.is_some() && info.error.is_none());
     let kinds: Vec<_> =
@@ -141,9 +140,7 @@ async fn a_failure_that_passes_is_tried_again() {
 
     assert_eq!(texts(&reply), ["Now."]);
     let log = world.log(&session.id).await;
-    let retried = log
-        .iter()
-        .any(|fact| matches!(fact, Fact::StatusChanged { status: Status::Retry { attempt: 1, .. } }));
+    let retried = log.iter().any(|fact| matches!(fact, Fact::StepDelayed { attempt: 1, .. }));
     assert!(retried, "the wait was not shown");
 }
 
@@ -220,8 +217,7 @@ async fn a_fresh_session_is_given_a_title_by_the_model() {
 
     world.ask(&session.id, "please name this").await.unwrap();
 
-    let named =
-        |fact: &Fact| matches!(fact, Fact::SessionEdited { info, .. } if info.title == "A fine title");
+    let named = |fact: &Fact| matches!(fact, Fact::SessionEdited { edit: Edit::Titled { title } } if title == "A fine title");
     seen.until(|record| record.facts.iter().any(named)).await;
 }
 

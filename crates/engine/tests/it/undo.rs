@@ -70,7 +70,7 @@ fn parts_of(messages: &[MessageWithParts]) -> Vec<Value> {
 
 /// Waits until what a turn changed was worked out.
 async fn summed(world: &World, seen: &mut Seen, prompt: &MessageId) -> Vec<Value> {
-    let is_it = |fact: &Fact| matches!(fact, Fact::TurnDiffed { info } if info.id == *prompt);
+    let is_it = |fact: &Fact| matches!(fact, Fact::TurnDiffed { diffed, .. } if diffed.prompt.id == *prompt);
     seen.until(|record| record.facts.iter().any(is_it)).await;
     let messages = world.messages(&world_session(world).await).await;
     let found = messages.iter().find(|one| one.info.id() == prompt).unwrap();
@@ -170,7 +170,7 @@ async fn the_next_prompt_removes_what_was_undone_and_the_model_does_not_see_it()
     assert!(ids.contains(&&first) && !ids.contains(&&second));
     assert_eq!(messages.len(), 5);
     let record =
-        seen.until(|record| record.facts.iter().any(|fact| matches!(fact, Fact::SessionIdled))).await;
+        seen.until(|record| record.facts.iter().any(|fact| matches!(fact, Fact::SessionIdled { .. }))).await;
     let removed = record.facts.iter().filter(|fact| matches!(fact, Fact::MessageRemoved { .. })).count();
     assert_eq!(removed, 3);
     assert_eq!(read(&world, "a.txt").as_deref(), Some("1\n"), "files stay as the undo left them");

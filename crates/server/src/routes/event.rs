@@ -16,16 +16,17 @@ pub(super) fn routes() -> Routes {
 
 /// Events of one directory. `Last-Event-ID` goes on where a stream broke off.
 #[utoipa::path(get, path = "/event", operation_id = "event.subscribe", params(
-    ("directory" = Option<String>, Query), ("lastEventId" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)),
+    ("directory" = Option<String>, Query), ("lastEventId" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
     responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String)))]
 async fn of_instance(State(app): State<App>, Here(here): Here, query: Query, headers: HeaderMap) -> Response {
-    follow(&app, Stream::Instance, Some(here.directory.clone()), cursor(&headers, &query))
+    let cursor = cursor(&headers, &query);
+    follow(&app, Stream::Instance, Some(here.directory.clone()), cursor.as_deref())
 }
 
 /// Events of all directories, each with its own.
 #[utoipa::path(get, path = "/global/event", operation_id = "global.event", params(
-    ("lastEventId" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)),
+    ("lastEventId" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
     responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String)))]
 async fn of_server(State(app): State<App>, query: Query, headers: HeaderMap) -> Response {
-    follow(&app, Stream::Global, None, cursor(&headers, &query))
+    follow(&app, Stream::Global, None, cursor(&headers, &query).as_deref())
 }

@@ -32,9 +32,9 @@ static SESSION: LazyLock<Arc<Interface<Session>>> = LazyLock::new(|| {
         .method("messages", |this, mut call: Call| async move { this.messages(call.arg()).await })
         .method("subscribe", |this, call| async move {
             // Up to here nothing has waited: a subscription begins where the call stands among others.
-            let wanted = subscription::Wanted::read(&this.app, call)?;
+            let wanted = subscription::Wanted::read(&this.app, &this.id, call)?;
             this.record().await?;
-            Ok(wanted.begin(&this.app, &this.id).into())
+            Ok(wanted.begin(&this.app).into())
         })
         .build()
 });

@@ -10,15 +10,12 @@
 
 use super::caller::{Caller, Transport};
 use crate::app::App;
-use crate::sse::weight;
-use crate::wire::event::event;
+use crate::wire::event::{event, resync_event};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
-use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Asked, Call, ErrorValue, Interface, Stub, Thrown, Value};
-use sturdy_engine::feed::{Body, Reader, Shown};
-use sturdy_session::fact::Fact;
+use sturdy_engine::feed::{Body, Follower, Scope, Step};
 use sturdy_session::id::SessionId;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
@@ -26,8 +23,6 @@ use tracing::{debug, warn};
 
 /// Calls of one sink that wait for their answer.
 const UNDER_WAY_MAX: usize = 16;
-/// What may be held for a sink that is slow; more is read again when its turn comes.
-const HELD_BYTES_MAX: usize = 256 * 1024;
 
 /// Why a subscription is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,19 +64,19 @@ static SUBSCRIPTION: LazyLock<Arc<Interface<Subscription>>> = LazyLock::new(|| {
         .build()
 });
 
-/// A subscription that was asked for: its reader stands already, so nothing from now on is missed.
+/// A subscription that was asked for: it follows the feed already, so nothing from now on is missed.
 pub(super) struct Wanted {
     sink: Stub,
-    reader: Reader,
+    follower: Follower,
     place: OwnedSemaphorePermit,
 }
 
 impl Wanted {
     /// `subscribe(after, sink)`.
-    pub(super) fn read(app: &App, mut call: Call) -> Result<Self, Thrown> {
+    pub(super) fn read(app: &App, session: &SessionId, mut call: Call) -> Result<Self, Thrown> {
         let after = match call.arg() {
             nothing if nothing.is_nothing() => None,
-            position => Some(u64::try_from(position)?),
+            cursor => Some(String::try_from(cursor)?),
         };
         let sink: Stub = call.take()?;
         let caller = Caller::of(&call)?;
@@ -91,22 +86,20 @@ impl Wanted {
         }
         let place = caller.place()?;
         debug!(caller = %caller.who, "a subscription begins");
-        let feed = app.engine().feed();
-        let reader = after.map_or_else(|| feed.reader(), |position| feed.reader_after(position));
-        Ok(Self { sink, reader, place })
+        let engine = app.engine();
+        let scope = Scope::Session(session.clone());
+        let follower = Follower::new(engine.feed(), scope, after.as_deref(), None);
+        Ok(Self { sink, follower, place })
     }
 
     /// The handle of the subscription, which runs.
-    pub(super) fn begin(self, app: &App, session: &SessionId) -> Stub {
+    pub(super) fn begin(self, app: &App) -> Stub {
         let stop = CancellationToken::new();
         let (end, ended) = watch::channel(None);
         let mut following = Following {
             app: app.clone(),
-            session: session.clone(),
             sink: self.sink,
-            position: self.reader.position(),
-            reader: self.reader,
-            held: VecDeque::new(),
+            follower: self.follower,
             under_way: FuturesOrdered::new(),
             is_last: false,
             stop: stop.clone(),
@@ -125,13 +118,8 @@ impl Wanted {
 
 struct Following {
     app: App,
-    session: SessionId,
     sink: Stub,
-    reader: Reader,
-    /// Read and not yet passed on.
-    held: VecDeque<Arc<Shown>>,
-    /// The last entry that was passed on.
-    position: u64,
+    follower: Follower,
     under_way: FuturesOrdered<Asked>,
     /// The session is gone; nothing comes after this.
     is_last: bool,
@@ -143,11 +131,11 @@ impl Following {
         let closing = self.app.closing().clone();
         loop {
             self.pass_on();
-            self.let_go();
+            self.follower.let_go();
             if self.is_last && self.under_way.is_empty() {
                 return Why::SessionRemoved;
             }
-            let has_room = self.held.is_empty() && !self.is_last && self.under_way.len() < UNDER_WAY_MAX;
+            let has_room = !self.is_last && self.under_way.len() < UNDER_WAY_MAX;
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Why::Disposed,
@@ -157,46 +145,33 @@ impl Following {
                         return Why::SinkFailed;
                     }
                 }
-                read = self.reader.next(), if has_room => match read {
-                    Ok(entries) => self.hold(entries),
-                    Err(cause) => {
-                        warn!(%cause, "a subscription ends: the store cannot be read");
-                        return Why::StoreUnavailable;
-                    }
+                read = self.follower.fill(), if has_room => if let Err(cause) = read {
+                    warn!(%cause, "a subscription ends: the store cannot be read");
+                    return Why::StoreUnavailable;
                 },
             }
         }
     }
 
-    /// Keeps what concerns the session. Entries without a session are not stored and have no position.
-    fn hold(&mut self, entries: Vec<Arc<Shown>>) {
-        let mine = entries.into_iter().filter(|shown| match &shown.body {
-            Body::Fact(fact) => fact.session == self.session,
-            Body::Event(_) => false,
-        });
-        self.held.extend(mine);
-    }
-
-    /// Calls the sink as often as may be.
+    /// Calls the sink as often as may be, with each event and the cursor behind it.
     fn pass_on(&mut self) {
-        while self.under_way.len() < UNDER_WAY_MAX
-            && let Some(shown) = self.held.pop_front()
-        {
-            let Body::Fact(fact) = &shown.body else { continue };
-            self.position = fact.position;
-            self.is_last |= matches!(fact.fact, Fact::SessionRemoved { .. });
-            let Some(event) = event(&shown) else { continue };
+        while self.under_way.len() < UNDER_WAY_MAX && !self.is_last {
+            let Some(step) = self.follower.ready() else { return };
+            let (event, cursor) = match step {
+                Step::Resync(why, cursor) => {
+                    let now = self.app.engine().clock().now();
+                    (resync_event(now, why, cursor, self.follower.epoch()), Some(cursor))
+                }
+                Step::Event { shown, index, cursor } => {
+                    let is_over = |body: &Body| matches!(body, Body::Entry(entry) if entry.is_removal);
+                    self.is_last = is_over(&shown.body) && index + 1 == shown.events.len();
+                    (event(&shown, index), cursor)
+                }
+            };
             let event = super::value::parse(&event).expect("BUG: an event is always JSON");
-            self.under_way.push_back(self.sink.invoke([event, Value::from(fact.position)]).ask());
-        }
-    }
-
-    /// Drops what is held if it is much: the log still has it.
-    fn let_go(&mut self) {
-        let held: usize = self.held.iter().map(|shown| weight(shown)).sum();
-        if held > HELD_BYTES_MAX {
-            self.held = VecDeque::new();
-            self.reader = self.app.engine().feed().reader_after(self.position);
+            let cursor = cursor.map(|cursor| cursor.text(self.follower.epoch()));
+            let cursor = Value::from(cursor);
+            self.under_way.push_back(self.sink.invoke([event, cursor]).ask());
         }
     }
 }

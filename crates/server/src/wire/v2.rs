@@ -10,7 +10,7 @@ use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::Num;
 use sturdy_session::row::ApprovalRow;
 use sturdy_session::types::ask::PermissionRequest;
-use sturdy_session::types::event::{PermissionSource, PermissionV2Request};
+use sturdy_session::types::ask::{PermissionSource, PermissionV2Request};
 use sturdy_session::types::session::{Revert, Session, SessionModel, SessionTime};
 use sturdy_session::types::usage::Tokens;
 

@@ -1,6 +1,6 @@
 //! The two event streams: order, cursors, filters, ends.
 
-use crate::stream::{Frame, Stream};
+use crate::stream::{Frame, Stream, ascend, place};
 use crate::world::{World, prompt};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -108,8 +108,8 @@ async fn ids_grow_and_event_ids_are_unique() {
 
     let frames = stream.until(Frame::is_idle).await;
 
-    let ids: Vec<u64> = frames.iter().map(|frame| frame.id().expect("stored")).collect();
-    assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
+    let ids: Vec<String> = frames.iter().map(|frame| frame.id().expect("stored")).collect();
+    assert!(ascend(&ids), "{ids:?}");
     let mut events: Vec<_> =
         frames.iter().map(|frame| frame.json()["id"].as_str().unwrap().to_owned()).collect();
     assert!(events.iter().all(|id| id.len() == 30));
@@ -136,7 +136,7 @@ async fn three_turns(world: &World, path: &str) -> Vec<Frame> {
 
 async fn resumes_anywhere(world: &World, path: &str, frames: &[Frame]) {
     for (index, seen) in frames.iter().enumerate().step_by(5) {
-        let mut again = Stream::after(world, path, seen.id()).await;
+        let mut again = Stream::after(world, path, seen.id().as_deref()).await;
         assert_eq!(again.next().await.unwrap().kind(), "server.connected");
         for wanted in &frames[index + 1..] {
             assert_eq!(again.next().await.as_ref(), Some(wanted), "after {:?}", seen.id());
@@ -170,17 +170,89 @@ async fn a_reader_that_comes_back_after_a_restart_gets_the_same_bytes() {
 }
 
 #[tokio::test]
-async fn a_cursor_of_another_store_begins_with_what_is_new() {
+async fn a_cursor_that_means_nothing_here_is_answered_with_a_resync() {
     let world = World::new().await;
-    let mut stream = Stream::after(&world, "/event", Some(1_000_000)).await;
+    world.session().await;
+    let mut stream = Stream::open(&world, "/event").await;
     stream.next().await;
+    world.session().await;
+    let last = stream.next().await.unwrap().id().unwrap();
+    let epoch = last.split('.').next().unwrap().to_owned();
+    let cases = [
+        ("000000000000.1".to_owned(), "epoch"),
+        ("7".to_owned(), "malformed"),
+        (format!("{epoch}.1.0"), "malformed"),
+        (format!("{epoch}.1.2.3"), "malformed"),
+        (format!("{epoch}.-1"), "malformed"),
+        (format!("{epoch}.1000000"), "future"),
+    ];
+    for (cursor, reason) in cases {
+        let mut stream = Stream::after(&world, "/event", Some(&cursor)).await;
+        stream.next().await;
+        let frame = stream.next().await.unwrap();
+        let properties = json!({ "reason": reason, "cursor": last });
+        assert_eq!(
+            (frame.kind().as_str(), &frame.json()["properties"]),
+            ("sturdy.resync", &properties),
+            "{cursor}"
+        );
+        assert_eq!(frame.id().as_ref(), Some(&last));
+    }
 
+    let mut stream = Stream::after(&world, "/event", Some("nonsense")).await;
+    stream.next().await;
+    stream.next().await;
     let session = world.session().await;
-
     let frame = stream.next().await.unwrap();
+    let shown = (frame.kind(), frame.json()["properties"]["sessionID"].clone());
+    assert_eq!(shown, ("session.created".to_owned(), json!(session)));
+}
+
+#[tokio::test]
+async fn a_cursor_of_before_the_store_was_put_back_is_answered_with_a_resync() {
+    let world = World::new().await;
+    let mut stream = Stream::open(&world, "/event").await;
+    stream.next().await;
+    world.session().await;
+    let last = stream.next().await.unwrap().id().unwrap();
+
+    world.engine.store().renew_epoch().await.unwrap();
+
+    let mut again = Stream::after(&world, "/event", Some(&last)).await;
+    again.next().await;
+    let frame = again.next().await.unwrap();
     assert_eq!(
-        (frame.kind().as_str(), &frame.json()["properties"]["sessionID"]),
-        ("session.created", &json!(session))
+        (frame.kind().as_str(), &frame.json()["properties"]["reason"]),
+        ("sturdy.resync", &json!("epoch"))
+    );
+    // And it is kept.
+    let epoch = world.engine.store().epoch();
+    let world = world.reopened().await;
+    assert_eq!(world.engine.store().epoch(), epoch);
+}
+
+#[tokio::test]
+async fn a_cursor_older_than_what_is_kept_is_answered_with_a_resync() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let mut stream = Stream::open(&world, "/event").await;
+    stream.next().await;
+    world.ask(&session, "/demo long 40").await;
+    let frames = stream.until(Frame::is_idle).await;
+    let store = world.engine.store();
+    store.fold(u64::MAX).await.unwrap();
+    let horizon = store.horizon().await.unwrap();
+    let first = frames[0].id().unwrap();
+    assert!(place(&first).0 + 1 < horizon);
+    // Opened anew, so that nothing of it is in memory.
+    let world = world.reopened().await;
+
+    let mut again = Stream::after(&world, "/event", Some(&first)).await;
+    again.next().await;
+    let frame = again.next().await.unwrap();
+    assert_eq!(
+        (frame.kind().as_str(), &frame.json()["properties"]["reason"]),
+        ("sturdy.resync", &json!("horizon"))
     );
 }
 
@@ -220,7 +292,8 @@ async fn entries_of_other_directories_do_not_hold_a_cursor_back() {
 
     let frame = here.next().await.unwrap();
 
-    assert_eq!((frame.id(), &frame.json()["properties"]["sessionID"]), (Some(4), &json!(mine)));
+    let position = frame.id().map(|id| place(&id).0);
+    assert_eq!((position, &frame.json()["properties"]["sessionID"]), (Some(4), &json!(mine)));
 }
 
 #[tokio::test]

@@ -15,8 +15,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn id(&self) -> Option<u64> {
-        self.raw.lines().find_map(|line| line.strip_prefix("id: ")).map(|id| id.parse().unwrap())
+    pub(crate) fn id(&self) -> Option<String> {
+        self.raw.lines().find_map(|line| line.strip_prefix("id: ")).map(str::to_owned)
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -39,6 +39,19 @@ impl Frame {
     }
 }
 
+/// Where a cursor stands: by entry, and behind its last event when it names none.
+pub(crate) fn place(cursor: &str) -> (u64, u64) {
+    let mut words = cursor.split('.').skip(1);
+    let position = words.next().unwrap().parse().unwrap();
+    (position, words.next().map_or(u64::MAX, |seen| seen.parse().unwrap()))
+}
+
+/// Whether cursors stand in the order of their events.
+pub(crate) fn ascend<'a>(cursors: impl IntoIterator<Item = &'a String>) -> bool {
+    let places: Vec<_> = cursors.into_iter().map(|cursor| place(cursor)).collect();
+    places.windows(2).all(|pair| pair[0] < pair[1])
+}
+
 pub(crate) struct Stream {
     pub(crate) response: Response,
     buffer: String,
@@ -51,10 +64,10 @@ impl Stream {
         Self::after(world, path, None).await
     }
 
-    pub(crate) async fn after(world: &World, path: &str, id: Option<u64>) -> Self {
+    pub(crate) async fn after(world: &World, path: &str, id: Option<&str>) -> Self {
         let mut request = world.request("GET", path);
         if let Some(id) = id {
-            request = request.header("last-event-id", id.to_string());
+            request = request.header("last-event-id", id);
         }
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);

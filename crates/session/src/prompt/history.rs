@@ -9,6 +9,7 @@
 
 use crate::id::MessageId;
 use crate::stamp::Millis;
+use crate::talk::FinishReason;
 use crate::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
 use crate::types::part::{CompactionPart, Part, PartBody, SubtaskPart};
 use std::collections::HashSet;
@@ -236,10 +237,7 @@ impl Latest<'_> {
     #[must_use]
     pub fn is_answered(&self) -> bool {
         let (Some(user), Some(assistant)) = (self.user, self.assistant) else { return false };
-        let is_final = match assistant.info.finish.as_deref() {
-            None | Some("tool-calls" | "unknown") => false,
-            Some(_) => true,
-        };
+        let is_final = assistant.info.finish.is_some_and(FinishReason::is_final);
         is_final
             && assistant.info.parent_id == user.info.id
             && !assistant.parts.iter().any(wants_another_step)

@@ -10,7 +10,7 @@
 use super::compaction::{Compaction, FollowUp, NewSummary, Words};
 use super::state::OpenStep;
 use super::{Decision, Effect, State, admit, next};
-use crate::fact::Fact;
+use crate::fact::{Fact, Posted, TurnEnd};
 use crate::id::MessageId;
 use crate::prompt::tail::follow_up;
 use crate::stamp::Stamp;
@@ -18,7 +18,6 @@ use crate::talk::FinishReason;
 use crate::types::failure::Failure;
 use crate::types::message::{ModelRef, UserMessage, UserRole};
 use crate::types::part::{CompactionPart, Created, Part, PartBody};
-use crate::types::status::Status;
 use crate::types::tool::ToolState;
 
 /// Automatic compactions in a row that did not make room.
@@ -39,12 +38,11 @@ pub(super) fn summarize(state: &State, wish: NewSummary, stamp: &mut Stamp, out:
         return;
     }
     let NewSummary { agent, model, auto } = wish;
-    let message = request(state, agent, model, CompactionPart { auto, ..manual() }, stamp, out);
-    if state.is_idle() {
-        out.fact(Fact::StatusChanged { status: Status::Busy });
-    }
-    out.fact(Fact::CompactionWanted { message: message.clone(), auto: false });
-    if state.is_idle() {
+    let posted = request(state, agent, model, CompactionPart { auto, ..manual() }, stamp);
+    let message = posted.info.id.clone();
+    let begins = state.is_idle();
+    out.fact(Fact::CompactionWanted { posted, auto: false, begins });
+    if begins {
         prepare(state, message, false, out);
     }
 }
@@ -64,8 +62,9 @@ pub(super) fn automatic(
         variant: ready.variant.clone(),
     };
     let part = CompactionPart { auto: true, overflow: Some(overflow), tail_start_id: None };
-    let message = request(state, ready.agent.clone(), model, part, stamp, out);
-    out.fact(Fact::CompactionWanted { message: message.clone(), auto: true });
+    let posted = request(state, ready.agent.clone(), model, part, stamp);
+    let message = posted.info.id.clone();
+    out.fact(Fact::CompactionWanted { posted, auto: true, begins: false });
     message
 }
 
@@ -91,7 +90,7 @@ pub(super) fn overflowed(
     out.fact(next::ended(step, None, stamp));
     let asked = wanted(state).cloned();
     let request = asked.unwrap_or_else(|| automatic(state, step, true, stamp, out));
-    out.fact(Fact::StatusChanged { status: Status::Busy });
+    out.fact(Fact::TurnContinued { message: request.clone() });
     prepare(state, request, true, out);
 }
 
@@ -100,11 +99,11 @@ pub(super) fn finished(
     state: &State,
     step: &OpenStep,
     compaction: &Compaction,
-    reason: &str,
+    reason: FinishReason,
     stamp: &mut Stamp,
     out: &mut Decision,
 ) {
-    if reason == FinishReason::ContentFilter.as_str() {
+    if reason == FinishReason::ContentFilter {
         return next::after_failure(state, step, next::filtered(), true, stamp, out);
     }
     if !step.has_spoken() {
@@ -125,7 +124,7 @@ pub(super) fn finished(
     let follow = compaction.follow.as_deref().filter(|_| compaction.auto || compaction.goes_on);
     let newest = follow.map(|follow| say(state, follow, stamp, out));
     out.fact(Fact::SessionCompacted);
-    next::go_on_or_idle(state, step, next::Then { newest, ..next::Then::default() }, out);
+    next::go_on_or_idle(state, step, next::Then { newest, ..next::Then::of(TurnEnd::Done) }, out);
 }
 
 /// The summary could not be made.
@@ -161,12 +160,8 @@ pub(super) fn pruned(state: &State, edits: u32, parts: Vec<Part>, stamp: &Stamp,
         return;
     }
     for part in parts {
-        let fresh = match &part.body {
-            PartBody::Tool(tool) => {
-                matches!(&tool.state, ToolState::Completed { time, .. } if time.compacted.is_none())
-            }
-            _ => false,
-        };
+        let PartBody::Tool(tool) = &part.body else { continue };
+        let fresh = matches!(&tool.state, ToolState::Completed { time, .. } if time.compacted.is_none());
         if fresh {
             let (id, at) = (part.id.clone(), stamp.now());
             out.fact(Fact::ToolCompacted { part: id, at, before: Some(Box::new(part)) });
@@ -185,8 +180,7 @@ fn request(
     model: ModelRef,
     part: CompactionPart,
     stamp: &mut Stamp,
-    out: &mut Decision,
-) -> MessageId {
+) -> Box<Posted> {
     let follow = FollowUp {
         agent,
         model,
@@ -195,22 +189,23 @@ fn request(
         tools: None,
         words: Words::Again(vec![PartBody::Compaction(part)]),
     };
-    write(state, &follow, stamp, out)
+    write(state, &follow, stamp)
 }
 
 /// Says what goes on behind a compaction. It waits for its turn like any prompt.
 fn say(state: &State, follow: &FollowUp, stamp: &mut Stamp, out: &mut Decision) -> MessageId {
-    let message = write(state, follow, stamp, out);
-    out.fact(Fact::PromptAdmitted { message: message.clone() });
+    let posted = write(state, follow, stamp);
+    let message = posted.info.id.clone();
+    out.fact(Fact::PromptAdmitted { posted, begins: false });
     message
 }
 
-fn write(state: &State, follow: &FollowUp, stamp: &mut Stamp, out: &mut Decision) -> MessageId {
+fn write(state: &State, follow: &FollowUp, stamp: &mut Stamp) -> Box<Posted> {
     let Some(info) = state.info.as_deref() else {
         unreachable!("BUG: a session that is gone decides nothing")
     };
     let id = stamp.message_id();
-    let created = admit::next_message_time(state, stamp);
+    let created = admit::next_message_time(stamp);
     let user = UserMessage {
         id: id.clone(),
         session_id: info.id.clone(),
@@ -223,16 +218,13 @@ fn write(state: &State, follow: &FollowUp, stamp: &mut Stamp, out: &mut Decision
         system: follow.system.clone(),
         tools: follow.tools.clone(),
     };
-    out.fact(Fact::MessageAdded { info: Box::new(user) });
     let bodies = match &follow.words {
         Words::Again(parts) => parts.clone(),
         Words::GoOn { overflow, request } => {
             vec![PartBody::Text(follow_up(*overflow, request.as_deref(), stamp.now()))]
         }
     };
-    for body in bodies {
-        let part = Part { id: stamp.part_id(), session_id: info.id.clone(), message_id: id.clone(), body };
-        out.fact(Fact::PartWritten { part: Box::new(part) });
-    }
-    id
+    let part = |body| Part { id: stamp.part_id(), session_id: info.id.clone(), message_id: id.clone(), body };
+    let parts = bodies.into_iter().map(part).collect();
+    Box::new(Posted { info: user, parts, touched: None, failures: Vec::new() })
 }

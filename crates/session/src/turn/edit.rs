@@ -34,34 +34,26 @@ pub(super) fn create(state: &State, info: Box<Session>, out: &mut Decision) {
 
 /// One fact per field, in this order: a title and the archive do not touch `time.updated`.
 pub(super) fn patch(state: &State, patch: SessionPatch, stamp: &Stamp, out: &mut Decision) {
-    let Some(info) = state.info.as_deref() else { return out.refuse(Refusal::Gone) };
-    let mut record = info.clone();
-    if let Some(title) = patch.title {
-        record.title = title;
-        edited(out, Edit::Renamed, &record);
+    if state.info.is_none() {
+        return out.refuse(Refusal::Gone);
     }
-    if let Some(metadata) = patch.metadata {
-        record.metadata = Some(metadata);
-        record.time.updated = stamp.now();
-        edited(out, Edit::Described, &record);
-    }
-    if let Some(rules) = patch.permission {
-        record.permission.get_or_insert_default().extend(rules);
-        record.time.updated = stamp.now();
-        edited(out, Edit::Permitted, &record);
-    }
-    if let Some(archived) = patch.archived {
-        record.time.archived = archived;
-        edited(out, Edit::Archived, &record);
+    let updated = stamp.now();
+    let edits = [
+        patch.title.map(|title| Edit::Renamed { title }),
+        patch.metadata.map(|metadata| Edit::Described { metadata, updated }),
+        patch.permission.map(|rules| Edit::Permitted { rules, updated }),
+        patch.archived.map(|archived| Edit::Archived { archived }),
+    ];
+    for edit in edits.into_iter().flatten() {
+        out.fact(Fact::SessionEdited { edit });
     }
 }
 
 /// A generated title comes late; one that a person chose meanwhile is kept.
 pub(super) fn titled(state: &State, title: String, out: &mut Decision) {
-    let Some(info) = state.info.as_deref().filter(|info| is_default_title(&info.title)) else { return };
-    let mut record = info.clone();
-    record.title = title;
-    edited(out, Edit::Titled, &record);
+    if state.info.as_deref().is_some_and(|info| is_default_title(&info.title)) {
+        out.fact(Fact::SessionEdited { edit: Edit::Titled { title } });
+    }
 }
 
 /// What runs is stopped and closed first, so that nothing writes into a session that is gone.
@@ -82,34 +74,37 @@ pub(super) fn remove_message(
     if !state.is_idle() {
         return out.refuse(Refusal::Busy);
     }
-    if state.machine.waiting.iter().any(|waiting| waiting.message == message) {
-        out.fact(Fact::PromptWithdrawn { message: message.clone() });
-    }
-    out.fact(Fact::MessageRemoved { message, cost, tokens });
+    out.fact(if state.machine.waiting.iter().any(|waiting| waiting.message == message) {
+        Fact::PromptWithdrawn { message }
+    } else {
+        Fact::MessageRemoved { message, cost, tokens }
+    });
 }
 
 /// The conversation was cut, the cut was moved or taken back.
 pub(super) fn revert(state: &State, new: NewRevert, stamp: &Stamp, out: &mut Decision) {
-    let Some(info) = state.info.as_deref() else { return out.refuse(Refusal::Gone) };
+    if state.info.is_none() {
+        return out.refuse(Refusal::Gone);
+    }
     if !state.is_idle() {
         return out.refuse(Refusal::Busy);
     }
-    let mut record = info.clone();
-    record.revert = new.revert;
-    record.time.updated = stamp.now().max(record.time.updated);
-    if let Some((summary, diff)) = new.totals {
-        out.fact(Fact::SessionDiffed { diff });
-        record.summary = Some(summary);
-    }
-    edited(out, Edit::Reverted, &record);
+    let NewRevert { revert, totals } = new;
+    out.fact(Fact::SessionReverted {
+        revert: revert.map(Box::new),
+        totals: totals.map(Box::new),
+        updated: stamp.now(),
+    });
 }
 
 /// One message of a copy. Copies are made when a session is born, before anything runs in it.
-pub(super) fn copy_message(state: &State, copied: Copied, out: &mut Decision) {
+pub(super) fn copy_message(state: &State, copied: Copied, stamp: &mut Stamp, out: &mut Decision) {
     if !state.is_idle() {
         return out.refuse(Refusal::Busy);
     }
     let Copied { info, parts, cost, tokens } = copied;
+    // What is said behind the copy is later than all of it.
+    stamp.tick(info.created() + 1);
     out.fact(Fact::MessageCopied { info: Box::new(info), cost, tokens });
     out.facts.extend(parts.into_iter().map(|part| Fact::PartWritten { part: Box::new(part) }));
 }
@@ -139,8 +134,4 @@ pub(super) fn remove_part(
 fn is_open(state: &State, part: &PartId) -> bool {
     let in_text = |step: &OpenStep| step.texts.iter().any(|text| text.part == *part);
     state.open_call(part).is_some() || state.open_step().is_some_and(in_text)
-}
-
-fn edited(out: &mut Decision, edit: Edit, record: &Session) {
-    out.fact(Fact::SessionEdited { edit, info: Box::new(record.clone()) });
 }

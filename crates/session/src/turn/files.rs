@@ -1,10 +1,10 @@
 //! What the calls of a step changed on the disk: heard while they run, written down when the step ends.
 
 use super::state::OpenStep;
-use super::step::write_part;
 use super::{Decision, Diffed, State, StepFiles};
-use crate::fact::{Edit, Fact};
+use crate::fact::Fact;
 use crate::id::MessageId;
+use crate::records::Owner;
 use crate::stamp::Stamp;
 use crate::types::part::{PartBody, PatchPart, SnapshotPart};
 
@@ -18,16 +18,10 @@ pub(super) fn changed(state: &State, message: &MessageId, files: StepFiles, out:
 }
 
 /// What a turn changed was worked out. While its step is open, nobody removes its prompt.
-pub(super) fn diffed(state: &State, diffed: Diffed, stamp: &Stamp, out: &mut Decision) {
-    let is_open = state.open_step().is_some_and(|step| step.user == diffed.prompt.id);
-    let Some(info) = state.info.as_deref().filter(|_| is_open) else { return };
-    let Diffed { prompt, summary, session } = diffed;
-    let mut record = info.clone();
-    record.summary = Some(summary);
-    record.time.updated = stamp.now().max(record.time.updated);
-    out.fact(Fact::SessionEdited { edit: Edit::Summarised, info: Box::new(record) });
-    out.fact(Fact::SessionDiffed { diff: session });
-    out.fact(Fact::TurnDiffed { info: Box::new(prompt) });
+pub(super) fn diffed(state: &State, diffed: Box<Diffed>, stamp: &Stamp, out: &mut Decision) {
+    if state.open_step().is_some_and(|step| step.user == diffed.prompt.id) {
+        out.fact(Fact::TurnDiffed { diffed, updated: stamp.now() });
+    }
 }
 
 /// Whether the step has a part that names the tree after it.
@@ -38,12 +32,21 @@ pub(super) enum Ended {
 }
 
 /// Writes down what the step changed, as its last part.
-pub(super) fn write_down(step: &OpenStep, ended: Ended, stamp: &mut Stamp, out: &mut Decision) {
-    let Some(files) = &step.files else { return };
+pub(super) fn write_down(
+    state: &State,
+    step: &OpenStep,
+    ended: Ended,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    let (Some(info), Some(files)) = (state.info.as_deref(), &step.files) else { return };
+    let owner = Owner { session: &info.id, message: &step.message };
+    let mut write = |body| {
+        let part = Box::new(owner.part(&stamp.part_id(), body));
+        out.fact(Fact::PartWritten { part });
+    };
     if ended == Ended::CutShort {
-        let after = SnapshotPart { snapshot: files.after.clone() };
-        write_part(step, PartBody::Snapshot(after), stamp, out);
+        write(PartBody::Snapshot(SnapshotPart { snapshot: files.after.clone() }));
     }
-    let patch = PatchPart { hash: files.before.clone(), files: files.files.clone() };
-    write_part(step, PartBody::Patch(patch), stamp, out);
+    write(PartBody::Patch(PatchPart { hash: files.before.clone(), files: files.files.clone() }));
 }

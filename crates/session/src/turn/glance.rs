@@ -19,7 +19,8 @@ impl Glance {
             return Ok(Self::default());
         }
         let machine: Machine = serde_json::from_str(machine)?;
+        let status = machine.status();
         let waiting = machine.waiting.into_iter().map(|waiting| waiting.message).collect();
-        Ok(Self { status: machine.status, waiting })
+        Ok(Self { status, waiting })
     }
 }

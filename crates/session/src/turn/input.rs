@@ -221,7 +221,7 @@ pub struct StepFiles {
 }
 
 /// What a turn changed, and the session as a whole.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diffed {
     /// The prompt, with its summary.
     pub prompt: UserMessage,
@@ -234,7 +234,14 @@ pub struct Diffed {
 pub struct NewRevert {
     pub revert: Option<Revert>,
     /// What lies behind the cut; none when the totals stay as they are.
-    pub totals: Option<(SessionSummary, Vec<FileDiff>)>,
+    pub totals: Option<RevertTotals>,
+}
+
+/// What a session as a whole changed on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RevertTotals {
+    pub summary: SessionSummary,
+    pub session: Vec<FileDiff>,
 }
 
 /// What a step is made of.

@@ -5,12 +5,11 @@
 use super::state::OpenStep;
 use super::structured::{self, Verdict};
 use super::{Decision, Effect, State, StepKind, Tools, admit, compact, files};
-use crate::fact::Fact;
+use crate::fact::{Fact, TurnEnd};
 use crate::id::MessageId;
 use crate::stamp::Stamp;
 use crate::talk::FinishReason;
 use crate::types::failure::Failure;
-use crate::types::status::Status;
 use crate::types::usage::Tokens;
 
 /// A provider that never says why it stopped is asked again this often, then the turn ends.
@@ -20,7 +19,7 @@ const SILENT_STEPS_MAX: u32 = 3;
 pub(super) fn after_finish(
     state: &State,
     step: &OpenStep,
-    reason: &str,
+    reason: FinishReason,
     tokens: &Tokens,
     stamp: &mut Stamp,
     out: &mut Decision,
@@ -62,8 +61,13 @@ pub(super) fn after_finish(
     out.fact(ended(step, error, stamp));
     let asks = compacts && !failed && compact::wanted(state).is_none();
     let request = asks.then(|| compact::automatic(state, step, false, stamp, out));
-    let quiet = given || step.blocked || has_error;
-    go_on_or_idle(state, step, Then { goes_on, blocked: step.blocked, quiet, request, newest: None }, out);
+    let end = match (step.blocked, has_error, given) {
+        (true, _, _) => TurnEnd::Refused,
+        (_, true, _) => TurnEnd::Failed,
+        (_, _, true) => TurnEnd::Given,
+        (false, false, false) => TurnEnd::Done,
+    };
+    go_on_or_idle(state, step, Then { goes_on, blocked: step.blocked, end, request, newest: None }, out);
 }
 
 /// The step failed for good. `says_error`: the message says so in its `finish` too.
@@ -75,14 +79,14 @@ pub(super) fn after_failure(
     stamp: &mut Stamp,
     out: &mut Decision,
 ) {
-    files::write_down(step, files::Ended::CutShort, stamp, out);
+    files::write_down(state, step, files::Ended::CutShort, stamp, out);
     out.fact(Fact::SessionFailed { error: error.clone() });
     let mut ended = ended(step, Some(error), stamp);
     if let Fact::StepEnded { finish, .. } = &mut ended {
-        *finish = says_error.then(|| FinishReason::Error.as_str().to_owned());
+        *finish = says_error.then_some(FinishReason::Error);
     }
     out.fact(ended);
-    go_on_or_idle(state, step, Then { quiet: true, ..Then::default() }, out);
+    go_on_or_idle(state, step, Then::of(TurnEnd::Failed), out);
 }
 
 /// What a step needs could not be had: no step was opened, so nothing has to be closed.
@@ -99,17 +103,17 @@ pub(super) fn not_prepared(
     if compact::wanted(state) == Some(&user) {
         // The prompts that wait are none the worse for it.
         out.fact(Fact::SessionFailed { error: failure });
-        idle(out);
+        out.fact(Fact::SessionIdled { end: TurnEnd::Failed });
         return admit::resume_waiting(state, out);
     }
     // These prompts were looked at and cannot be answered as they are; leaving them in the
     // inbox would fail every later prompt too.
     let messages: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
     if !messages.is_empty() {
-        out.fact(Fact::PromptPromoted { messages });
+        out.fact(Fact::PromptFailed { messages });
     }
     out.fact(Fact::SessionFailed { error: failure });
-    idle(out);
+    out.fact(Fact::SessionIdled { end: TurnEnd::Failed });
 }
 
 /// Whether a step for this prompt is what the turn waits for. If a newer prompt came while it was
@@ -133,42 +137,42 @@ pub(super) fn is_awaited(state: &State, user: &MessageId, out: &mut Decision) ->
     }
 }
 
-pub(super) fn idle(out: &mut Decision) {
-    out.fact(Fact::StatusChanged { status: Status::Idle });
-    out.fact(Fact::SessionIdled);
-}
-
 /// What comes behind a step.
-#[derive(Default)]
 pub(super) struct Then {
     /// The same prompt needs another step.
     pub(super) goes_on: bool,
     /// A person refused something: the turn is over; whoever waits keeps waiting.
     pub(super) blocked: bool,
-    /// Nothing is left to look at: what was asked for is given, or refused, or has failed.
-    pub(super) quiet: bool,
+    /// How the turn ends, if nothing comes.
+    pub(super) end: TurnEnd,
     /// A compaction that was just asked for.
     pub(super) request: Option<MessageId>,
     /// A prompt that was just admitted.
     pub(super) newest: Option<MessageId>,
 }
 
+impl Then {
+    pub(super) fn of(end: TurnEnd) -> Self {
+        Self { goes_on: false, blocked: false, end, request: None, newest: None }
+    }
+}
+
 pub(super) fn go_on_or_idle(state: &State, step: &OpenStep, then: Then, out: &mut Decision) {
-    let Then { goes_on, blocked, quiet, request, newest } = then;
+    let Then { goes_on, blocked, end, request, newest } = then;
     let request = request.or_else(|| compact::wanted(state).cloned());
     let newest = newest.or_else(|| state.machine.waiting.last().map(|waiting| waiting.message.clone()));
     let user = match newest {
         Some(newest) if !blocked => Some(newest),
         _ => goes_on.then(|| step.user.clone()),
     };
-    if !quiet || request.is_some() || user.is_some() {
-        out.fact(Fact::StatusChanged { status: Status::Busy });
+    if let Some(message) = request.as_ref().or(user.as_ref()) {
+        out.fact(Fact::TurnContinued { message: message.clone() });
     }
     match (request, user) {
         (Some(request), _) => compact::prepare(state, request, goes_on, out),
         (None, Some(user)) => out.effect(Effect::Prepare { user }),
         (None, None) => {
-            idle(out);
+            out.fact(Fact::SessionIdled { end });
             if step.ready.prune {
                 out.effect(Effect::Prune { edits: state.machine.edits });
             }
@@ -181,13 +185,13 @@ pub(super) fn tools_of(steps: u32, steps_max: Option<u32>) -> Tools {
     if steps_max.is_some_and(|most| steps >= most) { Tools::Withheld } else { Tools::Offered }
 }
 
-fn wants_another_step(step: &OpenStep, reason: &str) -> bool {
+fn wants_another_step(step: &OpenStep, reason: FinishReason) -> bool {
     let answered_calls = step.calls.iter().any(|call| !call.by_provider);
-    answered_calls || reason == FinishReason::Unknown.as_str() || reason == FinishReason::ToolCalls.as_str()
+    answered_calls || !reason.is_final()
 }
 
-fn failure_of(state: &State, step: &OpenStep, reason: &str) -> Option<Failure> {
-    if reason == FinishReason::ContentFilter.as_str() {
+fn failure_of(state: &State, step: &OpenStep, reason: FinishReason) -> Option<Failure> {
+    if reason == FinishReason::ContentFilter {
         return Some(filtered());
     }
     let silent = step.is_silent(reason);

@@ -1,14 +1,12 @@
 //! The model failed: again later, or not at all.
 
-use super::step::{Which, close_texts, write_part};
+use super::step::{Which, close_texts};
 use super::{Decision, Effect, State, StepKind, compact, next, tools};
-use crate::fact::Fact;
+use crate::fact::{Fact, RetryNote};
 use crate::id::MessageId;
 use crate::retry::plan;
 use crate::stamp::Stamp;
 use crate::types::failure::Failure;
-use crate::types::part::{Created, PartBody, RetryError, RetryPart};
-use crate::types::status::Status;
 
 /// The stream broke or never began. What was said is kept: it is closed with its text.
 pub(super) fn failed(
@@ -39,21 +37,23 @@ pub(super) fn failed(
         };
     };
     let (attempt, at) = (plan.attempt, plan.next);
-    if let Failure::Api(error) = failure {
-        let time = Created { created: stamp.now() };
-        let part = RetryPart { attempt, error: RetryError::Api(error), time };
-        write_part(step, PartBody::Retry(part), stamp, out);
-    }
-    let status = Status::Retry { attempt, message: plan.message, action: None, next: at };
-    out.fact(Fact::StatusChanged { status });
-    out.effect(Effect::StartTimer { step: step.message.clone(), attempt, at });
+    let note = if let Failure::Api(error) = failure {
+        Some(Box::new(RetryNote { part: stamp.part_id(), error, time: stamp.now() }))
+    } else {
+        None
+    };
+    let message = step.message.clone();
+    out.fact(Fact::StepDelayed { message: message.clone(), attempt, reason: plan.message, next: at, note });
+    out.effect(Effect::StartTimer { step: message, attempt, at });
 }
 
 /// The wait is over.
 pub(super) fn again(state: &State, message: &MessageId, attempt: u32, out: &mut Decision) {
     let Some(step) = state.step_at(message, attempt) else { return };
-    let Status::Retry { .. } = state.machine.status else { return };
-    out.fact(Fact::StatusChanged { status: Status::Busy });
+    if step.pause.is_none() {
+        return;
+    }
+    out.fact(Fact::StepRetried { message: step.message.clone(), attempt });
     let steps = state.machine.turn.as_ref().map_or(0, |turn| turn.steps);
     let tools = next::tools_of(steps, step.ready.steps_max);
     let (message, user) = (step.message.clone(), step.user.clone());

@@ -5,13 +5,12 @@
 //! Stopping it keeps what it printed: that is a result, not an error.
 
 use super::state::OpenStep;
-use super::{Decision, Effect, NewShell, Ready, Refusal, State, StepKind, admit, compact, next, step, tools};
-use crate::fact::{Fact, Outcome};
+use super::{Decision, Effect, NewShell, Ready, Refusal, State, StepKind, admit, compact, next, tools};
+use crate::fact::{Fact, Outcome, Posted, TurnEnd};
 use crate::json::Map;
 use crate::stamp::Stamp;
 use crate::types::message::{UserMessage, UserRole};
 use crate::types::part::{Created, Part, PartBody, TextPart};
-use crate::types::status::Status;
 use crate::types::tool::ToolState;
 use serde_json::Value;
 
@@ -30,7 +29,7 @@ pub(super) fn run(state: &State, new: NewShell, stamp: &mut Stamp, out: &mut Dec
         return out.refuse(Refusal::Busy);
     }
     let NewShell { message, agent, model, path, command } = new;
-    let created = admit::next_message_time(state, stamp);
+    let created = admit::next_message_time(stamp);
     let user = UserMessage {
         id: message.unwrap_or_else(|| stamp.message_id()),
         session_id: info.id.clone(),
@@ -59,18 +58,13 @@ pub(super) fn run(state: &State, new: NewShell, stamp: &mut Stamp, out: &mut Dec
         path,
         ..Ready::default()
     };
-    let mut answer = step::opening(state, info, &user.id, &ready, stamp);
-    answer.time.created = created + 1;
+    let message = stamp.message_id();
+    let created = admit::next_message_time(stamp);
     let input = Map::from_iter([("command".to_owned(), Value::String(command))]);
-    let call = tools::started_by_server(&answer, "bash", input, stamp);
+    let posted = Box::new(Posted { info: user, parts: vec![told], touched: None, failures: Vec::new() });
 
-    out.fact(Fact::StatusChanged { status: Status::Busy });
-    out.fact(Fact::MessageAdded { info: Box::new(user) });
-    out.fact(Fact::PartWritten { part: Box::new(told) });
-    out.fact(Fact::StepStarted { info: Box::new(answer), ready: Box::new(ready) });
-    out.effects.extend(tools::run_by_user(&call));
-    // Invariant I5: the fact that shows the call says that it runs.
-    out.fact(Fact::ToolCalled { part: Box::new(call) });
+    out.fact(Fact::ShellStarted { posted, message: message.clone(), created, ready: Box::new(ready) });
+    tools::start_by_server(message, "bash", input, stamp, out);
 }
 
 /// The command has ended. Whoever came meanwhile is answered; whoever an earlier turn left behind
@@ -81,14 +75,14 @@ pub(super) fn over(state: &State, step: &OpenStep, stamp: &Stamp, out: &mut Deci
     let newest = state.machine.waiting.last().filter(|_| has_news);
     match (compact::wanted(state), newest) {
         (Some(request), _) => {
-            out.fact(Fact::StatusChanged { status: Status::Busy });
+            out.fact(Fact::TurnContinued { message: request.clone() });
             compact::prepare(state, request.clone(), false, out);
         }
         (None, Some(newest)) => {
-            out.fact(Fact::StatusChanged { status: Status::Busy });
+            out.fact(Fact::TurnContinued { message: newest.message.clone() });
             out.effect(Effect::Prepare { user: newest.message.clone() });
         }
-        (None, None) => next::idle(out),
+        (None, None) => out.fact(Fact::SessionIdled { end: TurnEnd::Shell }),
     }
 }
 

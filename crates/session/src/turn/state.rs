@@ -6,21 +6,19 @@
 //!
 //! One file although it is long: what is open, how it is stored and what each fact does to it are one table.
 
-use crate::fact::{Fact, Outcome};
+use crate::fact::{Fact, Outcome, Posted};
 use crate::id::{MessageId, PartId};
-use crate::json::Map;
+use crate::json::{Map, Num};
+use crate::records::{self, Owner};
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
 use crate::turn::input::{Ready, StepFiles, StepKind};
-use crate::types::diff::FileDiff;
-use crate::types::message::{AssistantMessage, Message, MessageWithParts, TurnSummary, UserMessage};
+use crate::types::message::{AssistantMessage, UserMessage};
 use crate::types::part::{Part, PartBody};
 use crate::types::session::Session;
 use crate::types::status::Status;
-use crate::types::tool::ToolState;
-use crate::types::usage::Usage;
+use crate::types::usage::{Tokens, Usage};
 use serde::{Deserialize, Serialize};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// So many times in a row is a loop.
 const REPEATED_CALLS: usize = 3;
@@ -34,23 +32,11 @@ pub struct State {
 /// What the machine has open, stored for the next start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    #[serde(default, skip_serializing_if = "is_idle")]
-    pub status: Status,
     /// Prompts that are durable and wait for their turn, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<OpenTurn>,
-    /// Creation time of the newest message: the next one is later, so that clients which sort
-    /// by time and then by an id of their own making keep the order.
-    #[serde(default)]
-    pub newest_message: Millis,
-    /// The message that was just added, until its prompt is admitted.
-    #[serde(skip)]
-    fresh: Option<Box<UserMessage>>,
-    /// Its subtasks.
-    #[serde(skip)]
-    fresh_subtasks: Vec<PartId>,
     /// Counts what people change in finished messages, so that a look at them can be told to be old.
     #[serde(skip)]
     pub(super) edits: u32,
@@ -66,14 +52,15 @@ pub struct Waiting {
     /// The session went idle or was stopped and left it: it goes on when somebody asks for something.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
-    /// Known until the process restarts; only its summary needs it.
+    /// Its message; read back when the state is restored.
     #[serde(skip)]
     pub info: Option<Box<UserMessage>>,
 }
 
 impl Waiting {
-    fn new(message: MessageId, info: Option<Box<UserMessage>>) -> Self {
-        Self { message, subtasks: Vec::new(), left: false, info }
+    fn new(posted: &Posted) -> Self {
+        let info = Some(Box::new(posted.info.clone()));
+        Self { message: posted.info.id.clone(), subtasks: posted.subtasks(), left: false, info }
     }
 }
 
@@ -83,7 +70,7 @@ pub struct OpenTurn {
     /// The newest prompt the conversation has come to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<MessageId>,
-    /// Its message, known until the process restarts.
+    /// Its message; read back when the state is restored.
     #[serde(skip)]
     pub asked: Option<Box<UserMessage>>,
     /// Steps taken for it.
@@ -128,6 +115,9 @@ pub struct OpenStep {
     /// Which try at the model this is, from 0.
     #[serde(default)]
     pub attempt: u32,
+    /// Set while it waits for the next attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
     /// The model was heard in this attempt.
     #[serde(default)]
     pub began: bool,
@@ -159,6 +149,18 @@ pub struct OpenStep {
     /// The message row; read back when the state is restored.
     #[serde(skip)]
     pub info: Option<Box<AssistantMessage>>,
+    /// The message that asks for a compaction, if this is one; read back when the state is restored.
+    #[serde(skip)]
+    pub request: Option<Box<UserMessage>>,
+}
+
+/// The wait between two attempts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// What went wrong, in words for people.
+    pub reason: String,
+    /// When the next attempt begins.
+    pub next: Millis,
 }
 
 /// A text or reasoning block that still grows.
@@ -208,55 +210,7 @@ pub enum CallPhase {
     Ended,
 }
 
-/// A stored state does not fit together. The session is quarantined; the server goes on.
-#[derive(Debug, thiserror::Error)]
-pub enum RestoreError {
-    #[error("the stored machine state is not readable")]
-    Machine(#[source] serde_json::Error),
-    #[error("open {what} {id} has no row")]
-    Missing { what: &'static str, id: String },
-}
-
 impl State {
-    /// Puts a state together from its rows: the session, its machine column, and the open
-    /// step's message with the growth of its parts.
-    pub fn restore(
-        info: Session,
-        machine: &str,
-        open: Option<MessageWithParts>,
-    ) -> Result<Self, RestoreError> {
-        let machine: Machine = match machine {
-            "" => Machine::default(),
-            text => serde_json::from_str(text).map_err(RestoreError::Machine)?,
-        };
-        let mut state = Self { info: Some(Box::new(info)), machine };
-        let Some(step) = state.machine.turn.as_mut().and_then(|turn| turn.step.as_mut()) else {
-            return Ok(state);
-        };
-        let missing = |what, id: &dyn ToString| RestoreError::Missing { what, id: id.to_string() };
-        let Some(MessageWithParts { info: Message::Assistant(info), parts }) = open else {
-            return Err(missing("message", &step.message));
-        };
-        step.info = Some(info);
-        let body_of = |id: &PartId| parts.iter().find(|part| part.id == *id).cloned().map(Box::new);
-        for text in &mut step.texts {
-            text.body = Some(body_of(&text.part).ok_or_else(|| missing("part", &text.part))?);
-        }
-        for call in step.calls.iter_mut().filter(|call| call.phase != CallPhase::Ended) {
-            call.body = Some(body_of(&call.part).ok_or_else(|| missing("call", &call.part))?);
-        }
-        Ok(state)
-    }
-
-    /// Which message the store must hand over so that `restore` can find what is open.
-    pub fn open_message(machine: &str) -> Result<Option<MessageId>, RestoreError> {
-        if machine.is_empty() {
-            return Ok(None);
-        }
-        let machine: Machine = serde_json::from_str(machine).map_err(RestoreError::Machine)?;
-        Ok(machine.turn.and_then(|turn| turn.step).map(|step| step.message))
-    }
-
     /// The machine column: empty when nothing is open and nobody waits.
     #[must_use]
     pub fn machine_text(&self) -> String {
@@ -264,6 +218,21 @@ impl State {
             return String::new();
         }
         serde_json::to_string(&self.machine).expect("BUG: machine state is always JSON")
+    }
+
+    /// What the session is doing, as clients are told.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.machine.status()
+    }
+
+    /// The prompt that is being answered or waits, or the request for a compaction.
+    pub(crate) fn asked(&self, user: &MessageId) -> Option<&UserMessage> {
+        let waiting = self.machine.waiting.iter().filter_map(|waiting| waiting.info.as_deref());
+        let turn = self.machine.turn.as_ref();
+        let request = turn.and_then(|turn| turn.step.as_ref()).and_then(|step| step.request.as_deref());
+        let mut known = waiting.chain(turn.and_then(|turn| turn.asked.as_deref())).chain(request);
+        known.find(|known| known.id == *user)
     }
 
     #[must_use]
@@ -274,12 +243,19 @@ impl State {
     /// Idle, and nobody waits.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        self.is_idle() && self.machine.waiting.is_empty() && self.machine.status == Status::Idle
+        self.is_idle() && self.machine.waiting.is_empty()
     }
 
     #[must_use]
     pub fn open_step(&self) -> Option<&OpenStep> {
         self.machine.turn.as_ref()?.step.as_ref()
+    }
+
+    /// Whether a step of the open turn has changed something on disk.
+    #[must_use]
+    pub fn turn_has_changed_files(&self) -> bool {
+        let in_step = self.open_step().is_some_and(|step| step.files.is_some());
+        in_step || self.machine.turn.as_ref().is_some_and(|turn| turn.has_changed)
     }
 
     /// The open step of a model, if it is this one and this attempt.
@@ -300,47 +276,71 @@ impl State {
             self.machine.edits = self.machine.edits.wrapping_add(1);
         }
         match fact {
-            Fact::SessionCreated { info } | Fact::SessionEdited { info, .. } => {
-                self.info = Some(info.clone());
+            Fact::SessionCreated { info } => self.info = Some(info.clone()),
+            Fact::SessionEdited { edit } => self.change_record(|info| Some(records::edited(info, edit))),
+            Fact::SessionReverted { revert, totals, updated } => {
+                let (revert, totals) = (revert.as_deref(), totals.as_deref());
+                self.change_record(|info| Some(records::reverted(info, revert, totals, *updated)));
             }
             Fact::SessionRemoved { .. } => *self = Self::default(),
-            Fact::PromptAdmitted { message } => {
-                let info = self.machine.fresh.take().filter(|fresh| fresh.id == *message);
-                let subtasks = std::mem::take(&mut self.machine.fresh_subtasks);
-                self.machine.waiting.push(Waiting { subtasks, ..Waiting::new(message.clone(), info) });
+            Fact::MessageAdded { posted } => self.note(posted),
+            Fact::PromptAdmitted { posted, begins } => {
+                self.note(posted);
+                self.machine.waiting.push(Waiting::new(posted));
+                self.begin_turn_if(*begins);
             }
-            Fact::PromptPromoted { messages } => self.promote(messages),
+            Fact::CompactionWanted { posted, auto, begins } => {
+                self.note(posted);
+                self.begin_turn_if(*begins);
+                let turn = self.machine.turn.get_or_insert_default();
+                turn.compact = Some(Waiting::new(posted));
+                turn.compactions += u32::from(*auto);
+            }
             Fact::PromptWithdrawn { message } => {
                 self.machine.waiting.retain(|waiting| waiting.message != *message);
             }
-            Fact::MessageAdded { info } => {
-                self.saw_message(info.time.created);
-                self.machine.fresh = Some(info.clone());
-                self.machine.fresh_subtasks.clear();
-            }
-            Fact::MessageCopied { info, cost, tokens } => {
-                self.saw_message(info.created());
-                self.count_usage(*cost, tokens);
-            }
-            Fact::TurnSummarised { message, diffs } => self.summarise(message, diffs),
-            Fact::StepStarted { info, ready } => self.start_step(info, ready),
-            Fact::StepFinished { finish, cost, tokens, .. } => self.finish_step(finish, *cost, tokens),
-            Fact::CompactionWanted { message, auto } => self.want_compaction(message, *auto),
-            Fact::StepEnded { error, .. } => self.end_step(error.is_some()),
-            Fact::StatusChanged { status } => self.set_status(status),
-            Fact::MessageRemoved { message, cost, tokens } => {
-                self.forget_usage(*cost, tokens);
-                self.machine.waiting.retain(|waiting| waiting.message != *message);
-            }
+            Fact::PromptFailed { messages } => self.promote(messages),
+            Fact::MessageCopied { cost, tokens, .. } => self.count_usage(*cost, tokens),
+            Fact::MessageRemoved { cost, tokens, .. } => self.forget_usage(*cost, tokens),
             Fact::PartRemoved { part, cost, tokens, .. } => {
                 self.forget_usage(*cost, tokens);
                 self.forget_subtask(part);
             }
-            Fact::PartWritten { part } => {
-                self.note_subtask(part);
+            Fact::TurnDiffed { diffed, updated } => {
+                self.change_record(|info| Some(records::diffed(info, diffed, *updated)));
+                self.change_prompt(&diffed.prompt.id, |_| diffed.prompt.clone());
+            }
+            Fact::TurnContinued { .. } => self.begin_turn_if(true),
+            Fact::SessionIdled { .. } => {
+                self.machine.turn = None;
+                self.leave_waiting();
+            }
+            Fact::StepStarted { message, user, created, takes, ready } => {
+                if let (true, Some(newest)) = (ready.kind.is_answer(), takes.last()) {
+                    self.summarise(newest, *created);
+                }
+                if !takes.is_empty() {
+                    self.promote(takes);
+                }
+                self.start_step(message, user, *created, ready);
+            }
+            Fact::ShellStarted { posted, message, created, ready } => {
+                self.note(posted);
+                self.start_step(message, &posted.info.id, *created, ready);
+            }
+            Fact::StepFinished { reason, cost, tokens, time, .. } => {
+                self.finish_step(*reason, *cost, tokens, *time);
+            }
+            Fact::StepEnded { error, .. } => self.end_step(error.is_some()),
+            Fact::TurnStopping => {
+                // Who comes from now on asks for something new.
+                self.leave_waiting();
                 self.apply_to_step(fact);
             }
-            Fact::ModelFinished { .. }
+            Fact::StepBegan { .. }
+            | Fact::StepDelayed { .. }
+            | Fact::StepRetried { .. }
+            | Fact::ModelFinished { .. }
             | Fact::TextStarted { .. }
             | Fact::TextGrew { .. }
             | Fact::TextEnded { .. }
@@ -352,18 +352,38 @@ impl State {
             | Fact::PermissionReplied { .. }
             | Fact::QuestionAsked { .. }
             | Fact::QuestionReplied { .. }
-            | Fact::TurnStopping
             | Fact::FilesChanged { .. }
             | Fact::QuestionRejected { .. } => self.apply_to_step(fact),
-            Fact::ToolCompacted { .. }
+            Fact::PartWritten { .. }
+            | Fact::ToolCompacted { .. }
             | Fact::TodoSet { .. }
             | Fact::SessionCompacted
             | Fact::SessionFailed { .. }
-            | Fact::SessionDiffed { .. }
-            | Fact::TurnDiffed { .. }
-            | Fact::SessionIdled
             | Fact::CommandExecuted { .. } => {}
         }
+    }
+
+    fn change_record(&mut self, change: impl FnOnce(&Session) -> Option<Session>) {
+        if let Some(info) = self.info.as_mut()
+            && let Some(changed) = change(info)
+        {
+            **info = changed;
+        }
+    }
+
+    /// What a prompt of a person changes in the session record.
+    fn note(&mut self, posted: &Posted) {
+        self.change_record(|info| Some(records::prompted(info, posted)?.last()));
+    }
+
+    fn begin_turn_if(&mut self, holds: bool) {
+        if holds {
+            self.machine.turn.get_or_insert_default();
+        }
+    }
+
+    fn leave_waiting(&mut self) {
+        self.machine.waiting.iter_mut().for_each(|waiting| waiting.left = true);
     }
 
     fn promote(&mut self, messages: &[MessageId]) {
@@ -384,14 +404,6 @@ impl State {
         turn.continues = false;
     }
 
-    /// A subtask of the prompt that is just coming in.
-    fn note_subtask(&mut self, part: &Part) {
-        let is_fresh = self.machine.fresh.as_ref().is_some_and(|fresh| fresh.id == part.message_id);
-        if is_fresh && matches!(part.body, PartBody::Subtask(_)) {
-            self.machine.fresh_subtasks.push(part.id.clone());
-        }
-    }
-
     fn forget_subtask(&mut self, part: &PartId) {
         for waiting in &mut self.machine.waiting {
             waiting.subtasks.retain(|known| known != part);
@@ -401,40 +413,45 @@ impl State {
         }
     }
 
-    fn summarise(&mut self, message: &MessageId, diffs: &[FileDiff]) {
-        let asked = self.machine.turn.as_mut().and_then(|turn| turn.asked.as_mut());
-        if let Some(asked) = asked.filter(|asked| asked.id == *message) {
-            asked.summary = Some(TurnSummary { title: None, body: None, diffs: diffs.to_vec() });
+    /// It was looked at what the turn of this prompt changed on disk.
+    fn summarise(&mut self, user: &MessageId, time: Millis) {
+        if self.asked(user).is_none() {
+            return;
+        }
+        self.change_record(|info| Some(records::summarised(info.clone(), time)));
+        self.change_prompt(user, records::with_summary);
+    }
+
+    /// Every copy of a prompt that is waiting or being answered.
+    fn change_prompt(&mut self, user: &MessageId, change: impl Fn(&UserMessage) -> UserMessage) {
+        let waiting = self.machine.waiting.iter_mut().filter_map(|waiting| waiting.info.as_mut());
+        let turn = self.machine.turn.iter_mut().flat_map(|turn| {
+            let request = turn.step.as_mut().and_then(|step| step.request.as_mut());
+            turn.asked.iter_mut().chain(request)
+        });
+        for asked in waiting.chain(turn).filter(|asked| asked.id == *user) {
+            **asked = change(asked);
         }
     }
 
-    fn saw_message(&mut self, created: Millis) {
-        self.machine.newest_message = self.machine.newest_message.max(created);
-    }
-
-    fn want_compaction(&mut self, message: &MessageId, auto: bool) {
-        let info = self.machine.fresh.take().filter(|fresh| fresh.id == *message);
-        let turn = self.machine.turn.get_or_insert_default();
-        turn.compact = Some(Waiting::new(message.clone(), info));
-        turn.compactions += u32::from(auto);
-    }
-
-    fn start_step(&mut self, info: &AssistantMessage, ready: &Ready) {
-        self.saw_message(info.time.created);
+    fn start_step(&mut self, message: &MessageId, user: &MessageId, created: Millis, ready: &Ready) {
+        let info = self.info.as_deref().map(|info| records::opening(&info.id, message, user, created, ready));
         let turn = self.machine.turn.get_or_insert_default();
         if let StepKind::Subtask { part, .. } = &ready.kind {
             turn.subtasks.retain(|known| known != part);
         }
-        if ready.kind.is_compaction() {
-            turn.asked = turn.compact.take().and_then(|compact| compact.info);
+        let request = if ready.kind.is_compaction() {
+            turn.compact.take().and_then(|compact| compact.info)
         } else {
             turn.steps += 1;
-        }
+            None
+        };
         turn.step = Some(OpenStep {
-            message: info.id.clone(),
-            user: info.parent_id.clone(),
+            message: message.clone(),
+            user: user.clone(),
             ready: ready.clone(),
             attempt: 0,
+            pause: None,
             began: false,
             texts: Vec::new(),
             calls: Vec::new(),
@@ -445,31 +462,35 @@ impl State {
             structured: None,
             misfit: false,
             files: None,
-            info: Some(Box::new(info.clone())),
+            info: info.map(Box::new),
+            request,
         });
     }
 
-    fn count_usage(&mut self, cost: crate::json::Num, tokens: &crate::types::usage::Tokens) {
-        if let Some(info) = self.info.as_mut() {
-            info.cost += cost;
-            info.tokens.add(tokens);
-        }
+    fn count_usage(&mut self, cost: Num, tokens: &Tokens) {
+        self.change_record(|info| Some(records::with_usage(info, cost, tokens)));
     }
 
-    fn finish_step(&mut self, finish: &str, cost: crate::json::Num, tokens: &crate::types::usage::Tokens) {
+    fn forget_usage(&mut self, cost: Num, tokens: &Tokens) {
+        self.change_record(|info| Some(records::without_usage(info, cost, tokens)));
+    }
+
+    fn finish_step(&mut self, reason: FinishReason, cost: Num, tokens: &Tokens, time: Millis) {
         self.count_usage(cost, tokens);
+        let user = self.open_step().map(|step| step.user.clone());
+        if let Some(user) = user.filter(|_| !self.turn_has_changed_files()) {
+            self.summarise(&user, time);
+        }
         let Some(turn) = self.machine.turn.as_mut() else { return };
         let Some(step) = turn.step.as_mut() else { return };
         if step.ready.kind.is_answer() && !step.ready.is_full(tokens) {
             turn.compactions = 0;
         }
-        turn.tries += u32::from(super::structured::is_failed_try(step, finish));
-        let silent = step.is_silent(finish);
+        turn.tries += u32::from(super::structured::is_failed_try(step, reason));
+        let silent = step.is_silent(reason);
         turn.silent_steps = if silent { turn.silent_steps + 1 } else { 0 };
-        if let Some(info) = step.info.as_mut() {
-            info.finish = Some(finish.to_owned());
-            info.cost += cost;
-            info.tokens = *tokens;
+        if let Some(info) = step.info.take() {
+            step.info = Some(Box::new(records::finished(*info, reason, cost, tokens)));
         }
     }
 
@@ -482,67 +503,67 @@ impl State {
         }
     }
 
-    fn set_status(&mut self, status: &Status) {
-        self.machine.status = status.clone();
-        match status {
-            Status::Idle => {
-                self.machine.turn = None;
-                self.machine.waiting.iter_mut().for_each(|waiting| waiting.left = true);
-            }
-            Status::Busy => {
-                self.machine.turn.get_or_insert_default();
-            }
-            Status::Retry { attempt, .. } => {
-                let turn = self.machine.turn.get_or_insert_default();
-                if let Some(step) = turn.step.as_mut() {
-                    step.attempt = *attempt;
-                    step.began = false;
-                }
-            }
-        }
-    }
-
-    fn forget_usage(&mut self, cost: crate::json::Num, tokens: &crate::types::usage::Tokens) {
-        if let Some(info) = self.info.as_mut() {
-            info.cost -= cost;
-            info.tokens.subtract(tokens);
-        }
-    }
-
     fn apply_to_step(&mut self, fact: &Fact) {
-        if matches!(fact, Fact::TurnStopping) {
-            // Who comes from now on asks for something new.
-            self.machine.waiting.iter_mut().for_each(|waiting| waiting.left = true);
-        }
+        let Some(session) = self.info.as_deref().map(|info| info.id.clone()) else { return };
         let Some(turn) = self.machine.turn.as_mut() else { return };
         if let Fact::ToolStarted { tool, input, .. } = fact {
             turn.remember_call(fingerprint(tool, input));
         }
-        let Some(step) = turn.step.as_mut() else { return };
+        if let Some(step) = turn.step.as_mut() {
+            step.apply(&session, fact);
+        }
+    }
+}
+
+impl OpenStep {
+    /// The tree as the step leaves it, as far as it was heard.
+    pub(crate) fn tree_after(&self) -> Option<String> {
+        let after = self.files.as_ref().map(|files| files.after.clone());
+        after.or_else(|| self.ready.tree.clone())
+    }
+
+    fn apply(&mut self, session: &crate::id::SessionId, fact: &Fact) {
+        let owner = Owner { session, message: &self.message.clone() };
         match fact {
-            Fact::TurnStopping => step.stopping = true,
-            Fact::FilesChanged { files, .. } => step.files = Some(files.clone()),
-            Fact::PartWritten { part } if matches!(part.body, PartBody::StepStart(_)) => step.began = true,
-            Fact::ModelFinished { reason, usage, .. } => step.finished = Some((*reason, *usage)),
-            Fact::TextStarted { part, block } => step.texts.push(OpenText {
+            Fact::TurnStopping => self.stopping = true,
+            Fact::FilesChanged { files, .. } => self.files = Some(files.clone()),
+            Fact::StepBegan { .. } => self.began = true,
+            Fact::StepDelayed { attempt, reason, next, .. } => {
+                self.attempt = *attempt;
+                self.began = false;
+                self.pause = Some(Pause { reason: reason.clone(), next: *next });
+            }
+            Fact::StepRetried { .. } => self.pause = None,
+            Fact::ModelFinished { reason, usage, .. } => self.finished = Some((*reason, *usage)),
+            Fact::TextStarted { part, block, words, start, metadata, .. } => self.texts.push(OpenText {
                 block: block.clone(),
-                part: part.id.clone(),
-                body: Some(part.clone()),
+                part: part.clone(),
+                body: Some(Box::new(owner.text(part, *words, *start, metadata.clone()))),
             }),
-            Fact::TextGrew { part, delta, .. } => {
-                let open = step.texts.iter_mut().find(|text| text.part == *part);
+            Fact::TextGrew { part, delta } => {
+                let open = self.texts.iter_mut().find(|text| text.part == *part);
                 if let Some(text) = open.and_then(|open| open.body.as_mut()).and_then(|body| text_of(body)) {
                     text.push_str(delta);
                 }
             }
-            Fact::TextEnded { part } => {
-                step.texts.retain(|text| text.part != part.id);
-                step.spoke |= has_words(part);
+            Fact::TextEnded { part, text, .. } => {
+                let place = self.texts.iter().position(|open| open.part == *part);
+                let closed = place.and_then(|place| self.texts.remove(place).body);
+                let is_text = closed.is_some_and(|body| matches!(body.body, PartBody::Text(_)));
+                self.spoke |= is_text && !text.trim().is_empty();
             }
-            Fact::ToolCalled { part } => step.called(part),
-            Fact::ToolStarted { .. } | Fact::ToolProgressed { .. } | Fact::ToolEnded { .. } => {
-                step.moved_call(fact);
-            }
+            Fact::ToolCalled { part, call, tool, running, .. } => self.calls.push(OpenCall {
+                call: call.clone(),
+                part: part.clone(),
+                // A call the server makes itself is complete when it is first seen.
+                phase: if running.is_some() { CallPhase::Running } else { CallPhase::Pending },
+                by_provider: false,
+                asks: Vec::new(),
+                body: Some(Box::new(owner.call(part, call, tool, running.as_deref()))),
+            }),
+            Fact::ToolStarted { part, .. }
+            | Fact::ToolProgressed { part, .. }
+            | Fact::ToolEnded { part, .. } => self.moved_call(part, fact),
             Fact::PermissionAsked { request } => {
                 let ask = OpenAsk {
                     id: request.id.to_string(),
@@ -550,77 +571,70 @@ impl State {
                     patterns: request.patterns.clone(),
                     always: request.always.clone(),
                 };
-                step.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), ask);
+                self.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), ask);
             }
             Fact::QuestionAsked { request } => {
                 let ask = OpenAsk { id: request.id.to_string(), ..OpenAsk::default() };
-                step.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), ask);
+                self.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), ask);
             }
-            Fact::PermissionReplied { request, .. } => step.closed_ask(request.as_str()),
+            Fact::PermissionReplied { request, .. } => self.closed_ask(request.as_str()),
             Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
-                step.closed_ask(request.as_str());
+                self.closed_ask(request.as_str());
             }
-            _ => {}
+            // Not about a step.
+            Fact::SessionCreated { .. }
+            | Fact::SessionEdited { .. }
+            | Fact::SessionReverted { .. }
+            | Fact::SessionRemoved { .. }
+            | Fact::TurnDiffed { .. }
+            | Fact::MessageAdded { .. }
+            | Fact::PromptAdmitted { .. }
+            | Fact::PromptWithdrawn { .. }
+            | Fact::PromptFailed { .. }
+            | Fact::CompactionWanted { .. }
+            | Fact::MessageCopied { .. }
+            | Fact::MessageRemoved { .. }
+            | Fact::PartWritten { .. }
+            | Fact::PartRemoved { .. }
+            | Fact::TurnContinued { .. }
+            | Fact::SessionIdled { .. }
+            | Fact::StepStarted { .. }
+            | Fact::ShellStarted { .. }
+            | Fact::StepFinished { .. }
+            | Fact::StepEnded { .. }
+            | Fact::ToolCompacted { .. }
+            | Fact::TodoSet { .. }
+            | Fact::SessionCompacted
+            | Fact::SessionFailed { .. }
+            | Fact::CommandExecuted { .. } => {}
         }
     }
-}
 
-impl OpenStep {
     /// It ended without a word about why, or waits for calls it did not make: asking again may go on for ever.
-    pub(super) fn is_silent(&self, finish: &str) -> bool {
-        let goes_on =
-            [FinishReason::Unknown, FinishReason::ToolCalls].iter().any(|reason| reason.as_str() == finish);
-        goes_on && self.calls.is_empty()
+    pub(super) fn is_silent(&self, finish: FinishReason) -> bool {
+        !finish.is_final() && self.calls.is_empty()
     }
 
-    fn called(&mut self, part: &Part) {
-        let PartBody::Tool(tool) = &part.body else { return };
-        let by_provider = tool.metadata.as_ref().is_some_and(|map| map.contains_key("providerExecuted"));
-        self.calls.push(OpenCall {
-            call: tool.call_id.clone(),
-            part: part.id.clone(),
-            // A call the server makes itself is complete when it is first seen.
-            phase: match tool.state {
-                ToolState::Running { .. } => CallPhase::Running,
-                _ => CallPhase::Pending,
-            },
-            by_provider,
-            asks: Vec::new(),
-            body: Some(Box::new(part.clone())),
-        });
-    }
-
-    fn moved_call(&mut self, fact: &Fact) {
-        let (Fact::ToolStarted { part, .. }
-        | Fact::ToolProgressed { part, .. }
-        | Fact::ToolEnded { part, .. }) = fact
-        else {
-            return;
-        };
+    fn moved_call(&mut self, part: &PartId, fact: &Fact) {
         let Some(place) = self.calls.iter().position(|call| call.part == *part) else { return };
         let call = &mut self.calls[place];
-        match fact {
-            Fact::ToolStarted { .. } => {
-                call.phase = CallPhase::Running;
-                call.body = call.body.take().map(|body| Box::new(crate::rows::moved_part(*body, fact)));
-                call.by_provider |= provider_ran(call.body.as_deref());
+        if let Fact::ToolEnded { outcome, .. } = fact {
+            call.phase = CallPhase::Ended;
+            let body = call.body.take();
+            super::structured::note(self, body.as_deref(), outcome);
+            if let Outcome::Blocked { .. } = outcome {
+                self.blocked = true;
             }
-            Fact::ToolProgressed { .. } => {
-                call.body = call.body.take().map(|body| Box::new(crate::rows::moved_part(*body, fact)));
+            // One that was refused for being too many; thousands of them would make every commit dear.
+            if place >= super::tools::CALLS_MAX {
+                self.calls.remove(place);
             }
-            Fact::ToolEnded { outcome, .. } => {
-                call.phase = CallPhase::Ended;
-                let body = call.body.take();
-                super::structured::note(self, body.as_deref(), outcome);
-                if let Outcome::Blocked { .. } = outcome {
-                    self.blocked = true;
-                }
-                // One that was refused for being too many; thousands of them would make every commit dear.
-                if place >= super::tools::CALLS_MAX {
-                    self.calls.remove(place);
-                }
-            }
-            _ => {}
+            return;
+        }
+        call.body = call.body.take().map(|body| Box::new(records::moved(*body, fact)));
+        if let Fact::ToolStarted { .. } = fact {
+            call.phase = CallPhase::Running;
+            call.by_provider |= provider_ran(call.body.as_deref());
         }
     }
 
@@ -670,14 +684,19 @@ impl OpenTurn {
     }
 }
 
-/// The same tool with the same arguments has the same fingerprint.
+/// The same tool with the same arguments has the same fingerprint. It is stored, so it is a function that
+/// stays what it is: FNV-1a, 64 bits.
 fn fingerprint(tool: &str, input: &Map) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    tool.hash(&mut hasher);
-    for (key, value) in input {
-        (key, value.to_string()).hash(&mut hasher);
+    let words = std::iter::once(tool.to_owned())
+        .chain(input.iter().flat_map(|(key, value)| [key.clone(), value.to_string()]));
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for word in words {
+        // With its end, so that "a" "bc" is not "ab" "c".
+        for byte in word.bytes().chain(std::iter::once(0xff)) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
     }
-    hasher.finish()
+    hash
 }
 
 fn provider_ran(part: Option<&Part>) -> bool {
@@ -690,7 +709,34 @@ pub(crate) fn text_of(part: &mut Part) -> Option<&mut String> {
     match &mut part.body {
         PartBody::Text(text) => Some(&mut text.text),
         PartBody::Reasoning(reasoning) => Some(&mut reasoning.text),
-        _ => None,
+        PartBody::Subtask(_)
+        | PartBody::File(_)
+        | PartBody::Tool(_)
+        | PartBody::StepStart(_)
+        | PartBody::StepFinish(_)
+        | PartBody::Snapshot(_)
+        | PartBody::Patch(_)
+        | PartBody::Agent(_)
+        | PartBody::Retry(_)
+        | PartBody::Compaction(_) => None,
+    }
+}
+
+/// What an open text has said so far.
+pub(super) fn said_in(part: &Part) -> Option<&str> {
+    match &part.body {
+        PartBody::Text(text) => Some(&text.text),
+        PartBody::Reasoning(reasoning) => Some(&reasoning.text),
+        PartBody::Subtask(_)
+        | PartBody::File(_)
+        | PartBody::Tool(_)
+        | PartBody::StepStart(_)
+        | PartBody::StepFinish(_)
+        | PartBody::Snapshot(_)
+        | PartBody::Patch(_)
+        | PartBody::Agent(_)
+        | PartBody::Retry(_)
+        | PartBody::Compaction(_) => None,
     }
 }
 
@@ -700,17 +746,24 @@ fn has_words(part: &Part) -> bool {
 
 /// A person changed something in a finished message.
 fn is_edit(fact: &Fact) -> bool {
-    match fact {
-        Fact::MessageRemoved { .. } | Fact::PartRemoved { .. } => true,
-        Fact::PartWritten { part } => matches!(part.body, PartBody::Tool(_)),
-        _ => false,
+    if let Fact::PartWritten { part } = fact {
+        return matches!(part.body, PartBody::Tool(_));
     }
+    matches!(fact, Fact::MessageRemoved { .. } | Fact::PartRemoved { .. })
 }
 
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-fn is_idle(status: &Status) -> bool {
-    *status == Status::Idle
+impl Machine {
+    pub(super) fn status(&self) -> Status {
+        let Some(turn) = &self.turn else { return Status::Idle };
+        match turn.step.as_ref().and_then(|step| Some((step.attempt, step.pause.as_ref()?))) {
+            Some((attempt, Pause { reason, next })) => {
+                Status::Retry { attempt, message: reason.clone(), action: None, next: *next }
+            }
+            None => Status::Busy,
+        }
+    }
 }

@@ -1,18 +1,16 @@
 //! One answer of the model: it opens, texts and reasoning grow, it finishes.
 
-use super::state::OpenStep;
+use super::state::{OpenStep, said_in};
 use super::{Decision, Effect, Ready, State, StepKind, admit, files, next, subtask, tools};
-use crate::fact::{Edit, Fact};
+use crate::fact::{Fact, Words};
 use crate::id::MessageId;
-use crate::json::{Map, Num};
-use crate::stamp::{Millis, Stamp};
+use crate::json::Map;
+use crate::records;
+use crate::stamp::Stamp;
 use crate::talk::{FinishReason, Said};
 use crate::title::is_default_title;
-use crate::types::message::{AssistantMessage, AssistantRole, AssistantTime};
-use crate::types::part::{Part, PartBody, ReasoningPart, Span, StepFinishPart, StepStartPart, TextPart};
-use crate::types::session::{Session, SessionSummary};
-use crate::types::status::Status;
-use crate::types::usage::{Tokens, Usage};
+use crate::types::part::PartBody;
+use crate::types::usage::Usage;
 
 /// Opens a step for the newest prompt. Everybody who waited is promoted with it.
 ///
@@ -24,12 +22,16 @@ pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut St
     }
     if let StepKind::Compact(compaction) = &ready.kind {
         let text = compaction.text.clone();
-        let mut message = opening(state, info, &user, &ready, stamp);
-        message.summary = Some(true);
-        let step = message.id.clone();
-        out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
-        out.fact(Fact::StatusChanged { status: Status::Busy });
-        return out.effect(Effect::Summarise { step, attempt: 0, text });
+        let message = stamp.message_id();
+        let created = admit::next_message_time(stamp);
+        out.fact(Fact::StepStarted {
+            message: message.clone(),
+            user,
+            created,
+            takes: Vec::new(),
+            ready: Box::new(ready),
+        });
+        return out.effect(Effect::Summarise { step: message, attempt: 0, text });
     }
     if let Some(part) = subtask::pending(state) {
         return out.effect(Effect::PrepareSubtask { user, part });
@@ -37,51 +39,21 @@ pub(super) fn start(state: &State, user: MessageId, ready: Ready, stamp: &mut St
     let first_of_turn = turn.user.as_ref() != Some(&user);
     let counts_on = !first_of_turn || turn.goes_on_with(state.machine.waiting.len());
     let steps_before = if counts_on { turn.steps } else { 0 };
-    let waiting: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
-    if !waiting.is_empty() {
-        out.fact(Fact::PromptPromoted { messages: waiting });
-    }
-    let message = opening(state, info, &user, &ready, stamp);
-    let (step, steps_max) = (message.id.clone(), ready.steps_max);
-    out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
-    if first_of_turn && state.machine.waiting.last().is_some_and(|waiting| waiting.info.is_some()) {
-        summarise(info.clone(), &user, stamp, out);
-    }
-    // Said again with every request, as clients count on it.
-    out.fact(Fact::StatusChanged { status: Status::Busy });
+    let takes = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
+    let steps_max = ready.steps_max;
+    let message = stamp.message_id();
+    let created = admit::next_message_time(stamp);
+    out.fact(Fact::StepStarted {
+        message: message.clone(),
+        user: user.clone(),
+        created,
+        takes,
+        ready: Box::new(ready),
+    });
     let tools = next::tools_of(steps_before + 1, steps_max);
-    out.effect(Effect::CallModel { step, user: user.clone(), attempt: 0, tools });
+    out.effect(Effect::CallModel { step: message, user: user.clone(), attempt: 0, tools });
     if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
         out.effect(Effect::MakeTitle { user });
-    }
-}
-
-/// The message of a step that begins.
-pub(super) fn opening(
-    state: &State,
-    info: &Session,
-    user: &MessageId,
-    ready: &Ready,
-    stamp: &mut Stamp,
-) -> AssistantMessage {
-    AssistantMessage {
-        id: stamp.message_id(),
-        session_id: info.id.clone(),
-        role: AssistantRole::Assistant,
-        time: AssistantTime { created: admit::next_message_time(state, stamp), completed: None },
-        error: None,
-        parent_id: user.clone(),
-        model_id: ready.model_id.clone(),
-        provider_id: ready.provider_id.clone(),
-        mode: ready.agent.clone(),
-        agent: ready.agent.clone(),
-        path: ready.path.clone().into(),
-        summary: None,
-        cost: Num::ZERO,
-        tokens: Tokens::default(),
-        structured: None,
-        variant: ready.variant.clone(),
-        finish: None,
     }
 }
 
@@ -100,21 +72,18 @@ pub(super) fn said(
         return;
     }
     if !step.began {
-        begin(step, stamp, out);
+        out.fact(Fact::StepBegan { message: step.message.clone(), part: stamp.part_id() });
     }
     match said {
         Said::Started => {}
         Said::TextStarted { block, metadata } => {
             // One text is open at a time; a provider that forgets the end of one gets it here.
             close_texts(step, Which::Text, None, stamp, out);
-            let text = TextPart { metadata, time: Some(since(stamp.now())), ..TextPart::default() };
-            open_text(step, block, PartBody::Text(text), stamp, out);
+            open_text(step, block, Words::Text, metadata, stamp, out);
         }
         Said::ReasoningStarted { block, metadata } => {
             if step.open_text(&block).is_none() {
-                let time = since(stamp.now());
-                let reasoning = ReasoningPart { text: String::new(), metadata, time };
-                open_text(step, block, PartBody::Reasoning(reasoning), stamp, out);
+                open_text(step, block, Words::Reasoning, metadata, stamp, out);
             }
         }
         Said::TextGrew { block, text } | Said::ReasoningGrew { block, text, .. } => {
@@ -125,7 +94,7 @@ pub(super) fn said(
         }
         Said::TextReplaced { block, text, metadata } => {
             close_texts(step, Which::Block(&block), metadata, stamp, out);
-            replace_closed(text, out);
+            replace_closed(step, text, out);
         }
         // Nothing was offered to a model that summarises; what it calls all the same is nothing.
         Said::ToolInputStarted { .. } | Said::ToolCalled { .. } | Said::ToolReturned { .. }
@@ -141,12 +110,6 @@ pub(super) fn said(
         }
         Said::Finished { reason, usage, .. } => finished(state, step, reason, usage, stamp, out),
     }
-}
-
-/// The provider was heard for the first time in this attempt.
-fn begin(step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
-    let start = StepStartPart { snapshot: step.ready.tree.clone() };
-    write_part(step, PartBody::StepStart(start), stamp, out);
 }
 
 /// The model's last word. The step ends when its calls have.
@@ -175,58 +138,43 @@ pub(super) fn finish(
     stamp: &mut Stamp,
     out: &mut Decision,
 ) {
-    let (tokens, cost) = (usage.tokens(), usage.cost(&step.ready.prices));
-    let reason = reason.as_str().to_owned();
-    let after = step.files.as_ref().map(|files| files.after.clone());
-    let snapshot = after.or_else(|| step.ready.tree.clone());
-    let part = StepFinishPart { reason: reason.clone(), snapshot, cost, tokens };
-    write_part(step, PartBody::StepFinish(part), stamp, out);
-    out.fact(Fact::StepFinished { message: step.message.clone(), finish: reason.clone(), cost, tokens });
-    files::write_down(step, files::Ended::Finished, stamp, out);
-    let has_changed =
-        step.files.is_some() || state.machine.turn.as_ref().is_some_and(|turn| turn.has_changed);
-    if let Some(info) = state.info.as_deref()
-        && state.machine.turn.as_ref().is_some_and(|turn| turn.asked.is_some())
-        && !has_changed
-    {
-        // The record as the fact above leaves it.
-        let mut record = info.clone();
-        record.cost += cost;
-        record.tokens.add(&tokens);
-        summarise(record, &step.user, stamp, out);
-    }
-    next::after_finish(state, step, &reason, &tokens, stamp, out);
+    let tokens = usage.tokens();
+    let cost = usage.cost(&step.ready.prices);
+    out.fact(Fact::StepFinished {
+        message: step.message.clone(),
+        part: stamp.part_id(),
+        reason,
+        cost,
+        tokens,
+        time: stamp.now(),
+    });
+    files::write_down(state, step, files::Ended::Finished, stamp, out);
+    next::after_finish(state, step, reason, &tokens, stamp, out);
 }
 
-/// Tells clients that the turn has changed nothing on disk so far.
-fn summarise(mut record: Session, user: &MessageId, stamp: &Stamp, out: &mut Decision) {
-    let none = Num::ZERO;
-    // What the session has changed before this turn stays known.
-    let has_changed = record.summary.as_ref().is_some_and(|summary| summary.files != none);
-    if !has_changed {
-        record.summary = Some(SessionSummary { additions: none, deletions: none, files: none, diffs: None });
-    }
-    record.time.updated = stamp.now().max(record.time.updated);
-    out.fact(Fact::SessionEdited { edit: Edit::Summarised, info: Box::new(record) });
-    if !has_changed {
-        out.fact(Fact::SessionDiffed { diff: Vec::new() });
-    }
-    out.fact(Fact::TurnSummarised { message: user.clone(), diffs: Vec::new() });
-}
-
-fn since(start: Millis) -> Span {
-    Span { start, end: None }
-}
-
-fn open_text(step: &OpenStep, block: String, body: PartBody, stamp: &mut Stamp, out: &mut Decision) {
-    let part = Box::new(new_part(step, body, stamp));
-    out.fact(Fact::TextStarted { part, block });
+fn open_text(
+    step: &OpenStep,
+    block: String,
+    words: Words,
+    metadata: Option<Map>,
+    stamp: &mut Stamp,
+    out: &mut Decision,
+) {
+    let message = step.message.clone();
+    out.fact(Fact::TextStarted {
+        message,
+        part: stamp.part_id(),
+        block,
+        words,
+        start: stamp.now(),
+        metadata,
+    });
 }
 
 fn grow(step: &OpenStep, block: &str, delta: String, out: &mut Decision) {
     let Some(open) = step.open_text(block) else { return };
     if !delta.is_empty() {
-        out.fact(Fact::TextGrew { message: step.message.clone(), part: open.part.clone(), delta });
+        out.fact(Fact::TextGrew { part: open.part.clone(), delta });
     }
 }
 
@@ -247,54 +195,32 @@ pub(super) fn close_texts(
     out: &mut Decision,
 ) {
     for open in &step.texts {
-        let Some(mut part) = open.body.clone() else { continue };
-        let is_text = matches!(part.body, PartBody::Text(_));
+        let Some(body) = open.body.as_deref() else { continue };
         let wanted = match which {
             Which::All => true,
-            Which::Text => is_text,
+            Which::Text => matches!(body.body, PartBody::Text(_)),
             Which::Block(block) => open.block == block,
         };
-        if !wanted {
-            continue;
+        if let (true, Some(text)) = (wanted, said_in(body)) {
+            let text = text.to_owned();
+            out.fact(Fact::TextEnded {
+                part: open.part.clone(),
+                text,
+                end: stamp.now(),
+                metadata: metadata.clone(),
+            });
         }
-        match &mut part.body {
-            PartBody::Text(text) => {
-                let start = text.time.map_or(stamp.now(), |time| time.start);
-                text.time = Some(Span { start, end: Some(stamp.now()) });
-                text.metadata = metadata.clone().or_else(|| text.metadata.take());
-            }
-            PartBody::Reasoning(reasoning) => {
-                reasoning.time.end = Some(stamp.now());
-                reasoning.metadata = metadata.clone().or_else(|| reasoning.metadata.take());
-            }
-            _ => {}
-        }
-        out.fact(Fact::TextEnded { part });
     }
 }
 
 /// Keeps another text in place of the one that was just closed. It was closed as it was said, so that its
 /// growth still adds up; what replaces it is a change like any other.
-fn replace_closed(words: String, out: &mut Decision) {
-    let Some(Fact::TextEnded { part }) = out.facts.last() else { return };
-    let mut part = part.clone();
-    if let PartBody::Text(text) = &mut part.body
-        && text.text != words
-    {
-        text.text = words;
-        out.fact(Fact::PartWritten { part });
-    }
-}
-
-pub(super) fn new_part(step: &OpenStep, body: PartBody, stamp: &mut Stamp) -> Part {
-    let session_id = match &step.info {
-        Some(info) => info.session_id.clone(),
-        None => unreachable!("BUG: an open step has its message"),
+fn replace_closed(step: &OpenStep, words: String, out: &mut Decision) {
+    let Some(Fact::TextEnded { part, text, end, metadata }) = out.facts.last() else { return };
+    let open = step.texts.iter().find(|open| open.part == *part).and_then(|open| open.body.as_deref());
+    let Some(open) = open.filter(|open| matches!(open.body, PartBody::Text(_)) && *text != words) else {
+        return;
     };
-    Part { id: stamp.part_id(), session_id, message_id: step.message.clone(), body }
-}
-
-pub(super) fn write_part(step: &OpenStep, body: PartBody, stamp: &mut Stamp, out: &mut Decision) {
-    let part = Box::new(new_part(step, body, stamp));
-    out.fact(Fact::PartWritten { part });
+    let replaced = records::closed(open.clone(), &words, *end, metadata.as_ref());
+    out.fact(Fact::PartWritten { part: Box::new(replaced) });
 }

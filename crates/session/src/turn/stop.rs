@@ -7,11 +7,10 @@
 use super::state::OpenStep;
 use super::step::{Which, close_texts};
 use super::{Decision, Effect, State, StepKind, admit, asks, files, next, shell, subtask, tools};
-use crate::fact::Fact;
+use crate::fact::{Fact, TurnEnd};
 use crate::id::MessageId;
 use crate::stamp::Stamp;
 use crate::types::failure::Failure;
-use crate::types::status::Status;
 
 const INTERRUPTED: &str = "Tool execution aborted";
 
@@ -49,9 +48,9 @@ pub(super) fn settle_now(state: &State, message: &MessageId, stamp: &mut Stamp, 
 /// not meant by it, and is taken up.
 pub(super) fn end_aborted(state: &State, step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
     match step.ready.kind {
-        StepKind::Answer | StepKind::Compact(_) => end(step, Failure::aborted(), stamp, out),
+        StepKind::Answer | StepKind::Compact(_) => end(state, step, Failure::aborted(), stamp, out),
         StepKind::Shell => shell::stopped(step, stamp, out),
-        StepKind::Subtask { .. } => subtask::stopped(step, stamp, out),
+        StepKind::Subtask { .. } => subtask::stopped(state, step, stamp, out),
     }
     rest(out);
     if has_news(state) {
@@ -68,12 +67,12 @@ fn has_news(state: &State) -> bool {
 /// find itself stopped.
 fn rest(out: &mut Decision) {
     out.effect(Effect::StopAll);
-    next::idle(out);
+    out.fact(Fact::SessionIdled { end: TurnEnd::Stopped });
 }
 
 /// The process died and is back. A step that only waits for a person goes on waiting.
 pub(super) fn restarted(state: &State, stamp: &mut Stamp, out: &mut Decision) {
-    if state.is_idle() && state.machine.status == Status::Idle {
+    if state.is_idle() {
         return;
     }
     if state.open_step().is_some_and(asks::only_waits) {
@@ -81,20 +80,20 @@ pub(super) fn restarted(state: &State, stamp: &mut Stamp, out: &mut Decision) {
     }
     let message = "The server stopped while this was being written".to_owned();
     settle(state, Failure::Aborted { message }, stamp, out);
-    next::idle(out);
+    out.fact(Fact::SessionIdled { end: TurnEnd::Interrupted });
 }
 
 /// Ends everything that is open.
 pub(super) fn settle(state: &State, error: Failure, stamp: &mut Stamp, out: &mut Decision) {
     if let Some(step) = state.open_step() {
-        end(step, error, stamp, out);
+        end(state, step, error, stamp, out);
     }
 }
 
-fn end(step: &OpenStep, error: Failure, stamp: &mut Stamp, out: &mut Decision) {
+fn end(state: &State, step: &OpenStep, error: Failure, stamp: &mut Stamp, out: &mut Decision) {
     close_texts(step, Which::All, None, stamp, out);
     tools::interrupt_all(step, INTERRUPTED, stamp, out);
-    files::write_down(step, files::Ended::CutShort, stamp, out);
+    files::write_down(state, step, files::Ended::CutShort, stamp, out);
     out.fact(Fact::SessionFailed { error: error.clone() });
     out.fact(next::ended(step, Some(error), stamp));
 }

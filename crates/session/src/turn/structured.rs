@@ -26,7 +26,7 @@ pub(super) enum Verdict {
     GivenUp(Failure),
 }
 
-pub(super) fn judge(turn: &OpenTurn, step: &OpenStep, reason: &str) -> Verdict {
+pub(super) fn judge(turn: &OpenTurn, step: &OpenStep, reason: FinishReason) -> Verdict {
     let Some(retries_max) = step.ready.structured else { return Verdict::Open };
     if step.structured.is_some() {
         return Verdict::Given;
@@ -46,12 +46,11 @@ pub(super) fn given_up(retries: u32) -> Failure {
     Failure::StructuredOutput { message, retries }
 }
 
-pub(super) fn is_failed_try(step: &OpenStep, reason: &str) -> bool {
+pub(super) fn is_failed_try(step: &OpenStep, reason: FinishReason) -> bool {
     if step.ready.structured.is_none() || step.structured.is_some() {
         return false;
     }
-    let is_last_word = reason != FinishReason::Unknown.as_str() && reason != FinishReason::ToolCalls.as_str();
-    step.misfit || (is_last_word && step.calls.iter().all(|call| call.by_provider))
+    step.misfit || (reason.is_final() && step.calls.iter().all(|call| call.by_provider))
 }
 
 /// Notes how a call of the tool ended. `body` is the call as it ran.

@@ -7,8 +7,8 @@
 use super::input::Follow;
 use super::next::Then;
 use super::state::OpenStep;
-use super::{Decision, Effect, Ready, State, StepKind, admit, files, next, step, tools};
-use crate::fact::{Fact, Outcome};
+use super::{Decision, Effect, Ready, State, StepKind, admit, files, next, tools};
+use crate::fact::{Fact, Outcome, Posted, TurnEnd};
 use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::stamp::Stamp;
@@ -51,15 +51,16 @@ pub(super) fn start(
         return out.effect(Effect::Prepare { user });
     }
     let first_of_turn = turn.user.as_ref() != Some(&user);
-    if !waiting.is_empty() {
-        out.fact(Fact::PromptPromoted { messages: waiting });
-    }
-    let message = step::opening(state, info, &user, &ready, stamp);
-    let call = tools::started_by_server(&message, "task", input_of(subtask), stamp);
-    out.fact(Fact::StepStarted { info: Box::new(message), ready: Box::new(ready) });
-    out.effects.extend(tools::run_by_user(&call));
-    // Invariant I5: the fact that shows the call says that it runs.
-    out.fact(Fact::ToolCalled { part: Box::new(call) });
+    let message = stamp.message_id();
+    let created = admit::next_message_time(stamp);
+    out.fact(Fact::StepStarted {
+        message: message.clone(),
+        user: user.clone(),
+        created,
+        takes: waiting,
+        ready: Box::new(ready),
+    });
+    tools::start_by_server(message, "task", input_of(subtask), stamp, out);
     if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
         out.effect(Effect::MakeTitle { user });
     }
@@ -83,17 +84,22 @@ pub(super) fn over(
     stamp: &mut Stamp,
     out: &mut Decision,
 ) {
-    files::write_down(step, files::Ended::CutShort, stamp, out);
+    files::write_down(state, step, files::Ended::CutShort, stamp, out);
     out.fact(ended(step, stamp));
     let blocked = step.blocked;
     let newest = follow.filter(|_| !blocked).and_then(|follow| say(state, follow, stamp, out));
-    next::go_on_or_idle(state, step, Then { goes_on: !blocked, blocked, newest, ..Then::default() }, out);
+    next::go_on_or_idle(
+        state,
+        step,
+        Then { goes_on: !blocked, blocked, newest, ..Then::of(TurnEnd::Done) },
+        out,
+    );
 }
 
 /// Ends a subtask that was stopped.
-pub(super) fn stopped(step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
+pub(super) fn stopped(state: &State, step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
     tools::interrupt_all(step, CANCELLED, stamp, out);
-    files::write_down(step, files::Ended::CutShort, stamp, out);
+    files::write_down(state, step, files::Ended::CutShort, stamp, out);
     out.fact(ended(step, stamp));
 }
 
@@ -102,7 +108,7 @@ fn ended(step: &OpenStep, stamp: &Stamp) -> Fact {
         message: step.message.clone(),
         completed: stamp.now(),
         error: None,
-        finish: Some(FinishReason::ToolCalls.as_str().to_owned()),
+        finish: Some(FinishReason::ToolCalls),
         structured: None,
     }
 }
@@ -115,7 +121,7 @@ fn say(state: &State, follow: &Follow, stamp: &mut Stamp, out: &mut Decision) ->
         id: stamp.message_id(),
         session_id: session_id.clone(),
         role: UserRole::User,
-        time: Created { created: admit::next_message_time(state, stamp) },
+        time: Created { created: admit::next_message_time(stamp) },
         format: None,
         summary: None,
         agent: follow.agent.clone(),
@@ -127,9 +133,8 @@ fn say(state: &State, follow: &Follow, stamp: &mut Stamp, out: &mut Decision) ->
     let text = TextPart { text: GO_ON.to_owned(), synthetic: Some(true), ..TextPart::default() };
     let (id, body) = (stamp.part_id(), PartBody::Text(text));
     let part = Part { id, session_id, message_id: message.clone(), body };
-    out.fact(Fact::MessageAdded { info: Box::new(user) });
-    out.fact(Fact::PartWritten { part: Box::new(part) });
-    out.fact(Fact::PromptAdmitted { message: message.clone() });
+    let posted = Box::new(Posted { info: user, parts: vec![part], touched: None, failures: Vec::new() });
+    out.fact(Fact::PromptAdmitted { posted, begins: false });
     Some(message)
 }
 

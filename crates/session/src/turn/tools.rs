@@ -1,18 +1,15 @@
 //! A call of a step: called, started, perhaps reporting, ended exactly once (invariant I5).
 
 use super::state::{CallPhase, OpenCall, OpenStep};
-use super::step::new_part;
 use super::{
     Decision, Effect, RunTool, State, StepKind, asks, shell, step as steps, stop, structured, subtask,
 };
-use crate::fact::{Fact, Outcome};
-use crate::id::PartId;
+use crate::fact::{Fact, Outcome, Running};
+use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::stamp::Stamp;
 use crate::talk::CallInput;
-use crate::types::message::AssistantMessage;
-use crate::types::part::{Part, PartBody, ToolPart};
-use crate::types::tool::{Started, ToolState};
+use crate::types::part::PartBody;
 use serde_json::Value;
 
 /// More calls than this in one step are refused one by one; the model is told.
@@ -32,7 +29,7 @@ pub(super) struct Called {
 /// First sign of a call; its arguments are still coming.
 pub(super) fn announced(step: &OpenStep, call: String, name: String, stamp: &mut Stamp, out: &mut Decision) {
     if find(step, &call).is_none() {
-        announce(step, call, name, None, stamp, out);
+        announce(step, call, name, stamp, out);
     }
 }
 
@@ -50,7 +47,7 @@ pub(super) fn called(state: &State, step: &OpenStep, called: Called, stamp: &mut
         // A repeated call of one that already runs or ended changes nothing.
         Some(open) if open.phase != CallPhase::Pending => return,
         Some(open) => open.part.clone(),
-        None => announce(step, call.clone(), name.clone(), None, stamp, out),
+        None => announce(step, call.clone(), name.clone(), stamp, out),
     };
     let (tool, input) = match (known(step, &name), input) {
         (Some(tool), CallInput::Json(Value::Object(map))) => (tool, map),
@@ -87,35 +84,33 @@ pub(super) fn called(state: &State, step: &OpenStep, called: Called, stamp: &mut
 }
 
 /// A call that the server makes itself: it runs from the first moment.
-pub(super) fn started_by_server(
-    message: &AssistantMessage,
+pub(super) fn start_by_server(
+    message: MessageId,
     tool: &str,
     input: Map,
     stamp: &mut Stamp,
-) -> Part {
-    let time = Started { start: stamp.now() };
-    let state = ToolState::Running { input, title: None, metadata: None, time };
-    let tool = ToolPart { call_id: stamp.ulid(), tool: tool.to_owned(), state, metadata: None };
-    Part {
-        id: stamp.part_id(),
-        session_id: message.session_id.clone(),
-        message_id: message.id.clone(),
-        body: PartBody::Tool(tool),
-    }
-}
-
-/// What to run for it.
-pub(super) fn run_by_user(part: &Part) -> Option<Effect> {
-    let PartBody::Tool(tool) = &part.body else { return None };
-    Some(Effect::RunTool(RunTool {
-        step: part.message_id.clone(),
-        part: part.id.clone(),
-        call: tool.call_id.clone(),
-        tool: tool.tool.clone(),
-        input: tool.state.input().clone(),
+    out: &mut Decision,
+) {
+    let part = stamp.part_id();
+    let call = stamp.ulid();
+    let running = Box::new(Running { input: input.clone(), start: stamp.now() });
+    // Invariant I5: the fact that shows the call says that it runs.
+    out.fact(Fact::ToolCalled {
+        message: message.clone(),
+        part: part.clone(),
+        call: call.clone(),
+        tool: tool.to_owned(),
+        running: Some(running),
+    });
+    out.effect(Effect::RunTool(RunTool {
+        step: message,
+        part,
+        call,
+        tool: tool.to_owned(),
+        input,
         repeated: false,
         by_user: true,
-    }))
+    }));
 }
 
 /// A running tool reports of itself. Late reports are dropped.
@@ -176,10 +171,8 @@ pub(super) fn provider_returned(
     out: &mut Decision,
 ) {
     let Some(open) = find(step, call).filter(|open| open.phase == CallPhase::Running) else { return };
-    let tool = match open.body.as_deref().map(|part| &part.body) {
-        Some(PartBody::Tool(tool)) => tool.tool.clone(),
-        _ => return,
-    };
+    let Some(PartBody::Tool(tool)) = open.body.as_deref().map(|part| &part.body) else { return };
+    let tool = tool.tool.clone();
     let text = match &output {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -209,20 +202,11 @@ fn find<'a>(step: &'a OpenStep, call: &str) -> Option<&'a OpenCall> {
     step.calls.iter().find(|open| open.call == call)
 }
 
-fn announce(
-    step: &OpenStep,
-    call: String,
-    tool: String,
-    metadata: Option<Map>,
-    stamp: &mut Stamp,
-    out: &mut Decision,
-) -> PartId {
-    let state = ToolState::Pending { input: Map::new(), raw: String::new() };
-    let body = PartBody::Tool(ToolPart { call_id: call, tool, state, metadata });
-    let part = Box::new(new_part(step, body, stamp));
-    let id = part.id.clone();
-    out.fact(Fact::ToolCalled { part });
-    id
+fn announce(step: &OpenStep, call: String, tool: String, stamp: &mut Stamp, out: &mut Decision) -> PartId {
+    let part = stamp.part_id();
+    let message = step.message.clone();
+    out.fact(Fact::ToolCalled { message, part: part.clone(), call, tool, running: None });
+    part
 }
 
 /// The tool a model means: by its name, or by its name in other letters.

@@ -62,3 +62,25 @@ pub struct QuestionOption {
     pub label: String,
     pub description: String,
 }
+
+/// A permission request as the second-generation routes tell it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PermissionV2Request {
+    pub id: PermissionId,
+    #[serde(rename = "sessionID")]
+    pub session_id: SessionId,
+    pub action: String,
+    pub resources: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub save: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<PermissionSource>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum PermissionSource {
+    Tool(AskedBy),
+}

@@ -1,9 +1,9 @@
-//! Every wire event of the first-generation streams (spec: model-and-storage §5.3, §5.5).
+//! The wire events of the first-generation streams that the server sends.
 //!
-//! The hot ones (deltas, rows) are written to the stream from stored text by the server;
-//! these types are their shape, and the way to make the rare ones.
+//! What is stored becomes events in `show` and nowhere else. The others are about the server itself and are
+//! made where the thing happens; they are not replayed.
 
-use super::ask::{AskedBy, PermissionReply, PermissionRequest, QuestionRequest};
+use super::ask::{PermissionReply, PermissionRequest, QuestionRequest};
 use super::diff::FileDiff;
 use super::failure::Failure;
 use super::message::Message;
@@ -12,9 +12,9 @@ use super::project::Project;
 use super::session::Session;
 use super::status::Status;
 use super::todo::Todo;
-use crate::id::{MessageId, PartId, PermissionId, PtyId, QuestionId, SessionId, WorkspaceId};
+use crate::id::{MessageId, PartId, PermissionId, PtyId, QuestionId, SessionId};
 pub use crate::json::Nothing;
-use crate::json::{Map, whole, whole_option};
+use crate::json::{whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
@@ -109,16 +109,6 @@ pub enum Event {
     QuestionReplied(QuestionReplied),
     #[serde(rename = "question.rejected")]
     QuestionRejected(QuestionRejected),
-    #[serde(rename = "permission.v2.asked")]
-    PermissionV2Asked(PermissionV2Request),
-    #[serde(rename = "permission.v2.replied")]
-    PermissionV2Replied(PermissionReplied),
-    #[serde(rename = "question.v2.asked")]
-    QuestionV2Asked(QuestionRequest),
-    #[serde(rename = "question.v2.replied")]
-    QuestionV2Replied(QuestionReplied),
-    #[serde(rename = "question.v2.rejected")]
-    QuestionV2Rejected(QuestionRejected),
     #[serde(rename = "command.executed")]
     CommandExecuted {
         name: String,
@@ -132,21 +122,16 @@ pub enum Event {
     ServerConnected(Nothing),
     #[serde(rename = "server.heartbeat")]
     ServerHeartbeat(Nothing),
+    /// A word of our own, which other clients pass over: the reader cannot go on where it was. It reads
+    /// everything anew and goes on after the cursor.
+    #[serde(rename = "sturdy.resync")]
+    Resync { reason: String, cursor: String },
     #[serde(rename = "server.instance.disposed")]
     InstanceDisposed { directory: String },
     #[serde(rename = "global.disposed")]
     GlobalDisposed(Nothing),
     #[serde(rename = "project.updated")]
     ProjectUpdated(Box<Project>),
-    #[serde(rename = "project.directories.updated")]
-    ProjectDirectoriesUpdated {
-        #[serde(rename = "projectID")]
-        project_id: String,
-    },
-    #[serde(rename = "installation.updated")]
-    InstallationUpdated { version: String },
-    #[serde(rename = "installation.update-available")]
-    InstallationUpdateAvailable { version: String },
     #[serde(rename = "file.edited")]
     FileEdited { file: String },
     #[serde(rename = "file.watcher.updated")]
@@ -158,21 +143,6 @@ pub enum Event {
     },
     #[serde(rename = "lsp.updated")]
     LspUpdated(Nothing),
-    #[serde(rename = "catalog.updated")]
-    CatalogUpdated(Nothing),
-    #[serde(rename = "integration.updated")]
-    IntegrationUpdated(Nothing),
-    #[serde(rename = "integration.connection.updated")]
-    IntegrationConnectionUpdated {
-        #[serde(rename = "integrationID")]
-        integration_id: String,
-    },
-    #[serde(rename = "reference.updated")]
-    ReferenceUpdated(Nothing),
-    #[serde(rename = "models-dev.refreshed")]
-    ModelsRefreshed(Nothing),
-    #[serde(rename = "plugin.added")]
-    PluginAdded { id: String },
     #[serde(rename = "mcp.tools.changed")]
     McpToolsChanged { server: String },
     #[serde(rename = "mcp.browser.open.failed")]
@@ -193,6 +163,12 @@ pub enum Event {
     },
     #[serde(rename = "pty.deleted")]
     PtyDeleted { id: PtyId },
+    #[serde(rename = "worktree.ready")]
+    WorktreeReady {
+        name: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+    },
     #[serde(rename = "tui.prompt.append")]
     TuiPromptAppend { text: String },
     #[serde(rename = "tui.command.execute")]
@@ -204,24 +180,6 @@ pub enum Event {
     TuiToastShow(Toast),
     #[serde(rename = "tui.session.select")]
     TuiSessionSelect(OfSession),
-    #[serde(rename = "workspace.ready")]
-    WorkspaceReady { name: String },
-    #[serde(rename = "workspace.failed")]
-    WorkspaceFailed { message: String },
-    #[serde(rename = "workspace.status")]
-    WorkspaceStatus {
-        #[serde(rename = "workspaceID")]
-        workspace_id: WorkspaceId,
-        status: ConnectionStatus,
-    },
-    #[serde(rename = "worktree.ready")]
-    WorktreeReady {
-        name: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        branch: Option<String>,
-    },
-    #[serde(rename = "worktree.failed")]
-    WorktreeFailed { message: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -263,42 +221,12 @@ pub struct QuestionRejected {
     pub request_id: QuestionId,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PermissionV2Request {
-    pub id: PermissionId,
-    #[serde(rename = "sessionID")]
-    pub session_id: SessionId,
-    pub action: String,
-    pub resources: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub save: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Map>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<PermissionSource>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum PermissionSource {
-    Tool(AskedBy),
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {
     Add,
     Change,
     Unlink,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ConnectionStatus {
-    Connected,
-    Connecting,
-    Disconnected,
-    Error,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use super::usage::Tokens;
 use crate::id::{MessageId, SessionId};
 use crate::json::{Num, whole, whole_option};
 use crate::stamp::Millis;
+use crate::talk::FinishReason;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::HashMap;
 use std::fmt;
@@ -116,7 +117,7 @@ pub struct AssistantMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finish: Option<String>,
+    pub finish: Option<FinishReason>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

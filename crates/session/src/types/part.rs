@@ -6,6 +6,7 @@ use super::usage::Tokens;
 use crate::id::{MessageId, PartId, SessionId};
 use crate::json::{Map, Num, whole, whole_option};
 use crate::stamp::Millis;
+use crate::talk::FinishReason;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,7 +169,7 @@ pub struct StepStartPart {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepFinishPart {
-    pub reason: String,
+    pub reason: FinishReason,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
     pub cost: Num,

@@ -1,7 +1,7 @@
 //! A session on the bench: inputs go in, decisions come out, the state follows.
 
 use std::fmt::Write as _;
-use sturdy_session::fact::{Fact, Outcome};
+use sturdy_session::fact::{Fact, Outcome, Posted};
 use sturdy_session::id::{MessageId, PartId, PermissionId, SessionId};
 use sturdy_session::json::Num;
 use sturdy_session::rows::fold;
@@ -11,11 +11,11 @@ use sturdy_session::turn::{
     Ask, Decision, Effect, Follow, Input, NewPrompt, NewShell, PathPair, Ready, State, StepKind, Tools,
     decide,
 };
+use sturdy_session::types::event::Event;
 use sturdy_session::types::failure::{ApiFailure, Failure};
-use sturdy_session::types::message::{Message, MessageWithParts, ModelRef};
+use sturdy_session::types::message::ModelRef;
 use sturdy_session::types::part::{Part, PartBody, SubtaskPart, TextPart};
 use sturdy_session::types::session::{Session, SessionTime};
-use sturdy_session::types::status::Status;
 use sturdy_session::types::usage::{Prices, Tokens, Usage};
 
 pub(crate) const START: u64 = 1_794_770_276_000;
@@ -23,6 +23,8 @@ pub(crate) const START: u64 = 1_794_770_276_000;
 pub(crate) struct Bench {
     pub(crate) state: State,
     pub(crate) log: Vec<Fact>,
+    /// What readers saw of each fact, and when.
+    pub(crate) shown: Vec<(u64, Vec<Event>)>,
     pub(crate) effects: Vec<Effect>,
     stamp: Stamp,
     now: u64,
@@ -33,8 +35,14 @@ impl Bench {
     pub(crate) fn new() -> Self {
         let mut stamp = Stamp::fixed(START);
         let info = session(stamp.session_id());
-        let mut bench =
-            Self { state: State::default(), log: Vec::new(), effects: Vec::new(), stamp, now: START };
+        let mut bench = Self {
+            state: State::default(),
+            log: Vec::new(),
+            shown: Vec::new(),
+            effects: Vec::new(),
+            stamp,
+            now: START,
+        };
         bench.feed(Input::Create { info: Box::new(info) });
         bench
     }
@@ -63,8 +71,11 @@ impl Bench {
 
     pub(crate) fn take(&mut self, decision: Decision) {
         let seq = self.log.len() as u64;
-        let folded = fold(&mut self.state, decision.facts, seq);
-        self.log.extend(folded.facts);
+        let folded = fold(&mut self.state, decision.facts, seq, self.now);
+        for entry in folded.entries {
+            self.log.push(entry.fact);
+            self.shown.push((entry.at, entry.events));
+        }
         self.effects = decision.effects;
     }
 
@@ -116,15 +127,12 @@ impl Bench {
 
     /// The process dies: what is left is what the store has.
     pub(crate) fn crash(&mut self) {
-        let Some(info) = self.state.info.as_deref().cloned() else { return };
-        let machine = self.state.machine_text();
-        let open = self.state.open_step().map(|step| {
-            let info = step.info.clone().expect("an open step has its message");
-            let texts = step.texts.iter().filter_map(|text| text.body.as_deref().cloned());
-            let calls = step.calls.iter().filter_map(|call| call.body.as_deref().cloned());
-            MessageWithParts { info: Message::Assistant(info), parts: texts.chain(calls).collect() }
-        });
-        self.state = State::restore(info, &machine, open).expect("the stored state fits together");
+        if self.state.info.is_none() {
+            return;
+        }
+        let stored = serde_json::to_string(&self.state.keyframe()).expect("a state is JSON");
+        let keyframe = serde_json::from_str(&stored).expect("what was stored can be read");
+        self.state = State::from_keyframe(keyframe).expect("the stored state fits together");
         self.effects.clear();
     }
 }
@@ -300,27 +308,46 @@ pub(crate) fn show(decision: &Decision) -> String {
 
 fn detail(fact: &Fact) -> String {
     match fact {
-        Fact::SessionEdited { edit, info } => format!("{edit:?} {:?} cost {}", info.title, info.cost.0),
-        Fact::PromptPromoted { messages } => format!("{}", messages.len()),
-        Fact::PartWritten { part } | Fact::TextEnded { part } | Fact::ToolCalled { part } => {
-            part_detail(part)
+        Fact::SessionEdited { edit } => {
+            let text = format!("{edit:?}");
+            text.split([' ', '{']).next().unwrap_or_default().to_owned()
         }
-        Fact::TextStarted { block, .. } => block.clone(),
+        Fact::MessageAdded { posted }
+        | Fact::CompactionWanted { posted, .. }
+        | Fact::ShellStarted { posted, .. } => posted_detail(posted),
+        Fact::PromptAdmitted { posted, begins } => {
+            format!("{}{}", posted_detail(posted), if *begins { ", a turn begins" } else { "" })
+        }
+        Fact::PromptFailed { messages } => format!("{}", messages.len()),
+        Fact::StepStarted { takes, .. } if takes.is_empty() => String::new(),
+        Fact::StepStarted { takes, .. } => format!("takes {}", takes.len()),
+        Fact::PartWritten { part } => part_detail(part),
+        Fact::TextEnded { text, .. } => format!("{text:?}"),
+        Fact::ToolCalled { call, tool, .. } => match call.len() {
+            // A call the server makes has an id of its own making.
+            26 => format!("ULID {tool}"),
+            _ => format!("{call} {tool}"),
+        },
+        Fact::TextStarted { block, words, .. } => format!("{block} {words:?}"),
         Fact::TextGrew { delta, .. } => format!("{delta:?}"),
-        Fact::StepFinished { finish, cost, .. } => format!("{finish} cost {}", cost.0),
+        Fact::StepFinished { reason, cost, .. } => format!("{} cost {}", reason.as_str(), cost.0),
+        Fact::StepDelayed { attempt, reason, note, .. } => {
+            let note = if note.is_some() { ", noted" } else { "" };
+            format!("{attempt} {reason:?}{note}")
+        }
         Fact::StepEnded { error, .. } => error.as_ref().map(failure_name).unwrap_or_default(),
         Fact::ModelFinished { reason, .. } => reason.as_str().to_owned(),
         Fact::ToolStarted { tool, .. } => tool.clone(),
         Fact::ToolEnded { outcome, .. } => outcome_name(outcome).to_owned(),
         Fact::SessionFailed { error } => failure_name(error),
-        Fact::StatusChanged { status } => match status {
-            Status::Idle => "idle".to_owned(),
-            Status::Busy => "busy".to_owned(),
-            Status::Retry { attempt, message, .. } => format!("retry {attempt} {message:?}"),
-        },
+        Fact::SessionIdled { end } => format!("{end:?}").to_lowercase(),
         Fact::PermissionReplied { reply, .. } => format!("{reply:?}"),
         _ => String::new(),
     }
+}
+
+fn posted_detail(posted: &Posted) -> String {
+    posted.parts.iter().map(part_detail).collect::<Vec<_>>().join(", ")
 }
 
 fn part_detail(part: &Part) -> String {
@@ -332,7 +359,7 @@ fn part_detail(part: &Part) -> String {
         PartBody::Tool(tool) => format!("{} {}", tool.call_id, tool.tool),
         PartBody::Subtask(subtask) => format!("subtask {:?}", subtask.description),
         PartBody::StepStart(_) => "step-start".to_owned(),
-        PartBody::StepFinish(finish) => format!("step-finish {}", finish.reason),
+        PartBody::StepFinish(finish) => format!("step-finish {}", finish.reason.as_str()),
         PartBody::Retry(retry) => format!("retry {}", retry.attempt),
         other => format!("{other:?}"),
     }

@@ -39,8 +39,8 @@ pub(crate) fn small() -> Ready {
 pub(crate) fn compaction_ready(bench: &Bench, effect: &Effect) -> Option<Input> {
     let Effect::PrepareCompaction { request, first_waiting, goes_on } = effect else { return None };
     let (part, body) = bench.log.iter().find_map(|fact| match fact {
-        Fact::PartWritten { part } if part.message_id == *request => match &part.body {
-            PartBody::Compaction(body) => Some((part.id.clone(), body.clone())),
+        Fact::CompactionWanted { posted, .. } if posted.info.id == *request => match &posted.parts[0].body {
+            PartBody::Compaction(body) => Some((posted.parts[0].id.clone(), body.clone())),
             _ => None,
         },
         _ => None,
@@ -119,15 +119,11 @@ fn a_person_asks_for_a_summary_and_nothing_follows_it() {
     bench.said(finished(FinishReason::Stop));
 
     assert_snapshot!(bench.feed(summarize()), @r"
-    fact   message.added
-    fact   part.written Compaction(CompactionPart { auto: false, overflow: None, tail_start_id: None })
-    fact   status.changed busy
-    fact   compaction.wanted
+    fact   compaction.wanted Compaction(CompactionPart { auto: false, overflow: None, tail_start_id: None })
     effect PrepareCompaction
     ");
     assert_snapshot!(bench.compact(), @r"
     fact   step.started
-    fact   status.changed busy
     effect Summarise
     ");
     let step = bench.state.open_step().unwrap().info.clone().unwrap();
@@ -136,17 +132,11 @@ fn a_person_asks_for_a_summary_and_nothing_follows_it() {
         (Some(true), "compaction", "compaction")
     );
     assert_snapshot!(bench.summarise(), @r#"
-    fact   text.ended text "Long story."
-    fact   part.written step-finish stop
+    fact   text.ended "Long story."
     fact   step.finished stop cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000228
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
     fact   session.compacted
-    fact   status.changed busy
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled done
     effect Prune
     "#);
     oracle::check(&bench.log).unwrap();
@@ -157,29 +147,19 @@ fn a_summary_asked_for_while_busy_waits_for_the_step_and_the_work_goes_on_behind
     let mut bench = Bench::talking();
     bench.said(tool_call("c1", "bash"));
 
-    assert_snapshot!(bench.feed(summarize()), @r"
-    fact   message.added
-    fact   part.written Compaction(CompactionPart { auto: false, overflow: None, tail_start_id: None })
-    fact   compaction.wanted
-    ");
+    assert_snapshot!(bench.feed(summarize()), @"fact   compaction.wanted Compaction(CompactionPart { auto: false, overflow: None, tail_start_id: None })");
     assert_snapshot!(bench.feed(summarize()), @"");
     bench.said(finished(FinishReason::ToolCalls));
     let part = bench.call();
     bench.feed(Input::Returned { part, outcome: done("ok") });
     bench.compact();
     assert_snapshot!(bench.summarise(), @r#"
-    fact   text.ended text "Long story."
-    fact   part.written step-finish stop
+    fact   text.ended "Long story."
     fact   step.finished stop cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000228
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   message.added
-    fact   part.written text "Go on with the next step if it is clear what it is. If it is not, say what you need to know."
-    fact   prompt.admitted
+    fact   prompt.admitted text "Go on with the next step if it is clear what it is. If it is not, say what you need to know."
     fact   session.compacted
-    fact   status.changed busy
+    fact   turn.continued
     effect Prepare
     "#);
     bench.prepare();
@@ -198,35 +178,24 @@ fn a_summary_asked_for_while_a_step_is_prepared_comes_first() {
     assert_snapshot!(bench.prepare(), @"effect PrepareCompaction");
     bench.compact();
     bench.summarise();
-    assert_snapshot!(bench.prepare(), @r#"
-    fact   prompt.promoted 1
-    fact   step.started
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
-    fact   status.changed busy
+    assert_snapshot!(bench.prepare(), @r"
+    fact   step.started takes 1
     effect CallModel attempt 0
-    "#);
+    ");
 }
 
 #[test]
 fn a_step_that_fills_the_window_is_followed_by_a_compaction_and_the_work_goes_on() {
     let mut bench = Bench::tight();
 
-    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r#"
-    fact   part.written step-start
-    fact   part.written step-finish stop
+    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r"
+    fact   step.began
     fact   step.finished stop cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   message.added
-    fact   part.written Compaction(CompactionPart { auto: true, overflow: Some(false), tail_start_id: None })
-    fact   compaction.wanted
-    fact   status.changed busy
+    fact   compaction.wanted Compaction(CompactionPart { auto: true, overflow: Some(false), tail_start_id: None })
+    fact   turn.continued
     effect PrepareCompaction
-    "#);
+    ");
     bench.compact();
     bench.summarise();
     bench.prepare_with(Ready { usable: Some(1000), ..small() });
@@ -242,17 +211,15 @@ fn a_request_that_is_too_long_is_summarised_and_the_prompt_said_again() {
     assert_snapshot!(bench.failed(too_long()), @r"
     fact   session.failed ContextOverflowError
     fact   step.ended
-    fact   message.added
-    fact   part.written Compaction(CompactionPart { auto: true, overflow: Some(true), tail_start_id: None })
-    fact   compaction.wanted
-    fact   status.changed busy
+    fact   compaction.wanted Compaction(CompactionPart { auto: true, overflow: Some(true), tail_start_id: None })
+    fact   turn.continued
     effect PrepareCompaction
     ");
     assert_eq!(bench.last_error(), json!({ "error": null, "finish": null }));
     bench.compact();
     bench.summarise();
     let said = bench.log.iter().rev().find_map(|fact| match fact {
-        Fact::PartWritten { part } => Some(part.body.clone()),
+        Fact::PromptAdmitted { posted, .. } => Some(posted.parts[0].body.clone()),
         _ => None,
     });
     assert!(matches!(said, Some(PartBody::Text(text)) if text.text == "said again"));
@@ -265,8 +232,7 @@ fn without_automatic_compaction_a_request_that_is_too_long_fails_on_its_message(
     assert_snapshot!(bench.failed(too_long()), @r"
     fact   session.failed ContextOverflowError
     fact   step.ended ContextOverflowError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled failed
     ");
     assert_eq!(bench.last_error()["finish"], "error");
 }
@@ -285,8 +251,7 @@ fn summaries_that_make_no_room_end_the_turn_and_say_what_to_do() {
     assert_snapshot!(bench.failed(too_long()), @r"
     fact   session.failed ContextOverflowError
     fact   step.ended ContextOverflowError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled failed
     effect Prune
     ");
     let error = bench.last_error();
@@ -320,15 +285,10 @@ fn a_compaction_does_not_give_an_agent_more_steps() {
     bench.compact();
     bench.summarise();
 
-    assert_snapshot!(bench.prepare_with(limited()), @r#"
-    fact   prompt.promoted 1
-    fact   step.started
-    fact   session.edited Summarised "A test" cost 0.000228
-    fact   session.diffed
-    fact   turn.summarised
-    fact   status.changed busy
+    assert_snapshot!(bench.prepare_with(limited()), @r"
+    fact   step.started takes 1
     effect CallModel attempt 0, no tools
-    "#);
+    ");
 }
 
 #[test]
@@ -366,9 +326,7 @@ fn a_model_that_writes_no_summary_has_not_summarised() {
     let mut bench = Bench::tight();
     bench.said(finished(FinishReason::Stop));
     bench.compact();
-    assert_snapshot!(bench.said(tool_call("c1", "bash")), @r"
-    fact   part.written step-start
-    ");
+    assert_snapshot!(bench.said(tool_call("c1", "bash")), @"fact   step.began");
 
     bench.said(finished(FinishReason::ToolCalls));
 
@@ -386,16 +344,11 @@ fn prompts_that_wait_stay_in_view_and_are_answered_behind_the_compaction() {
     bench.feed(prompt("this too"));
     bench.summarise();
 
-    assert_snapshot!(bench.prepare(), @r#"
-    fact   prompt.promoted 3
-    fact   step.started
-    fact   session.edited Summarised "A test" cost 0.000228
-    fact   session.diffed
-    fact   turn.summarised
-    fact   status.changed busy
+    assert_snapshot!(bench.prepare(), @r"
+    fact   step.started takes 3
     effect CallModel attempt 0
-    "#);
-    let folded = fold(&mut State::default(), bench.log.clone(), 0);
+    ");
+    let folded = fold(&mut State::default(), bench.log.clone(), 0, 0);
     let tail = folded.rows.iter().find_map(|write| match &write.change {
         RowChange::Part(row) => {
             serde_json::from_str::<Value>(&row.data).unwrap()["tail_start_id"].as_str().map(str::to_owned)
@@ -415,9 +368,8 @@ fn a_compaction_that_cannot_begin_leaves_the_waiting_prompts_to_be_answered() {
 
     assert_snapshot!(bench.feed(Input::NotPrepared { user: request, failure: refused() }), @r"
     fact   session.failed APIError
-    fact   status.changed idle
-    fact   session.idled
-    fact   status.changed busy
+    fact   session.idled failed
+    fact   turn.continued
     effect Prepare
     ");
 }
@@ -475,7 +427,7 @@ fn a_compaction_is_undone_by_removing_its_request() {
 
 /// What the store would show.
 fn messages(bench: &Bench) -> Vec<MessageWithParts> {
-    let folded = fold(&mut State::default(), bench.log.clone(), 0);
+    let folded = fold(&mut State::default(), bench.log.clone(), 0, 0);
     let removed = |id: &str| {
         bench
             .log

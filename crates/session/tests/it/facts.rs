@@ -2,9 +2,10 @@
 
 use crate::wire::read;
 use std::collections::BTreeSet;
-use sturdy_session::fact::{Fact, FactError, GROWTH, session_of};
+use sturdy_session::fact::{Fact, FactError, GROWTH};
 
 const SESSION: &str = r#"{"id":"ses_1","slug":"s","projectID":"global","directory":"/p","cost":0.00001,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"\"data\":{}","version":"1","time":{"created":1,"updated":1}}"#;
+const DIFF: &str = r#"[{"file":"a","additions":1,"deletions":0}]"#;
 const USER: &str = r#"{"id":"msg_1","sessionID":"ses_1","role":"user","time":{"created":1},"agent":"build","model":{"providerID":"acme","modelID":"main"},"tools":{"b":true,"a":false}}"#;
 const STEP: &str = r#"{"id":"msg_2","sessionID":"ses_1","role":"assistant","time":{"created":1},"parentID":"msg_1","modelID":"main","providerID":"acme","mode":"build","agent":"build","path":{"cwd":"/p","root":"/p"},"cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}}"#;
 const READY: &str = r#"{"agent":"build","provider_id":"acme","model_id":"main","variant":"high","path":{"cwd":"/p","root":"/p"},"prices":{"input":3,"output":15,"cache":{"read":0.3,"write":0}},"limits":{"context":200000,"input":100000,"output":8000},"tree":"0d8a","steps_max":5,"continue_on_deny":true}"#;
@@ -16,41 +17,60 @@ const TEXT: &str =
 const CALL: &str = r#"{"id":"prt_2","sessionID":"ses_1","messageID":"msg_2","type":"tool","callID":"c1","tool":"bash","state":{"status":"pending","input":{},"raw":""}}"#;
 const USED: &str =
     r#""cost":0.000001,"tokens":{"total":3,"input":1,"output":2,"reasoning":0,"cache":{"read":0,"write":0}}"#;
-const DIFF: &str = r#"[{"file":"a","additions":1,"deletions":0}]"#;
 const ATTACHMENT: &str =
     r#"{"id":"prt_3","sessionID":"ses_1","messageID":"msg_2","type":"file","mime":"a/b","url":"data:,"}"#;
 
 /// Kind and data of every variant, with and without what is optional.
 fn stored() -> Vec<(&'static str, String)> {
+    let posted = format!(r#""posted":{{"info":{USER},"parts":[{TEXT}]}}"#);
+    let full = format!(
+        r#""posted":{{"info":{USER},"parts":[],"touched":7,"failures":[{{"name":"MessageOutputLengthError","data":{{}}}}]}}"#
+    );
+    let step = |ready: &str| format!(r#"{{"message":"msg_2","user":"msg_1","created":5,"ready":{ready}}}"#);
+    let shell = READY_BARE.replace("false}", r#"false,"kind":"shell"}"#);
     let mut all = vec![
         ("session.created.1", format!(r#"{{"info":{SESSION}}}"#)),
         ("session.removed.1", format!(r#"{{"info":{SESSION}}}"#)),
-        ("prompt.admitted.1", r#"{"message":"msg_1"}"#.to_owned()),
-        ("prompt.promoted.1", r#"{"messages":["msg_1","msg_3"]}"#.to_owned()),
+        ("message.added.1", format!("{{{posted}}}")),
+        ("prompt.admitted.1", format!("{{{posted}}}")),
+        ("prompt.admitted.1", format!(r#"{{{full},"begins":true}}"#)),
         ("prompt.withdrawn.1", r#"{"message":"msg_1"}"#.to_owned()),
-        ("compaction.wanted.1", r#"{"message":"msg_1","auto":true}"#.to_owned()),
-        ("message.added.1", format!(r#"{{"info":{USER}}}"#)),
+        ("prompt.failed.1", r#"{"messages":["msg_1","msg_3"]}"#.to_owned()),
+        ("compaction.wanted.1", format!(r#"{{{posted},"auto":true}}"#)),
+        ("compaction.wanted.1", format!(r#"{{{posted},"auto":false,"begins":true}}"#)),
         ("message.copied.1", format!(r#"{{"info":{USER},{USED}}}"#)),
         ("message.copied.1", format!(r#"{{"info":{STEP},{USED}}}"#)),
         ("message.removed.1", format!(r#"{{"message":"msg_1",{USED}}}"#)),
         ("part.written.1", format!(r#"{{"part":{TEXT}}}"#)),
+        ("part.written.1", format!(r#"{{"part":{CALL}}}"#)),
         ("part.removed.1", format!(r#"{{"message":"msg_1","part":"prt_1",{USED}}}"#)),
-        ("turn.summarised.1", format!(r#"{{"message":"msg_1","diffs":{DIFF}}}"#)),
-        ("turn.diffed.1", format!(r#"{{"info":{USER}}}"#)),
+        ("turn.continued.1", r#"{"message":"msg_1"}"#.to_owned()),
+        ("turn.stopping.1", "{}".to_owned()),
         ("files.changed.1", r#"{"message":"msg_2","files":{"before":"0d8a","after":"1e9b","files":["/p/a"]}}"#.to_owned()),
-        ("step.started.1", format!(r#"{{"info":{STEP},"ready":{READY}}}"#)),
-        ("step.started.1", format!(r#"{{"info":{STEP},"ready":{READY_BARE}}}"#)),
-        ("step.started.1", format!(r#"{{"info":{STEP},"ready":{READY_SUMMARY}}}"#)),
-        ("step.started.1", format!(r#"{{"info":{STEP},"ready":{}}}"#, READY_BARE.replace("false}", r#"false,"kind":"shell"}"#))),
-        ("step.started.1", format!(r#"{{"info":{STEP},"ready":{}}}"#, READY_BARE.replace("false}", READY_SUBTASK))),
+        ("turn.diffed.1", format!(r#"{{"diffed":{{"prompt":{USER},"summary":{{"additions":1,"deletions":0,"files":1}},"session":{DIFF}}},"updated":7}}"#)),
+        ("session.reverted.1", r#"{"updated":7}"#.to_owned()),
+        ("session.reverted.1", format!(r#"{{"revert":{{"messageID":"msg_1","snapshot":"0d8a"}},"totals":{{"summary":{{"additions":1,"deletions":0,"files":1}},"session":{DIFF}}},"updated":7}}"#)),
+        ("step.started.1", step(READY)),
+        ("step.started.1", step(READY_BARE)),
+        ("step.started.1", step(READY_SUMMARY)),
+        ("step.started.1", step(&READY_BARE.replace("false}", READY_SUBTASK))),
+        ("step.started.1", format!(r#"{{"message":"msg_2","user":"msg_1","created":5,"takes":["msg_3","msg_1"],"ready":{READY}}}"#)),
+        ("shell.started.1", format!(r#"{{{posted},"message":"msg_2","created":5,"ready":{shell}}}"#)),
+        ("step.began.1", r#"{"message":"msg_2","part":"prt_1"}"#.to_owned()),
+        ("step.delayed.1", r#"{"message":"msg_2","attempt":1,"reason":"Overloaded","next":9}"#.to_owned()),
+        ("step.delayed.1", r#"{"message":"msg_2","attempt":1,"reason":"Overloaded","next":9,"note":{"part":"prt_1","error":{"message":"Overloaded","isRetryable":true},"time":5}}"#.to_owned()),
+        ("step.retried.1", r#"{"message":"msg_2","attempt":1}"#.to_owned()),
         ("model.finished.1", r#"{"message":"msg_2","reason":"tool-calls","usage":{"input":5,"total":6}}"#.to_owned()),
-        ("step.finished.1", format!(r#"{{"message":"msg_2","finish":"stop",{USED}}}"#)),
+        ("step.finished.1", format!(r#"{{"message":"msg_2","part":"prt_1","reason":"stop",{USED},"time":5}}"#)),
         ("step.ended.1", r#"{"message":"msg_2","completed":5}"#.to_owned()),
         ("step.ended.1", r#"{"message":"msg_2","completed":5,"error":{"name":"MessageAbortedError","data":{"message":"Aborted"}},"finish":"error","structured":{"z":1,"a":null}}"#.to_owned()),
-        ("text.started.1", format!(r#"{{"part":{TEXT},"block":"b1"}}"#)),
-        ("text.grew.1", r#"{"message":"msg_2","part":"prt_1","delta":"\"data\":{\"x\":\u0000}"}"#.to_owned()),
-        ("text.ended.1", format!(r#"{{"part":{TEXT}}}"#)),
-        ("tool.called.1", format!(r#"{{"part":{CALL}}}"#)),
+        ("text.started.1", r#"{"message":"msg_2","part":"prt_1","block":"b1","words":"text","start":5}"#.to_owned()),
+        ("text.started.1", r#"{"message":"msg_2","part":"prt_1","block":"b1","words":"reasoning","start":5,"metadata":{"a":1}}"#.to_owned()),
+        ("text.grew.1", r#"{"part":"prt_1","delta":"\"data\":{\"x\":\u0000}"}"#.to_owned()),
+        ("text.ended.1", r#"{"part":"prt_1","text":"a\u0000b","end":6}"#.to_owned()),
+        ("text.ended.1", r#"{"part":"prt_1","text":"","end":6,"metadata":{"a":1}}"#.to_owned()),
+        ("tool.called.1", r#"{"message":"msg_2","part":"prt_2","call":"c1","tool":"bash"}"#.to_owned()),
+        ("tool.called.1", r#"{"message":"msg_2","part":"prt_2","call":"c1","tool":"bash","running":{"input":{"b":1},"start":6}}"#.to_owned()),
         ("tool.started.1", r#"{"part":"prt_2","tool":"bash","input":{"b":1,"a":2},"start":6}"#.to_owned()),
         ("tool.started.1", r#"{"part":"prt_2","tool":"bash","input":{},"start":6,"metadata":{"a":null}}"#.to_owned()),
         ("tool.progressed.1", r#"{"part":"prt_2"}"#.to_owned()),
@@ -71,26 +91,19 @@ fn stored() -> Vec<(&'static str, String)> {
         ("todo.set.1", r#"{"todos":[{"content":"c","status":"pending","priority":"low"}]}"#.to_owned()),
         ("session.compacted.1", "{}".to_owned()),
         ("session.failed.1", r#"{"error":{"name":"MessageOutputLengthError","data":{}}}"#.to_owned()),
-        ("session.diffed.1", format!(r#"{{"diff":{DIFF}}}"#)),
-        ("status.changed.1", r#"{"status":{"type":"busy"}}"#.to_owned()),
-        ("session.idled.1", "{}".to_owned()),
-        ("turn.stopping.1", "{}".to_owned()),
         ("command.executed.1", r#"{"name":"init","arguments":"","message":"msg_1"}"#.to_owned()),
     ];
     let edits = [
-        "renamed",
-        "titled",
-        "archived",
-        "touched",
-        "chosen",
-        "permitted",
-        "described",
-        "summarised",
-        "reverted",
-        "shared",
-        "moved",
+        r#"{"renamed":{"title":"t"}}"#,
+        r#"{"titled":{"title":"t"}}"#,
+        r#"{"archived":{"archived":5}}"#,
+        r#"{"archived":{"archived":null}}"#,
+        r#"{"permitted":{"rules":[{"permission":"bash","pattern":"*","action":"allow"}],"updated":5}}"#,
+        r#"{"described":{"metadata":{"b":1,"a":2},"updated":5}}"#,
     ];
-    all.extend(edits.map(|edit| ("session.edited.1", format!(r#"{{"edit":"{edit}","info":{SESSION}}}"#))));
+    all.extend(edits.map(|edit| ("session.edited.1", format!(r#"{{"edit":{edit}}}"#))));
+    let ends = ["done", "given", "refused", "failed", "shell", "stopped", "interrupted"];
+    all.extend(ends.map(|end| ("session.idled.1", format!(r#"{{"end":"{end}"}}"#))));
     all
 }
 
@@ -141,14 +154,14 @@ fn a_known_kind_with_other_data_is_damaged() {
         ("text.grew.1", "{}"),
         ("text.grew.1", "null"),
         ("text.grew.1", "[]"),
-        ("text.grew.1", r#"{"message":"msg_2","part":"prt_1"}"#),
-        ("text.grew.1", r#"{"message":"prt_1","part":"prt_1","delta":""}"#),
-        ("text.grew.1", r#"{"message":"msg_2","part":"prt_1","delta":""} {}"#),
+        ("text.grew.1", r#"{"part":"prt_1"}"#),
+        ("text.grew.1", r#"{"part":"msg_1","delta":""}"#),
+        ("text.grew.1", r#"{"part":"prt_1","delta":""} {}"#),
         // It must not be able to say another kind than its own.
-        ("session.idled.1", r#"{},"kind":"session.compacted.1""#),
+        ("turn.stopping.1", r#"{},"kind":"session.compacted.1""#),
         // Was: an unknown word inside the data was taken for a newer kind.
-        ("session.edited.1", r#"{"edit":"painted","info":{}}"#),
-        ("status.changed.1", r#"{"status":{"type":"asleep"}}"#),
+        ("session.edited.1", r#"{"edit":{"painted":{}}}"#),
+        ("session.idled.1", r#"{"end":"asleep"}"#),
         ("session.failed.1", r#"{"error":{"name":"Other","data":{}}}"#),
         ("tool.ended.1", r#"{"part":"prt_2","outcome":{"vanished":{}},"end":7}"#),
     ];
@@ -165,18 +178,19 @@ fn a_known_kind_with_other_data_is_damaged() {
 
 #[test]
 fn keys_a_later_version_added_are_passed_over() {
-    let fact = Fact::parse("prompt.admitted.1", r#"{"delivery":"queue","message":"msg_1"}"#).unwrap();
+    let fact = Fact::parse("prompt.withdrawn.1", r#"{"delivery":"queue","message":"msg_1"}"#).unwrap();
 
     assert_eq!(fact.data(), r#"{"message":"msg_1"}"#);
 }
 
 #[test]
-fn only_facts_about_whole_sessions_name_one() {
-    let named: BTreeSet<&str> = stored()
+fn all_that_is_said_of_a_call_has_the_call_as_its_subject() {
+    let subjects: BTreeSet<&str> = stored()
         .into_iter()
-        .filter(|(kind, data)| session_of(&Fact::parse(kind, data).unwrap()).is_some())
+        .filter(|(kind, data)| Fact::parse(kind, data).unwrap().subject().is_some())
         .map(|(kind, _)| kind)
         .collect();
 
-    assert_eq!(named, BTreeSet::from(["session.created.1", "session.edited.1", "session.removed.1"]));
+    let calls = ["tool.called.1", "tool.started.1", "tool.progressed.1", "tool.ended.1", "tool.compacted.1"];
+    assert_eq!(subjects, calls.into_iter().chain(["part.written.1"]).collect());
 }

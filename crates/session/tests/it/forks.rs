@@ -17,7 +17,7 @@ use sturdy_session::types::tool::ToolState;
 /// The messages of a bench, from its rows.
 fn messages(bench: &Bench) -> Vec<MessageWithParts> {
     use sturdy_session::row::RowChange;
-    let folded = fold(&mut State::default(), bench.log.iter().cloned(), 0);
+    let folded = fold(&mut State::default(), bench.log.iter().cloned(), 0, 0);
     let mut messages: Vec<MessageWithParts> = Vec::new();
     for write in folded.rows {
         match write.change {

@@ -12,13 +12,15 @@ use std::collections::{BTreeMap, HashMap};
 use sturdy_session::fact::{Fact, Outcome};
 use sturdy_session::id::{MessageId, PartId};
 use sturdy_session::oracle;
-use sturdy_session::replay::{Needs, needs, show_again};
 use sturdy_session::row::{RowChange, RowWrite};
-use sturdy_session::rows::fold;
+use sturdy_session::rows::{Folder, fold};
+use sturdy_session::show::Replay;
 use sturdy_session::talk::{FinishReason, Said};
 use sturdy_session::turn::{Answer, Effect, Input, OpenStep, Ready, SessionPatch, State};
 use sturdy_session::types::ask::PermissionReply;
+use sturdy_session::types::message::{Message, MessageWithParts};
 use sturdy_session::types::part::{Part, PartBody};
+use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
 
 #[derive(Clone, Debug)]
@@ -276,8 +278,9 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
 /// A part of a person, as it was written last.
 fn some_part(bench: &Bench) -> Option<Part> {
     bench.log.iter().rev().find_map(|fact| match fact {
-        Fact::PartWritten { part } => {
-            matches!(part.body, PartBody::Text(_) | PartBody::Subtask(_)).then(|| (**part).clone())
+        Fact::PromptAdmitted { posted, .. } | Fact::MessageAdded { posted } => {
+            let is_theirs = |part: &&Part| matches!(part.body, PartBody::Text(_) | PartBody::Subtask(_));
+            posted.parts.iter().find(is_theirs).cloned()
         }
         _ => None,
     })
@@ -302,7 +305,7 @@ fn late(bench: &Bench, kind: u8, which: u8) -> Option<Input> {
     };
     let prompts = || {
         let known = bench.log.iter().filter_map(|fact| match fact {
-            Fact::PromptAdmitted { message } => Some(message.clone()),
+            Fact::PromptAdmitted { posted, .. } => Some(posted.info.id.clone()),
             _ => None,
         });
         pick(known.collect())
@@ -394,7 +397,7 @@ fn play_out(bench: &mut Bench) {
         if let Some(call) = step.calls.iter().find(|call| call.body.is_some()) {
             let part = call.part.clone();
             bench.feed(Input::Returned { part, outcome: done("ok") });
-        } else if let Status::Retry { .. } = bench.state.machine.status {
+        } else if let Status::Retry { .. } = bench.state.status() {
             let (step, attempt) = (step.message.clone(), step.attempt);
             bench.feed(Input::Timer { step, attempt });
         } else {
@@ -491,26 +494,104 @@ proptest! {
         prop_assert_eq!(gathered_state.machine_text(), state.machine_text());
     }
 
-    /// A reader that was away is shown each fact as it was shown live.
+    /// A reader that was away is shown each fact as it was shown live, to the byte: from the beginning, and from
+    /// a keyframe anywhere.
     #[test]
-    fn what_a_fact_showed_can_be_shown_again(wishes in wishes(60)) {
+    fn what_a_fact_showed_can_be_shown_again(wishes in wishes(60), from in any::<prop::sample::Index>()) {
         let bench = play(&wishes);
-        let folded = fold(&mut State::default(), bench.log, 0);
-        let (mut messages, mut parts) = (HashMap::new(), HashMap::new());
-        for write in &folded.rows {
-            match &write.change {
-                RowChange::Message(row) => { messages.insert(row.id.clone(), row.data.clone()); }
-                RowChange::Part(row) => { parts.insert(row.id.clone(), row.data.clone()); }
-                RowChange::RemoveMessage(id) => { messages.remove(id); }
-                _ => {}
+        let from = from.index(bench.log.len());
+        let mut replay = Replay::from_start();
+        let mut later: Option<Replay> = None;
+        let mut state = State::default();
+        for (place, (fact, (at, live))) in bench.log.iter().zip(&bench.shown).enumerate() {
+            if place == from && state.info.is_some() {
+                let keyframe = serde_json::to_string(&state.keyframe()).unwrap();
+                later = Some(Replay::from_keyframe(&keyframe).unwrap());
+            }
+            let stored = Fact::parse(fact.kind(), &fact.data()).unwrap();
+            let live = serde_json::to_string(live).unwrap();
+            prop_assert_eq!(&serde_json::to_string(&replay.show(&stored, *at)).unwrap(), &live, "{}", fact.kind());
+            if let Some(later) = &mut later {
+                let again = serde_json::to_string(&later.show(&stored, *at)).unwrap();
+                prop_assert_eq!(&again, &live, "{} after a keyframe", fact.kind());
+            }
+            state.apply(&stored);
+        }
+    }
+
+    /// Invariant I3 over a restart: what the rows give back is what the log leads to, after every entry.
+    #[test]
+    fn a_state_restored_from_rows_is_the_state_folded_from_the_log(wishes in wishes(60)) {
+        let bench = play(&wishes);
+        let mut folded = State::default();
+        let mut rows = Stored::default();
+        for (place, fact) in bench.log.iter().enumerate() {
+            let stored = Fact::parse(fact.kind(), &fact.data()).unwrap();
+            let mut folder = Folder::new(&folded, place as u64, place as u64);
+            folder.push(&mut folded, stored, 0);
+            rows.take(folder.finish(&folded).rows, fact);
+            if folded.info.is_some() {
+                prop_assert_eq!(&rows.restore(), &folded.without_edits(), "{}", fact.kind());
             }
         }
-        for (fact, live) in folded.facts.iter().zip(&folded.shown) {
-            let row = row_for(fact, &messages, &parts);
-            if matches!(needs(fact), Needs::Nothing) || row.is_some() {
-                prop_assert_eq!(&show_again(fact, row), live, "{}", fact.kind());
+    }
+}
+
+/// What a store holds of one session.
+#[derive(Default)]
+struct Stored {
+    session: Option<Session>,
+    machine: String,
+    messages: HashMap<MessageId, Message>,
+    parts: HashMap<PartId, Part>,
+}
+
+impl Stored {
+    fn take(&mut self, rows: Vec<RowWrite>, fact: &Fact) {
+        for RowWrite { change, .. } in rows {
+            match change {
+                RowChange::Session(row) => {
+                    self.session = Some(serde_json::from_str(&row.data).unwrap());
+                    self.machine = row.machine;
+                }
+                RowChange::Machine { machine, .. } => self.machine = machine,
+                RowChange::RemoveSession(_) => *self = Self::default(),
+                RowChange::Message(row) => {
+                    self.messages.insert(row.id, serde_json::from_str(&row.data).unwrap());
+                }
+                RowChange::RemoveMessage(id) => {
+                    self.messages.remove(&id);
+                    self.parts.retain(|_, part| part.message_id != id);
+                }
+                RowChange::Part(row) => {
+                    self.parts.insert(row.id, serde_json::from_str(&row.data).unwrap());
+                }
+                RowChange::RemovePart(id) => {
+                    self.parts.remove(&id);
+                }
+                RowChange::Ask(_)
+                | RowChange::RemoveAsk { .. }
+                | RowChange::Approval(_)
+                | RowChange::Keyframe { .. }
+                | RowChange::Todos { .. } => {}
             }
         }
+        if let Fact::TextGrew { part, delta } = fact {
+            let grown = serde_json::to_string(&self.parts[part]).unwrap();
+            let grown = sturdy_session::growth::add(&grown, delta).unwrap();
+            self.parts.insert(part.clone(), serde_json::from_str(&grown).unwrap());
+        }
+    }
+
+    fn restore(&self) -> State {
+        let wanted = State::open_messages(&self.machine).unwrap();
+        let step = wanted.step.iter().map(|id| MessageWithParts {
+            info: self.messages[id].clone(),
+            parts: self.parts.values().filter(|part| part.message_id == *id).cloned().collect(),
+        });
+        let prompt = |id| MessageWithParts { info: self.messages[id].clone(), parts: Vec::new() };
+        let open = step.chain(wanted.prompts.iter().map(prompt)).collect();
+        State::restore(self.session.clone().unwrap(), &self.machine, open).unwrap()
     }
 }
 
@@ -518,9 +599,9 @@ proptest! {
 fn rows_of(log: &[Fact], size: usize) -> (BTreeMap<String, String>, State) {
     let (mut state, mut rows, mut growth) = (State::default(), BTreeMap::new(), HashMap::new());
     for commit in log.chunks(size) {
-        let folded = fold(&mut state, commit.iter().cloned(), 0);
-        for fact in &folded.facts {
-            if let Fact::TextGrew { part, delta, .. } = fact {
+        let folded = fold(&mut state, commit.iter().cloned(), 0, 0);
+        for entry in &folded.entries {
+            if let Fact::TextGrew { part, delta } = &entry.fact {
                 growth.entry(part.to_string()).or_insert_with(String::new).push_str(delta);
             }
         }
@@ -545,6 +626,7 @@ fn rows_of(log: &[Fact], size: usize) -> (BTreeMap<String, String>, State) {
                 RowChange::Todos { session, data } => {
                     rows.insert(format!("todos {session}"), data);
                 }
+                RowChange::Keyframe { .. } => {}
                 RowChange::Approval(row) => {
                     rows.insert(format!("approval {}", row.id), row.pattern);
                 }
@@ -559,16 +641,4 @@ fn rows_of(log: &[Fact], size: usize) -> (BTreeMap<String, String>, State) {
     }
     rows.extend(growth.into_iter().map(|(part, text)| (format!("growth {part}"), text)));
     (rows, state)
-}
-
-fn row_for<'a>(
-    fact: &Fact,
-    messages: &'a HashMap<MessageId, String>,
-    parts: &'a HashMap<PartId, String>,
-) -> Option<&'a str> {
-    match needs(fact) {
-        Needs::Nothing => None,
-        Needs::Message(id) => messages.get(id).map(String::as_str),
-        Needs::Part(id) => parts.get(id).map(String::as_str),
-    }
 }

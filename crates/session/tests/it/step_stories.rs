@@ -51,7 +51,7 @@ fn started(bench: &Bench) -> (String, Map) {
 fn the_first_word_of_a_provider_begins_the_step_once() {
     let mut bench = Bench::talking();
 
-    assert_snapshot!(bench.said(Said::Started), @"fact   part.written step-start");
+    assert_snapshot!(bench.said(Said::Started), @"fact   step.began");
     assert_snapshot!(bench.said(Said::Started), @"");
 }
 
@@ -59,26 +59,20 @@ fn the_first_word_of_a_provider_begins_the_step_once() {
 fn thoughts_open_side_by_side_and_each_grows_by_its_own_name() {
     let mut bench = begun();
 
-    assert_snapshot!(bench.said(thought("r1")), @"fact   text.started r1");
-    assert_snapshot!(bench.said(thought("r2")), @"fact   text.started r2");
+    assert_snapshot!(bench.said(thought("r1")), @"fact   text.started r1 Reasoning");
+    assert_snapshot!(bench.said(thought("r2")), @"fact   text.started r2 Reasoning");
     // It is open already.
     assert_snapshot!(bench.said(thought("r1")), @"");
     bench.said(think("r1", "one"));
     bench.said(think("r2", "two"));
     // Nobody opened it.
     assert_snapshot!(bench.said(think("r3", "three")), @"");
-    assert_snapshot!(bench.said(Said::ReasoningEnded { block: "r2".to_owned(), metadata: None }), @r#"fact   text.ended reasoning "two""#);
+    assert_snapshot!(bench.said(Said::ReasoningEnded { block: "r2".to_owned(), metadata: None }), @r#"fact   text.ended "two""#);
     assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r#"
-    fact   text.ended reasoning "one"
-    fact   part.written step-finish stop
+    fact   text.ended "one"
     fact   step.finished stop cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   status.changed busy
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled done
     "#);
 }
 
@@ -92,15 +86,12 @@ fn what_a_provider_notes_on_a_thought_is_kept_with_it() {
     bench.said(Said::ReasoningEnded { block: "r1".to_owned(), metadata: Some(signed.clone()) });
 
     let closed = bench.log.iter().rev().find_map(|fact| match fact {
-        Fact::TextEnded { part } => match &part.body {
-            PartBody::Reasoning(reasoning) => Some(reasoning.clone()),
-            _ => None,
-        },
+        Fact::TextEnded { text, metadata, .. } => Some((text.clone(), metadata.clone())),
         _ => None,
     });
-    let closed = closed.expect("a closed thought");
-    assert_eq!((closed.text.as_str(), closed.metadata), ("hm", Some(signed)));
-    assert!(closed.time.end.is_some());
+    assert_eq!(closed, Some(("hm".to_owned(), Some(signed))));
+    let shown = serde_json::to_value(&bench.shown.last().unwrap().1[0]).unwrap();
+    assert!(shown["properties"]["part"]["time"]["end"].is_u64());
 }
 
 #[test]
@@ -110,8 +101,8 @@ fn one_text_is_open_at_a_time() {
     bench.said(text("t1", "one"));
 
     assert_snapshot!(bench.said(text_started("t2")), @r#"
-    fact   text.ended text "one"
-    fact   text.started t2
+    fact   text.ended "one"
+    fact   text.started t2 Text
     "#);
     // The first is closed: what is still said to it is dropped, and so is its second end.
     assert_snapshot!(bench.said(text("t1", "more")), @"");
@@ -210,17 +201,11 @@ fn a_call_the_provider_ran_asks_for_no_further_step() {
     assert!(bench.effects.is_empty(), "the provider runs it");
     let output = json!({ "results": ["rain"] });
     assert_snapshot!(bench.said(Said::ToolReturned { call: "c1".to_owned(), output, is_error: false }), @"fact   tool.ended done");
-    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r#"
-    fact   part.written step-finish stop
+    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r"
     fact   step.finished stop cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   status.changed busy
-    fact   status.changed idle
-    fact   session.idled
-    "#);
+    fact   session.idled done
+    ");
 }
 
 #[test]
@@ -231,17 +216,13 @@ fn a_call_that_failed_is_told_to_the_model_and_the_turn_goes_on() {
     let part = bench.call();
     let outcome = Outcome::Failed { error: "no such file".to_owned(), metadata: None };
 
-    assert_snapshot!(bench.feed(Input::Returned { part, outcome }), @r#"
+    assert_snapshot!(bench.feed(Input::Returned { part, outcome }), @r"
     fact   tool.ended failed
-    fact   part.written step-finish tool-calls
     fact   step.finished tool-calls cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   status.changed busy
+    fact   turn.continued
     effect Prepare
-    "#);
+    ");
 }
 
 #[test]
@@ -290,7 +271,7 @@ fn what_an_interrupted_call_reported_is_kept_with_it() {
     bench.feed(Input::Settle { step });
 
     let ended = bench.log.iter().find(|fact| matches!(fact, Fact::ToolEnded { .. })).unwrap();
-    let Part { body: PartBody::Tool(tool), .. } = sturdy_session::rows::moved_part(running, ended) else {
+    let Part { body: PartBody::Tool(tool), .. } = sturdy_session::records::moved(running, ended) else {
         panic!("a tool part")
     };
     let ToolState::Error { error, metadata, .. } = tool.state else { panic!("an interrupted call") };
@@ -311,8 +292,7 @@ fn a_failure_beside_a_running_call_is_not_tried_again() {
     fact   tool.ended interrupted
     fact   session.failed APIError
     fact   step.ended APIError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled failed
     ");
 }
 
@@ -465,8 +445,8 @@ fn a_clock_that_is_set_back_does_not_turn_time_round() {
         .log
         .iter()
         .filter_map(|fact| match fact {
-            Fact::MessageAdded { info } => Some(info.time.created),
-            Fact::StepStarted { info, .. } => Some(info.time.created),
+            Fact::PromptAdmitted { posted, .. } => Some(posted.info.time.created),
+            Fact::StepStarted { created, .. } => Some(*created),
             Fact::StepEnded { completed, .. } => Some(*completed),
             _ => None,
         })
@@ -483,7 +463,7 @@ fn a_clock_that_jumps_ahead_makes_a_retry_due_and_not_late() {
     bench.jump_to(START + 1_000_000_000_000);
 
     assert_snapshot!(bench.feed(Input::Timer { step, attempt: 1 }), @r"
-    fact   status.changed busy
+    fact   step.retried
     effect CallModel attempt 1
     ");
 }

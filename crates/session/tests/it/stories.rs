@@ -8,30 +8,19 @@ use sturdy_session::fact::{Fact, Outcome};
 use sturdy_session::talk::{CallInput, FinishReason, Said};
 use sturdy_session::turn::{Answer, Input, SessionPatch};
 use sturdy_session::types::ask::PermissionReply;
-use sturdy_session::types::message::Message;
 
 #[test]
 fn a_prompt_to_an_idle_session_is_stored_and_taken_up() {
     let mut bench = Bench::new();
 
     assert_snapshot!(bench.feed(prompt("hi")), @r#"
-    fact   session.edited Chosen "A test" cost 0
-    fact   message.added
-    fact   part.written text "hi"
-    fact   session.edited Touched "A test" cost 0
-    fact   prompt.admitted
-    fact   status.changed busy
+    fact   prompt.admitted text "hi", a turn begins
     effect Prepare
     "#);
-    assert_snapshot!(bench.prepare(), @r#"
-    fact   prompt.promoted 1
-    fact   step.started
-    fact   session.edited Summarised "A test" cost 0
-    fact   session.diffed
-    fact   turn.summarised
-    fact   status.changed busy
+    assert_snapshot!(bench.prepare(), @r"
+    fact   step.started takes 1
     effect CallModel attempt 0
-    "#);
+    ");
 }
 
 #[test]
@@ -40,11 +29,7 @@ fn a_second_prompt_with_the_same_model_only_touches_the_session() {
     bench.said(finished(FinishReason::Stop));
 
     assert_snapshot!(bench.feed(prompt("again")), @r#"
-    fact   message.added
-    fact   part.written text "again"
-    fact   session.edited Touched "A test" cost 0.000114
-    fact   prompt.admitted
-    fact   status.changed busy
+    fact   prompt.admitted text "again", a turn begins
     effect Prepare
     "#);
 }
@@ -55,12 +40,7 @@ fn a_prompt_that_wants_no_reply_starts_nothing() {
     let mut quiet = new_prompt("note this");
     quiet.wants_reply = false;
 
-    assert_snapshot!(bench.feed(Input::Prompt(Box::new(quiet))), @r#"
-    fact   session.edited Chosen "A test" cost 0
-    fact   message.added
-    fact   part.written text "note this"
-    fact   session.edited Touched "A test" cost 0
-    "#);
+    assert_snapshot!(bench.feed(Input::Prompt(Box::new(quiet))), @r#"fact   message.added text "note this""#);
     assert!(bench.state.is_idle());
 }
 
@@ -68,24 +48,16 @@ fn a_prompt_that_wants_no_reply_starts_nothing() {
 fn text_opens_grows_and_closes_with_everything_that_was_said() {
     let mut bench = Bench::talking();
 
-    assert_snapshot!(bench.said(Said::Started), @r"
-    fact   part.written step-start
-    ");
-    assert_snapshot!(bench.said(text_started("t0")), @"fact   text.started t0");
+    assert_snapshot!(bench.said(Said::Started), @"fact   step.began");
+    assert_snapshot!(bench.said(text_started("t0")), @"fact   text.started t0 Text");
     assert_snapshot!(bench.said(text("t0", "Hello ")), @r#"fact   text.grew "Hello ""#);
     assert_snapshot!(bench.said(text("t0", "you")), @r#"fact   text.grew "you""#);
-    assert_snapshot!(bench.said(text_ended("t0")), @r#"fact   text.ended text "Hello you""#);
-    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r#"
-    fact   part.written step-finish stop
+    assert_snapshot!(bench.said(text_ended("t0")), @r#"fact   text.ended "Hello you""#);
+    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r"
     fact   step.finished stop cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   status.changed busy
-    fact   status.changed idle
-    fact   session.idled
-    "#);
+    fact   session.idled done
+    ");
 }
 
 #[test]
@@ -97,17 +69,11 @@ fn a_finish_closes_what_the_provider_left_open() {
     bench.said(text("t0", "Hi"));
 
     assert_snapshot!(bench.said(finished(FinishReason::Length)), @r#"
-    fact   text.ended reasoning "hm"
-    fact   text.ended text "Hi"
-    fact   part.written step-finish length
+    fact   text.ended "hm"
+    fact   text.ended "Hi"
     fact   step.finished length cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   status.changed busy
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled done
     "#);
 }
 
@@ -118,11 +84,10 @@ fn an_abort_keeps_what_was_said_and_says_that_it_was_aborted() {
     bench.said(text("t0", "Half"));
 
     assert_snapshot!(bench.feed(Input::Abort), @r#"
-    fact   text.ended text "Half"
+    fact   text.ended "Half"
     fact   session.failed MessageAbortedError
     fact   step.ended MessageAbortedError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled stopped
     effect StopAll
     "#);
 }
@@ -132,8 +97,7 @@ fn an_abort_of_an_idle_session_only_says_that_it_is_idle() {
     let mut bench = Bench::new();
 
     assert_snapshot!(bench.feed(Input::Abort), @r"
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled stopped
     effect StopAll
     ");
 }
@@ -146,11 +110,10 @@ fn a_restart_closes_the_open_step_and_starts_nothing() {
     bench.crash();
 
     assert_snapshot!(bench.feed(Input::Restarted), @r#"
-    fact   text.ended text "Half"
+    fact   text.ended "Half"
     fact   session.failed MessageAbortedError
     fact   step.ended MessageAbortedError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled interrupted
     "#);
 }
 
@@ -168,20 +131,12 @@ fn a_prompt_that_was_not_taken_up_waits_through_a_restart_and_is_answered_with_t
     bench.feed(prompt("first"));
     bench.crash();
 
-    assert_snapshot!(bench.feed(Input::Restarted), @r"
-    fact   status.changed idle
-    fact   session.idled
-    ");
+    assert_snapshot!(bench.feed(Input::Restarted), @"fact   session.idled interrupted");
     bench.feed(prompt("second"));
-    assert_snapshot!(bench.prepare(), @r#"
-    fact   prompt.promoted 2
-    fact   step.started
-    fact   session.edited Summarised "A test" cost 0
-    fact   session.diffed
-    fact   turn.summarised
-    fact   status.changed busy
+    assert_snapshot!(bench.prepare(), @r"
+    fact   step.started takes 2
     effect CallModel attempt 0
-    "#);
+    ");
 }
 
 #[test]
@@ -192,7 +147,7 @@ fn prompts_that_wait_can_be_resumed_without_a_new_one() {
     bench.feed(Input::Restarted);
 
     assert_snapshot!(bench.feed(Input::Resume), @r"
-    fact   status.changed busy
+    fact   turn.continued
     effect Prepare
     ");
 }
@@ -201,23 +156,14 @@ fn prompts_that_wait_can_be_resumed_without_a_new_one() {
 fn a_prompt_during_a_step_waits_and_is_answered_after_it() {
     let mut bench = Bench::talking();
 
-    assert_snapshot!(bench.feed(prompt("and this")), @r#"
-    fact   message.added
-    fact   part.written text "and this"
-    fact   session.edited Touched "A test" cost 0
-    fact   prompt.admitted
-    "#);
-    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r#"
-    fact   part.written step-start
-    fact   part.written step-finish stop
+    assert_snapshot!(bench.feed(prompt("and this")), @r#"fact   prompt.admitted text "and this""#);
+    assert_snapshot!(bench.said(finished(FinishReason::Stop)), @r"
+    fact   step.began
     fact   step.finished stop cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   status.changed busy
+    fact   turn.continued
     effect Prepare
-    "#);
+    ");
 }
 
 #[test]
@@ -229,15 +175,10 @@ fn a_prompt_that_comes_while_another_is_prepared_is_answered_together_with_it() 
     bench.effects = prepare_first;
 
     assert_snapshot!(bench.prepare(), @"effect Prepare");
-    assert_snapshot!(bench.prepare(), @r#"
-    fact   prompt.promoted 2
-    fact   step.started
-    fact   session.edited Summarised "A test" cost 0
-    fact   session.diffed
-    fact   turn.summarised
-    fact   status.changed busy
+    assert_snapshot!(bench.prepare(), @r"
+    fact   step.started takes 2
     effect CallModel attempt 0
-    "#);
+    ");
 }
 
 #[test]
@@ -246,10 +187,7 @@ fn a_waiting_prompt_can_be_withdrawn_once() {
     bench.feed(prompt("not this"));
     let message = bench.state.machine.waiting[0].message.clone();
 
-    assert_snapshot!(bench.feed(Input::Withdraw { message: message.clone() }), @r"
-    fact   prompt.withdrawn
-    fact   message.removed
-    ");
+    assert_snapshot!(bench.feed(Input::Withdraw { message: message.clone() }), @"fact   prompt.withdrawn");
     assert_snapshot!(bench.feed(Input::Withdraw { message }), @"refuse no waiting prompt MSG");
 }
 
@@ -260,17 +198,16 @@ fn a_failure_that_passes_is_tried_again_and_keeps_the_text() {
     bench.said(text("t0", "Half"));
 
     assert_snapshot!(bench.failed(overloaded()), @r#"
-    fact   text.ended text "Half"
-    fact   part.written retry 1
-    fact   status.changed retry 1 "Provider is overloaded"
+    fact   text.ended "Half"
+    fact   step.delayed 1 "Provider is overloaded", noted
     effect StartTimer attempt 1
     "#);
     let step = bench.step();
     assert_snapshot!(bench.feed(Input::Timer { step, attempt: 1 }), @r"
-    fact   status.changed busy
+    fact   step.retried
     effect CallModel attempt 1
     ");
-    assert_snapshot!(bench.said(Said::Started), @"fact   part.written step-start");
+    assert_snapshot!(bench.said(Said::Started), @"fact   step.began");
 }
 
 #[test]
@@ -280,8 +217,7 @@ fn a_failure_that_does_not_pass_ends_the_turn() {
     assert_snapshot!(bench.failed(refused()), @r"
     fact   session.failed APIError
     fact   step.ended APIError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled failed
     ");
 }
 
@@ -297,8 +233,7 @@ fn after_five_tries_a_failure_is_final() {
     assert_snapshot!(bench.failed(overloaded()), @r"
     fact   session.failed APIError
     fact   step.ended APIError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled failed
     ");
 }
 
@@ -311,8 +246,7 @@ fn an_abort_during_the_wait_for_a_retry_says_aborted() {
     assert_snapshot!(bench.feed(Input::Abort), @r"
     fact   session.failed MessageAbortedError
     fact   step.ended MessageAbortedError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled stopped
     effect StopAll
     ");
 }
@@ -341,17 +275,13 @@ fn a_call_is_started_before_it_runs_and_its_result_leads_to_the_next_step() {
     ");
     assert_snapshot!(bench.said(finished(FinishReason::ToolCalls)), @"fact   model.finished tool-calls");
     let part = bench.call();
-    assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("ok") }), @r#"
+    assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("ok") }), @r"
     fact   tool.ended done
-    fact   part.written step-finish tool-calls
     fact   step.finished tool-calls cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   status.changed busy
+    fact   turn.continued
     effect Prepare
-    "#);
+    ");
 }
 
 #[test]
@@ -396,8 +326,7 @@ fn an_abort_gives_a_running_call_a_moment_and_keeps_what_it_says() {
     fact   tool.ended done
     fact   session.failed MessageAbortedError
     fact   step.ended MessageAbortedError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled stopped
     effect StopAll
     ");
 }
@@ -416,9 +345,8 @@ fn a_prompt_that_comes_behind_a_stop_is_answered_with_those_before_it() {
     fact   tool.ended done
     fact   session.failed MessageAbortedError
     fact   step.ended MessageAbortedError
-    fact   status.changed idle
-    fact   session.idled
-    fact   status.changed busy
+    fact   session.idled stopped
+    fact   turn.continued
     effect StopAll
     effect Prepare
     ");
@@ -451,8 +379,7 @@ fn a_call_that_does_not_end_after_an_abort_is_interrupted_and_its_late_result_dr
     fact   tool.ended interrupted
     fact   session.failed MessageAbortedError
     fact   step.ended MessageAbortedError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled stopped
     effect StopAll
     ");
     assert_snapshot!(bench.feed(Input::Returned { part, outcome: done("late") }), @"");
@@ -486,27 +413,16 @@ fn the_last_step_of_an_agent_is_offered_no_tools_and_nothing_follows() {
     let mut last = ready();
     last.steps_max = Some(1);
 
-    assert_snapshot!(bench.feed(Input::Prepared { user, ready: Box::new(last) }), @r#"
-    fact   prompt.promoted 1
-    fact   step.started
-    fact   session.edited Summarised "A test" cost 0
-    fact   session.diffed
-    fact   turn.summarised
-    fact   status.changed busy
+    assert_snapshot!(bench.feed(Input::Prepared { user, ready: Box::new(last) }), @r"
+    fact   step.started takes 1
     effect CallModel attempt 0, no tools
-    "#);
+    ");
     bench.said(Said::Started);
-    assert_snapshot!(bench.said(finished(FinishReason::ToolCalls)), @r#"
-    fact   part.written step-finish tool-calls
+    assert_snapshot!(bench.said(finished(FinishReason::ToolCalls)), @r"
     fact   step.finished tool-calls cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   status.changed busy
-    fact   status.changed idle
-    fact   session.idled
-    "#);
+    fact   session.idled done
+    ");
 }
 
 /// A step whose only call waits for a person.
@@ -563,8 +479,7 @@ fn an_abort_takes_a_request_back_so_that_a_late_answer_runs_nothing() {
     fact   tool.ended interrupted
     fact   session.failed MessageAbortedError
     fact   step.ended MessageAbortedError
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled stopped
     effect StopAll
     ");
     let late = Input::Answered { ask: "per_1".to_owned(), answer: allow(PermissionReply::Once) };
@@ -593,14 +508,9 @@ fn a_refusal_by_a_person_ends_the_turn_without_an_error() {
     assert_snapshot!(bench.feed(rejected), @r#"
     fact   permission.replied Reject
     fact   tool.ended blocked
-    fact   part.written step-finish tool-calls
     fact   step.finished tool-calls cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   step.ended
-    fact   status.changed idle
-    fact   session.idled
+    fact   session.idled refused
     effect LetGo
     "#);
     let outcome = Outcome::Blocked { error: "rejected permission".to_owned() };
@@ -656,18 +566,13 @@ fn a_provider_that_never_says_why_it_stopped_is_given_up_after_three_steps() {
     }
 
     // Was: the reference asks again without end.
-    assert_snapshot!(bench.said(finished(FinishReason::Unknown)), @r#"
-    fact   part.written step-start
-    fact   part.written step-finish unknown
+    assert_snapshot!(bench.said(finished(FinishReason::Unknown)), @r"
+    fact   step.began
     fact   step.finished unknown cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000342
-    fact   session.diffed
-    fact   turn.summarised
     fact   session.failed UnknownError
     fact   step.ended UnknownError
-    fact   status.changed idle
-    fact   session.idled
-    "#);
+    fact   session.idled failed
+    ");
 }
 
 #[test]
@@ -688,17 +593,12 @@ fn a_blocked_answer_is_an_error_on_the_message() {
     let mut bench = Bench::talking();
     bench.said(Said::Started);
 
-    assert_snapshot!(bench.said(finished(FinishReason::ContentFilter)), @r#"
-    fact   part.written step-finish content-filter
+    assert_snapshot!(bench.said(finished(FinishReason::ContentFilter)), @r"
     fact   step.finished content-filter cost 0.000114
-    fact   session.edited Summarised "A test" cost 0.000114
-    fact   session.diffed
-    fact   turn.summarised
     fact   session.failed ContentFilterError
     fact   step.ended ContentFilterError
-    fact   status.changed idle
-    fact   session.idled
-    "#);
+    fact   session.idled failed
+    ");
 }
 
 #[test]
@@ -711,11 +611,11 @@ fn an_edit_is_one_fact_per_field() {
         ..SessionPatch::default()
     };
 
-    assert_snapshot!(bench.feed(Input::Edit(patch)), @r#"
-    fact   session.edited Renamed "New" cost 0
-    fact   session.edited Described "New" cost 0
-    fact   session.edited Archived "New" cost 0
-    "#);
+    assert_snapshot!(bench.feed(Input::Edit(patch)), @r"
+    fact   session.edited Renamed
+    fact   session.edited Described
+    fact   session.edited Archived
+    ");
     assert_snapshot!(bench.feed(Input::Edit(SessionPatch::default())), @"");
 }
 
@@ -752,7 +652,7 @@ fn messages_of_one_millisecond_are_still_in_order() {
     }
 
     let created = bench.log.iter().filter_map(|fact| match fact {
-        Fact::MessageAdded { info } => Some(Message::User(info.clone()).created()),
+        Fact::PromptAdmitted { posted, .. } => Some(posted.info.time.created),
         _ => None,
     });
     assert!(created.collect::<Vec<_>>().is_sorted_by(|a, b| a < b));

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use sturdy_session::id::SessionId;
 use sturdy_session::row::{ApprovalRow, AskRow, MessageRow, PartRow, RowChange, SessionRow};
 
-const APPEND: &str = "INSERT INTO log (position, session_id, seq, kind, at, data, blob)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const APPEND: &str = "INSERT INTO log (position, session_id, seq, kind, at, data, blob, subject)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 const KEEP: &str = "INSERT INTO blob (hash, size, data) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING";
 
 const PUT_SESSION: &str = "INSERT INTO session
@@ -38,13 +38,17 @@ const PUT_APPROVAL: &str = "INSERT INTO approval (id, project_id, directory, per
 const PUT_TODOS: &str = "INSERT INTO todo (session_id, data, position) VALUES (?1, ?2, ?3)
     ON CONFLICT (session_id) DO UPDATE SET data = excluded.data, position = excluded.position";
 
+const PUT_KEYFRAME: &str = "INSERT INTO keyframe (session_id, seq, position, data)
+    SELECT ?1, seq, position, ?3 FROM log WHERE position = ?2 ON CONFLICT DO NOTHING";
+
 const REMOVE_MESSAGE: [&str; 2] = [
     "DELETE FROM part WHERE session_id = ?1 AND message_id = ?2",
     "DELETE FROM message WHERE session_id = ?1 AND id = ?2",
 ];
 const REMOVE_PART: &str = "DELETE FROM part WHERE session_id = ?1 AND id = ?2";
 const REMOVE_ASK: &str = "DELETE FROM ask WHERE session_id = ?1 AND id = ?2";
-const REMOVE_SESSION: [&str; 5] = [
+const REMOVE_SESSION: [&str; 6] = [
+    "DELETE FROM keyframe WHERE session_id = ?1",
     "DELETE FROM part WHERE session_id = ?1",
     "DELETE FROM message WHERE session_id = ?1",
     "DELETE FROM ask WHERE session_id = ?1",
@@ -85,9 +89,19 @@ impl<'c> Writer<'c> {
         // Invariant I12: what is large stands in a blob, and the entry holds the hash.
         if entry.data.len() > ENTRY_BYTES_MAX {
             let hash = keep_blob(self.connection, entry.data.as_bytes())?;
-            self.append.execute((position, session, seq, entry.kind, at, "", hash))?;
+            self.append.execute((position, session, seq, entry.kind, at, "", hash, &entry.subject))?;
         } else {
-            self.append.execute((position, session, seq, entry.kind, at, &entry.data, None::<&str>))?;
+            let nothing = None::<&str>;
+            self.append.execute((
+                position,
+                session,
+                seq,
+                entry.kind,
+                at,
+                &entry.data,
+                nothing,
+                &entry.subject,
+            ))?;
         }
         Ok(())
     }
@@ -114,6 +128,9 @@ impl<'c> Writer<'c> {
             RowChange::Ask(row) => self.ask(row, position),
             RowChange::RemoveAsk { id } => self.run(REMOVE_ASK, (session, id)),
             RowChange::Approval(row) => self.approval(row, position),
+            RowChange::Keyframe { session, data } => {
+                self.run(PUT_KEYFRAME, (session.as_str(), position, data))
+            }
             RowChange::Todos { session, data } => self.run(PUT_TODOS, (session.as_str(), data, position)),
         }
     }

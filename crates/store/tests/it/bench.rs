@@ -56,13 +56,13 @@ impl Draft {
     }
 
     pub(crate) fn fact(mut self, kind: &'static str, data: impl ToString) -> Self {
-        self.commit.entries.push(NewEntry { kind, at: self.at, data: data.to_string() });
+        self.commit.entries.push(NewEntry { kind, subject: None, at: self.at, data: data.to_string() });
         self
     }
 
     /// A fact that says nothing, for tests of order.
     pub(crate) fn idled(self) -> Self {
-        self.fact("session.idled.1", "{}")
+        self.fact("session.compacted.1", "{}")
     }
 
     pub(crate) fn row(mut self, change: RowChange) -> Self {

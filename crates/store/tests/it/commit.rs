@@ -167,7 +167,7 @@ async fn a_writer_that_ignores_the_lock_causes_a_conflict_and_nothing_mixed() {
     let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
     raw.execute_batch(
         "BEGIN IMMEDIATE;
-         INSERT INTO log (position, session_id, seq, kind, at, data) VALUES (2, 'ses_a', 2, 'session.idled.1', 1, '{}');
+         INSERT INTO log (position, session_id, seq, kind, at, data) VALUES (2, 'ses_a', 2, 'session.compacted.1', 1, '{}');
          UPDATE head SET position = 2;
          COMMIT;",
     )

@@ -58,7 +58,7 @@ async fn a_crash_after_a_commit_keeps_it_and_tells_nobody() {
 #[tokio::test]
 async fn a_crash_can_wait_for_a_kind_of_entry() {
     for (plan, kept) in
-        [(CrashPlan::BeforeKind("session.idled.1"), 1), (CrashPlan::AfterKind("session.idled.1"), 2)]
+        [(CrashPlan::BeforeKind("session.compacted.1"), 1), (CrashPlan::AfterKind("session.compacted.1"), 2)]
     {
         let directory = tempfile::tempdir().unwrap();
         let store = doomed(&directory, plan).await;

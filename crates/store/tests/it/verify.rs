@@ -26,7 +26,7 @@ async fn every_kind_of_damage_is_found_and_named() {
         ("DELETE FROM log WHERE seq = 2", "log entry 3 (ses_a 3): follows seq 1"),
         ("DELETE FROM log WHERE seq = 1", "log entry 2 (ses_a 2): is the first of its session"),
         ("UPDATE log SET kind = 'never.heard.9' WHERE seq = 2", "unknown kind of fact \"never.heard.9\""),
-        ("UPDATE log SET data = '{' WHERE seq = 2", "damaged fact of kind \"session.idled.1\""),
+        ("UPDATE log SET data = '{' WHERE seq = 2", "damaged fact of kind \"session.compacted.1\""),
         ("UPDATE log SET blob = 'gone' WHERE seq = 2", "blob gone: an entry names it and it is missing"),
         ("UPDATE log SET session_id = 'x' WHERE seq = 4", "Expected a string starting with \"ses\""),
         ("UPDATE part SET data = 'x'", "part prt_x: expected value"),

@@ -15,8 +15,8 @@ pub(super) fn compare(facts: Vec<(u64, Fact)>, stored: SessionRows) -> Vec<Strin
     let mut state = State::default();
     for (seq, fact) in facts {
         // One at a time, each with its own seq: old growth may have been folded out of the log.
-        let mut folder = Folder::new(&state, seq.saturating_sub(1));
-        folder.push(&mut state, fact);
+        let mut folder = Folder::new(&state, seq.saturating_sub(1), seq);
+        folder.push(&mut state, fact, 0);
         folder.finish(&state).rows.into_iter().for_each(|write| rebuilt.apply(write.change));
     }
     let stored = Rows::from(stored);
@@ -97,6 +97,8 @@ impl Rows {
             RowChange::Todos { data, .. } => self.todos = Some(data),
             // Of the project, not of the session; and a person may have taken it back.
             RowChange::Approval(_) => {}
+            // Not a row that anybody sees: what is shown is made of the log.
+            RowChange::Keyframe { .. } => {}
         }
     }
 }

@@ -7,6 +7,7 @@
 mod ask;
 mod delegate;
 mod outcome;
+mod pace;
 
 pub(crate) use ask::Asks;
 
@@ -19,8 +20,8 @@ use crate::run::request;
 use crate::run::structured;
 use crate::run::trees::{Ledger, Watch};
 use ask::Asker;
+use pace::Pace;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 use sturdy_session::fact::Outcome;
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::{Answer, Input, OpenAsk, RunTool, STRUCTURED_TOOL, StepFiles};
@@ -35,10 +36,9 @@ use sturdy_worktree::tool::{
     run as run_tool,
 };
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What a call reports is stored at most this often.
-const REPORT_EVERY: Duration = Duration::from_millis(200);
 /// A person's own command may run for a day.
 const SHELL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -168,13 +168,15 @@ async fn act(run: &Run, place: &Place) -> Outcome {
         let call = Call { id, name: run.call.tool.clone(), input };
         run_tool(tool.as_ref(), call, &world).await
     };
+    let began = Instant::now();
+    let mut pace = Pace::new();
     let done = tokio::select! {
         done = work => done,
-        never = report(run, &mut reports) => match never {},
+        never = report(run, began, &mut pace, &mut reports) => match never {},
     };
     // What it reported last is shown, however soon it ended.
     if reports.has_changed().unwrap_or(false) {
-        pass_on(run, &mut reports).await;
+        pass_on(run, began, &mut pace, &mut reports).await;
     }
     match done {
         Ok(done) if run.is_users_shell() => outcome::printed(done),
@@ -293,19 +295,25 @@ fn repeated(call: &RunTool) -> PermissionAsk {
     PermissionAsk::new("doom_loop", vec![call.tool.clone()], vec![call.tool.clone()], metadata)
 }
 
-/// Passes on what the call reports; the latest wins, and the store sets the pace.
-async fn report(run: &Run, reports: &mut watch::Receiver<Progress>) -> std::convert::Infallible {
+/// Passes on what the call reports; the latest wins, and its allowance sets the pace.
+async fn report(
+    run: &Run,
+    began: Instant,
+    pace: &mut Pace,
+    reports: &mut watch::Receiver<Progress>,
+) -> std::convert::Infallible {
     loop {
         if reports.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
-        pass_on(run, reports).await;
-        tokio::time::sleep(REPORT_EVERY).await;
+        pass_on(run, began, pace, reports).await;
+        tokio::time::sleep(pace.pause()).await;
     }
 }
 
-async fn pass_on(run: &Run, reports: &mut watch::Receiver<Progress>) {
-    let Progress { title, metadata } = reports.borrow_and_update().clone();
+async fn pass_on(run: &Run, began: Instant, pace: &mut Pace, reports: &mut watch::Receiver<Progress>) {
+    let progress = reports.borrow_and_update().clone();
+    let Progress { title, metadata } = pace.spend(began.elapsed(), progress);
     let part = run.call.part.clone();
     let metadata = (!metadata.is_empty()).then_some(metadata);
     run.back.say_all(vec![Input::Progressed { part, title, metadata }]).await;

@@ -12,16 +12,17 @@ async fn a_line_cut_in_the_middle_costs_no_event_and_repeats_none() {
     let id = world.session().await;
     world.send("POST", &format!("/session/{id}/prompt_async"), &prompt("/demo long 60")).await;
 
-    let (mut all, mut last) = (Vec::new(), 0);
+    let mut all = Vec::new();
+    let mut last = beginning(&world);
     for cut in 0..CUTS_MAX {
         let line = connect(&world).await;
         let mut sink = sink();
-        let _handle = subscribe(&session_of(&line, &id).await, last.into(), &sink.stub).await;
+        let _handle = subscribe(&session_of(&line, &id).await, last.clone(), &sink.stub).await;
         // A few more each time, so that the cuts fall everywhere.
         for _ in 0..=cut {
-            let (event, position) = sink.next().await;
-            last = position;
-            all.push((event, position));
+            let (event, cursor) = sink.next().await;
+            last = cursor.clone().into();
+            all.push((event, cursor));
             if all.last().unwrap().0["type"] == "session.idle" {
                 break;
             }
@@ -38,17 +39,17 @@ async fn a_line_cut_in_the_middle_costs_no_event_and_repeats_none() {
 }
 
 #[tokio::test]
-async fn a_position_is_good_after_the_server_was_started_anew() {
+async fn a_cursor_is_good_after_the_server_was_started_anew() {
     let world = World::new().await;
     let id = world.session().await;
     let line = connect(&world).await;
     let mut before = sink();
-    let _handle = subscribe(&session_of(&line, &id).await, 0.into(), &before.stub).await;
+    let _handle = subscribe(&session_of(&line, &id).await, beginning(&world), &before.stub).await;
     world.ask(&id, "one").await;
     let mut all = before.turn().await;
     // Half of what was seen is forgotten, as by a client that had not stored it yet.
     all.truncate(all.len() / 2);
-    let last = all.last().unwrap().1;
+    let last = all.last().unwrap().1.clone();
 
     let world = world.reopened().await;
     world.ask(&id, "two").await;
@@ -60,9 +61,9 @@ async fn a_position_is_good_after_the_server_was_started_anew() {
     all.extend(again.turn().await);
 
     let mut whole = sink();
-    let _whole = subscribe(&session, 0.into(), &whole.stub).await;
+    let _whole = subscribe(&session, beginning(&world), &whole.stub).await;
     let mut replayed = whole.turn().await;
     replayed.extend(whole.turn().await);
     assert_eq!(all, replayed);
-    assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].1));
+    assert!(ascend(all.iter().map(|(_, cursor)| cursor)));
 }

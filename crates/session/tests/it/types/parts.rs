@@ -175,7 +175,7 @@ fn there_are_twelve_kinds_and_each_needs_its_fields() {
         r#""type":"file","mime":"","url":"""#,
         r#""type":"tool","callID":"","tool":"","state":{"status":"pending","input":{},"raw":""}"#,
         r#""type":"step-start""#,
-        r#""type":"step-finish","reason":"","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#,
+        r#""type":"step-finish","reason":"stop","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#,
         r#""type":"snapshot","snapshot":"""#,
         r#""type":"patch","hash":"","files":[]"#,
         r#""type":"agent","name":"""#,

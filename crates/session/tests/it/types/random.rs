@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::json::{Map, Num};
+use sturdy_session::talk::FinishReason;
 use sturdy_session::types::diff::{FileDiff, FileStatus};
 use sturdy_session::types::failure::{ApiFailure, Failure};
 use sturdy_session::types::message::{AssistantMessage, AssistantRole, AssistantTime, Message, MessagePath};
@@ -181,7 +182,7 @@ fn spoken_part() -> Any<PartBody> {
 }
 
 fn body() -> Any<PartBody> {
-    let finish = (words(), perhaps(words()), num(), tokens())
+    let finish = (reason(), perhaps(words()), num(), tokens())
         .prop_map(|(reason, snapshot, cost, tokens)| StepFinishPart { reason, snapshot, cost, tokens });
     let retry = (any::<u32>(), api_failure(), millis()).prop_map(|(attempt, error, created)| {
         PartBody::Retry(RetryPart { attempt, error: RetryError::Api(error), time: Created { created } })
@@ -213,13 +214,24 @@ fn diffs() -> Any<Vec<FileDiff>> {
     prop::collection::vec(diff, 0..3).boxed()
 }
 
+fn reason() -> impl Strategy<Value = FinishReason> {
+    prop_oneof![
+        Just(FinishReason::Stop),
+        Just(FinishReason::Length),
+        Just(FinishReason::ToolCalls),
+        Just(FinishReason::ContentFilter),
+        Just(FinishReason::Error),
+        Just(FinishReason::Unknown),
+    ]
+}
+
 prop_compose! {
     fn assistant()(
         (_, session_id, id) in ids(), (created, completed) in (millis(), perhaps(millis())),
         error in perhaps(failure()), [model_id, provider_id, mode, agent, cwd, root] in [words(), words(), words(), words(), words(), words()],
         summary in perhaps(any::<bool>()), cost in num(), tokens in tokens(),
         // A null would read back as nothing at all, which is what it means.
-        structured in perhaps(map().prop_map(Value::Object)), (variant, finish) in (perhaps(words()), perhaps(words())),
+        structured in perhaps(map().prop_map(Value::Object)), (variant, finish) in (perhaps(words()), perhaps(reason())),
     ) -> Message {
         let time = AssistantTime { created, completed };
         let (parent_id, role, path) = (id.clone(), AssistantRole::Assistant, MessagePath { cwd, root });
