@@ -11,6 +11,8 @@
 #[allow(dead_code, reason = "the tests use the rest of it")]
 #[path = "../tests/it/bench.rs"]
 mod bench;
+#[path = "../tests/it/told.rs"]
+mod told;
 
 use bench::{Bench, done, finished, prompt, text, text_ended, text_started, tool_call};
 use std::time::{Duration, Instant};

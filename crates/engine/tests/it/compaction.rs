@@ -8,6 +8,7 @@ use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::oracle;
 use sturdy_session::rows::fold;
+use sturdy_session::talk::FinishReason;
 use sturdy_session::turn::State;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{Message, MessageWithParts};
@@ -99,7 +100,7 @@ async fn a_person_asks_for_a_summary_and_the_model_goes_on_from_it() {
         (Some(true), "compaction", "compaction")
     );
     assert_eq!(
-        (info.parent_id.as_str(), info.finish.map(|reason| reason.as_str())),
+        (info.parent_id.as_str(), info.finish.map(FinishReason::as_str)),
         (messages[2].info.id().as_str(), Some("stop"))
     );
     let requests = world.provider.requests();
@@ -197,7 +198,7 @@ async fn with_automatic_compaction_off_the_error_stands_on_the_message() {
     let reply = world.ask(&session.id, "second").await.unwrap();
 
     assert!(matches!(assistant(&reply).error, Some(Failure::ContextOverflow { .. })));
-    assert_eq!(assistant(&reply).finish.map(|reason| reason.as_str()), Some("error"));
+    assert_eq!(assistant(&reply).finish.map(FinishReason::as_str), Some("error"));
     assert_eq!(world.provider.requests().len(), 2);
     check(&world, &session.id).await;
 }
@@ -235,7 +236,7 @@ async fn a_summary_that_fails_leaves_the_conversation_as_it_was() {
     let messages = world.messages(&session.id).await;
     let failed = assistant(&messages[3]);
     assert!(matches!(failed.error, Some(Failure::ContextOverflow { .. })));
-    assert_eq!(failed.finish.map(|reason| reason.as_str()), Some("error"));
+    assert_eq!(failed.finish.map(FinishReason::as_str), Some("error"));
     let requests = world.provider.requests();
     assert_eq!(told(&requests[2]), ["user: first", "assistant: One.", "user: second"]);
     check(&world, &session.id).await;

@@ -9,6 +9,7 @@ use sturdy_engine::{CommandRequest, EngineError, PromptRequest, ShellRequest};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::oracle;
+use sturdy_session::talk::FinishReason;
 use sturdy_session::turn::Refusal;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{Message, MessageWithParts};
@@ -131,10 +132,7 @@ async fn a_command_that_is_a_subtask_runs_in_a_session_of_its_own() {
     let messages = world.messages(&session.id).await;
     assert_eq!(messages.len(), 4, "{messages:#?}");
     let step = assistant(&messages[1]);
-    assert_eq!(
-        (step.agent.as_str(), step.finish.map(|reason| reason.as_str())),
-        ("explore", Some("tool-calls"))
-    );
+    assert_eq!((step.agent.as_str(), step.finish.map(FinishReason::as_str)), ("explore", Some("tool-calls")));
     assert!(step.time.completed.is_some() && step.error.is_none());
     let call = calls(&messages[1])[0];
     let ToolState::Completed { input, output, .. } = &call.state else { panic!("{:?}", call.state) };

@@ -6,6 +6,7 @@ use sturdy_engine::PromptRequest;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::oracle;
+use sturdy_session::talk::FinishReason;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::format::OutputFormat;
 use sturdy_session::types::message::{Message, MessageWithParts};
@@ -67,7 +68,7 @@ async fn an_object_that_fits_is_on_the_message_and_can_be_listed() {
 
     let info = assistant(&reply);
     assert_eq!(info.structured, Some(json!({ "answer": 42 })));
-    assert_eq!((info.finish.map(|reason| reason.as_str()), &info.error), (Some("tool-calls"), &None));
+    assert_eq!((info.finish.map(FinishReason::as_str), &info.error), (Some("tool-calls"), &None));
     let ToolState::Completed { output, title, metadata, .. } = call_of(&reply) else {
         panic!("not completed")
     };

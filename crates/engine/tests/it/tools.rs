@@ -6,6 +6,7 @@ use sturdy_engine::EngineError;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::oracle;
+use sturdy_session::talk::FinishReason;
 use sturdy_session::turn::Answer as Reply;
 use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
 use sturdy_session::types::failure::Failure;
@@ -76,7 +77,7 @@ async fn an_allowed_call_runs_and_its_result_goes_to_the_model() {
 
     assert_eq!(texts(&reply), ["It printed done."]);
     let messages = world.messages(&session.id).await;
-    assert_eq!(assistant(&messages[1]).finish.map(|reason| reason.as_str()), Some("tool-calls"));
+    assert_eq!(assistant(&messages[1]).finish.map(FinishReason::as_str), Some("tool-calls"));
     let call = call_of(&messages);
     let ToolState::Completed { output, metadata, .. } = &call.state else { panic!("{:?}", call.state) };
     assert_eq!(output, "done\n");

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sturdy_engine::{EngineError, PromptRequest};
 use sturdy_session::fact::{Edit, Fact};
 use sturdy_session::oracle;
+use sturdy_session::talk::FinishReason;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts};
 use sturdy_session::types::part::PartBody;
@@ -38,7 +39,7 @@ async fn a_prompt_is_answered_and_the_log_keeps_its_promises() {
 
     assert_eq!(texts(&reply), ["Hello you"]);
     let info = assistant(&reply);
-    assert_eq!(info.finish.map(|reason| reason.as_str()), Some("stop"));
+    assert_eq!(info.finish.map(FinishReason::as_str), Some("stop"));
     assert_eq!(info.cost.0, 0.000114);
     assert!(info.time.completed.is_some() && info.error.is_none());
     let kinds: Vec<_> =

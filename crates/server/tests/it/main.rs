@@ -9,6 +9,7 @@ mod bodies;
 mod door;
 mod edge;
 mod events;
+mod events_resumed;
 mod files;
 mod formatters;
 mod languages;

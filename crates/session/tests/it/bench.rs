@@ -1,20 +1,20 @@
 //! A session on the bench: inputs go in, decisions come out, the state follows.
 
+use crate::told::{detail, name_of, without_ids};
 use std::fmt::Write as _;
-use sturdy_session::fact::{Fact, Outcome, Posted};
+use sturdy_session::fact::{Fact, Outcome};
 use sturdy_session::id::{MessageId, PartId, PermissionId, SessionId};
 use sturdy_session::json::Num;
 use sturdy_session::rows::fold;
 use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
 use sturdy_session::turn::{
-    Ask, Decision, Effect, Follow, Input, NewPrompt, NewShell, PathPair, Ready, State, StepKind, Tools,
-    decide,
+    Ask, Decision, Effect, Follow, Input, NewPrompt, NewShell, PathPair, Ready, State, StepKind, decide,
 };
 use sturdy_session::types::event::Event;
 use sturdy_session::types::failure::{ApiFailure, Failure};
 use sturdy_session::types::message::ModelRef;
-use sturdy_session::types::part::{Part, PartBody, SubtaskPart, TextPart};
+use sturdy_session::types::part::{PartBody, SubtaskPart, TextPart};
 use sturdy_session::types::session::{Session, SessionTime};
 use sturdy_session::types::usage::{Prices, Tokens, Usage};
 
@@ -304,101 +304,4 @@ pub(crate) fn show(decision: &Decision) -> String {
         let _ = writeln!(out, "refuse {}", without_ids(&refusal.to_string()));
     }
     out.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
-}
-
-fn detail(fact: &Fact) -> String {
-    match fact {
-        Fact::SessionEdited { edit } => {
-            let text = format!("{edit:?}");
-            text.split([' ', '{']).next().unwrap_or_default().to_owned()
-        }
-        Fact::MessageAdded { posted }
-        | Fact::CompactionWanted { posted, .. }
-        | Fact::ShellStarted { posted, .. } => posted_detail(posted),
-        Fact::PromptAdmitted { posted, begins } => {
-            format!("{}{}", posted_detail(posted), if *begins { ", a turn begins" } else { "" })
-        }
-        Fact::PromptFailed { messages } => format!("{}", messages.len()),
-        Fact::StepStarted { takes, .. } if takes.is_empty() => String::new(),
-        Fact::StepStarted { takes, .. } => format!("takes {}", takes.len()),
-        Fact::PartWritten { part } => part_detail(part),
-        Fact::TextEnded { text, .. } => format!("{text:?}"),
-        Fact::ToolCalled { call, tool, .. } => match call.len() {
-            // A call the server makes has an id of its own making.
-            26 => format!("ULID {tool}"),
-            _ => format!("{call} {tool}"),
-        },
-        Fact::TextStarted { block, words, .. } => format!("{block} {words:?}"),
-        Fact::TextGrew { delta, .. } => format!("{delta:?}"),
-        Fact::StepFinished { reason, cost, .. } => format!("{} cost {}", reason.as_str(), cost.0),
-        Fact::StepDelayed { attempt, reason, note, .. } => {
-            let note = if note.is_some() { ", noted" } else { "" };
-            format!("{attempt} {reason:?}{note}")
-        }
-        Fact::StepEnded { error, .. } => error.as_ref().map(failure_name).unwrap_or_default(),
-        Fact::ModelFinished { reason, .. } => reason.as_str().to_owned(),
-        Fact::ToolStarted { tool, .. } => tool.clone(),
-        Fact::ToolEnded { outcome, .. } => outcome_name(outcome).to_owned(),
-        Fact::SessionFailed { error } => failure_name(error),
-        Fact::SessionIdled { end } => format!("{end:?}").to_lowercase(),
-        Fact::PermissionReplied { reply, .. } => format!("{reply:?}"),
-        _ => String::new(),
-    }
-}
-
-fn posted_detail(posted: &Posted) -> String {
-    posted.parts.iter().map(part_detail).collect::<Vec<_>>().join(", ")
-}
-
-fn part_detail(part: &Part) -> String {
-    match &part.body {
-        PartBody::Text(text) => format!("text {:?}", text.text),
-        PartBody::Reasoning(reasoning) => format!("reasoning {:?}", reasoning.text),
-        // A call the server makes has an id of its own making.
-        PartBody::Tool(tool) if tool.call_id.len() == 26 => format!("ULID {}", tool.tool),
-        PartBody::Tool(tool) => format!("{} {}", tool.call_id, tool.tool),
-        PartBody::Subtask(subtask) => format!("subtask {:?}", subtask.description),
-        PartBody::StepStart(_) => "step-start".to_owned(),
-        PartBody::StepFinish(finish) => format!("step-finish {}", finish.reason.as_str()),
-        PartBody::Retry(retry) => format!("retry {}", retry.attempt),
-        other => format!("{other:?}"),
-    }
-}
-
-fn outcome_name(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Done { .. } => "done",
-        Outcome::Failed { .. } => "failed",
-        Outcome::Blocked { .. } => "blocked",
-        Outcome::Interrupted { .. } => "interrupted",
-    }
-}
-
-fn failure_name(failure: &Failure) -> String {
-    let value = serde_json::to_value(failure).expect("a failure is JSON");
-    value["name"].as_str().unwrap_or_default().to_owned()
-}
-
-fn name_of(effect: &Effect) -> String {
-    match effect {
-        Effect::CallModel { attempt, tools: Tools::Withheld, .. } => {
-            format!("CallModel attempt {attempt}, no tools")
-        }
-        Effect::CallModel { attempt, .. } => format!("CallModel attempt {attempt}"),
-        Effect::StartTimer { attempt, .. } => format!("StartTimer attempt {attempt}"),
-        Effect::RunTool(run) if run.repeated => format!("RunTool {} repeated", run.tool),
-        Effect::RunTool(run) if run.by_user => format!("RunTool {} by the user", run.tool),
-        Effect::RunTool(run) => format!("RunTool {}", run.tool),
-        other => {
-            let text = format!("{other:?}");
-            text.split([' ', '{']).next().unwrap_or_default().to_owned()
-        }
-    }
-}
-
-fn without_ids(text: &str) -> String {
-    text.split(' ')
-        .map(|word| if word.starts_with("msg_") { "MSG" } else { word })
-        .collect::<Vec<_>>()
-        .join(" ")
 }

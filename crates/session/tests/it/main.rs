@@ -23,6 +23,7 @@ mod stories;
 mod structured;
 mod tail;
 mod titles;
+mod told;
 mod types;
 mod usage;
 mod wire;
