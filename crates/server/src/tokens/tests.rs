@@ -19,7 +19,7 @@ fn a_token_counts_after_a_restart_until_it_is_revoked_and_its_secret_is_not_kept
     let (token, secret) = Tokens::open(dir.path()).create(new(&[Scope::Read]), 1000).unwrap();
 
     let tokens = Tokens::open(dir.path());
-    assert_eq!(tokens.list(), [token.clone()]);
+    assert_eq!(tokens.list(), std::slice::from_ref(&token));
     assert!(matches!(tokens.present(&secret, 2000), Presented::Known(known) if known.id == token.id));
     assert!(matches!(tokens.present("sturdy_0000", 2000), Presented::Unknown));
     let file = dir.path().join("tokens.json");
