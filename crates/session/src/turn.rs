@@ -1,7 +1,7 @@
 //! How a session moves: `decide` looks at the state and one input and says what happened and what
 //! should be done. It changes nothing.
 //!
-//! One line per input, each a call into the file named after the verb:
+//! One line per input, each a method in the file named after the verb:
 //! `admit` (prompts), `step` (a model's answer), `tools` (its calls), `asks` (what a person is asked),
 //! `retry` (failures that pass), `next` (the step is over: what now), `stop` (abort and restart),
 //! `compact` (summaries, and what need not be sent again), `structured` (answers that must fit a
@@ -14,12 +14,14 @@ mod admit;
 mod asks;
 mod compact;
 mod compaction;
+mod deciding;
 mod edit;
 mod effect;
 mod files;
 mod glance;
 mod input;
 mod next;
+mod phase;
 mod restore;
 mod retry;
 mod shell;
@@ -39,13 +41,15 @@ pub use input::{
     Answer, Ask, Diffed, Follow, Input, Limits, NewPrompt, NewRevert, NewShell, PathPair, Ready,
     RevertTotals, StepFiles, StepKind,
 };
+pub use phase::{LastWord, Pause, Phase};
 pub use restore::{Keyframe, OpenMessages, RestoreError};
 pub use shell::STOPPED as SHELL_STOPPED;
-pub use state::{CallPhase, Machine, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, Pause, State, Waiting};
+pub use state::{CallPhase, Machine, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, State, Waiting};
 pub use structured::TOOL as STRUCTURED_TOOL;
 
 use crate::fact::Fact;
 use crate::stamp::Stamp;
+use deciding::Deciding;
 
 /// What happened because of one input, and what is wanted.
 #[derive(Debug, Default, PartialEq)]
@@ -73,77 +77,57 @@ pub enum Refusal {
     UnknownPrompt(crate::id::MessageId),
 }
 
-impl Decision {
-    fn fact(&mut self, fact: Fact) {
-        self.facts.push(fact);
-    }
-
-    fn effect(&mut self, effect: Effect) {
-        self.effects.push(effect);
-    }
-
-    fn refuse(&mut self, why: Refusal) {
-        self.facts.clear();
-        self.effects.clear();
-        self.refusal = Some(why);
-    }
-}
-
 /// The whole machine: pure, total, one line per input.
 pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
-    let mut out = Decision::default();
-    if state.info.is_none() && !matches!(input, Input::Create { .. }) {
+    let mut decision = Deciding::new(state, stamp);
+    if state.info.is_some() || matches!(input, Input::Create { .. }) {
+        decision.take(input);
+    } else if input.is_asked_by_a_person() {
         // News for a session that is gone is late news; only a person is told so.
-        if input.is_asked_by_a_person() {
-            out.refuse(Refusal::Gone);
-        }
-        return out;
+        decision.refuse(Refusal::Gone);
     }
-    match input {
-        Input::Create { info } => edit::create(state, info, &mut out),
-        Input::Prompt(prompt) => admit::prompt(state, *prompt, stamp, &mut out),
-        Input::Shell(new) => shell::run(state, *new, stamp, &mut out),
-        Input::Withdraw { message } => admit::withdraw(state, message, &mut out),
-        Input::Resume => admit::resume(state, &mut out),
-        Input::Summarize(wish) => compact::summarize(state, *wish, stamp, &mut out),
-        Input::Pruned { edits, parts } => compact::pruned(state, edits, parts, stamp, &mut out),
-        Input::Prepared { user, ready } => step::start(state, user, *ready, stamp, &mut out),
-        Input::NotPrepared { user, failure } => next::not_prepared(state, user, failure, stamp, &mut out),
-        Input::SubtaskReady { part, subtask, ready } => {
-            subtask::start(state, part, *subtask, *ready, stamp, &mut out);
-        }
-        Input::Said { step, attempt, said } => step::said(state, &step, attempt, said, stamp, &mut out),
-        Input::Failed { step, attempt, failure } => {
-            retry::failed(state, &step, attempt, failure, stamp, &mut out);
-        }
-        Input::Timer { step, attempt } => retry::again(state, &step, attempt, &mut out),
-        Input::Progressed { part, title, metadata } => {
-            tools::progressed(state, part, title, metadata, &mut out);
-        }
-        Input::Returned { part, outcome } => tools::returned(state, part, outcome, stamp, &mut out),
-        Input::FilesChanged { step, files } => files::changed(state, &step, files, &mut out),
-        Input::Diffed(diffed) => files::diffed(state, diffed, stamp, &mut out),
-        Input::Revert(new) => edit::revert(state, *new, stamp, &mut out),
-        Input::Settle { step } => stop::settle_now(state, &step, stamp, &mut out),
-        Input::Asked { part, ask } => asks::asked(state, part, ask, &mut out),
-        Input::Answered { ask, answer } => asks::answered(state, &ask, answer, stamp, &mut out),
-        Input::TodoSet { todos } => out.fact(Fact::TodoSet { todos }),
-        Input::Abort => stop::abort(state, stamp, &mut out),
-        Input::Restarted => stop::restarted(state, stamp, &mut out),
-        Input::Titled { title } => edit::titled(state, title, &mut out),
-        Input::Edit(patch) => edit::patch(state, patch, stamp, &mut out),
-        Input::Remove => edit::remove(state, stamp, &mut out),
-        Input::CopyMessage(copied) => edit::copy_message(state, *copied, stamp, &mut out),
-        Input::Executed { command, arguments, message } => {
-            out.fact(Fact::CommandExecuted { name: command, arguments, message });
-        }
-        Input::RemoveMessage { message, cost, tokens } => {
-            edit::remove_message(state, message, cost, tokens, &mut out);
-        }
-        Input::WritePart { part } => edit::write_part(state, part, &mut out),
-        Input::RemovePart { message, part, cost, tokens } => {
-            edit::remove_part(state, message, part, cost, tokens, &mut out);
+    decision.end()
+}
+
+impl Deciding<'_> {
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Create { info } => self.create(info),
+            Input::Prompt(prompt) => self.admit_prompt(*prompt),
+            Input::Shell(new) => self.run_shell(*new),
+            Input::Withdraw { message } => self.withdraw_prompt(message),
+            Input::Resume => self.resume(),
+            Input::Summarize(wish) => self.want_summary(*wish),
+            Input::Pruned { edits, parts } => self.pruned(edits, parts),
+            Input::Prepared { user, ready } => self.start_step(user, *ready),
+            Input::NotPrepared { user, failure } => self.not_prepared(user, failure),
+            Input::SubtaskReady { part, subtask, ready } => self.start_subtask(part, *subtask, *ready),
+            Input::Said { step, attempt, said } => self.said(&step, attempt, said),
+            Input::Failed { step, attempt, failure } => self.attempt_failed(&step, attempt, failure),
+            Input::Timer { step, attempt } => self.attempt_again(&step, attempt),
+            Input::Progressed { part, title, metadata } => self.progressed(part, title, metadata),
+            Input::Returned { part, outcome } => self.returned(part, outcome),
+            Input::FilesChanged { step, files } => self.files_changed(&step, files),
+            Input::Diffed(diffed) => self.diffed(diffed),
+            Input::Revert(new) => self.revert(*new),
+            Input::Settle { step } => self.settle_now(&step),
+            Input::Asked { part, ask } => self.asked(part, ask),
+            Input::Answered { ask, answer } => self.answered(&ask, answer),
+            Input::TodoSet { todos } => self.fact(Fact::TodoSet { todos }),
+            Input::Abort => self.abort(),
+            Input::Restarted => self.restarted(),
+            Input::Titled { title } => self.titled(title),
+            Input::Edit(patch) => self.patch(patch),
+            Input::Remove => self.remove(),
+            Input::CopyMessage(copied) => self.copy_message(*copied),
+            Input::Executed { command, arguments, message } => {
+                self.fact(Fact::CommandExecuted { name: command, arguments, message });
+            }
+            Input::RemoveMessage { message, cost, tokens } => self.remove_message(message, cost, tokens),
+            Input::WritePart { part } => self.write_part(part),
+            Input::RemovePart { message, part, cost, tokens } => {
+                self.remove_part(message, part, cost, tokens);
+            }
         }
     }
-    out
 }

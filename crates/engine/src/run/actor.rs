@@ -74,9 +74,9 @@ impl Actor {
             let batch = self.gather(first, &mut held, &mut inbox).await;
             if let Err(cause) = self.handle(batch).await {
                 warn!(session = %self.id, %cause, "the session stops: it cannot be written");
-                break Ended::Unwritten { cause, info: self.state.info.take() };
+                break Ended::Unwritten { cause, info: std::mem::take(&mut self.state).into_info() };
             }
-            if self.state.info.is_none() {
+            if self.state.info().is_none() {
                 break Ended::InOrder;
             }
         };
@@ -208,7 +208,7 @@ impl Actor {
             Fact::SessionRemoved { info } => Some(info),
             _ => None,
         });
-        let info = self.state.info.as_ref().or(removed);
+        let info = self.state.info().or(removed.map(AsRef::as_ref));
         info.map(|info| (info.directory.clone(), info.project_id.clone())).unwrap_or_default()
     }
 

@@ -54,11 +54,11 @@ impl View {
         Self {
             status: state.status(),
             is_idle: state.is_idle(),
-            waiting: state.machine.waiting.len(),
-            prompts: state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect(),
+            waiting: state.waiting().len(),
+            prompts: state.waiting().cloned().collect(),
             answering: state.open_step().map(|step| step.user.clone()),
-            is_stopping: state.open_step().is_some_and(|step| step.stopping),
-            exists: state.info.is_some(),
+            is_stopping: state.is_stopping(),
+            exists: state.info().is_some(),
         }
     }
 }

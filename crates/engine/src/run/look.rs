@@ -39,7 +39,7 @@ pub(crate) async fn look(
     state: &State,
     inputs: Vec<Input>,
 ) -> Result<Vec<Input>, EngineError> {
-    if state.info.is_none() {
+    if state.info().is_none() {
         // Whatever it is, the machine refuses it or creates the session.
         return Ok(inputs);
     }
@@ -82,7 +82,7 @@ async fn check_prompt(
 ) -> Result<(), EngineError> {
     let parts: Vec<PartId> = prompt.parts.iter().filter_map(|(id, _)| id.clone()).collect();
     check_ids(store, session, prompt.message.as_ref(), &parts).await?;
-    let waiting: Vec<MessageId> = state.machine.waiting.iter().map(|one| one.message.clone()).collect();
+    let waiting: Vec<MessageId> = state.waiting().cloned().collect();
     if !prompt.wants_reply || waiting.is_empty() {
         return Ok(());
     }

@@ -272,5 +272,5 @@ async fn assert_rows_are_the_fold(world: &World, id: &SessionId, plan: &str) {
     let mut state = State::default();
     fold(&mut state, log, 0, 0);
     let stored: Session = serde_json::from_str(&rows.session.unwrap().data).unwrap();
-    assert_eq!(Some(Box::new(stored)), state.info, "{plan}: the session row is not the fold of the log");
+    assert_eq!(Some(&stored), state.info(), "{plan}: the session row is not the fold of the log");
 }

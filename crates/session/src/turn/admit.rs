@@ -1,57 +1,61 @@
 //! A prompt comes in: it is made durable, and answered now or when its turn comes.
 
-use super::{Decision, Effect, NewPrompt, Refusal, State};
+use super::deciding::Deciding;
+use super::{Effect, NewPrompt, Refusal, State};
 use crate::fact::{Fact, Posted};
 use crate::id::MessageId;
 use crate::stamp::{Millis, Stamp};
 use crate::types::message::{UserMessage, UserRole};
 use crate::types::part::{Created, Part};
 
-/// Invariant I7: once this is committed the prompt is never lost and keeps its place, whatever
-/// happens to the step that runs now.
-pub(super) fn prompt(state: &State, prompt: NewPrompt, stamp: &mut Stamp, out: &mut Decision) {
-    let Some(info) = state.info.as_deref() else { return out.refuse(Refusal::Gone) };
-    if let Some(message) = &prompt.message
-        && is_known(state, message)
-    {
-        return out.refuse(Refusal::MessageExists(message.clone()));
-    }
-    let created = next_message_time(stamp);
-    let message = prompt.message.clone().unwrap_or_else(|| stamp.message_id());
-    let wants_reply = prompt.wants_reply;
-    let session = info.id.clone();
-    let parts = prompt.parts.into_iter().map(|(chosen, body)| Part {
-        id: chosen.unwrap_or_else(|| stamp.part_id()),
-        session_id: session.clone(),
-        message_id: message.clone(),
-        body,
-    });
-    let parts = parts.collect();
-    let user = UserMessage {
-        id: message.clone(),
-        session_id: session.clone(),
-        role: UserRole::User,
-        time: Created { created },
-        format: prompt.format,
-        summary: None,
-        agent: prompt.agent,
-        model: prompt.model,
-        system: prompt.system,
-        tools: prompt.tools,
-    };
-    let posted = Box::new(Posted {
-        info: user,
-        parts,
-        touched: Some(stamp.now().max(created)),
-        failures: prompt.failures,
-    });
-    if !wants_reply {
-        return out.fact(Fact::MessageAdded { posted });
-    }
-    let begins = state.is_idle();
-    out.fact(Fact::PromptAdmitted { posted, begins });
-    if begins {
-        out.effect(Effect::Prepare { user: message });
+impl Deciding<'_> {
+    /// Invariant I7: once this is committed the prompt is never lost and keeps its place, whatever
+    /// happens to the step that runs now.
+    pub(super) fn admit_prompt(&mut self, prompt: NewPrompt) {
+        let state = self.now();
+        let Some(info) = state.info.as_deref() else { return self.refuse(Refusal::Gone) };
+        if let Some(message) = &prompt.message
+            && is_known(&state, message)
+        {
+            return self.refuse(Refusal::MessageExists(message.clone()));
+        }
+        let created = next_message_time(self.stamp);
+        let message = prompt.message.clone().unwrap_or_else(|| self.stamp.message_id());
+        let wants_reply = prompt.wants_reply;
+        let session = info.id.clone();
+        let parts = prompt.parts.into_iter().map(|(chosen, body)| Part {
+            id: chosen.unwrap_or_else(|| self.stamp.part_id()),
+            session_id: session.clone(),
+            message_id: message.clone(),
+            body,
+        });
+        let parts = parts.collect();
+        let user = UserMessage {
+            id: message.clone(),
+            session_id: session.clone(),
+            role: UserRole::User,
+            time: Created { created },
+            format: prompt.format,
+            summary: None,
+            agent: prompt.agent,
+            model: prompt.model,
+            system: prompt.system,
+            tools: prompt.tools,
+        };
+        let posted = Box::new(Posted {
+            info: user,
+            parts,
+            touched: Some(self.stamp.now().max(created)),
+            failures: prompt.failures,
+        });
+        if !wants_reply {
+            return self.fact(Fact::MessageAdded { posted });
+        }
+        let begins = state.is_idle();
+        self.fact(Fact::PromptAdmitted { posted, begins });
+        if begins {
+            self.effect(Effect::Prepare { user: message });
+        }
     }
 }
 
@@ -60,29 +64,33 @@ fn is_known(state: &State, message: &MessageId) -> bool {
     waits || state.machine.turn.as_ref().is_some_and(|turn| turn.user.as_ref() == Some(message))
 }
 
-/// Takes a prompt back that nobody has begun to answer.
-pub(super) fn withdraw(state: &State, message: MessageId, out: &mut Decision) {
-    if !state.machine.waiting.iter().any(|waiting| waiting.message == message) {
-        return out.refuse(Refusal::UnknownPrompt(message));
+impl Deciding<'_> {
+    /// Takes a prompt back that nobody has begun to answer.
+    pub(super) fn withdraw_prompt(&mut self, message: MessageId) {
+        let state = self.now();
+        if !state.machine.waiting.iter().any(|waiting| waiting.message == message) {
+            return self.refuse(Refusal::UnknownPrompt(message));
+        }
+        if !state.is_idle() && state.open_step().is_none() {
+            // It is being taken up this very moment.
+            return self.refuse(Refusal::Busy);
+        }
+        self.fact(Fact::PromptWithdrawn { message });
     }
-    if !state.is_idle() && state.open_step().is_none() {
-        // It is being taken up this very moment.
-        return out.refuse(Refusal::Busy);
-    }
-    out.fact(Fact::PromptWithdrawn { message });
-}
 
-/// Goes on with the prompts that an abort or a restart left waiting.
-pub(super) fn resume(state: &State, out: &mut Decision) {
-    if state.is_idle() {
-        resume_waiting(state, out);
+    /// Goes on with the prompts that an abort or a restart left waiting.
+    pub(super) fn resume(&mut self) {
+        let state = self.now();
+        if state.is_idle() {
+            self.resume_waiting();
+        }
     }
-}
 
-pub(super) fn resume_waiting(state: &State, out: &mut Decision) {
-    if let Some(newest) = state.machine.waiting.last() {
-        out.fact(Fact::TurnContinued { message: newest.message.clone() });
-        out.effect(Effect::Prepare { user: newest.message.clone() });
+    pub(super) fn resume_waiting(&mut self) {
+        let state = self.now();
+        if let Some(newest) = state.machine.waiting.last() {
+            self.continue_with(newest.message.clone());
+        }
     }
 }
 

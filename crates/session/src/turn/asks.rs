@@ -3,70 +3,84 @@
 //! An answer that refuses ends its call in the same decision. Nothing is started for it, whatever the
 //! rules or the approvals say by then.
 
+use super::deciding::Deciding;
 use super::effect::RunTool;
 use super::input::{Answer, Ask};
+use super::phase::Phase;
 use super::state::{CallPhase, OpenAsk, OpenCall, OpenStep};
-use super::{Decision, Effect, Refusal, State, tools};
+use super::{Effect, Refusal};
 use crate::fact::{Fact, Outcome};
 use crate::id::{PartId, PermissionId, QuestionId};
 use crate::rules::{Verdict, approvals_of, judge};
-use crate::stamp::Stamp;
 use crate::types::ask::{AskedBy, PermissionReply, PermissionRequest, QuestionRequest};
 use crate::types::part::PartBody;
 
-/// A call wants to know something before it acts.
-pub(super) fn asked(state: &State, part: PartId, ask: Ask, out: &mut Decision) {
-    let (Some(info), Some(step)) = (state.info.as_deref(), state.open_step()) else { return };
-    let running = |call: &&OpenCall| call.phase == CallPhase::Running && !step.stopping;
-    let Some(call) = state.open_call(&part).filter(running) else { return };
-    let session_id = info.id.clone();
-    let tool = Some(AskedBy { message_id: step.message.clone(), call_id: call.call.clone() });
-    match ask {
-        Ask::Permission { id, permission, patterns, always, metadata } => {
-            let request = PermissionRequest { id, session_id, permission, patterns, metadata, always, tool };
-            out.fact(Fact::PermissionAsked { request: Box::new(request) });
-        }
-        Ask::Question { id, questions } => {
-            let request = QuestionRequest { id, session_id, questions, tool };
-            out.fact(Fact::QuestionAsked { request: Box::new(request) });
-        }
-    }
-}
-
-/// A person answered. An answer to an ask that is not open is refused, not ignored:
-/// somebody is looking at an old screen and should know.
-pub(super) fn answered(state: &State, ask: &str, answer: Answer, stamp: &mut Stamp, out: &mut Decision) {
-    let open = state.open_step().and_then(|step| Some((step, find(step, ask)?)));
-    let Some((step, (call, open))) = open else { return out.refuse(Refusal::UnknownAsk(ask.to_owned())) };
-    let Some(fact) = reply(open, &answer) else { return out.refuse(Refusal::UnknownAsk(ask.to_owned())) };
-    out.fact(fact);
-    deliver(step, call, open, answer.clone(), out);
-    let mut refused = Vec::new();
-    refused.extend(refusal(step, &answer).map(|outcome| (call.part.clone(), outcome)));
-
-    if let Answer::Permission { reply: said, .. } = answer {
-        for (call, other) in
-            asks_of(step).filter(|(_, other)| other.id != ask && !other.permission.is_empty())
-        {
-            let follows = match said {
-                PermissionReply::Once => false,
-                // What was allowed for good answers the others that ask for no more than that.
-                PermissionReply::Always => {
-                    let approvals = approvals_of(&open.permission, &open.always);
-                    judge(&other.permission, &other.patterns, &[], &approvals) == Verdict::Allow
-                }
-                PermissionReply::Reject => true,
-            };
-            if follows {
-                let answer = Answer::Permission { reply: said, message: None };
-                out.facts.extend(reply(other, &answer));
-                refused.extend(refusal(step, &answer).map(|outcome| (call.part.clone(), outcome)));
-                deliver(step, call, other, answer, out);
+impl Deciding<'_> {
+    /// A call wants to know something before it acts.
+    pub(super) fn asked(&mut self, part: PartId, ask: Ask) {
+        let state = self.now();
+        let (Some(info), Some(step)) = (state.info.as_deref(), state.open_step()) else { return };
+        let running = |call: &&OpenCall| call.phase == CallPhase::Running && step.phase != Phase::Stopping;
+        let Some(call) = state.open_call(&part).filter(running) else { return };
+        let session_id = info.id.clone();
+        let tool = Some(AskedBy { message_id: step.message.clone(), call_id: call.call.clone() });
+        match ask {
+            Ask::Permission { id, permission, patterns, always, metadata } => {
+                let request =
+                    PermissionRequest { id, session_id, permission, patterns, metadata, always, tool };
+                self.fact(Fact::PermissionAsked { request: Box::new(request) });
+            }
+            Ask::Question { id, questions } => {
+                let request = QuestionRequest { id, session_id, questions, tool };
+                self.fact(Fact::QuestionAsked { request: Box::new(request) });
             }
         }
     }
-    for (part, outcome) in refused {
-        end(state, part, outcome, stamp, out);
+
+    /// A person answered. An answer to an ask that is not open is refused, not ignored:
+    /// somebody is looking at an old screen and should know.
+    pub(super) fn answered(&mut self, ask: &str, answer: Answer) {
+        let state = self.now();
+        let open = state.open_step().and_then(|step| Some((step, find(step, ask)?)));
+        let Some((step, (call, open))) = open else {
+            return self.refuse(Refusal::UnknownAsk(ask.to_owned()));
+        };
+        let Some(fact) = reply(open, &answer) else {
+            return self.refuse(Refusal::UnknownAsk(ask.to_owned()));
+        };
+        self.fact(fact);
+        self.deliver(step, call, open, answer.clone());
+        let mut refused = Vec::new();
+        refused.extend(refusal(step, &answer).map(|outcome| (call.part.clone(), outcome)));
+
+        if let Answer::Permission { reply: said, .. } = answer {
+            for (call, other) in
+                asks_of(step).filter(|(_, other)| other.id != ask && !other.permission.is_empty())
+            {
+                let follows = match said {
+                    PermissionReply::Once => false,
+                    // What was allowed for good answers the others that ask for no more than that.
+                    PermissionReply::Always => {
+                        let approvals = approvals_of(&open.permission, &open.always);
+                        judge(&other.permission, &other.patterns, &[], &approvals) == Verdict::Allow
+                    }
+                    PermissionReply::Reject => true,
+                };
+                if follows {
+                    let answer = Answer::Permission { reply: said, message: None };
+                    if let Some(fact) = reply(other, &answer) {
+                        self.fact(fact);
+                    }
+                    refused.extend(refusal(step, &answer).map(|outcome| (call.part.clone(), outcome)));
+                    self.deliver(step, call, other, answer);
+                }
+            }
+        }
+        // A refused call ends here, with the answer: whatever waits for it or would run it again, now or after a
+        // restart, finds it closed.
+        for (part, outcome) in refused {
+            self.returned(part, outcome);
+        }
     }
 }
 
@@ -86,17 +100,6 @@ fn refusal(step: &OpenStep, answer: &Answer) -> Option<Outcome> {
     })
 }
 
-/// Ends a refused call here, with the answer: whatever waits for it or would run it again, now or after a restart,
-/// finds it closed.
-fn end(state: &State, part: PartId, outcome: Outcome, stamp: &mut Stamp, out: &mut Decision) {
-    let mut now = state.clone();
-    out.facts.iter().for_each(|fact| now.apply(fact));
-    let mut ended = Decision::default();
-    tools::returned(&now, part, outcome, stamp, &mut ended);
-    out.facts.append(&mut ended.facts);
-    out.effects.append(&mut ended.effects);
-}
-
 /// What the model is told of a call that a person rejected. Clients look for the words "rejected permission".
 #[must_use]
 pub fn rejected_text(feedback: Option<&str>) -> String {
@@ -109,27 +112,30 @@ pub fn rejected_text(feedback: Option<&str>) -> String {
 /// The same for a question that was closed. Clients look for the words "user dismissed".
 pub const DISMISSED_TEXT: &str = "The user dismissed the question without an answer.";
 
-/// The turn ends: what nobody answered is taken back, so that a late answer runs nothing.
-pub(super) fn withdraw_all(step: &OpenStep, out: &mut Decision) {
-    step.calls.iter().for_each(|call| withdraw(call, out));
-}
+impl Deciding<'_> {
+    /// The turn ends: what nobody answered is taken back, so that a late answer runs nothing.
+    pub(super) fn withdraw_all_asks(&mut self, step: &OpenStep) {
+        step.calls.iter().for_each(|call| self.withdraw_asks(call));
+    }
 
-/// Takes back what one call asked.
-pub(super) fn withdraw(call: &OpenCall, out: &mut Decision) {
-    for ask in &call.asks {
-        let answer = match ask.permission.as_str() {
-            "" => Answer::Dismissed,
-            _ => Answer::Permission { reply: PermissionReply::Reject, message: None },
-        };
-        out.facts.extend(reply(ask, &answer));
+    /// Takes back what one call asked.
+    pub(super) fn withdraw_asks(&mut self, call: &OpenCall) {
+        for ask in &call.asks {
+            let answer = match ask.permission.as_str() {
+                "" => Answer::Dismissed,
+                _ => Answer::Permission { reply: PermissionReply::Reject, message: None },
+            };
+            if let Some(fact) = reply(ask, &answer) {
+                self.fact(fact);
+            }
+        }
     }
 }
 
 /// Whether nothing of the step runs: it only waits for a person.
 pub(super) fn only_waits(step: &OpenStep) -> bool {
     let mut open = step.calls.iter().filter(|call| call.body.is_some()).peekable();
-    step.finished.is_some()
-        && !step.stopping
+    matches!(step.phase, Phase::Settling { last_word: Some(_) })
         && open.peek().is_some()
         && open.all(|call| !call.asks.is_empty())
 }
@@ -159,20 +165,22 @@ fn reply(ask: &OpenAsk, answer: &Answer) -> Option<Fact> {
     }
 }
 
-/// Hands an answer to the call that waits for it. A refused one is only let go: it has ended.
-fn deliver(step: &OpenStep, call: &OpenCall, ask: &OpenAsk, answer: Answer, out: &mut Decision) {
-    if refusal(step, &answer).is_some() {
-        return out.effect(Effect::LetGo { ask: ask.id.clone(), answer });
+impl Deciding<'_> {
+    /// Hands an answer to the call that waits for it. A refused one is only let go: it has ended.
+    fn deliver(&mut self, step: &OpenStep, call: &OpenCall, ask: &OpenAsk, answer: Answer) {
+        if refusal(step, &answer).is_some() {
+            return self.effect(Effect::LetGo { ask: ask.id.clone(), answer });
+        }
+        let Some(PartBody::Tool(tool)) = call.body.as_deref().map(|part| &part.body) else { return };
+        let call = RunTool {
+            step: step.message.clone(),
+            part: call.part.clone(),
+            call: call.call.clone(),
+            tool: tool.tool.clone(),
+            input: tool.state.input().clone(),
+            repeated: false,
+            by_user: !step.ready.kind.is_spoken(),
+        };
+        self.effect(Effect::Deliver { ask: ask.clone(), answer, call });
     }
-    let Some(PartBody::Tool(tool)) = call.body.as_deref().map(|part| &part.body) else { return };
-    let call = RunTool {
-        step: step.message.clone(),
-        part: call.part.clone(),
-        call: call.call.clone(),
-        tool: tool.tool.clone(),
-        input: tool.state.input().clone(),
-        repeated: false,
-        by_user: !step.ready.kind.is_spoken(),
-    };
-    out.effect(Effect::Deliver { ask: ask.clone(), answer, call });
 }

@@ -1,12 +1,12 @@
 //! Changes that are not turns: create, rename, describe, archive, remove.
 
+use super::deciding::Deciding;
 use super::state::OpenStep;
-use super::{Decision, Effect, NewRevert, Refusal, State, stop};
+use super::{Effect, NewRevert, Refusal, State};
 use crate::fact::{Edit, Fact};
 use crate::fork::Copied;
 use crate::id::{MessageId, PartId};
 use crate::json::{Map, Num};
-use crate::stamp::Stamp;
 use crate::title::is_default_title;
 use crate::types::failure::Failure;
 use crate::types::part::Part;
@@ -25,110 +25,110 @@ pub struct SessionPatch {
     pub archived: Option<Option<Num>>,
 }
 
-pub(super) fn create(state: &State, info: Box<Session>, out: &mut Decision) {
-    if state.info.is_some() {
-        return out.refuse(Refusal::Exists);
+impl Deciding<'_> {
+    pub(super) fn create(&mut self, info: Box<Session>) {
+        let state = self.now();
+        if state.info.is_some() {
+            return self.refuse(Refusal::Exists);
+        }
+        self.fact(Fact::SessionCreated { info });
     }
-    out.fact(Fact::SessionCreated { info });
-}
 
-/// One fact per field, in this order: a title and the archive do not touch `time.updated`.
-pub(super) fn patch(state: &State, patch: SessionPatch, stamp: &Stamp, out: &mut Decision) {
-    if state.info.is_none() {
-        return out.refuse(Refusal::Gone);
+    /// One fact per field, in this order: a title and the archive do not touch `time.updated`.
+    pub(super) fn patch(&mut self, patch: SessionPatch) {
+        let state = self.now();
+        if state.info.is_none() {
+            return self.refuse(Refusal::Gone);
+        }
+        let updated = self.stamp.now();
+        let edits = [
+            patch.title.map(|title| Edit::Renamed { title }),
+            patch.metadata.map(|metadata| Edit::Described { metadata, updated }),
+            patch.permission.map(|rules| Edit::Permitted { rules, updated }),
+            patch.archived.map(|archived| Edit::Archived { archived }),
+        ];
+        for edit in edits.into_iter().flatten() {
+            self.fact(Fact::SessionEdited { edit });
+        }
     }
-    let updated = stamp.now();
-    let edits = [
-        patch.title.map(|title| Edit::Renamed { title }),
-        patch.metadata.map(|metadata| Edit::Described { metadata, updated }),
-        patch.permission.map(|rules| Edit::Permitted { rules, updated }),
-        patch.archived.map(|archived| Edit::Archived { archived }),
-    ];
-    for edit in edits.into_iter().flatten() {
-        out.fact(Fact::SessionEdited { edit });
-    }
-}
 
-/// A generated title comes late; one that a person chose meanwhile is kept.
-pub(super) fn titled(state: &State, title: String, out: &mut Decision) {
-    if state.info.as_deref().is_some_and(|info| is_default_title(&info.title)) {
-        out.fact(Fact::SessionEdited { edit: Edit::Titled { title } });
+    /// A generated title comes late; one that a person chose meanwhile is kept.
+    pub(super) fn titled(&mut self, title: String) {
+        let state = self.now();
+        if state.info.as_deref().is_some_and(|info| is_default_title(&info.title)) {
+            self.fact(Fact::SessionEdited { edit: Edit::Titled { title } });
+        }
     }
-}
 
-/// What runs is stopped and closed first, so that nothing writes into a session that is gone.
-pub(super) fn remove(state: &State, stamp: &mut Stamp, out: &mut Decision) {
-    let Some(info) = state.info.clone() else { return out.refuse(Refusal::Gone) };
-    stop::settle(state, Failure::aborted(), stamp, out);
-    out.effect(Effect::StopAll);
-    out.fact(Fact::SessionRemoved { info });
-}
+    /// What runs is stopped and closed first, so that nothing writes into a session that is gone.
+    pub(super) fn remove(&mut self) {
+        let state = self.now();
+        let Some(info) = state.info.clone() else { return self.refuse(Refusal::Gone) };
+        self.settle(Failure::aborted());
+        self.effect(Effect::StopAll);
+        self.fact(Fact::SessionRemoved { info });
+    }
 
-pub(super) fn remove_message(
-    state: &State,
-    message: MessageId,
-    cost: Num,
-    tokens: Tokens,
-    out: &mut Decision,
-) {
-    if !state.is_idle() {
-        return out.refuse(Refusal::Busy);
+    pub(super) fn remove_message(&mut self, message: MessageId, cost: Num, tokens: Tokens) {
+        let state = self.now();
+        if !state.is_idle() {
+            return self.refuse(Refusal::Busy);
+        }
+        self.fact(if state.machine.waiting.iter().any(|waiting| waiting.message == message) {
+            Fact::PromptWithdrawn { message }
+        } else {
+            Fact::MessageRemoved { message, cost, tokens }
+        });
     }
-    out.fact(if state.machine.waiting.iter().any(|waiting| waiting.message == message) {
-        Fact::PromptWithdrawn { message }
-    } else {
-        Fact::MessageRemoved { message, cost, tokens }
-    });
-}
 
-/// The conversation was cut, the cut was moved or taken back.
-pub(super) fn revert(state: &State, new: NewRevert, stamp: &Stamp, out: &mut Decision) {
-    if state.info.is_none() {
-        return out.refuse(Refusal::Gone);
+    /// The conversation was cut, the cut was moved or taken back.
+    pub(super) fn revert(&mut self, new: NewRevert) {
+        let state = self.now();
+        if state.info.is_none() {
+            return self.refuse(Refusal::Gone);
+        }
+        if !state.is_idle() {
+            return self.refuse(Refusal::Busy);
+        }
+        let NewRevert { revert, totals } = new;
+        self.fact(Fact::SessionReverted {
+            revert: revert.map(Box::new),
+            totals: totals.map(Box::new),
+            updated: self.stamp.now(),
+        });
     }
-    if !state.is_idle() {
-        return out.refuse(Refusal::Busy);
-    }
-    let NewRevert { revert, totals } = new;
-    out.fact(Fact::SessionReverted {
-        revert: revert.map(Box::new),
-        totals: totals.map(Box::new),
-        updated: stamp.now(),
-    });
-}
 
-/// One message of a copy. Copies are made when a session is born, before anything runs in it.
-pub(super) fn copy_message(state: &State, copied: Copied, stamp: &mut Stamp, out: &mut Decision) {
-    if !state.is_idle() {
-        return out.refuse(Refusal::Busy);
+    /// One message of a copy. Copies are made when a session is born, before anything runs in it.
+    pub(super) fn copy_message(&mut self, copied: Copied) {
+        let state = self.now();
+        if !state.is_idle() {
+            return self.refuse(Refusal::Busy);
+        }
+        let Copied { info, parts, cost, tokens } = copied;
+        // What is said behind the copy is later than all of it.
+        self.stamp.tick(info.created() + 1);
+        self.fact(Fact::MessageCopied { info: Box::new(info), cost, tokens });
+        for part in parts {
+            self.fact(Fact::PartWritten { part: Box::new(part) });
+        }
     }
-    let Copied { info, parts, cost, tokens } = copied;
-    // What is said behind the copy is later than all of it.
-    stamp.tick(info.created() + 1);
-    out.fact(Fact::MessageCopied { info: Box::new(info), cost, tokens });
-    out.facts.extend(parts.into_iter().map(|part| Fact::PartWritten { part: Box::new(part) }));
-}
 
-/// Replaces a part, or adds one. What is still being written is not for others to write.
-pub(super) fn write_part(state: &State, part: Box<Part>, out: &mut Decision) {
-    if is_open(state, &part.id) {
-        return out.refuse(Refusal::Busy);
+    /// Replaces a part, or adds one. What is still being written is not for others to write.
+    pub(super) fn write_part(&mut self, part: Box<Part>) {
+        let state = self.now();
+        if is_open(&state, &part.id) {
+            return self.refuse(Refusal::Busy);
+        }
+        self.fact(Fact::PartWritten { part });
     }
-    out.fact(Fact::PartWritten { part });
-}
 
-pub(super) fn remove_part(
-    state: &State,
-    message: MessageId,
-    part: PartId,
-    cost: Num,
-    tokens: Tokens,
-    out: &mut Decision,
-) {
-    if is_open(state, &part) {
-        return out.refuse(Refusal::Busy);
+    pub(super) fn remove_part(&mut self, message: MessageId, part: PartId, cost: Num, tokens: Tokens) {
+        let state = self.now();
+        if is_open(&state, &part) {
+            return self.refuse(Refusal::Busy);
+        }
+        self.fact(Fact::PartRemoved { message, part, cost, tokens });
     }
-    out.fact(Fact::PartRemoved { message, part, cost, tokens });
 }
 
 fn is_open(state: &State, part: &PartId) -> bool {

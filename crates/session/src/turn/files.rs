@@ -1,26 +1,30 @@
 //! What the calls of a step changed on the disk: heard while they run, written down when the step ends.
 
+use super::deciding::Deciding;
 use super::state::OpenStep;
-use super::{Decision, Diffed, State, StepFiles};
+use super::{Diffed, StepFiles};
 use crate::fact::Fact;
 use crate::id::MessageId;
 use crate::records::Owner;
-use crate::stamp::Stamp;
 use crate::types::part::{PartBody, PatchPart, SnapshotPart};
 
-/// A call has ended: this is what the step has changed so far.
-pub(super) fn changed(state: &State, message: &MessageId, files: StepFiles, out: &mut Decision) {
-    // Late news is no news: whoever undoes asks the ledger for what was not heard.
-    let Some(step) = state.open_step().filter(|step| step.message == *message) else { return };
-    if step.files.as_ref() != Some(&files) {
-        out.fact(Fact::FilesChanged { message: message.clone(), files });
+impl Deciding<'_> {
+    /// A call has ended: this is what the step has changed so far.
+    pub(super) fn files_changed(&mut self, message: &MessageId, files: StepFiles) {
+        let state = self.now();
+        // Late news is no news: whoever undoes asks the ledger for what was not heard.
+        let Some(step) = state.open_step().filter(|step| step.message == *message) else { return };
+        if step.files.as_ref() != Some(&files) {
+            self.fact(Fact::FilesChanged { message: message.clone(), files });
+        }
     }
-}
 
-/// What a turn changed was worked out. While its step is open, nobody removes its prompt.
-pub(super) fn diffed(state: &State, diffed: Box<Diffed>, stamp: &Stamp, out: &mut Decision) {
-    if state.open_step().is_some_and(|step| step.user == diffed.prompt.id) {
-        out.fact(Fact::TurnDiffed { diffed, updated: stamp.now() });
+    /// What a turn changed was worked out. While its step is open, nobody removes its prompt.
+    pub(super) fn diffed(&mut self, diffed: Box<Diffed>) {
+        let state = self.now();
+        if state.open_step().is_some_and(|step| step.user == diffed.prompt.id) {
+            self.fact(Fact::TurnDiffed { diffed, updated: self.stamp.now() });
+        }
     }
 }
 
@@ -31,22 +35,19 @@ pub(super) enum Ended {
     CutShort,
 }
 
-/// Writes down what the step changed, as its last part.
-pub(super) fn write_down(
-    state: &State,
-    step: &OpenStep,
-    ended: Ended,
-    stamp: &mut Stamp,
-    out: &mut Decision,
-) {
-    let (Some(info), Some(files)) = (state.info.as_deref(), &step.files) else { return };
-    let owner = Owner { session: &info.id, message: &step.message };
-    let mut write = |body| {
-        let part = Box::new(owner.part(&stamp.part_id(), body));
-        out.fact(Fact::PartWritten { part });
-    };
-    if ended == Ended::CutShort {
-        write(PartBody::Snapshot(SnapshotPart { snapshot: files.after.clone() }));
+impl Deciding<'_> {
+    /// Writes down what the step changed, as its last part.
+    pub(super) fn write_down_files(&mut self, step: &OpenStep, ended: Ended) {
+        let state = self.now();
+        let (Some(info), Some(files)) = (state.info.as_deref(), &step.files) else { return };
+        let owner = Owner { session: &info.id, message: &step.message };
+        let mut write = |body| {
+            let part = Box::new(owner.part(&self.stamp.part_id(), body));
+            self.fact(Fact::PartWritten { part });
+        };
+        if ended == Ended::CutShort {
+            write(PartBody::Snapshot(SnapshotPart { snapshot: files.after.clone() }));
+        }
+        write(PartBody::Patch(PatchPart { hash: files.before.clone(), files: files.files.clone() }));
     }
-    write(PartBody::Patch(PatchPart { hash: files.before.clone(), files: files.files.clone() }));
 }

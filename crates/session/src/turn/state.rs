@@ -13,20 +13,23 @@ use crate::records::{self, Owner};
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
 use crate::turn::input::{Ready, StepFiles, StepKind};
+use crate::turn::phase::{LastWord, Pause, Phase};
 use crate::types::message::{AssistantMessage, UserMessage};
 use crate::types::part::{Part, PartBody};
 use crate::types::session::Session;
 use crate::types::status::Status;
-use crate::types::usage::{Tokens, Usage};
+use crate::types::usage::Tokens;
 use serde::{Deserialize, Serialize};
 
 /// So many times in a row is a loop.
 const REPEATED_CALLS: usize = 3;
+
+/// What is known of a session. Facts change it and nothing else: from outside it can be looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// The session record; none before it is created and after it is removed.
-    pub info: Option<Box<Session>>,
-    pub machine: Machine,
+    pub(crate) info: Option<Box<Session>>,
+    pub(crate) machine: Machine,
 }
 
 /// What the machine has open, stored for the next start.
@@ -34,9 +37,9 @@ pub struct State {
 pub struct Machine {
     /// Prompts that are durable and wait for their turn, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub waiting: Vec<Waiting>,
+    pub(crate) waiting: Vec<Waiting>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn: Option<OpenTurn>,
+    pub(crate) turn: Option<OpenTurn>,
     /// Counts what people change in finished messages, so that a look at them can be told to be old.
     #[serde(skip)]
     pub(super) edits: u32,
@@ -115,25 +118,15 @@ pub struct OpenStep {
     /// Which try at the model this is, from 0.
     #[serde(default)]
     pub attempt: u32,
-    /// Set while it waits for the next attempt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pause: Option<Pause>,
-    /// The model was heard in this attempt.
     #[serde(default)]
-    pub began: bool,
+    pub phase: Phase,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<OpenText>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<OpenCall>,
-    /// The model's last word, while calls are still running.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finished: Option<(FinishReason, Usage)>,
     /// A person said no: the turn ends with this step.
     #[serde(default)]
     pub blocked: bool,
-    /// Somebody pressed stop; only the end of calls is still heard.
-    #[serde(default)]
-    pub stopping: bool,
     /// A text that is not empty was closed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spoke: bool,
@@ -152,15 +145,6 @@ pub struct OpenStep {
     /// The message that asks for a compaction, if this is one; read back when the state is restored.
     #[serde(skip)]
     pub request: Option<Box<UserMessage>>,
-}
-
-/// The wait between two attempts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pause {
-    /// What went wrong, in words for people.
-    pub reason: String,
-    /// When the next attempt begins.
-    pub next: Millis,
 }
 
 /// A text or reasoning block that still grows.
@@ -218,6 +202,33 @@ impl State {
             return String::new();
         }
         serde_json::to_string(&self.machine).expect("BUG: machine state is always JSON")
+    }
+
+    /// The session record; none before it is created and after it is removed.
+    #[must_use]
+    pub fn info(&self) -> Option<&Session> {
+        self.info.as_deref()
+    }
+
+    #[must_use]
+    pub fn into_info(self) -> Option<Box<Session>> {
+        self.info
+    }
+
+    /// Prompts that are durable and wait for their turn, in order.
+    pub fn waiting(&self) -> impl ExactSizeIterator<Item = &MessageId> {
+        self.machine.waiting.iter().map(|waiting| &waiting.message)
+    }
+
+    #[must_use]
+    pub fn open_turn(&self) -> Option<&OpenTurn> {
+        self.machine.turn.as_ref()
+    }
+
+    /// Somebody pressed stop, and calls are still ending.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.open_step().is_some_and(|step| step.phase == Phase::Stopping)
     }
 
     /// What the session is doing, as clients are told.
@@ -451,13 +462,10 @@ impl State {
             user: user.clone(),
             ready: ready.clone(),
             attempt: 0,
-            pause: None,
-            began: false,
+            phase: Phase::of(&ready.kind),
             texts: Vec::new(),
             calls: Vec::new(),
-            finished: None,
             blocked: false,
-            stopping: false,
             spoke: false,
             structured: None,
             misfit: false,
@@ -525,16 +533,18 @@ impl OpenStep {
     fn apply(&mut self, session: &crate::id::SessionId, fact: &Fact) {
         let owner = Owner { session, message: &self.message.clone() };
         match fact {
-            Fact::TurnStopping => self.stopping = true,
+            Fact::TurnStopping => self.phase = Phase::Stopping,
             Fact::FilesChanged { files, .. } => self.files = Some(files.clone()),
-            Fact::StepBegan { .. } => self.began = true,
+            Fact::StepBegan { .. } => self.phase = Phase::Talking,
             Fact::StepDelayed { attempt, reason, next, .. } => {
                 self.attempt = *attempt;
-                self.began = false;
-                self.pause = Some(Pause { reason: reason.clone(), next: *next });
+                self.phase = Phase::Retrying(Pause { reason: reason.clone(), next: *next });
             }
-            Fact::StepRetried { .. } => self.pause = None,
-            Fact::ModelFinished { reason, usage, .. } => self.finished = Some((*reason, *usage)),
+            Fact::StepRetried { .. } => self.phase = Phase::Asking,
+            Fact::ModelFinished { reason, usage, .. } => {
+                let last_word = Some(LastWord { reason: *reason, usage: *usage });
+                self.phase = Phase::Settling { last_word };
+            }
             Fact::TextStarted { part, block, words, start, metadata, .. } => self.texts.push(OpenText {
                 block: block.clone(),
                 part: part.clone(),
@@ -759,11 +769,13 @@ fn is_zero(count: &u32) -> bool {
 impl Machine {
     pub(super) fn status(&self) -> Status {
         let Some(turn) = &self.turn else { return Status::Idle };
-        match turn.step.as_ref().and_then(|step| Some((step.attempt, step.pause.as_ref()?))) {
-            Some((attempt, Pause { reason, next })) => {
-                Status::Retry { attempt, message: reason.clone(), action: None, next: *next }
+        let Some(step) = &turn.step else { return Status::Busy };
+        match &step.phase {
+            Phase::Retrying(Pause { reason, next }) => {
+                let (attempt, message) = (step.attempt, reason.clone());
+                Status::Retry { attempt, message, action: None, next: *next }
             }
-            None => Status::Busy,
+            Phase::Asking | Phase::Talking | Phase::Settling { .. } | Phase::Stopping => Status::Busy,
         }
     }
 }

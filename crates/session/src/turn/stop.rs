@@ -4,57 +4,66 @@
 //! its output. A restart settles and starts nothing. Waiting prompts keep their place and go on with
 //! the next prompt or an explicit `Resume`: spending money unasked is worse than waiting.
 
+use super::deciding::Deciding;
+use super::phase::Phase;
 use super::state::OpenStep;
-use super::step::{Which, close_texts};
-use super::{Decision, Effect, State, StepKind, admit, asks, files, next, shell, subtask, tools};
+use super::step::Which;
+use super::{Effect, State, StepKind, asks, files};
 use crate::fact::{Fact, TurnEnd};
 use crate::id::MessageId;
-use crate::stamp::Stamp;
 use crate::types::failure::Failure;
 
 const INTERRUPTED: &str = "Tool execution aborted";
 
-/// The person pressed stop. Also answered when nothing runs, so that a screen that thinks
-/// otherwise is put right.
-pub(super) fn abort(state: &State, stamp: &mut Stamp, out: &mut Decision) {
-    let Some(step) = state.open_step() else { return rest(out) };
-    if step.stopping {
-        if has_news(state) {
-            // Stop means stop: also what came behind the first one.
-            out.fact(Fact::TurnStopping);
+impl Deciding<'_> {
+    /// The person pressed stop. Also answered when nothing runs, so that a screen that thinks
+    /// otherwise is put right.
+    pub(super) fn abort(&mut self) {
+        let state = self.now();
+        let Some(step) = state.open_step() else { return self.rest() };
+        if step.phase == Phase::Stopping {
+            if has_news(&state) {
+                // Stop means stop: also what came behind the first one.
+                self.fact(Fact::TurnStopping);
+            }
+            return;
         }
-        return;
+        let acts =
+            step.calls.iter().any(|call| call.body.is_some() && call.asks.is_empty() && !call.by_provider);
+        if !acts {
+            self.settle(Failure::aborted());
+            return self.rest();
+        }
+        self.close_texts(step, Which::All, None);
+        self.withdraw_all_asks(step);
+        self.fact(Fact::TurnStopping);
+        self.effect(Effect::StopTools { step: step.message.clone() });
     }
-    let acts = step.calls.iter().any(|call| call.body.is_some() && call.asks.is_empty() && !call.by_provider);
-    if !acts {
-        settle(state, Failure::aborted(), stamp, out);
-        return rest(out);
-    }
-    close_texts(step, Which::All, None, stamp, out);
-    asks::withdraw_all(step, out);
-    out.fact(Fact::TurnStopping);
-    out.effect(Effect::StopTools { step: step.message.clone() });
-}
 
-/// The moment is over: whatever still runs is interrupted.
-pub(super) fn settle_now(state: &State, message: &MessageId, stamp: &mut Stamp, out: &mut Decision) {
-    let Some(step) = state.open_step().filter(|step| step.message == *message && step.stopping) else {
-        return;
-    };
-    end_aborted(state, step, stamp, out);
-}
-
-/// Ends a step that was stopped. Prompts that waited before the stop go on waiting; one that came behind it was
-/// not meant by it, and is taken up.
-pub(super) fn end_aborted(state: &State, step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
-    match step.ready.kind {
-        StepKind::Answer | StepKind::Compact(_) => end(state, step, Failure::aborted(), stamp, out),
-        StepKind::Shell => shell::stopped(step, stamp, out),
-        StepKind::Subtask { .. } => subtask::stopped(state, step, stamp, out),
+    /// The moment is over: whatever still runs is interrupted.
+    pub(super) fn settle_now(&mut self, message: &MessageId) {
+        let state = self.now();
+        let Some(step) =
+            state.open_step().filter(|step| step.message == *message && step.phase == Phase::Stopping)
+        else {
+            return;
+        };
+        self.end_aborted(step);
     }
-    rest(out);
-    if has_news(state) {
-        admit::resume_waiting(state, out);
+
+    /// Ends a step that was stopped. Prompts that waited before the stop go on waiting; one that came behind it was
+    /// not meant by it, and is taken up.
+    pub(super) fn end_aborted(&mut self, step: &OpenStep) {
+        let state = self.now();
+        match step.ready.kind {
+            StepKind::Answer | StepKind::Compact(_) => self.cut_step_short(step, Failure::aborted()),
+            StepKind::Shell => self.stop_shell(step),
+            StepKind::Subtask { .. } => self.stop_subtask(step),
+        }
+        self.rest();
+        if has_news(&state) {
+            self.resume_waiting();
+        }
     }
 }
 
@@ -63,37 +72,41 @@ fn has_news(state: &State) -> bool {
     state.machine.waiting.iter().any(|waiting| !waiting.left)
 }
 
-/// Nothing is open any more. What was told to stop is let go of, so that whatever the session does next does not
-/// find itself stopped.
-fn rest(out: &mut Decision) {
-    out.effect(Effect::StopAll);
-    out.fact(Fact::SessionIdled { end: TurnEnd::Stopped });
-}
-
-/// The process died and is back. A step that only waits for a person goes on waiting.
-pub(super) fn restarted(state: &State, stamp: &mut Stamp, out: &mut Decision) {
-    if state.is_idle() {
-        return;
+impl Deciding<'_> {
+    /// Nothing is open any more. What was told to stop is let go of, so that whatever the session does next does not
+    /// find itself stopped.
+    fn rest(&mut self) {
+        self.effect(Effect::StopAll);
+        self.fact(Fact::SessionIdled { end: TurnEnd::Stopped });
     }
-    if state.open_step().is_some_and(asks::only_waits) {
-        return;
-    }
-    let message = "The server stopped while this was being written".to_owned();
-    settle(state, Failure::Aborted { message }, stamp, out);
-    out.fact(Fact::SessionIdled { end: TurnEnd::Interrupted });
-}
 
-/// Ends everything that is open.
-pub(super) fn settle(state: &State, error: Failure, stamp: &mut Stamp, out: &mut Decision) {
-    if let Some(step) = state.open_step() {
-        end(state, step, error, stamp, out);
+    /// The process died and is back. A step that only waits for a person goes on waiting.
+    pub(super) fn restarted(&mut self) {
+        let state = self.now();
+        if state.is_idle() {
+            return;
+        }
+        if state.open_step().is_some_and(asks::only_waits) {
+            return;
+        }
+        let message = "The server stopped while this was being written".to_owned();
+        self.settle(Failure::Aborted { message });
+        self.fact(Fact::SessionIdled { end: TurnEnd::Interrupted });
     }
-}
 
-fn end(state: &State, step: &OpenStep, error: Failure, stamp: &mut Stamp, out: &mut Decision) {
-    close_texts(step, Which::All, None, stamp, out);
-    tools::interrupt_all(step, INTERRUPTED, stamp, out);
-    files::write_down(state, step, files::Ended::CutShort, stamp, out);
-    out.fact(Fact::SessionFailed { error: error.clone() });
-    out.fact(next::ended(step, Some(error), stamp));
+    /// Ends everything that is open.
+    pub(super) fn settle(&mut self, error: Failure) {
+        let state = self.now();
+        if let Some(step) = state.open_step() {
+            self.cut_step_short(step, error);
+        }
+    }
+
+    fn cut_step_short(&mut self, step: &OpenStep, error: Failure) {
+        self.close_texts(step, Which::All, None);
+        self.interrupt_calls(step, INTERRUPTED);
+        self.write_down_files(step, files::Ended::CutShort);
+        self.fact(Fact::SessionFailed { error: error.clone() });
+        self.end_step(step, Some(error));
+    }
 }

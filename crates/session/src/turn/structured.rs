@@ -26,6 +26,7 @@ pub(super) enum Verdict {
     GivenUp(Failure),
 }
 
+/// `turn` is the one behind the account of the step.
 pub(super) fn judge(turn: &OpenTurn, step: &OpenStep, reason: FinishReason) -> Verdict {
     let Some(retries_max) = step.ready.structured else { return Verdict::Open };
     if step.structured.is_some() {
@@ -34,14 +35,23 @@ pub(super) fn judge(turn: &OpenTurn, step: &OpenStep, reason: FinishReason) -> V
     if !is_failed_try(step, reason) {
         return Verdict::Open;
     }
-    match turn.tries {
+    match retries(turn, step, reason) {
         retries if retries >= retries_max => Verdict::GivenUp(given_up(retries)),
         _ => Verdict::Again,
     }
 }
 
-/// The turn ends and nothing fits. `retries` is how often it was tried again.
-pub(super) fn given_up(retries: u32) -> Failure {
+/// The turn ends without the object that was asked for.
+pub(super) fn unmet(turn: &OpenTurn, step: &OpenStep, reason: FinishReason) -> Option<Failure> {
+    step.ready.structured.map(|_| given_up(retries(turn, step, reason)))
+}
+
+/// How often it was tried again before this step, which is counted already.
+fn retries(turn: &OpenTurn, step: &OpenStep, reason: FinishReason) -> u32 {
+    turn.tries - u32::from(is_failed_try(step, reason))
+}
+
+fn given_up(retries: u32) -> Failure {
     let message = "Model did not produce structured output".to_owned();
     Failure::StructuredOutput { message, retries }
 }

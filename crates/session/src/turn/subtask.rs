@@ -4,14 +4,14 @@
 //! the prompt. Each runs once: the fact that opens its step takes it off the list, so that neither
 //! the next step nor a restart finds it again.
 
+use super::deciding::Deciding;
 use super::input::Follow;
 use super::next::Then;
 use super::state::OpenStep;
-use super::{Decision, Effect, Ready, State, StepKind, admit, files, next, tools};
+use super::{Effect, Ready, State, StepKind, admit, files};
 use crate::fact::{Fact, Outcome, Posted, TurnEnd};
-use crate::id::{MessageId, PartId};
+use crate::id::PartId;
 use crate::json::Map;
-use crate::stamp::Stamp;
 use crate::talk::FinishReason;
 use crate::title::is_default_title;
 use crate::types::message::{UserMessage, UserRole};
@@ -31,38 +31,34 @@ pub(super) fn pending(state: &State) -> Option<PartId> {
     turn.subtasks.iter().chain(waiting).next().cloned()
 }
 
-/// Opens the step of a subtask. Everybody who waited is promoted with it.
-pub(super) fn start(
-    state: &State,
-    part: PartId,
-    subtask: SubtaskPart,
-    ready: Ready,
-    stamp: &mut Stamp,
-    out: &mut Decision,
-) {
-    let (Some(info), Some(turn)) = (state.info.as_deref(), state.machine.turn.as_ref()) else { return };
-    let waiting: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
-    let Some(user) = waiting.last().or(turn.user.as_ref()).cloned() else { return };
-    if turn.step.is_some() || !next::is_awaited(state, &user, out) {
-        return;
-    }
-    if pending(state).as_ref() != Some(&part) {
-        // Somebody took it away meanwhile. The prompt still wants its answer.
-        return out.effect(Effect::Prepare { user });
-    }
-    let first_of_turn = turn.user.as_ref() != Some(&user);
-    let message = stamp.message_id();
-    let created = admit::next_message_time(stamp);
-    out.fact(Fact::StepStarted {
-        message: message.clone(),
-        user: user.clone(),
-        created,
-        takes: waiting,
-        ready: Box::new(ready),
-    });
-    tools::start_by_server(message, "task", input_of(subtask), stamp, out);
-    if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
-        out.effect(Effect::MakeTitle { user });
+impl Deciding<'_> {
+    /// Opens the step of a subtask. Everybody who waited is promoted with it.
+    pub(super) fn start_subtask(&mut self, part: PartId, subtask: SubtaskPart, ready: Ready) {
+        let state = self.now();
+        let (Some(info), Some(turn)) = (state.info.as_deref(), state.machine.turn.as_ref()) else { return };
+        let waiting: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
+        let Some(user) = waiting.last().or(turn.user.as_ref()).cloned() else { return };
+        if turn.step.is_some() || !self.is_awaited(&user) {
+            return;
+        }
+        if pending(&state).as_ref() != Some(&part) {
+            // Somebody took it away meanwhile. The prompt still wants its answer.
+            return self.effect(Effect::Prepare { user });
+        }
+        let first_of_turn = turn.user.as_ref() != Some(&user);
+        let message = self.stamp.message_id();
+        let created = admit::next_message_time(self.stamp);
+        self.fact(Fact::StepStarted {
+            message: message.clone(),
+            user: user.clone(),
+            created,
+            takes: waiting,
+            ready: Box::new(ready),
+        });
+        self.start_call_of_server(message, "task", input_of(subtask));
+        if first_of_turn && info.parent_id.is_none() && is_default_title(&info.title) {
+            self.effect(Effect::MakeTitle { user });
+        }
     }
 }
 
@@ -76,66 +72,63 @@ pub(super) fn worded(step: &OpenStep, outcome: Outcome) -> Outcome {
     }
 }
 
-/// The child has ended, well or not: the model is told either way.
-pub(super) fn over(
-    state: &State,
-    step: &OpenStep,
-    follow: Option<&Follow>,
-    stamp: &mut Stamp,
-    out: &mut Decision,
-) {
-    files::write_down(state, step, files::Ended::CutShort, stamp, out);
-    out.fact(ended(step, stamp));
-    let blocked = step.blocked;
-    let newest = follow.filter(|_| !blocked).and_then(|follow| say(state, follow, stamp, out));
-    next::go_on_or_idle(
-        state,
-        step,
-        Then { goes_on: !blocked, blocked, newest, ..Then::of(TurnEnd::Done) },
-        out,
-    );
-}
+impl Deciding<'_> {
+    /// The child has ended, well or not: the model is told either way.
+    pub(super) fn subtask_ended(&mut self, step: &OpenStep, follow: Option<&Follow>) {
+        self.write_down_files(step, files::Ended::CutShort);
+        self.end_subtask_step(step);
+        let blocked = step.blocked;
+        if let Some(follow) = follow.filter(|_| !blocked) {
+            self.say_behind_subtask(follow);
+        }
+        self.go_on_or_idle(step, Then { goes_on: !blocked, blocked, end: TurnEnd::Done });
+    }
 
-/// Ends a subtask that was stopped.
-pub(super) fn stopped(state: &State, step: &OpenStep, stamp: &mut Stamp, out: &mut Decision) {
-    tools::interrupt_all(step, CANCELLED, stamp, out);
-    files::write_down(state, step, files::Ended::CutShort, stamp, out);
-    out.fact(ended(step, stamp));
-}
-
-fn ended(step: &OpenStep, stamp: &Stamp) -> Fact {
-    Fact::StepEnded {
-        message: step.message.clone(),
-        completed: stamp.now(),
-        error: None,
-        finish: Some(FinishReason::ToolCalls),
-        structured: None,
+    /// Ends a subtask that was stopped.
+    pub(super) fn stop_subtask(&mut self, step: &OpenStep) {
+        self.interrupt_calls(step, CANCELLED);
+        self.write_down_files(step, files::Ended::CutShort);
+        self.end_subtask_step(step);
     }
 }
 
-/// Asks the model to go on, in the person's place. It waits like any prompt: nothing is lost if the
-/// process dies before it is taken up.
-fn say(state: &State, follow: &Follow, stamp: &mut Stamp, out: &mut Decision) -> Option<MessageId> {
-    let session_id = state.info.as_deref()?.id.clone();
-    let user = UserMessage {
-        id: stamp.message_id(),
-        session_id: session_id.clone(),
-        role: UserRole::User,
-        time: Created { created: admit::next_message_time(stamp) },
-        format: None,
-        summary: None,
-        agent: follow.agent.clone(),
-        model: follow.model.clone(),
-        system: None,
-        tools: None,
-    };
-    let message = user.id.clone();
-    let text = TextPart { text: GO_ON.to_owned(), synthetic: Some(true), ..TextPart::default() };
-    let (id, body) = (stamp.part_id(), PartBody::Text(text));
-    let part = Part { id, session_id, message_id: message.clone(), body };
-    let posted = Box::new(Posted { info: user, parts: vec![part], touched: None, failures: Vec::new() });
-    out.fact(Fact::PromptAdmitted { posted, begins: false });
-    Some(message)
+impl Deciding<'_> {
+    fn end_subtask_step(&mut self, step: &OpenStep) {
+        self.fact(Fact::StepEnded {
+            message: step.message.clone(),
+            completed: self.stamp.now(),
+            error: None,
+            finish: Some(FinishReason::ToolCalls),
+            structured: None,
+        });
+    }
+}
+
+impl Deciding<'_> {
+    /// Asks the model to go on, in the person's place. It waits like any prompt: nothing is lost if the
+    /// process dies before it is taken up.
+    fn say_behind_subtask(&mut self, follow: &Follow) {
+        let state = self.now();
+        let Some(session_id) = state.info.as_deref().map(|info| info.id.clone()) else { return };
+        let user = UserMessage {
+            id: self.stamp.message_id(),
+            session_id: session_id.clone(),
+            role: UserRole::User,
+            time: Created { created: admit::next_message_time(self.stamp) },
+            format: None,
+            summary: None,
+            agent: follow.agent.clone(),
+            model: follow.model.clone(),
+            system: None,
+            tools: None,
+        };
+        let message_id = user.id.clone();
+        let text = TextPart { text: GO_ON.to_owned(), synthetic: Some(true), ..TextPart::default() };
+        let (id, body) = (self.stamp.part_id(), PartBody::Text(text));
+        let part = Part { id, session_id, message_id, body };
+        let posted = Box::new(Posted { info: user, parts: vec![part], touched: None, failures: Vec::new() });
+        self.fact(Fact::PromptAdmitted { posted, begins: false });
+    }
 }
 
 fn input_of(subtask: SubtaskPart) -> Map {

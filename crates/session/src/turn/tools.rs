@@ -1,13 +1,12 @@
 //! A call of a step: called, started, perhaps reporting, ended exactly once (invariant I5).
 
+use super::deciding::Deciding;
+use super::phase::{LastWord, Phase};
 use super::state::{CallPhase, OpenCall, OpenStep};
-use super::{
-    Decision, Effect, RunTool, State, StepKind, asks, shell, step as steps, stop, structured, subtask,
-};
+use super::{Effect, RunTool, StepKind, subtask};
 use crate::fact::{Fact, Outcome, Running};
 use crate::id::{MessageId, PartId};
 use crate::json::Map;
-use crate::stamp::Stamp;
 use crate::talk::CallInput;
 use crate::types::part::PartBody;
 use serde_json::Value;
@@ -26,175 +25,155 @@ pub(super) struct Called {
     pub(super) by_provider: bool,
 }
 
-/// First sign of a call; its arguments are still coming.
-pub(super) fn announced(step: &OpenStep, call: String, name: String, stamp: &mut Stamp, out: &mut Decision) {
-    if find(step, &call).is_none() {
-        announce(step, call, name, stamp, out);
-    }
-}
-
-/// The call is complete.
-///
-/// Invariant I5: the start is a fact before it is an effect. A call without this fact has
-/// certainly not acted; a call with it may have, and is not repeated.
-pub(super) fn called(state: &State, step: &OpenStep, called: Called, stamp: &mut Stamp, out: &mut Decision) {
-    let Called { call, name, input, mut metadata, by_provider } = called;
-    if by_provider {
-        metadata.get_or_insert_default().insert("providerExecuted".to_owned(), Value::Bool(true));
-    }
-    let place = step.calls.iter().position(|open| open.call == call).unwrap_or(step.calls.len());
-    let part = match step.calls.get(place) {
-        // A repeated call of one that already runs or ended changes nothing.
-        Some(open) if open.phase != CallPhase::Pending => return,
-        Some(open) => open.part.clone(),
-        None => announce(step, call.clone(), name.clone(), stamp, out),
-    };
-    let (tool, input) = match (known(step, &name), input) {
-        (Some(tool), CallInput::Json(Value::Object(map))) => (tool, map),
-        (Some(tool), CallInput::Json(other)) => (tool, Map::from_iter([("value".to_owned(), other)])),
-        (Some(_), CallInput::Malformed { error, .. }) => (INVALID.to_owned(), invalid_input(&name, &error)),
-        (None, _) => {
-            let error =
-                format!("there is no tool named {name:?}; the tools are {}", step.ready.tools.join(", "));
-            (INVALID.to_owned(), invalid_input(&name, &error))
-        }
-    };
-    let start = stamp.now();
-    out.fact(Fact::ToolStarted {
-        part: part.clone(),
-        tool: tool.clone(),
-        input: input.clone(),
-        start,
-        metadata,
-    });
-    if place >= CALLS_MAX {
-        let error = format!("Not run: more than {CALLS_MAX} calls in one answer. Ask for fewer at a time.");
-        return out.fact(Fact::ToolEnded {
-            part,
-            outcome: Outcome::Failed { error, metadata: None },
-            end: start,
-        });
-    }
-    if !by_provider {
-        let repeated = state.machine.turn.as_ref().is_some_and(|turn| turn.repeats(&tool, &input));
-        let step = step.message.clone();
-        let by_user = false;
-        out.effect(Effect::RunTool(RunTool { step, part, call, tool, input, repeated, by_user }));
-    }
-}
-
-/// A call that the server makes itself: it runs from the first moment.
-pub(super) fn start_by_server(
-    message: MessageId,
-    tool: &str,
-    input: Map,
-    stamp: &mut Stamp,
-    out: &mut Decision,
-) {
-    let part = stamp.part_id();
-    let call = stamp.ulid();
-    let running = Box::new(Running { input: input.clone(), start: stamp.now() });
-    // Invariant I5: the fact that shows the call says that it runs.
-    out.fact(Fact::ToolCalled {
-        message: message.clone(),
-        part: part.clone(),
-        call: call.clone(),
-        tool: tool.to_owned(),
-        running: Some(running),
-    });
-    out.effect(Effect::RunTool(RunTool {
-        step: message,
-        part,
-        call,
-        tool: tool.to_owned(),
-        input,
-        repeated: false,
-        by_user: true,
-    }));
-}
-
-/// A running tool reports of itself. Late reports are dropped.
-pub(super) fn progressed(
-    state: &State,
-    part: PartId,
-    title: Option<String>,
-    metadata: Option<Map>,
-    out: &mut Decision,
-) {
-    if state.open_call(&part).is_some_and(|call| call.phase == CallPhase::Running) {
-        out.fact(Fact::ToolProgressed { part, title, metadata });
-    }
-}
-
-/// A tool came back. Its second end, and the end of one nobody waits for, are dropped.
-pub(super) fn returned(state: &State, part: PartId, outcome: Outcome, stamp: &mut Stamp, out: &mut Decision) {
-    let Some(step) = state.open_step() else { return };
-    let Some(call) = state.open_call(&part) else { return };
-    // A call that ends by itself does not wait for an answer any more.
-    asks::withdraw(call, out);
-    let blocked = matches!(outcome, Outcome::Blocked { .. });
-    let outcome = subtask::worded(step, outcome);
-    out.fact(Fact::ToolEnded { part: part.clone(), outcome: outcome.clone(), end: stamp.now() });
-    if step.calls.iter().any(|call| call.part != part && call.phase != CallPhase::Ended) {
-        return;
-    }
-    let mut rest = step.clone();
-    structured::note(&mut rest, call.body.as_deref(), &outcome);
-    for call in &mut rest.calls {
-        (call.phase, call.body) = (CallPhase::Ended, None);
-        call.asks.clear();
-    }
-    rest.blocked |= blocked;
-    if step.stopping {
-        return stop::end_aborted(state, &rest, stamp, out);
-    }
-    match (&step.ready.kind, step.finished) {
-        (StepKind::Answer | StepKind::Compact(_), Some((reason, usage))) => {
-            steps::finish(state, &rest, reason, usage, stamp, out);
-        }
-        // The model is still speaking.
-        (StepKind::Answer | StepKind::Compact(_), None) => {}
-        (StepKind::Shell, _) => shell::over(state, &rest, stamp, out),
-        (StepKind::Subtask { follow, .. }, _) => {
-            subtask::over(state, &rest, follow.as_deref(), stamp, out);
+impl Deciding<'_> {
+    /// First sign of a call; its arguments are still coming.
+    pub(super) fn announced(&mut self, step: &OpenStep, call: String, name: String) {
+        if find(step, &call).is_none() {
+            self.announce(step, call, name);
         }
     }
-}
 
-/// The provider ran the tool itself.
-pub(super) fn provider_returned(
-    step: &OpenStep,
-    call: &str,
-    output: Value,
-    is_error: bool,
-    stamp: &mut Stamp,
-    out: &mut Decision,
-) {
-    let Some(open) = find(step, call).filter(|open| open.phase == CallPhase::Running) else { return };
-    let Some(PartBody::Tool(tool)) = open.body.as_deref().map(|part| &part.body) else { return };
-    let tool = tool.tool.clone();
-    let text = match &output {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let outcome = if is_error {
-        Outcome::Failed { error: text, metadata: None }
-    } else {
-        let metadata = match output {
-            Value::Object(map) => map,
-            _ => Map::new(),
+    /// The call is complete.
+    ///
+    /// Invariant I5: the start is a fact before it is an effect. A call without this fact has
+    /// certainly not acted; a call with it may have, and is not repeated.
+    pub(super) fn called(&mut self, step: &OpenStep, called: Called) {
+        let state = self.now();
+        let Called { call, name, input, mut metadata, by_provider } = called;
+        if by_provider {
+            metadata.get_or_insert_default().insert("providerExecuted".to_owned(), Value::Bool(true));
+        }
+        let place = step.calls.iter().position(|open| open.call == call).unwrap_or(step.calls.len());
+        let part = match step.calls.get(place) {
+            // A repeated call of one that already runs or ended changes nothing.
+            Some(open) if open.phase != CallPhase::Pending => return,
+            Some(open) => open.part.clone(),
+            None => self.announce(step, call.clone(), name.clone()),
         };
-        Outcome::Done { output: text, title: tool, metadata, attachments: Vec::new() }
-    };
-    out.fact(Fact::ToolEnded { part: open.part.clone(), outcome, end: stamp.now() });
-}
+        let (tool, input) = match (known(step, &name), input) {
+            (Some(tool), CallInput::Json(Value::Object(map))) => (tool, map),
+            (Some(tool), CallInput::Json(other)) => (tool, Map::from_iter([("value".to_owned(), other)])),
+            (Some(_), CallInput::Malformed { error, .. }) => {
+                (INVALID.to_owned(), invalid_input(&name, &error))
+            }
+            (None, _) => {
+                let error =
+                    format!("there is no tool named {name:?}; the tools are {}", step.ready.tools.join(", "));
+                (INVALID.to_owned(), invalid_input(&name, &error))
+            }
+        };
+        let start = self.stamp.now();
+        self.fact(Fact::ToolStarted {
+            part: part.clone(),
+            tool: tool.clone(),
+            input: input.clone(),
+            start,
+            metadata,
+        });
+        if place >= CALLS_MAX {
+            let error =
+                format!("Not run: more than {CALLS_MAX} calls in one answer. Ask for fewer at a time.");
+            let outcome = Outcome::Failed { error, metadata: None };
+            return self.fact(Fact::ToolEnded { part, outcome, end: start });
+        }
+        if !by_provider {
+            let repeated = state.machine.turn.as_ref().is_some_and(|turn| turn.repeats(&tool, &input));
+            let step = step.message.clone();
+            let by_user = false;
+            self.effect(Effect::RunTool(RunTool { step, part, call, tool, input, repeated, by_user }));
+        }
+    }
 
-/// Ends every call that is still open; what it reported is kept.
-pub(super) fn interrupt_all(step: &OpenStep, error: &str, stamp: &Stamp, out: &mut Decision) {
-    for call in step.calls.iter().filter(|call| call.phase != CallPhase::Ended) {
-        asks::withdraw(call, out);
-        let outcome = Outcome::Interrupted { error: error.to_owned() };
-        out.fact(Fact::ToolEnded { part: call.part.clone(), outcome, end: stamp.now() });
+    /// A call that the server makes itself: it runs from the first moment.
+    pub(super) fn start_call_of_server(&mut self, message: MessageId, tool: &str, input: Map) {
+        let part = self.stamp.part_id();
+        let call = self.stamp.ulid();
+        let running = Box::new(Running { input: input.clone(), start: self.stamp.now() });
+        // Invariant I5: the fact that shows the call says that it runs.
+        self.fact(Fact::ToolCalled {
+            message: message.clone(),
+            part: part.clone(),
+            call: call.clone(),
+            tool: tool.to_owned(),
+            running: Some(running),
+        });
+        self.effect(Effect::RunTool(RunTool {
+            step: message,
+            part,
+            call,
+            tool: tool.to_owned(),
+            input,
+            repeated: false,
+            by_user: true,
+        }));
+    }
+
+    /// A running tool reports of itself. Late reports are dropped.
+    pub(super) fn progressed(&mut self, part: PartId, title: Option<String>, metadata: Option<Map>) {
+        let state = self.now();
+        if state.open_call(&part).is_some_and(|call| call.phase == CallPhase::Running) {
+            self.fact(Fact::ToolProgressed { part, title, metadata });
+        }
+    }
+
+    /// A tool came back. Its second end, and the end of one nobody waits for, are dropped.
+    pub(super) fn returned(&mut self, part: PartId, outcome: Outcome) {
+        let state = self.now();
+        let Some(step) = state.open_step() else { return };
+        let Some(call) = state.open_call(&part) else { return };
+        // A call that ends by itself does not wait for an answer any more.
+        self.withdraw_asks(call);
+        let outcome = subtask::worded(step, outcome);
+        self.fact(Fact::ToolEnded { part, outcome, end: self.stamp.now() });
+        self.after_call();
+    }
+
+    /// A call has ended. With the last one ends what only waited for it.
+    fn after_call(&mut self) {
+        let state = self.now();
+        let Some(step) = state.open_step().filter(|step| !step.has_running_calls()) else { return };
+        match &step.phase {
+            Phase::Stopping => self.end_aborted(step),
+            Phase::Settling { last_word: Some(LastWord { reason, usage }) } => {
+                self.finish_step(step, *reason, *usage);
+            }
+            Phase::Settling { last_word: None } => match &step.ready.kind {
+                StepKind::Subtask { follow, .. } => self.subtask_ended(step, follow.as_deref()),
+                StepKind::Shell | StepKind::Answer | StepKind::Compact(_) => self.shell_ended(step),
+            },
+            // The model is still speaking.
+            Phase::Asking | Phase::Talking | Phase::Retrying(_) => {}
+        }
+    }
+
+    /// The provider ran the tool itself.
+    pub(super) fn provider_returned(&mut self, step: &OpenStep, call: &str, output: Value, is_error: bool) {
+        let Some(open) = find(step, call).filter(|open| open.phase == CallPhase::Running) else { return };
+        let Some(PartBody::Tool(tool)) = open.body.as_deref().map(|part| &part.body) else { return };
+        let tool = tool.tool.clone();
+        let text = match &output {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let outcome = if is_error {
+            Outcome::Failed { error: text, metadata: None }
+        } else {
+            let metadata = match output {
+                Value::Object(map) => map,
+                _ => Map::new(),
+            };
+            Outcome::Done { output: text, title: tool, metadata, attachments: Vec::new() }
+        };
+        self.fact(Fact::ToolEnded { part: open.part.clone(), outcome, end: self.stamp.now() });
+    }
+
+    /// Ends every call that is still open; what it reported is kept.
+    pub(super) fn interrupt_calls(&mut self, step: &OpenStep, error: &str) {
+        for call in step.calls.iter().filter(|call| call.phase != CallPhase::Ended) {
+            self.withdraw_asks(call);
+            let outcome = Outcome::Interrupted { error: error.to_owned() };
+            self.fact(Fact::ToolEnded { part: call.part.clone(), outcome, end: self.stamp.now() });
+        }
     }
 }
 
@@ -202,11 +181,13 @@ fn find<'a>(step: &'a OpenStep, call: &str) -> Option<&'a OpenCall> {
     step.calls.iter().find(|open| open.call == call)
 }
 
-fn announce(step: &OpenStep, call: String, tool: String, stamp: &mut Stamp, out: &mut Decision) -> PartId {
-    let part = stamp.part_id();
-    let message = step.message.clone();
-    out.fact(Fact::ToolCalled { message, part: part.clone(), call, tool, running: None });
-    part
+impl Deciding<'_> {
+    fn announce(&mut self, step: &OpenStep, call: String, tool: String) -> PartId {
+        let part = self.stamp.part_id();
+        let message = step.message.clone();
+        self.fact(Fact::ToolCalled { message, part: part.clone(), call, tool, running: None });
+        part
+    }
 }
 
 /// The tool a model means: by its name, or by its name in other letters.

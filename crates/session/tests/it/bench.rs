@@ -127,7 +127,7 @@ impl Bench {
 
     /// The process dies: what is left is what the store has.
     pub(crate) fn crash(&mut self) {
-        if self.state.info.is_none() {
+        if self.state.info().is_none() {
             return;
         }
         let stored = serde_json::to_string(&self.state.keyframe()).expect("a state is JSON");

@@ -163,7 +163,7 @@ fn a_summary_asked_for_while_busy_waits_for_the_step_and_the_work_goes_on_behind
     effect Prepare
     "#);
     bench.prepare();
-    assert_eq!(bench.state.machine.turn.as_ref().unwrap().steps, 2, "it is the same work");
+    assert_eq!(bench.state.open_turn().unwrap().steps, 2, "it is the same work");
     oracle::check(&bench.log).unwrap();
 }
 
@@ -272,7 +272,7 @@ fn a_step_that_leaves_room_begins_the_count_again() {
     }
 
     assert!(bench.state.open_step().is_some());
-    assert_eq!(bench.state.machine.turn.as_ref().unwrap().compactions, 0);
+    assert_eq!(bench.state.open_turn().unwrap().compactions, 0);
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn a_model_that_writes_no_summary_has_not_summarised() {
 fn prompts_that_wait_stay_in_view_and_are_answered_behind_the_compaction() {
     let mut bench = Bench::tight();
     bench.feed(prompt("and this"));
-    let waiting = bench.state.machine.waiting[0].message.clone();
+    let waiting = bench.state.waiting().next().unwrap().clone();
     bench.said(finished(FinishReason::Stop));
     bench.compact();
     bench.feed(prompt("this too"));

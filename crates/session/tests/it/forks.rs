@@ -130,7 +130,7 @@ fn a_session_of_copies_counts_what_they_used() {
         other.feed(Input::CopyMessage(Box::new(copied)));
     }
 
-    let info = other.state.info.as_deref().unwrap();
+    let info = other.state.info().unwrap();
     assert_eq!((info.cost.0, info.tokens.input.0), (0.000114, 100.0));
     assert!(other.state.is_at_rest());
     let bodies: Vec<PartBody> =

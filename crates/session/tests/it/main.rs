@@ -7,6 +7,7 @@ mod commands;
 mod compaction;
 mod events;
 mod facts;
+mod file_stories;
 mod forks;
 mod history;
 mod ids;

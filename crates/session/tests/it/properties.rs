@@ -195,7 +195,7 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
         Wish::Shell => shell("ls"),
         Wish::WritePart => Input::WritePart { part: Box::new(some_part(bench)?) },
         Wish::RemoveWaiting => {
-            let message = bench.state.machine.waiting.first()?.message.clone();
+            let message = bench.state.waiting().next()?.clone();
             let (cost, tokens) = Default::default();
             Input::RemoveMessage { message, cost, tokens }
         }
@@ -266,7 +266,7 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
         Wish::Abort => Input::Abort,
         Wish::Crash => Input::Restarted,
         Wish::Resume => Input::Resume,
-        Wish::Withdraw => Input::Withdraw { message: bench.state.machine.waiting.first()?.message.clone() },
+        Wish::Withdraw => Input::Withdraw { message: bench.state.waiting().next()?.clone() },
         Wish::Rename => {
             Input::Edit(SessionPatch { title: Some("renamed".to_owned()), ..SessionPatch::default() })
         }
@@ -388,8 +388,8 @@ fn play_out(bench: &mut Bench) {
                 Effect::Prepare { user } => Some(user.clone()),
                 _ => None,
             });
-            let waiting = bench.state.machine.waiting.last().map(|waiting| waiting.message.clone());
-            let turn = bench.state.machine.turn.as_ref().and_then(|turn| turn.user.clone());
+            let waiting = bench.state.waiting().last().cloned();
+            let turn = bench.state.open_turn().and_then(|turn| turn.user.clone());
             let user = user.or(waiting).or(turn).expect("busy, and nobody is waited for");
             bench.feed(Input::Prepared { user, ready: Box::new(ready()) });
             continue;
@@ -432,7 +432,7 @@ proptest! {
             replayed.apply(fact);
         }
         prop_assert_eq!(replayed.machine_text(), bench.state.machine_text());
-        prop_assert_eq!(replayed.info, bench.state.info);
+        prop_assert_eq!(replayed.info(), bench.state.info());
     }
 
     #[test]
@@ -447,12 +447,12 @@ proptest! {
     #[test]
     fn a_restart_settles_keeps_who_waits_and_starts_nothing(wishes in wishes(60)) {
         let mut bench = play(&wishes);
-        let waiting = bench.state.machine.waiting.len();
+        let waiting = bench.state.waiting().len();
         bench.crash();
         bench.feed(Input::Restarted);
         let waits = |step: &OpenStep| step.calls.iter().any(|call| !call.asks.is_empty());
         prop_assert!(bench.state.is_idle() || bench.state.open_step().is_some_and(waits));
-        prop_assert_eq!(bench.state.machine.waiting.len(), waiting);
+        prop_assert_eq!(bench.state.waiting().len(), waiting);
         prop_assert!(bench.effects.is_empty());
         if let Err(broken) = oracle::check(&bench.log) {
             return Err(TestCaseError::fail(broken.to_string()));
@@ -467,7 +467,7 @@ proptest! {
         abort(&mut bench);
         bench.feed(prompt("one more"));
         play_out(&mut bench);
-        prop_assert!(bench.state.machine.waiting.is_empty());
+        prop_assert!((bench.state.waiting().len() == 0));
     }
 
     #[test]
@@ -504,7 +504,7 @@ proptest! {
         let mut later: Option<Replay> = None;
         let mut state = State::default();
         for (place, (fact, (at, live))) in bench.log.iter().zip(&bench.shown).enumerate() {
-            if place == from && state.info.is_some() {
+            if place == from && state.info().is_some() {
                 let keyframe = serde_json::to_string(&state.keyframe()).unwrap();
                 later = Some(Replay::from_keyframe(&keyframe).unwrap());
             }
@@ -530,7 +530,7 @@ proptest! {
             let mut folder = Folder::new(&folded, place as u64, place as u64);
             folder.push(&mut folded, stored, 0);
             rows.take(folder.finish(&folded).rows, fact);
-            if folded.info.is_some() {
+            if folded.info().is_some() {
                 prop_assert_eq!(&rows.restore(), &folded.without_edits(), "{}", fact.kind());
             }
         }

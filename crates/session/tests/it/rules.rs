@@ -235,7 +235,7 @@ fn an_approval_covers_what_was_shown() {
 #[test]
 fn approvals_count_for_the_checkout_by_its_path() {
     let at = |directory: &str, path: Option<&str>| {
-        let mut info = *crate::bench::Bench::new().state.info.expect("it was created");
+        let mut info = *crate::bench::Bench::new().state.into_info().expect("it was created");
         info.directory = directory.to_owned();
         info.path = path.map(str::to_owned);
         checkout_of(&info).to_owned()

@@ -37,7 +37,7 @@ fn a_shell_command_runs_without_a_model_and_chooses_nothing() {
     fact   step.ended
     fact   session.idled shell
     ");
-    assert!(bench.state.info.as_ref().is_some_and(|info| info.agent.is_none() && info.model.is_none()));
+    assert!(bench.state.info().is_some_and(|info| info.agent.is_none() && info.model.is_none()));
     oracle::check(&bench.log).expect("the log keeps its promises");
 }
 
@@ -74,7 +74,7 @@ fn a_prompt_that_an_abort_left_behind_goes_on_waiting_after_a_command() {
     bench.feed(Input::Returned { part, outcome: printed("") });
 
     assert!(bench.state.is_idle() && bench.effects.is_empty());
-    assert_eq!(bench.state.machine.waiting.len(), 1);
+    assert_eq!(bench.state.waiting().len(), 1);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn the_subtask_of_a_command_is_followed_by_a_request_to_go_on() {
     effect Prepare
     "#);
     bench.prepare();
-    assert_eq!(bench.state.machine.waiting.len(), 0);
+    assert_eq!(bench.state.waiting().len(), 0);
     assert!(bench.state.open_step().is_some());
 }
 
@@ -205,7 +205,7 @@ fn a_subtask_that_waits_survives_a_restart_and_then_runs_once() {
     bench.feed(subtasks(&["later"]));
     bench.crash();
     bench.feed(Input::Restarted);
-    assert_eq!(bench.state.machine.waiting.len(), 1);
+    assert_eq!(bench.state.waiting().len(), 1);
 
     bench.feed(Input::Resume);
     bench.prepare();
@@ -226,7 +226,7 @@ fn a_subtask_that_was_removed_is_passed_over() {
     let Some(Effect::PrepareSubtask { part, .. }) = bench.effects.first().cloned() else {
         panic!("no subtask")
     };
-    let message = bench.state.machine.waiting[0].message.clone();
+    let message = bench.state.waiting().next().unwrap().clone();
     let (cost, tokens) = Default::default();
     bench.feed(Input::RemovePart { message, part: part.clone(), cost, tokens });
 
@@ -280,7 +280,7 @@ fn a_waiting_prompt_whose_message_is_removed_waits_no_more() {
     let mut bench = Bench::talking();
     bench.feed(prompt("second"));
     bench.feed(Input::Abort);
-    let message = bench.state.machine.waiting[0].message.clone();
+    let message = bench.state.waiting().next().unwrap().clone();
     let (cost, tokens) = Default::default();
 
     assert_snapshot!(bench.feed(Input::RemoveMessage { message, cost, tokens }), @"fact   prompt.withdrawn");

@@ -31,7 +31,7 @@ fn call_with(call: &str, name: &str, input: CallInput) -> Said {
 fn begun() -> Bench {
     let mut bench = Bench::new();
     bench.feed(prompt("go"));
-    let user = bench.state.machine.waiting[0].message.clone();
+    let user = bench.state.waiting().next().unwrap().clone();
     let ready = Ready { tools: vec!["bash".to_owned(), "read".to_owned()], ..ready() };
     bench.feed(Input::Prepared { user, ready: Box::new(ready) });
     bench.said(Said::Started);
@@ -389,7 +389,7 @@ fn the_switches_of_a_prompt_replace_the_rules_of_the_session() {
 
     bench.feed(Input::Prompt(Box::new(with)));
 
-    let rules = serde_json::to_value(&bench.state.info.as_ref().unwrap().permission).unwrap();
+    let rules = serde_json::to_value(&bench.state.info().unwrap().permission).unwrap();
     assert_eq!(
         rules,
         json!([
@@ -407,14 +407,14 @@ fn a_prompt_whose_switches_are_empty_changes_no_rules() {
 
     bench.feed(Input::Prompt(Box::new(with)));
 
-    assert!(bench.state.info.as_ref().unwrap().permission.is_none());
+    assert!(bench.state.info().unwrap().permission.is_none());
 }
 
 #[test]
 fn a_prompt_that_is_being_taken_up_cannot_be_withdrawn() {
     let mut bench = Bench::new();
     bench.feed(prompt("go"));
-    let message = bench.state.machine.waiting[0].message.clone();
+    let message = bench.state.waiting().next().unwrap().clone();
 
     assert_snapshot!(bench.feed(Input::Withdraw { message }), @"refuse the session is busy");
 }
@@ -424,7 +424,7 @@ fn a_prompt_with_the_id_of_one_that_waits_is_refused() {
     let mut bench = Bench::talking();
     bench.feed(prompt("next"));
     let mut again = new_prompt("next");
-    again.message = Some(bench.state.machine.waiting[0].message.clone());
+    again.message = Some(bench.state.waiting().next().unwrap().clone());
 
     assert_snapshot!(bench.feed(Input::Prompt(Box::new(again))), @"refuse message MSG exists already");
 }

@@ -185,7 +185,7 @@ fn a_prompt_that_comes_while_another_is_prepared_is_answered_together_with_it() 
 fn a_waiting_prompt_can_be_withdrawn_once() {
     let mut bench = Bench::talking();
     bench.feed(prompt("not this"));
-    let message = bench.state.machine.waiting[0].message.clone();
+    let message = bench.state.waiting().next().unwrap().clone();
 
     assert_snapshot!(bench.feed(Input::Withdraw { message: message.clone() }), @"fact   prompt.withdrawn");
     assert_snapshot!(bench.feed(Input::Withdraw { message }), @"refuse no waiting prompt MSG");
@@ -351,7 +351,7 @@ fn a_prompt_that_comes_behind_a_stop_is_answered_with_those_before_it() {
     effect Prepare
     ");
     bench.prepare();
-    assert_eq!(bench.state.machine.waiting, []);
+    assert_eq!(bench.state.waiting().len(), 0);
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn a_prompt_that_came_before_a_stop_goes_on_waiting() {
     bench.feed(Input::Returned { part, outcome: done("partial") });
 
     assert!(bench.state.is_idle());
-    assert_eq!(bench.state.machine.waiting.len(), 1);
+    assert_eq!(bench.state.waiting().len(), 1);
 }
 
 #[test]
@@ -409,7 +409,7 @@ fn the_same_call_for_the_third_time_is_marked_also_across_steps() {
 fn the_last_step_of_an_agent_is_offered_no_tools_and_nothing_follows() {
     let mut bench = Bench::new();
     bench.feed(prompt("go"));
-    let user = bench.state.machine.waiting[0].message.clone();
+    let user = bench.state.waiting().next().unwrap().clone();
     let mut last = ready();
     last.steps_max = Some(1);
 
