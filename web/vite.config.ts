@@ -8,6 +8,8 @@ const server = process.env["STURDY_URL"] ?? "http://127.0.0.1:4096";
 export default defineConfig({
   base: "./",
   plugins: [solid()],
+  // Components that are also on the share page and in an exported file ask this; see vite.reader.config.ts.
+  define: { READ_ONLY: "false" },
   build: {
     // Elsewhere only to compare with what is in the repository.
     outDir: process.env["DIST"] ?? "dist",
@@ -25,9 +27,9 @@ export default defineConfig({
         chunkFileNames: "[name].js",
         assetFileNames: "[name][extname]",
         // Two files until the list is usable, one more for a session: requests cost more than bytes.
-        advancedChunks: {
+        codeSplitting: {
           groups: [
-            { name: "core", test: /solid-js|src\/(words|kit|sync|wire)\/|src\/view\/(store|live|router|preferences|keys|seen|announce|actions|prompts|drafts|undo)|src\/page\/(app|list|pill|palette|session-menu)/ },
+            { name: "core", test: /solid-js|src\/words\/en\.ts|src\/(kit|wire)\/|src\/sync\/(?!travel)|src\/view\/(store|live|router|preferences|keys|seen|announce|actions|prompts|drafts|undo)|src\/page\/(app|list|pill|palette|session-menu)/ },
             { name: "session", test: /node_modules\/(marked|remend|virtua)|src\/timeline\/|src\/dock\/docks|src\/text\/(?!highlight\.worker|patch)|src\/panel\/(ring|todo)|src\/page\/(session|composer|suggestions)\.|src\/view\/(catalog|queue)/ },
           ],
         },

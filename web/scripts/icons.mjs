@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 const NAMES = `archive archive-restore arrow-down arrow-up at-sign ban bot brain check chevron-down
-chevron-left circle circle-alert circle-check circle-dot circle-help circle-pause circle-x clipboard-list clock coins copy
+chevron-left chevron-right circle circle-alert circle-check circle-dot circle-help circle-pause circle-x clipboard-list clock coins copy
 corner-down-right ellipsis file file-diff file-pen file-text folder folder-tree git-branch git-fork globe hand history house
 image inbox info layout-dashboard list list-todo loader-circle menu message-square paperclip
 pencil play plug plus refresh-cw redo-2 scissors search server settings shield-question sparkles square

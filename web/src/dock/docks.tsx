@@ -13,6 +13,7 @@ import type { Ask } from "../wire/types.ts";
 
 // Loaded when somebody is asked.
 const PermissionDock = lazy(() => import("./permission.tsx").then((file) => ({ default: file.PermissionDock })));
+const TrustDock = lazy(() => import("./trust.tsx").then((file) => ({ default: file.TrustDock })));
 const QuestionDock = lazy(() => import("./question.tsx").then((file) => ({ default: file.QuestionDock })));
 
 export function Docks(props: { sessionID: string; onEdit: (text: string) => void }) {
@@ -27,7 +28,8 @@ export function Docks(props: { sessionID: string; onEdit: (text: string) => void
 }
 
 export function AskDock(props: { ask: Ask }) {
-  return props.ask.kind === "permission" ? <PermissionDock request={props.ask.request} /> : <QuestionDock request={props.ask.request} />;
+  if (props.ask.kind === "question") return <QuestionDock request={props.ask.request} />;
+  return props.ask.request.permission === "trust" ? <TrustDock request={props.ask.request} /> : <PermissionDock request={props.ask.request} />;
 }
 
 function RetryDock(props: { sessionID: string }) {

@@ -14,6 +14,7 @@ export const ICONS = {
   "check": [["path",{"d":"M20 6 9 17l-5-5"}]],
   "chevron-down": [["path",{"d":"m6 9 6 6 6-6"}]],
   "chevron-left": [["path",{"d":"m15 18-6-6 6-6"}]],
+  "chevron-right": [["path",{"d":"m9 18 6-6-6-6"}]],
   "circle": [["circle",{"cx":"12","cy":"12","r":"10"}]],
   "circle-alert": [["circle",{"cx":"12","cy":"12","r":"10"}],["line",{"x1":"12","x2":"12","y1":"8","y2":"12"}],["line",{"x1":"12","x2":"12.01","y1":"16","y2":"16"}]],
   "circle-check": [["circle",{"cx":"12","cy":"12","r":"10"}],["path",{"d":"m16 9-5.5 5.5L8 12"}]],

@@ -12,7 +12,7 @@ import { type Route, route } from "../view/router.ts";
 import { asks } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { SessionList } from "./list.tsx";
-import { LinePill, RestartNote } from "./pill.tsx";
+import { LinePill, RestartNote, TroubleNote } from "./pill.tsx";
 import { Palette } from "./palette.tsx";
 
 // Each is loaded when somebody goes there; the list needs none of them.
@@ -49,6 +49,7 @@ export function App() {
               <LinePill />
               <a class="button quiet" href="/new" aria-label={words.newSession} title={words.newSession}><Icon name="plus" /></a>
             </header>
+            <TroubleNote />
             <RestartNote />
             <SessionList />
             <Places />
@@ -97,7 +98,7 @@ function Content() {
           </Empty>
         </main>
       </Match>
-      <Match when={at("session")}>{(now) => <SessionPage id={now().id} panel={now().panel} turn={now().turn} />}</Match>
+      <Match when={at("session")}>{(now) => <SessionPage now={now()} />}</Match>
       <Match when={at("new")}>{(now) => <NewPage directory={now().directory} />}</Match>
       <Match when={at("board")}><BoardPage /></Match>
       <Match when={at("asks")}><AsksPage /></Match>

@@ -40,7 +40,7 @@ export function Composer(props: {
   const [catalog, setCatalog] = createSignal<Catalog>();
   const [isStopping, setStopping] = createSignal(false);
   const [caret, setCaret] = createSignal(0);
-  const [picked, setPicked] = createSignal<{ readonly model?: string; readonly agent?: string }>({});
+  const [picked, setPicked] = createSignal<{ readonly model?: string; readonly agent?: string; readonly variant?: string }>({});
   let field!: HTMLTextAreaElement;
   let picker!: HTMLInputElement;
 
@@ -102,7 +102,7 @@ export function Composer(props: {
   };
 
   const deliver = async (id: string, said: string, attached: readonly Attached[]) => {
-    const choice = { agent: picked().agent, model: model(), variant: undefined };
+    const choice = { agent: picked().agent, model: model(), variant: picked().variant };
     if (said.startsWith("!")) return run(() => api.post(`/session/${segment(id)}/shell`, { agent: choice.agent ?? "build", command: said.slice(1).trim(), model: choice.model }));
     const command = /^\/(\S+)\s*([\s\S]*)$/.exec(said);
     if (command && catalog()?.commands.some((known) => known.name === command[1])) {
@@ -174,7 +174,7 @@ export function Composer(props: {
       <div class="composer-row">
         <button type="button" class="quiet" aria-label={words.attach} title={words.attach} onClick={() => picker.click()}><Icon name="paperclip" /></button>
         <input ref={picker} type="file" multiple hidden onChange={() => { void attach([...(picker.files ?? [])]); picker.value = ""; }} />
-        <Choosers catalog={catalog()} model={model() && `${model()?.providerID}/${model()?.modelID}`} agent={picked().agent ?? info()?.agent} onPick={(next) => setPicked({ ...picked(), ...next })} />
+        <Choosers catalog={catalog()} model={model() && `${model()?.providerID}/${model()?.modelID}`} agent={picked().agent ?? info()?.agent} variant={picked().variant} onPick={(next) => setPicked({ ...picked(), ...next })} />
         <span class="grow" />
         <Show when={isShell()}><span class="muted small cut">{words.shellHint}</span></Show>
         <Show when={busy()}>
@@ -190,8 +190,10 @@ function Choosers(props: {
   catalog: Catalog | undefined;
   model: string | undefined;
   agent: string | undefined;
-  onPick: (next: { model: string } | { agent: string }) => void;
+  variant: string | undefined;
+  onPick: (next: { model: string } | { agent: string } | { variant: string }) => void;
 }) {
+  const variants = () => props.catalog?.models.find((one) => one.key === props.model)?.variants ?? [];
   return (
     <Show when={props.catalog}>
       {(catalog) => (
@@ -202,6 +204,12 @@ function Choosers(props: {
           <select class="plain-select" aria-label={words.agent} onChange={(event) => props.onPick({ agent: event.currentTarget.value })}>
             <For each={catalog().agents}>{(one) => <option value={one} selected={one === (props.agent ?? "build")}>{one}</option>}</For>
           </select>
+          <Show when={variants().length > 0}>
+            <select class="plain-select" aria-label={words.variant} onChange={(event) => props.onPick({ variant: event.currentTarget.value })}>
+              <option value="" selected={!props.variant}>{words.usual}</option>
+              <For each={variants()}>{(one) => <option value={one} selected={one === props.variant}>{one}</option>}</For>
+            </select>
+          </Show>
         </>
       )}
     </Show>

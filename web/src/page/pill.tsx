@@ -4,7 +4,7 @@ import { Show, createEffect, createSignal, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { everySecond, useSeconds } from "../kit/ticking.tsx";
 import type { LineState } from "../sync/line.ts";
-import { line, lineState, restarted, tabs } from "../view/live.ts";
+import { line, lineState, restarted, tabs, trouble } from "../view/live.ts";
 import { message, thread } from "../view/store.ts";
 import { route } from "../view/router.ts";
 import { words } from "../words/en.ts";
@@ -69,6 +69,15 @@ export function LinePill() {
       <span class="num">{text()}</span>
       <Show when={action()}>{(label) => <button type="button" class="link" onClick={act}>{label()}</button>}</Show>
     </div>
+  );
+}
+
+/** The page could not be read: in the server's words. It is tried again by itself. */
+export function TroubleNote() {
+  return (
+    <Show when={trouble()}>
+      {(error) => <p class="note is-bad" role="alert"><Icon name="triangle-alert" /> {error().message} {words.tryingAgain(0)}.</p>}
+    </Show>
   );
 }
 

@@ -3,7 +3,7 @@
 import { Show, createSignal } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { Menu, MenuItem } from "../kit/menu.tsx";
-import { archive, compactNow, descendants, forkAt, remove, rename, saveJson } from "../view/actions.ts";
+import { archive, compactNow, descendants, forkAt, remove, rename, saveHtml, saveJson } from "../view/actions.ts";
 import { serverNow } from "../view/live.ts";
 import { words } from "../words/en.ts";
 import type { Session } from "../wire/types.ts";
@@ -19,6 +19,7 @@ export function SessionMenu(props: { session: Session }) {
         <MenuItem icon="pencil" onPick={() => { setTitle(props.session.title); setDialog("rename"); }}>{words.rename}</MenuItem>
         <MenuItem icon="git-fork" onPick={() => void forkAt(props.session.id, undefined)}>{words.fork}</MenuItem>
         <MenuItem icon="scissors" onPick={() => void compactNow(props.session.id)}>{words.compactNow}</MenuItem>
+        <MenuItem icon="arrow-down" onPick={() => void saveHtml(props.session.id)}>{words.exportHtml}</MenuItem>
         <MenuItem icon="arrow-down" onPick={() => void saveJson(props.session.id)}>{words.exportJson}</MenuItem>
         <MenuItem icon={isArchived() ? "archive-restore" : "archive"} onPick={() => void archive(props.session.id, isArchived() ? undefined : serverNow())}>{isArchived() ? words.restore : words.archive}</MenuItem>
         <MenuItem icon="trash-2" tone="danger" onPick={() => setDialog("remove")}>{words.remove}</MenuItem>

@@ -2,14 +2,15 @@
 
 import { For, Match, Show, Switch, createEffect, createSignal, lazy, on, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
+import { Menu, MenuItem } from "../kit/menu.tsx";
 import { Empty } from "../kit/empty.tsx";
 import { Docks } from "../dock/docks.tsx";
 import { asCallError } from "../sync/send.ts";
 import { setUp } from "../view/actions.ts";
-import { follow, line, openThread } from "../view/live.ts";
-import { navigate, PANELS, type Panel, sessionPath } from "../view/router.ts";
+import { features, follow, line, openThread } from "../view/live.ts";
+import { navigate, PANELS, type Panel, type Route, sessionPath } from "../view/router.ts";
 import { look } from "../view/seen.ts";
-import { ancestry, session, status, thread, world } from "../view/store.ts";
+import { ancestry, past, session, status, thread, world } from "../view/store.ts";
 import { undoing } from "../view/undo.ts";
 import { words } from "../words/en.ts";
 import { Timeline } from "../timeline/timeline.tsx";
@@ -23,11 +24,16 @@ const UndoSheet = lazy(() => import("../panel/undo.tsx").then((file) => ({ defau
 const ChangesPanel = lazy(() => import("../panel/changes.tsx").then((file) => ({ default: file.ChangesPanel })));
 const ContextPanel = lazy(() => import("../panel/context.tsx").then((file) => ({ default: file.ContextPanel })));
 const FamilyPanel = lazy(() => import("../panel/family.tsx").then((file) => ({ default: file.FamilyPanel })));
+const LogPanel = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.LogPanel })));
+const PastBar = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.PastBar })));
 const FilesPanel = lazy(() => import("../panel/files.tsx").then((file) => ({ default: file.FilesPanel })));
 
 type Opened = { readonly as: "reading" } | { readonly as: "here" } | { readonly as: "gone" } | { readonly as: "failed"; readonly text: string };
 
-export function SessionPage(props: { id: string; panel: Panel | undefined; turn: string | undefined }) {
+type Place = Extract<Route, { page: "session" }>;
+
+export function SessionPage(page: { now: Place }) {
+  const props = { get id() { return page.now.id; }, get panel() { return page.now.panel; } };
   const [opened, setOpened] = createSignal<Opened>({ as: "reading" });
   let composer: ComposerHandle | undefined;
 
@@ -55,7 +61,7 @@ export function SessionPage(props: { id: string; panel: Panel | undefined; turn:
 
   return (
     <>
-      <main class="session" id="main" aria-label={session(props.id)?.title ?? words.sessions}>
+      <main class="session" classList={{ "is-past": past()?.sessionID === props.id }} id="main" aria-label={session(props.id)?.title ?? words.sessions}>
         <Header id={props.id} panel={props.panel} />
         <Switch>
           <Match when={opened().as === "gone"}>
@@ -70,22 +76,24 @@ export function SessionPage(props: { id: string; panel: Panel | undefined; turn:
             <div class="timeline" aria-busy="true" />
           </Match>
           <Match when={opened().as === "here"}>
-            <Show when={!isEmpty()} fallback={<Begin id={props.id} onPick={(text) => composer?.put(text)} />}>
-              <Show when={props.id} keyed>{(id) => <Timeline sessionID={id} />}</Show>
+            <Show when={!isEmpty()} fallback={past()?.sessionID === props.id ? <div class="timeline" /> : <Begin id={props.id} onPick={(text) => composer?.put(text)} />}>
+              <Show when={props.id} keyed>{(id) => <Timeline sessionID={id} target={page.now.message} />}</Show>
             </Show>
           </Match>
         </Switch>
-        <Show when={opened().as === "here" && session(props.id)}>
+        <Show when={opened().as === "here" && world.sessions.get(props.id) && (session(props.id) ?? world.sessions.get(props.id)?.value)}>
           {(info) => (
-            <div class="foot">
-              <Docks sessionID={props.id} onEdit={(text) => composer?.put(text)} />
-              <Composer sessionID={props.id} directory={info().directory} ref={(handle) => (composer = handle)} />
-            </div>
+            <Show when={past()?.sessionID !== props.id} fallback={<div class="foot"><PastBar sessionID={props.id} /></div>}>
+              <div class="foot">
+                <Docks sessionID={props.id} onEdit={(text) => composer?.put(text)} />
+                <Composer sessionID={props.id} directory={info().directory} ref={(handle) => (composer = handle)} />
+              </div>
+            </Show>
           )}
         </Show>
       </main>
       <Show when={undoing()?.sessionID === props.id && undoing()} keyed>{(at) => <UndoSheet at={at} />}</Show>
-      <Show when={props.panel}>{(panel) => <Side id={props.id} panel={panel()} turn={props.turn} onQuote={(text) => composer?.put(text)} />}</Show>
+      <Show when={props.panel}>{(panel) => <Side id={props.id} panel={panel()} now={page.now} onQuote={(text) => composer?.put(text)} />}</Show>
     </>
   );
 }
@@ -118,24 +126,32 @@ function Header(props: { id: string; panel: Panel | undefined }) {
   );
 }
 
-const PANEL_ICONS: Readonly<Record<Panel, string>> = { changes: "file-diff", todo: "list-todo", context: "coins", family: "git-branch", files: "folder" };
+const PANEL_ICONS: Readonly<Record<Panel, string>> = { changes: "file-diff", todo: "list-todo", context: "coins", family: "git-branch", files: "folder", log: "history" };
 
 function PanelTabs(props: { id: string; panel: Panel | undefined }) {
+  const offered = () => PANELS.filter((panel) => panel !== "log" || features()["travel"] === true);
+  const toggle = (panel: Panel) => navigate(sessionPath(props.id, props.panel === panel ? undefined : panel), "replace");
   return (
-    <div class="panel-tabs" role="group" aria-label={words.panel}>
-      <For each={PANELS}>
-        {(panel) => (
-          <button type="button" class="quiet" aria-pressed={props.panel === panel} title={words.panels[panel]} aria-label={words.panels[panel]}
-            onClick={() => navigate(sessionPath(props.id, props.panel === panel ? undefined : panel), "replace")}>
-            <Icon name={PANEL_ICONS[panel]} />
-          </button>
-        )}
-      </For>
-    </div>
+    <>
+      <div class="panel-tabs" role="group" aria-label={words.panel}>
+        <For each={offered()}>
+          {(panel) => (
+            <button type="button" class="quiet" aria-pressed={props.panel === panel} title={words.panels[panel]} aria-label={words.panels[panel]} onClick={() => toggle(panel)}>
+              <Icon name={PANEL_ICONS[panel]} />
+            </button>
+          )}
+        </For>
+      </div>
+      <span class="panel-menu">
+        <Menu label={words.panel} icon="list">
+          <For each={offered()}>{(panel) => <MenuItem icon={PANEL_ICONS[panel]} onPick={() => toggle(panel)}>{words.panels[panel]}</MenuItem>}</For>
+        </Menu>
+      </span>
+    </>
   );
 }
 
-function Side(props: { id: string; panel: Panel; turn: string | undefined; onQuote: (text: string) => void }) {
+function Side(props: { id: string; panel: Panel; now: Place; onQuote: (text: string) => void }) {
   return (
     <aside class="side" aria-label={words.panels[props.panel]}>
       <header>
@@ -144,11 +160,12 @@ function Side(props: { id: string; panel: Panel; turn: string | undefined; onQuo
       </header>
       <div class="side-body">
         <Switch>
-          <Match when={props.panel === "changes"}><ChangesPanel sessionID={props.id} turn={props.turn} onQuote={props.onQuote} /></Match>
+          <Match when={props.panel === "changes"}><ChangesPanel sessionID={props.id} turn={props.now.turn} onQuote={props.onQuote} /></Match>
           <Match when={props.panel === "todo"}><TodoPanel sessionID={props.id} /></Match>
           <Match when={props.panel === "context"}><ContextPanel sessionID={props.id} /></Match>
           <Match when={props.panel === "family"}><FamilyPanel sessionID={props.id} /></Match>
-          <Match when={props.panel === "files"}><FilesPanel sessionID={props.id} /></Match>
+          <Match when={props.panel === "log"}><LogPanel sessionID={props.id} at={props.now.at} /></Match>
+          <Match when={props.panel === "files"}><FilesPanel sessionID={props.id} file={props.now.file} line={props.now.line} /></Match>
         </Switch>
       </div>
     </aside>

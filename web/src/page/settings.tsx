@@ -7,6 +7,7 @@ import { type Preferences, prefer, preferences } from "../view/preferences.ts";
 import { SHORTCUTS } from "../view/keys.ts";
 import { world } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { Tokens } from "./tokens.tsx";
 import { segment } from "../wire/api.ts";
 
 interface Device {
@@ -105,6 +106,7 @@ export function SettingsPage() {
         </div>
         <Show when={code() !== ""}><p class="small">{words.inviteHint}</p><pre class="terminal" tabindex="0">{code()}</pre></Show>
       </section>
+      <Tokens />
       <p class="muted small"><a href={new URL(LICENSES, import.meta.url).pathname} target="_blank" rel="noopener">Licenses</a></p>
     </main>
   );

@@ -1,10 +1,13 @@
 // Cost, tokens, steps and errors: a chart by day, and tables by model and agent.
 
-import { For, Show, createSignal, onMount } from "solid-js";
+import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
 import { asCallError } from "../sync/send.ts";
-import { api } from "../view/live.ts";
+import { api, serverNow } from "../view/live.ts";
+import { sessionPath } from "../view/router.ts";
+import { session } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 import type { Tokens } from "../wire/types.ts";
 
 interface UsageRow {
@@ -19,27 +22,39 @@ interface Usage {
   readonly isComplete: boolean;
 }
 
-const DAYS = 30;
+const PERIODS = [7, 30, 90] as const;
+const MEASURES = ["cost", "tokens", "steps", "errors"] as const;
+type Measure = (typeof MEASURES)[number];
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 export function UsagePage() {
   const [days, setDays] = createSignal<Usage>();
   const [models, setModels] = createSignal<Usage>();
   const [agents, setAgents] = createSignal<Usage>();
+  const [bySession, setBySession] = createSignal<Usage>();
   const [trouble, setTrouble] = createSignal("");
-  onMount(() => {
+  const [period, setPeriod] = createSignal<number>(30);
+  const [measure, setMeasure] = createSignal<Measure>("tokens");
+  createEffect(() => {
     const zone = String(new Date().getTimezoneOffset());
+    const since = String(serverNow() - period() * DAY_MS);
+    const abort = new AbortController();
+    onCleanup(() => abort.abort());
     const read = (by: string, put: (usage: Usage) => void) =>
-      api.get<Usage>(`/sturdy/usage?${new URLSearchParams({ by, zone })}`).then(put, (cause) => setTrouble(asCallError(cause).message));
+      api.get<Usage>(`/sturdy/usage?${new URLSearchParams({ by, zone, since })}`, { signal: abort.signal }).then(put, (cause) => { if (!abort.signal.aborted) setTrouble(asCallError(cause).message); });
     void read("day", setDays);
     void read("model", setModels);
     void read("agent", setAgents);
+    void read("session", setBySession);
   });
   const sum = (field: "cost" | "steps" | "errors") => (days()?.rows ?? []).reduce((total, row) => total + row[field], 0);
   return (
     <main class="page usage" id="main" aria-label={words.usage}>
       <h1>{words.usage}</h1>
-      <p class="muted small">{words.days(DAYS)}</p>
+      <p class="checks">
+        <label>{more.period} <select aria-label={more.period} onChange={(event) => setPeriod(Number(event.currentTarget.value))}><For each={PERIODS}>{(days) => <option value={days} selected={days === period()}>{words.days(days)}</option>}</For></select></label>
+        <label>{more.measure} <select aria-label={more.measure} onChange={(event) => setMeasure(event.currentTarget.value as Measure)}><For each={MEASURES}>{(one) => <option value={one} selected={one === measure()}>{more.measures[one]}</option>}</For></select></label>
+      </p>
       <Show when={trouble() === ""} fallback={<p class="bad">{trouble()}</p>}>
         <Show when={(days()?.rows.length ?? 0) > 0} fallback={<Empty icon="coins" title={words.noUsage} />}>
           <dl class="totals num">
@@ -47,10 +62,11 @@ export function UsagePage() {
             <div><dt>{words.steps}</dt><dd>{words.number(sum("steps"))}</dd></div>
             <div><dt>{words.errors}</dt><dd>{words.number(sum("errors"))}</dd></div>
           </dl>
-          <Chart rows={days()?.rows ?? []} />
+          <Chart rows={days()?.rows ?? []} days={period()} measure={measure()} />
           <Table title={words.byDay} rows={[...(days()?.rows ?? [])].reverse()} />
           <Table title={words.byModel} rows={models()?.rows ?? []} />
           <Table title={words.byAgent} rows={agents()?.rows ?? []} />
+          <Table title={more.bySession} rows={(bySession()?.rows ?? []).toSorted((a, b) => b.cost - a.cost || b.steps - a.steps).slice(0, SESSIONS_MAX)} link={(id) => sessionPath(id)} name={(id) => session(id)?.title ?? id} />
           <Show when={days()?.isComplete === false}><p class="muted small">{words.notComplete}</p></Show>
         </Show>
       </Show>
@@ -61,26 +77,31 @@ export function UsagePage() {
 const all = (tokens: Tokens) => tokens.input + tokens.output + tokens.reasoning + tokens.cache.read + tokens.cache.write;
 
 /** One bar a day. The table below says the same in numbers. */
-function Chart(props: { rows: readonly UsageRow[] }) {
-  const days = () => Array.from({ length: DAYS }, (_, index) => new Date(Date.now() - (DAYS - 1 - index) * DAY_MS).toLocaleDateString("en-CA"));
+function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measure }) {
+  const days = () => Array.from({ length: props.days }, (_, index) => new Date(serverNow() - (props.days - 1 - index) * DAY_MS).toLocaleDateString("en-CA"));
   const value = (day: string) => {
     const row = props.rows.find((one) => one.key === day);
-    return row === undefined ? 0 : all(row.tokens);
+    if (row === undefined) return 0;
+    return props.measure === "tokens" ? all(row.tokens) : row[props.measure];
   };
-  const most = () => Math.max(1, ...days().map(value));
+  const most = () => Math.max(props.measure === "cost" ? 1e-9 : 1, ...days().map(value));
+  const shown = (day: string) => (props.measure === "cost" ? words.money(value(day)) : words.number(value(day)));
   return (
-    <svg class="chart" viewBox={`0 0 ${DAYS * 10} 60`} preserveAspectRatio="none" role="img" aria-label={words.byDay}>
+    <svg class="chart" viewBox={`0 0 ${props.days * 10} 60`} preserveAspectRatio="none" role="img" aria-label={`${words.byDay}: ${more.measures[props.measure]}`}>
       <For each={days()}>
         {(day, index) => {
           const height = () => (value(day) / most()) * 58;
-          return <rect x={index() * 10 + 1} y={60 - height()} width="8" height={height()} rx="1"><title>{`${day}: ${words.number(value(day))}`}</title></rect>;
+          return <rect x={index() * 10 + 1} y={60 - height()} width="8" height={height()} rx="1"><title>{`${day}: ${shown(day)}`}</title></rect>;
         }}
       </For>
     </svg>
   );
 }
 
-function Table(props: { title: string; rows: readonly UsageRow[] }) {
+/** Sessions that are listed; the others are cheaper. */
+const SESSIONS_MAX = 30;
+
+function Table(props: { title: string; rows: readonly UsageRow[]; link?: (key: string) => string; name?: (key: string) => string }) {
   return (
     <section>
       <h2>{props.title}</h2>
@@ -92,7 +113,7 @@ function Table(props: { title: string; rows: readonly UsageRow[] }) {
           <tbody>
             <For each={props.rows}>
               {(row) => (
-                <tr><th scope="row">{row.key}</th><td>{words.number(row.steps)}</td><td>{words.compact(row.tokens.input)}</td><td>{words.compact(row.tokens.output)}</td><td>{words.compact(row.tokens.cache.read)}</td><td>{words.number(row.errors)}</td><td>{words.money(row.cost)}</td></tr>
+                <tr><th scope="row"><Show when={props.link} fallback={row.key}>{(link) => <a href={link()(row.key)}>{props.name?.(row.key) ?? row.key}</a>}</Show></th><td>{words.number(row.steps)}</td><td>{words.compact(row.tokens.input)}</td><td>{words.compact(row.tokens.output)}</td><td>{words.compact(row.tokens.cache.read)}</td><td>{words.number(row.errors)}</td><td>{words.money(row.cost)}</td></tr>
               )}
             </For>
           </tbody>

@@ -1,12 +1,14 @@
-// The session's directory: a list of what is in it, and one file to read.
+// The session's directory: a list of what is in it, and one file to read, at a line. The address says which.
 
-import { For, Show, createEffect, createSignal } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../sync/send.ts";
 import { CodeText } from "../text/code.tsx";
 import { api } from "../view/live.ts";
+import { filePath, navigate, sessionPath } from "../view/router.ts";
 import { session } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 
 interface Node {
   readonly name: string;
@@ -19,8 +21,11 @@ interface Content {
   readonly content: string;
 }
 
-export function FilesPanel(props: { sessionID: string }) {
-  const [place, setPlace] = createSignal("");
+/** Longer files show the lines around the wanted one. */
+const LINES_MAX = 2000;
+
+export function FilesPanel(props: { sessionID: string; file: string | undefined; line: number | undefined }) {
+  const [place, setPlace] = createSignal(parentOf(props.file ?? ""));
   const [nodes, setNodes] = createSignal<readonly Node[]>([]);
   const [file, setFile] = createSignal<{ readonly path: string; readonly content: Content }>();
   const [trouble, setTrouble] = createSignal("");
@@ -30,19 +35,37 @@ export function FilesPanel(props: { sessionID: string }) {
     const query = new URLSearchParams({ path: place() || "." });
     api.get<Node[]>(`/file?${query}`, { directory: directory() }).then((found) => { setNodes(sorted(found)); setTrouble(""); }, failed);
   });
+  createEffect(() => {
+    const path = props.file;
+    setFile(undefined);
+    if (path === undefined) return;
+    const abort = new AbortController();
+    onCleanup(() => abort.abort());
+    const query = new URLSearchParams({ path: within(path, directory()) });
+    api.get<Content>(`/file/content?${query}`, { directory: directory(), signal: abort.signal }).then((content) => { setFile({ path, content }); setTrouble(""); }, (cause) => { if (!abort.signal.aborted) failed(cause); });
+  });
   const open = (node: Node) => {
     if (node.type === "directory") return setPlace(node.path.replace(/\/$/, ""));
-    const query = new URLSearchParams({ path: node.path });
-    api.get<Content>(`/file/content?${query}`, { directory: directory() }).then((content) => setFile({ path: node.path, content }), failed);
+    navigate(filePath(props.sessionID, node.path));
   };
-  const up = () => setPlace(place().split("/").slice(0, -1).join("/"));
   return (
     <>
-      <p class="list-meta"><code class="cut">{file()?.path ?? (place() || ".")}</code></p>
-      <Show when={trouble() !== ""}><p class="bad small">{trouble()}</p></Show>
-      <Show when={file()} fallback={
+      <p class="list-meta"><code class="cut">{props.file ?? (place() || ".")}</code></p>
+      <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
+      <Show when={props.file === undefined} fallback={
+        <>
+          <a class="button" href={sessionPath(props.sessionID, "files")}><Icon name="chevron-left" /> {words.back}</a>
+          <Show when={file()}>
+            {(found) => (
+              <Show when={found().content.type !== "binary"} fallback={<p class="muted">{words.binary}</p>}>
+                <FileText path={found().path} text={found().content.content} line={props.line} />
+              </Show>
+            )}
+          </Show>
+        </>
+      }>
         <ul class="tree">
-          <Show when={place() !== ""}><li><button type="button" class="quiet row" onClick={up}><Icon name="chevron-left" /> ..</button></li></Show>
+          <Show when={place() !== ""}><li><button type="button" class="quiet row" onClick={() => setPlace(parentOf(place()))}><Icon name="chevron-left" /> ..</button></li></Show>
           <For each={nodes()}>
             {(node) => (
               <li>
@@ -53,18 +76,41 @@ export function FilesPanel(props: { sessionID: string }) {
             )}
           </For>
         </ul>
-      }>
-        {(found) => (
-          <>
-            <button type="button" onClick={() => setFile(undefined)}><Icon name="chevron-left" /> {words.back}</button>
-            <Show when={found().content.type !== "binary"} fallback={<p class="muted">{words.binary}</p>}>
-              <div class="code-scroll"><CodeText text={found().content.content} language={found().path.split(".").at(-1)} /></div>
-            </Show>
-          </>
-        )}
       </Show>
     </>
   );
+}
+
+function FileText(props: { path: string; text: string; line: number | undefined }) {
+  const lines = createMemo(() => props.text.split("\n"));
+  const first = () => (lines().length <= LINES_MAX ? 0 : Math.max(0, Math.min((props.line ?? 1) - 1 - LINES_MAX / 2, lines().length - LINES_MAX)));
+  const shown = () => lines().slice(first(), first() + LINES_MAX);
+  const atLine = (element: HTMLElement) => requestAnimationFrame(() => element.scrollIntoView({ block: "center" }));
+  return (
+    <Show when={props.line} fallback={<div class="code-scroll"><CodeText text={shown().join("\n")} language={props.path.split(".").at(-1)} /></div>}>
+      {(line) => {
+        const before = () => shown().slice(0, line() - 1 - first()).join("\n");
+        const here = () => lines()[line() - 1] ?? "";
+        const after = () => shown().slice(line() - first()).join("\n");
+        return (
+          <div class="code-scroll">
+            <CodeText text={before()} language={props.path.split(".").at(-1)} />
+            <pre class="at-line" aria-label={more.atLine(line())} tabindex="0" ref={atLine}><code>{here() || " "}</code></pre>
+            <CodeText text={after()} language={props.path.split(".").at(-1)} />
+          </div>
+        );
+      }}
+    </Show>
+  );
+}
+
+function parentOf(path: string): string {
+  return path.startsWith("/") ? "" : path.split("/").slice(0, -1).join("/");
+}
+
+/** Tools name files whole; the route wants them from the directory. */
+function within(path: string, directory: string | undefined): string {
+  return directory !== undefined && path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path;
 }
 
 function sorted(nodes: readonly Node[]): Node[] {

@@ -12,12 +12,30 @@ export function apply(world: World, entry: Entry): Touched {
   const touched: Touched = new Set();
   const { place, type, properties } = entry;
   if (place === undefined) {
+    passing(world, type, properties, touched);
     touched.add(key.hint(type));
     return touched;
   }
   applyStored(world, place, type, properties, touched);
   if (isAfter(place, world.head)) world.head = place;
   return touched;
+}
+
+/** Asks that are not in the log, such as for trust: nothing of a session depends on them. */
+function passing(world: World, type: string, said: Fields, touched: Touched): void {
+  if (type === "permission.asked") {
+    const request = said as unknown as PermissionRequest;
+    if (world.asks.has(request.id)) return;
+    world.asks.set(request.id, { value: { kind: "permission", request }, place: world.head });
+    touched.add(key.asks);
+  } else if (type === "permission.replied") {
+    if (world.asks.delete(text(said["requestID"]) ?? "")) touched.add(key.asks);
+  }
+}
+
+/** Whether an event without a place still says something that a read on its way may contradict. */
+export function isPassing(entry: Entry): boolean {
+  return entry.place === undefined && entry.type.startsWith("permission.");
 }
 
 function applyStored(world: World, place: Place, type: string, said: Fields, touched: Touched): void {

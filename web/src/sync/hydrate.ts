@@ -4,7 +4,7 @@
 
 import { isAfter, parsePlace, type Place } from "../wire/place.ts";
 import type { Ask, Entry, MessageWithParts, Opening, Overview, OverviewRow } from "../wire/types.ts";
-import { apply } from "./apply.ts";
+import { apply, isPassing } from "./apply.ts";
 import { type Thread, type Touched, type World, emptyThread, emptyWorld, key } from "./world.ts";
 
 /** More than this while one read is on its way: reading again is cheaper than remembering. */
@@ -45,7 +45,7 @@ export class Reads {
 
   /** Applies an entry of the stream, and remembers it for the reads that are on their way. */
   entry(entry: Entry): Touched {
-    if (this.#open.size > 0 && entry.place !== undefined) {
+    if (this.#open.size > 0 && (entry.place !== undefined || isPassing(entry))) {
       this.#memory.push(entry);
       if (this.#memory.length > REMEMBERED_MAX) this.#outrun();
     }
@@ -106,6 +106,22 @@ export class Reads {
     });
   }
 
+  /** Asks that are not in the log, as they are now: their events are not sent again to a stream that was opened later. */
+  passing(asks: readonly Ask[]): Touched {
+    const isPassing = (ask: Ask) => ask.kind === "permission" && ask.request.permission === "trust";
+    const open = new Map(asks.filter(isPassing).map((ask) => [ask.request.id, ask]));
+    const touched: Touched = new Set();
+    for (const [id, held] of this.world.asks) {
+      if (isPassing(held.value) && !open.has(id) && this.world.asks.delete(id)) touched.add(key.asks);
+    }
+    for (const [id, value] of open) {
+      if (this.world.asks.has(id)) continue;
+      this.world.asks.set(id, { value, place: this.world.head });
+      touched.add(key.asks);
+    }
+    return touched;
+  }
+
   /** Everything is dropped: the log goes on elsewhere, or what was missed is gone. */
   reset(): void {
     Object.assign(this.world, emptyWorld());
@@ -133,7 +149,7 @@ export class Reads {
     this.world.epoch = place.epoch;
     put(place, touched);
     for (const entry of this.#memory.slice(reading.from - this.#first)) {
-      if (entry.place !== undefined && isAfter(entry.place, place)) {
+      if (isPassing(entry) || (entry.place !== undefined && isAfter(entry.place, place))) {
         for (const name of apply(this.world, entry)) touched.add(name);
       }
     }

@@ -61,6 +61,9 @@ const HIDDEN_MS_MAX = 20_000;
 /** A tab that was away for less, and heard nothing for this long, does not wait for the watchdog. */
 const STALE_MS = 12_000;
 
+/** What was missed comes without a pause; entries that were filtered away do not come at all. Silence says it is over. */
+const CAUGHT_UP_MS = 700;
+
 /** Events that say: your cursor does not help, read again. */
 const RESYNC = new Set(["sturdy.resync", "server.resync"]);
 
@@ -70,6 +73,7 @@ export class Line {
   #state: LineState = { name: "reading" };
   #abort: AbortController | undefined;
   #cancelWatch: () => void = () => {};
+  #cancelSettle: () => void = () => {};
   #cancelDelay: () => void = () => {};
   #cancelSleep: () => void = () => {};
   #tries = 0;
@@ -88,14 +92,14 @@ export class Line {
     return this.#state;
   }
 
-  /** Opens a stream from the cursor, whatever was before. */
-  async open(): Promise<void> {
+  /** Opens a stream from the cursor, whatever was before; `again` has a connection already. */
+  async open(how: "anew" | "again" = "anew"): Promise<void> {
     this.#drop();
     const abort = new AbortController();
     this.#abort = abort;
     this.#set({ name: "opening" });
     this.#watch(OPENING_MS_MAX);
-    if (!this.#takesOver && !(await this.#ports.hasRoom())) {
+    if (how === "anew" && !this.#takesOver && !(await this.#ports.hasRoom())) {
       if (this.#abort === abort) this.#rest({ name: "crowded" });
       return;
     }
@@ -112,6 +116,12 @@ export class Line {
       // Lost, or dropped by us: then somebody else is in charge of the state already.
     }
     if (this.#abort === abort) this.#wait(undefined);
+  }
+
+  /** Another session is followed: the same line with another filter, from the same place. */
+  refilter(): void {
+    const isOpen = ["opening", "catching up", "live"].includes(this.#state.name);
+    if (isOpen) void this.open("again");
   }
 
   /** A person, the network or the screen says: now. */
@@ -191,12 +201,21 @@ export class Line {
     const head = this.#head;
     if (head !== undefined && position < head && this.#state.name !== "live") {
       const seen = Math.max(position, this.#first);
-      if (seen < head) return this.#set({ name: "catching up", done: seen - this.#first, total: head - this.#first });
+      if (seen < head) {
+        this.#cancelSettle();
+        this.#cancelSettle = this.#ports.after(CAUGHT_UP_MS, () => this.#goLive());
+        return this.#set({ name: "catching up", done: seen - this.#first, total: head - this.#first });
+      }
     }
     if (this.#state.name === "live") {
       if (this.#ports.now() - this.#liveSince > GOOD_AFTER_MS) this.#tries = 0;
       return;
     }
+    this.#goLive();
+  }
+
+  #goLive(): void {
+    this.#cancelSettle();
     this.#liveSince = this.#ports.now();
     this.#set({ name: "live" });
   }
@@ -228,6 +247,7 @@ export class Line {
 
   #drop(): void {
     this.#cancelWatch();
+    this.#cancelSettle();
     this.#cancelDelay();
     const abort = this.#abort;
     this.#abort = undefined;

@@ -3,7 +3,7 @@
 // A block is finished when the one behind it has its first line: until then "2" may become "2. item" and
 // belong to the list before. Not here: what a block looks like (`render.tsx`).
 
-import { type Token, type TokensList, lexer } from "marked";
+import { type Token, lexer } from "marked";
 
 export interface Blocks {
   /** Drawn once, never again. */
@@ -26,8 +26,7 @@ export class BlockCutter {
       this.#offset = 0;
     }
     this.#text = text;
-    const tokens: TokensList | Token[] = lexer(text.slice(this.#offset), OPTIONS);
-    const open = [...tokens];
+    const open = wholeBlocks(text.slice(this.#offset));
     const finished = finishedCount(open);
     for (const token of open.splice(0, finished)) {
       this.#done.push(token);
@@ -46,5 +45,10 @@ function finishedCount(tokens: readonly Token[]): number {
 }
 
 export function wholeBlocks(text: string): Token[] {
-  return [...lexer(text, OPTIONS)];
+  try {
+    return [...lexer(text, OPTIONS)];
+  } catch {
+    // Thousands of levels, one inside the other: not written by anybody who wants to be read. As plain text.
+    return [{ type: "text", raw: text, text } as Token];
+  }
 }

@@ -19,6 +19,7 @@ let next = 0;
 const waiting = new Map<number, (runs: readonly ColourRun[] | undefined) => void>();
 
 export function colour(text: string, language: string): Promise<readonly ColourRun[] | undefined> {
+  if (READ_ONLY) return Promise.resolve(undefined);
   try {
     worker ??= started();
   } catch {

@@ -23,8 +23,8 @@ export function Markdown(props: { text: string; isOpen: boolean }) {
   const open = createMemo(() => blocks().open.map(closed));
   return (
     <div class="prose" classList={{ "is-open": props.isOpen }}>
-      <For each={done()}>{(token) => <Block token={token} />}</For>
-      <For each={open()}>{(token) => <Block token={token} />}</For>
+      <For each={done()}>{(token) => <Block token={token} depth={0} />}</For>
+      <For each={open()}>{(token) => <Block token={token} depth={0} />}</For>
     </div>
   );
 }
@@ -37,8 +37,13 @@ function closed(token: Token): Token {
   return wholeBlocks(mended)[0] ?? token;
 }
 
-function Block(props: { token: Token }): JSX.Element {
+/** Deeper than anybody writes, and far from where the browser gives up: below, a text is shown as it was written. */
+const DEPTH_MAX = 32;
+
+function Block(props: { token: Token; depth: number }): JSX.Element {
   const token = props.token as Tokens.Generic;
+  const depth = props.depth + 1;
+  if (depth > DEPTH_MAX) return <p dir="auto">{token.raw}</p>;
   switch (token.type) {
     case "space":
     case "def":
@@ -63,11 +68,11 @@ function Block(props: { token: Token }): JSX.Element {
     case "blockquote":
       return (
         <blockquote dir="auto">
-          <For each={token.tokens ?? []}>{(inner) => <Block token={inner} />}</For>
+          <For each={token.tokens ?? []}>{(inner) => <Block token={inner} depth={depth} />}</For>
         </blockquote>
       );
     case "list":
-      return <List token={token as Tokens.List} />;
+      return <List token={token as Tokens.List} depth={depth} />;
     case "table":
       return <Table token={token as Tokens.Table} />;
     case "hr":
@@ -78,7 +83,7 @@ function Block(props: { token: Token }): JSX.Element {
   }
 }
 
-function List(props: { token: Tokens.List }) {
+function List(props: { token: Tokens.List; depth: number }) {
   const start = () => (props.token.ordered && props.token.start !== "" ? Number(props.token.start) : undefined);
   return (
     <Dynamic component={props.token.ordered ? "ol" : "ul"} dir="auto" start={start()}>
@@ -88,7 +93,7 @@ function List(props: { token: Tokens.List }) {
             <Show when={item.task}>
               <input type="checkbox" checked={item.checked === true} disabled aria-label={words.task(item.checked === true)} />
             </Show>
-            <For each={item.tokens}>{(inner) => <Block token={inner} />}</For>
+            <For each={item.tokens}>{(inner) => <Block token={inner} depth={props.depth} />}</For>
           </li>
         )}
       </For>
@@ -124,33 +129,35 @@ function Table(props: { token: Tokens.Table }) {
   );
 }
 
-function Inline(props: { tokens: Token[] | undefined }): JSX.Element {
-  return <For each={props.tokens ?? []}>{(token) => <Span token={token} />}</For>;
+function Inline(props: { tokens: Token[] | undefined; depth?: number }): JSX.Element {
+  return <For each={props.tokens ?? []}>{(token) => <Span token={token} depth={(props.depth ?? 0) + 1} />}</For>;
 }
 
-function Span(props: { token: Token }): JSX.Element {
+function Span(props: { token: Token; depth: number }): JSX.Element {
   const token = props.token as Tokens.Generic;
+  const { depth } = props;
+  if (depth > DEPTH_MAX) return <>{token.raw}</>;
   switch (token.type) {
     case "text":
-      return token.tokens ? <Inline tokens={token.tokens} /> : <>{unescaped(token["text"] as string)}</>;
+      return token.tokens ? <Inline tokens={token.tokens} depth={depth} /> : <>{unescaped(token["text"] as string)}</>;
     case "escape":
       return <>{token["text"] as string}</>;
     case "strong":
       return (
         <strong>
-          <Inline tokens={token.tokens} />
+          <Inline tokens={token.tokens} depth={depth} />
         </strong>
       );
     case "em":
       return (
         <em>
-          <Inline tokens={token.tokens} />
+          <Inline tokens={token.tokens} depth={depth} />
         </em>
       );
     case "del":
       return (
         <del>
-          <Inline tokens={token.tokens} />
+          <Inline tokens={token.tokens} depth={depth} />
         </del>
       );
     case "codespan":
@@ -158,7 +165,7 @@ function Span(props: { token: Token }): JSX.Element {
     case "br":
       return <br />;
     case "link":
-      return <Link href={token["href"] as string}>{<Inline tokens={token.tokens} />}</Link>;
+      return <Link href={token["href"] as string}>{<Inline tokens={token.tokens} depth={depth} />}</Link>;
     case "image":
       return <Picture href={token["href"] as string} text={token["text"] as string} />;
     case "html":

@@ -77,6 +77,7 @@ function ErrorBox(props: { error: Failure; sessionID: string; promptID: string |
 }
 
 function Way(props: { told: Told; sessionID: string; promptID: string | undefined }) {
+  if (READ_ONLY) return null;
   return (
     <>
       <Show when={props.told.way === "again" && props.promptID}>

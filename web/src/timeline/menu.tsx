@@ -6,6 +6,7 @@ import { setUndoing } from "../view/undo.ts";
 import { words } from "../words/en.ts";
 
 export function MessageMenu(props: { sessionID: string; messageID: string }) {
+  if (READ_ONLY) return null;
   return (
     <Menu label={words.more} icon="ellipsis">
       <MenuItem icon="undo-2" onPick={() => setUndoing({ sessionID: props.sessionID, messageID: props.messageID })}>{words.undoHere}</MenuItem>

@@ -8,7 +8,7 @@ import { Virtualizer, type VirtualizerHandle } from "virtua/solid";
 import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../sync/send.ts";
 import { readOlder } from "../view/live.ts";
-import { session, thread } from "../view/store.ts";
+import { past, session, thread } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { pendingPrompts } from "../view/prompts.ts";
 import { say } from "../kit/toast.tsx";
@@ -23,13 +23,20 @@ const END_PX = 60;
 /** How near the start the page before is asked for. */
 const START_PX = 600;
 
+/** A jump reads larger pages, and this many of them at most. */
+const PAGE_LARGE = 100;
+const PAGES_MAX = 100;
+
+/** What was changed is drawn. */
+const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
 export type TimelineRow =
   | { readonly kind: "message"; readonly id: string }
   | { readonly kind: "undone" }
   | { readonly kind: "notice"; readonly index: number }
   | { readonly kind: "sending"; readonly id: string };
 
-export function Timeline(props: { sessionID: string }) {
+export function Timeline(props: { sessionID: string; target: string | undefined }) {
   let scroller!: HTMLDivElement;
   let handle: VirtualizerHandle | undefined;
   const [isFollowing, setFollowing] = createSignal(true);
@@ -61,7 +68,7 @@ export function Timeline(props: { sessionID: string }) {
     setPrepending(true);
     try {
       await readOlder(props.sessionID);
-      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      await frames();
     } catch (cause) {
       say(asCallError(cause).message, "bad");
     } finally {
@@ -84,17 +91,29 @@ export function Timeline(props: { sessionID: string }) {
       watch.disconnect();
       document.removeEventListener("keydown", byKey);
     });
-    requestAnimationFrame(() => jumpToHash() || toEnd());
+    if (props.target === undefined) requestAnimationFrame(toEnd);
   });
   createEffect(on(() => rows().length, () => requestAnimationFrame(keepEnd), { defer: true }));
 
-  const jumpToHash = () => {
-    const wanted = location.hash.slice(1);
-    const index = wanted === "" ? -1 : rows().findIndex((row) => row.kind === "message" && row.id === wanted);
-    if (index < 0) return false;
+  createEffect(on(() => props.target, (wanted) => {
+    if (wanted !== undefined) void jumpTo(wanted).catch((cause) => say(asCallError(cause).message, "bad"));
+  }));
+  /** Reads back until the message is here, then goes to it. */
+  const jumpTo = async (wanted: string) => {
     setFollowing(false);
-    handle?.scrollToIndex(index, { align: "start" });
-    return true;
+    const indexOf = () => rows().findIndex((row) => row.kind === "message" && row.id === wanted);
+    for (let pages = 0; indexOf() < 0 && pages < PAGES_MAX; pages += 1) {
+      if (!(await readOlder(props.sessionID, PAGE_LARGE))) break;
+      await frames();
+    }
+    if (props.target !== wanted) return;
+    if (indexOf() < 0) return say(words.notFound);
+    // Heights above are guessed until they are drawn: a second look corrects the first.
+    for (let looks = 0; looks < 3; looks += 1) {
+      handle?.scrollToIndex(indexOf(), { align: "start" });
+      await frames();
+    }
+    document.getElementById(wanted)?.focus({ preventScroll: true });
   };
 
   return (
@@ -121,7 +140,7 @@ function Row(props: { row: TimelineRow; sessionID: string; index: number; total:
     case "message":
       return <Turn sessionID={props.sessionID} messageID={props.row.id} position={props.index + 1} total={props.total} />;
     case "undone":
-      return <UndoneBlock sessionID={props.sessionID} />;
+      return READ_ONLY ? null : <UndoneBlock sessionID={props.sessionID} />;
     case "notice": {
       const { index } = props.row;
       const notice = createMemo(() => thread(props.sessionID)?.notices[index]);
@@ -167,7 +186,7 @@ function rowsOf(sessionID: string): TimelineRow[] {
     notices(id);
   }
   if (cut >= 0) rows.push({ kind: "undone" });
-  for (const prompt of pendingPrompts(sessionID)) {
+  for (const prompt of READ_ONLY || past()?.sessionID === sessionID ? [] : pendingPrompts(sessionID)) {
     if (!found.messages.has(prompt.messageID)) rows.push({ kind: "sending", id: prompt.messageID });
   }
   return rows;

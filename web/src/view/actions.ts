@@ -81,10 +81,19 @@ export async function saveJson(id: string): Promise<void> {
   const found = await told(() => api.get<MessageWithParts[]>(path(id, "/message")));
   const info = world.sessions.get(id)?.value;
   if (!found || !info) return;
-  const blob = new Blob([JSON.stringify({ info, messages: found }, null, 2)], { type: "application/json" });
+  save(`${info.slug}.json`, new Blob([JSON.stringify({ info, messages: found }, null, 2)], { type: "application/json" }));
+}
+
+/** One file that shows the session without a server; the server puts it together. */
+export async function saveHtml(id: string): Promise<void> {
+  const text = await told(() => api.text(`/sturdy${path(id, "/export.html")}`));
+  if (text !== undefined) save(`${world.sessions.get(id)?.value.slug ?? id}.html`, new Blob([text], { type: "text/html" }));
+}
+
+function save(name: string, blob: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
-  link.download = `${info.slug}.json`;
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -4,7 +4,7 @@ import type { ModelRef, Session } from "../wire/types.ts";
 import { api } from "./live.ts";
 
 export interface Catalog {
-  readonly models: readonly { readonly key: string; readonly name: string; readonly ref: ModelRef; readonly context: number }[];
+  readonly models: readonly { readonly key: string; readonly name: string; readonly ref: ModelRef; readonly context: number; readonly variants: readonly string[] }[];
   readonly agents: readonly string[];
   readonly mentionable: readonly string[];
   readonly commands: readonly { readonly name: string; readonly description: string }[];
@@ -12,7 +12,7 @@ export interface Catalog {
 }
 
 interface Providers {
-  readonly providers: readonly { readonly id: string; readonly name: string; readonly models: Readonly<Record<string, { id: string; name: string; limit?: { context?: number } }>> }[];
+  readonly providers: readonly { readonly id: string; readonly name: string; readonly models: Readonly<Record<string, { id: string; name: string; limit?: { context?: number }; variants?: Readonly<Record<string, unknown>> }>> }[];
   readonly default: Readonly<Record<string, string>>;
 }
 interface Agent {
@@ -48,6 +48,7 @@ async function read(directory: string | undefined): Promise<Catalog> {
       name: providers.providers.length > 1 ? `${provider.name} ${model.name}` : model.name,
       ref: { providerID: provider.id, modelID: model.id },
       context: model.limit?.context ?? 0,
+      variants: Object.keys(model.variants ?? {}),
     })),
   );
   const first = Object.entries(providers.default)[0];

@@ -6,7 +6,7 @@ import { Tabs, type TabMessage } from "../sync/tabs.ts";
 import { Api, type CallError, segment } from "../wire/api.ts";
 import type { MessageWithParts, Opening, Overview } from "../wire/types.ts";
 import { asCallError } from "../sync/send.ts";
-import { reads, touch, touchAll, world } from "./store.ts";
+import { isWithin, reads, touch, touchAll, world } from "./store.ts";
 
 const [lineState, setLineState] = createSignal<LineState>({ name: "reading" });
 const [server, setServer] = createSignal<Overview["server"]>();
@@ -26,7 +26,10 @@ export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done
 const browserFetch = (path: string, init: RequestInit) => fetch(path, { ...init, credentials: "same-origin" });
 export const api = new Api(browserFetch, () => line.lock());
 
-let wasLost = false;
+/** Since the line was opened for the first time, or lost. */
+let isSettled = false;
+/** Whether the stream carries only what was asked for: its first frame says so. */
+let isFiltered = false;
 let boot: string | undefined;
 let openSession: string | undefined;
 
@@ -58,8 +61,9 @@ export const line = new Line(
       for (const entry of entries) touch(reads.entry(entry));
     },
     state: (now) => {
-      if (now.name === "live" && wasLost) void lookAround();
-      if (now.name === "waiting" || now.name === "live") wasLost = now.name === "waiting";
+      if (now.name === "live" && !isSettled) void lookAround();
+      if (now.name === "live") isSettled = true;
+      else if (now.name !== "opening" && now.name !== "catching up") isSettled = false;
       setLineState(now);
     },
     hello: heard,
@@ -80,18 +84,26 @@ function streamPath(sessionID: string | undefined): string {
 }
 
 function heard(hello: Hello): void {
+  isFiltered = true;
   clockAheadMs = hello.now - Date.now();
   noteBoot(hello.boot);
-  const ours = document.querySelector<HTMLMetaElement>('meta[name="sturdy-build"]')?.content;
-  if (ours !== undefined && ours !== "" && hello.page !== ours) line.outdated();
+  noteBuild(hello.page);
 }
 
-/** After a line was lost: is it still the same run of the server, and what is its time? */
+/** A page that was left open while the server was replaced would ask for files that are gone. */
+function noteBuild(build: string | undefined): void {
+  const ours = document.querySelector<HTMLMetaElement>('meta[name="sturdy-build"]')?.content;
+  if (ours !== undefined && ours !== "" && build !== undefined && build !== ours) line.outdated();
+}
+
+/** After a line was opened: is it still the same run of the server, what is its time, and what is asked beside the log? */
 async function lookAround(): Promise<void> {
   const answer = await api.get<Overview>("/sturdy/overview?limit=1").catch(() => undefined);
   if (!answer) return;
   clockAheadMs = answer.server.now - Date.now();
   noteBoot(answer.server.boot);
+  touch(reads.passing(answer.asks));
+  noteBuild(answer.server.page);
 }
 
 function noteBoot(now: string): void {
@@ -148,11 +160,23 @@ export function readMoreSessions(): Promise<void> {
 /** Sessions whose messages are kept in memory; the others are read again when somebody returns. */
 const THREADS_MAX = 12;
 
-/** The stream follows this session from now on. */
+/** The stream follows this session, and those it started, from now on. */
 export function follow(sessionID: string | undefined): void {
+  if (sessionID === openSession) return;
+  const before = openSession;
   openSession = sessionID;
-  const others = [...world.threads.keys()].filter((id) => id !== sessionID);
-  for (const id of others.slice(0, Math.max(0, others.length - THREADS_MAX))) world.threads.delete(id);
+  if (!isFiltered) {
+    const others = [...world.threads.keys()].filter((id) => id !== sessionID);
+    for (const id of others.slice(0, Math.max(0, others.length - THREADS_MAX))) world.threads.delete(id);
+    return;
+  }
+  // What the stream did not follow has gaps, and what it follows no longer will have: both are read anew.
+  const isFollowed = (id: string, root: string | undefined) => root !== undefined && isWithin(id, root);
+  for (const id of [...world.threads.keys()]) {
+    if (!isFollowed(id, before) || !isFollowed(id, sessionID)) world.threads.delete(id);
+  }
+  // Before the session is read: what happens from here on comes with the stream.
+  line.refilter();
 }
 
 /** Reads the newest messages of a session, unless they are here and still good. */
@@ -171,11 +195,11 @@ export async function openThread(sessionID: string, signal?: AbortSignal): Promi
 }
 
 /** Reads the page before the oldest loaded message. False when there is none. */
-export async function readOlder(sessionID: string): Promise<boolean> {
+export async function readOlder(sessionID: string, limit = 40): Promise<boolean> {
   const older = world.threads.get(sessionID)?.older;
   if (older === undefined) return false;
   const reading = reads.begin();
-  const query = new URLSearchParams({ limit: "40", before: older });
+  const query = new URLSearchParams({ limit: String(limit), before: older });
   try {
     const path = `/session/${segment(sessionID)}/message?${query}`;
     const { value, position, headers } = await api.call<MessageWithParts[]>(path);

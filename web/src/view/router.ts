@@ -6,7 +6,7 @@ export type Route =
   | { readonly page: "home" }
   | { readonly page: "board" }
   | { readonly page: "asks" }
-  | { readonly page: "session"; readonly id: string; readonly panel: Panel | undefined; readonly turn: string | undefined }
+  | { readonly page: "session"; readonly id: string; readonly panel: Panel | undefined; readonly turn: string | undefined; readonly at: number | undefined; readonly file: string | undefined; readonly line: number | undefined; readonly message: string | undefined }
   | { readonly page: "new"; readonly directory: string | undefined }
   | { readonly page: "search"; readonly query: string }
   | { readonly page: "usage" }
@@ -14,10 +14,10 @@ export type Route =
   | { readonly page: "login" }
   | { readonly page: "unknown" };
 
-export const PANELS = ["changes", "todo", "context", "family", "files"] as const;
+export const PANELS = ["changes", "todo", "context", "family", "files", "log"] as const;
 export type Panel = (typeof PANELS)[number];
 
-const [address, setAddress] = createSignal(location.pathname + location.search);
+const [address, setAddress] = createSignal(location.pathname + location.search + location.hash);
 
 export function route(): Route {
   const url = new URL(address(), location.origin);
@@ -32,7 +32,7 @@ export function route(): Route {
     case "login":
       return { page: first };
     case "s":
-      return { page: "session", id: decodeURIComponent(second ?? ""), panel: panelOf(url.searchParams.get("panel")), turn: url.searchParams.get("turn") ?? undefined };
+      return { page: "session", id: decodeURIComponent(second ?? ""), panel: panelOf(url.searchParams.get("panel")), turn: url.searchParams.get("turn") ?? undefined, at: numberOf(url.searchParams.get("at")), file: url.searchParams.get("file") ?? undefined, line: numberOf(url.searchParams.get("line")), message: /^#(msg_\w+)$/.exec(url.hash)?.[1] };
     case "new":
       return { page: "new", directory: url.searchParams.get("dir") ?? undefined };
     case "search":
@@ -42,6 +42,10 @@ export function route(): Route {
   }
 }
 
+function numberOf(text: string | null): number | undefined {
+  return text !== null && /^[0-9]+$/.test(text) ? Number(text) : undefined;
+}
+
 function panelOf(text: string | null): Panel | undefined {
   return PANELS.find((panel) => panel === text);
 }
@@ -49,7 +53,7 @@ function panelOf(text: string | null): Panel | undefined {
 export function navigate(path: string, how: "push" | "replace" = "push"): void {
   if (how === "push") history.pushState(null, "", path);
   else history.replaceState(null, "", path);
-  setAddress(location.pathname + location.search);
+  setAddress(location.pathname + location.search + location.hash);
 }
 
 /** `turn` is what the changes are of: a prompt, the whole session or the working tree. */
@@ -58,14 +62,23 @@ export function sessionPath(id: string, panel?: Panel, turn?: string): string {
   return `/s/${encodeURIComponent(id)}${query.size === 0 ? "" : `?${query}`}`;
 }
 
+/** A place in the conversation. */
+export const messagePath = (id: string, message: string) => `${sessionPath(id)}#${encodeURIComponent(message)}`;
+
+/** A file of the session's directory, in the panel for files. */
+export function filePath(id: string, file: string, line?: number): string {
+  const query = new URLSearchParams({ panel: "files", file, ...(line === undefined ? {} : { line: String(line) }) });
+  return `/s/${encodeURIComponent(id)}?${query}`;
+}
+
 export function startRouter(): void {
-  window.addEventListener("popstate", () => setAddress(location.pathname + location.search));
+  window.addEventListener("popstate", () => setAddress(location.pathname + location.search + location.hash));
   document.addEventListener("click", (event) => {
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     if (!isPlain || event.defaultPrevented || !link || link.target !== "" || link.hasAttribute("download")) return;
     if (link.origin !== location.origin || link.pathname.startsWith("/ui/")) return;
     event.preventDefault();
-    navigate(link.pathname + link.search);
+    navigate(link.pathname + link.search + link.hash);
   });
 }

@@ -5,7 +5,7 @@
 
 import { batch, createSignal } from "solid-js";
 import { Reads } from "../sync/hydrate.ts";
-import { type Thread, type Touched, emptyWorld, key } from "../sync/world.ts";
+import { type Thread, type Touched, type World, emptyWorld, key } from "../sync/world.ts";
 import type { Ask, Message, Part, Session, Status, Todo } from "../wire/types.ts";
 
 export const world = emptyWorld();
@@ -49,16 +49,26 @@ export function touchAll(): void {
   touch(versions.keys());
 }
 
+/** A session that is shown as it was, in place of what it is now. */
+const [past, setPast] = createSignal<{ readonly sessionID: string; readonly world: World }>();
+export { past, setPast };
+
+/** Where a session is looked up: in the past while somebody travels in it. */
+function worldOf(id: string): World {
+  const then = past();
+  return then?.sessionID === id ? then.world : world;
+}
+
 const IDLE: Status = { type: "idle" };
 
 export function session(id: string): Session | undefined {
   track(key.session(id));
-  return world.sessions.get(id)?.value;
+  return worldOf(id).sessions.get(id)?.value;
 }
 
 export function status(id: string): Status {
   track(key.status(id));
-  return world.statuses.get(id)?.value ?? IDLE;
+  return worldOf(id).statuses.get(id)?.value ?? IDLE;
 }
 
 export function sessions(): Session[] {
@@ -73,27 +83,27 @@ export function asks(): Ask[] {
 
 export function todos(id: string): readonly Todo[] {
   track(key.todos(id));
-  return world.todos.get(id)?.value ?? [];
+  return worldOf(id).todos.get(id)?.value ?? [];
 }
 
 export function thread(id: string): Thread | undefined {
   track(key.thread(id));
-  return world.threads.get(id);
+  return worldOf(id).threads.get(id);
 }
 
 export function message(sessionID: string, id: string): Message | undefined {
   track(key.message(id));
-  return world.threads.get(sessionID)?.messages.get(id)?.value;
+  return worldOf(sessionID).threads.get(sessionID)?.messages.get(id)?.value;
 }
 
 export function partIds(sessionID: string, messageID: string): readonly string[] {
   track(key.parts(messageID));
-  return world.threads.get(sessionID)?.parts.get(messageID) ?? [];
+  return worldOf(sessionID).threads.get(sessionID)?.parts.get(messageID) ?? [];
 }
 
 export function part(sessionID: string, id: string): Part | undefined {
   track(key.part(id));
-  return world.threads.get(sessionID)?.part.get(id)?.value;
+  return worldOf(sessionID).threads.get(sessionID)?.part.get(id)?.value;
 }
 
 /** Sessions from the root down to this one. */

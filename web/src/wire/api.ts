@@ -59,11 +59,15 @@ export class Api {
     if (options.directory !== undefined) headers["x-opencode-directory"] = encodeURIComponent(options.directory);
     if (options.basic !== undefined) headers["authorization"] = `Basic ${base64(options.basic)}`;
     if (options.signal) init.signal = options.signal;
-    const response = await this.#send(path, init);
-    if (!response.ok) throw await this.#refused(response);
+    const response = await this.#answer(path, init);
     const text = await response.text();
     const value = (text === "" ? null : JSON.parse(text)) as T;
     return { value, position: response.headers.get("x-sturdy-position"), headers: response.headers };
+  }
+
+  /** The answer as it is. */
+  async text(path: string): Promise<string> {
+    return (await this.#answer(path, { method: "GET", headers: { [PAGE_HEADER]: "1" } })).text();
   }
 
   async get<T>(path: string, options: CallOptions = {}): Promise<T> {
@@ -72,6 +76,12 @@ export class Api {
 
   async post<T>(path: string, body?: unknown, options: CallOptions = {}): Promise<T> {
     return (await this.call<T>(path, { ...options, method: "POST", body: body ?? {} })).value;
+  }
+
+  async #answer(path: string, init: RequestInit): Promise<Response> {
+    const response = await this.#send(path, init);
+    if (!response.ok) throw await this.#refused(response);
+    return response;
   }
 
   async #send(path: string, init: RequestInit): Promise<Response> {

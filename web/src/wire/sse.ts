@@ -2,6 +2,8 @@
 
 export interface Frame {
   readonly id: string | undefined;
+  /** What the frame calls itself; our own streams say it in the data. */
+  readonly event: string | undefined;
   readonly data: string;
 }
 
@@ -12,6 +14,7 @@ export class FrameReader {
   #text = "";
   #decoder = new TextDecoder();
   #id: string | undefined;
+  #event: string | undefined;
   #data: string[] = [];
 
   /** The frames that are complete with this chunk. */
@@ -33,8 +36,9 @@ export class FrameReader {
 
   #line(line: string, frames: Frame[]): void {
     if (line === "") {
-      if (this.#data.length > 0) frames.push({ id: this.#id, data: this.#data.join("\n") });
+      if (this.#data.length > 0) frames.push({ id: this.#id, event: this.#event, data: this.#data.join("\n") });
       this.#id = undefined;
+      this.#event = undefined;
       this.#data = [];
       return;
     }
@@ -43,5 +47,6 @@ export class FrameReader {
     const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
     if (name === "data") this.#data.push(value);
     else if (name === "id") this.#id = value;
+    else if (name === "event") this.#event = value;
   }
 }

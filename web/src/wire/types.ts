@@ -258,7 +258,7 @@ export interface Overview {
   readonly asks: readonly Ask[];
   readonly cursor?: string;
   readonly features: { readonly [name: string]: boolean };
-  readonly server: { readonly version: string; readonly directory: string; readonly now: number; readonly boot: string };
+  readonly server: { readonly version: string; readonly directory: string; readonly now: number; readonly boot: string; readonly page?: string };
 }
 
 export interface OverviewRow {

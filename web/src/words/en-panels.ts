@@ -6,6 +6,13 @@ const plural = new Intl.PluralRules("en");
 const count = (n: number, one: string, many: string) => `${words.number(n)} ${plural.select(n) === "one" ? one : many}`;
 const second = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 
+/** By the code the server gives. */
+const SHARE_ENDS: Readonly<Record<string, string>> = {
+  deleted: "Whoever shared it has deleted it.",
+  revoked: "The link was revoked.",
+  expired: "The link has expired.",
+};
+
 export const more = {
   count,
   second: (at: number) => second.format(at),
@@ -31,6 +38,59 @@ export const more = {
   undoneShow: "Show what was undone",
   redoOne: "Redo one",
   redoAll: "Redo all",
+  // Tokens
+  tokens: "Tokens for programs",
+  tokensHint: "A program shows its token in place of the password: Authorization: Bearer …",
+  noTokens: "None.",
+  tokenName: "What it is for",
+  tokenScope: "What it may do",
+  tokenLife: "How long it counts",
+  tokenMake: "Make a token",
+  tokenOnce: "Copy it now: it is not shown again.",
+  scopes: { read: "Read", write: "Read and write", admin: "Everything" },
+  lifetime: (days: number) => (days === 0 ? "Until it is taken back" : count(days, "day", "days")),
+  until: (at: string) => `until ${at}`,
+  // Search
+  searchHint: "Words in titles and in what was said",
+  inContents: "In what was said",
+  inTitles: "In titles",
+  searchOlder: "Look at older ones",
+  hitKinds: { text: "text", reasoning: "thought", tool: "call", output: "output", file: "file", subtask: "task" },
+  // Trust
+  trustTitle: "Do you trust this project?",
+  trustWants: "Its settings would, if they are obeyed:",
+  trustHint: "Say yes only if you know who wrote them. Without trust the session goes on and leaves these out. A change of them asks again.",
+  trustOnce: "Trust until the server ends",
+  trustAlways: "Trust as it is now",
+  trustNo: "Go on without",
+  // Usage
+  period: "Period",
+  measure: "Measure",
+  measures: { cost: "Cost", tokens: "Tokens", steps: "Steps", errors: "Errors" },
+  bySession: "By session",
+  // Files
+  atLine: (line: number) => `Line ${line}`,
+  // Share page and exported file
+  savedAt: (at: string) => `Saved ${at}`,
+  shareEnded: "This share has ended",
+  shareWhy: (code: string) => SHARE_ENDS[code] ?? "It does not exist, or this link does not open it.",
+  // Log
+  logReading: (n: number) => `Reading the log: ${count(n, "entry", "entries")}`,
+  logEmpty: "The log of this session is not readable",
+  logEntry: (at: number, of: number) => `Entry ${words.number(at)} of ${words.number(of)}`,
+  logSlider: "Place in the log",
+  logBegin: "Before the first entry",
+  logMore: (n: number) => `Only the first ${words.number(n)} entries are shown.`,
+  logFolded: "Texts of old answers appear whole: how they grew is no longer kept.",
+  back: "Back by one entry",
+  forward: "On by one entry",
+  play: (speed: number) => `Play ${speed}×`,
+  pause: "Pause",
+  marks: { prompt: "prompt", error: "error", ask: "ask", answer: "step", summary: "summary", tool: "tool", text: "text", other: "other" },
+  nextMark: (name: string) => `Next ${name}`,
+  pastAt: (time: string, position: string) => `You are at ${time}, position ${position}. Nothing can be changed here.`,
+  toNow: "Back to now",
+  forkThen: "Fork from here",
   // Changes
   changesOf: "Changes of",
   wholeSession: "The whole session",

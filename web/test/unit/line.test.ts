@@ -110,6 +110,40 @@ test("a silent line is given up, and a person can cut the wait short", async () 
   assert.equal(bench.asked.length, 2);
 });
 
+test("a line that follows another session is opened again from the same place, without asking for room", async () => {
+  const bench = new Bench();
+  void bench.line.open();
+  await settled();
+  await bench.asked[0]?.say(delta("e.7"));
+  bench.room = false;
+
+  bench.line.refilter();
+  await settled();
+  await bench.asked[1]?.say(delta("e.9"));
+
+  assert.deepEqual(bench.asked.map((one) => one.cursor), ["e.1", "e.7"]);
+  assert.equal(bench.line.state.name, "live");
+});
+
+test("a line that was told how far the log is shows how far it is, and is live when nothing more comes", async () => {
+  const bench = new Bench();
+  void bench.line.open();
+  await settled();
+  const hello = { head: 9, store: "e", boot: "b", now: 0, page: "p", resumable: true };
+  await bench.asked[0]?.say(`data: {"payload":{"type":"sturdy.hello","properties":${JSON.stringify(hello)}}}\n\n`);
+  await bench.asked[0]?.say(delta("e.5"));
+  assert.deepEqual(bench.line.state, { name: "catching up", done: 4, total: 8 });
+
+  // The rest is of sessions that nobody follows here.
+  await bench.pass(700);
+  assert.equal(bench.line.state.name, "live");
+
+  bench.line.refilter();
+  await settled();
+  await bench.asked[1]?.say(`data: {"payload":{"type":"sturdy.hello","properties":${JSON.stringify({ ...hello, resumable: false })}}}\n\n`);
+  assert.equal(bench.resyncs, 1);
+});
+
 test("waits grow, and what the server asks for is honoured", async () => {
   const bench = new Bench();
   bench.answers = [

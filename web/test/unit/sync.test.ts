@@ -218,3 +218,23 @@ test("a read that was outrun by thousands of entries is read again", () => {
 
   assert.equal(outcome, "read again");
 });
+
+test("an ask that is not in the log comes and goes, also around a read that is on its way", () => {
+  const server = new ModelServer();
+  const reads = new Reads(emptyWorld());
+  const say = (type: string, properties: Record<string, unknown>) => reads.entry({ place: undefined, type, properties });
+  const opened = server.answer({ kind: "overview" });
+  assert.ok(opened.kind === "overview");
+  reads.overview(reads.begin(), opened.value, true);
+
+  say("permission.asked", { id: "per_trust", sessionID: "s", permission: "trust" });
+  assert.deepEqual([...reads.world.asks.keys()], ["per_trust"]);
+
+  // Was: the answer of a read that began before the reply brought the ask back.
+  const reading = reads.begin();
+  const late = { ...opened.value, asks: [...reads.world.asks.values()].map((held) => held.value) };
+  say("permission.replied", { sessionID: "s", requestID: "per_trust" });
+  reads.overview(reading, late, true);
+
+  assert.deepEqual([...reads.world.asks.keys()], []);
+});

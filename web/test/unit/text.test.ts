@@ -30,6 +30,14 @@ test("a finished block is never changed by what follows", () => {
   );
 });
 
+test("thousands of levels inside each other are a text and not an error", () => {
+  // Was: the lexer ran out of stack, and with it the whole conversation was gone.
+  const deep = "> ".repeat(50_000);
+
+  assert.equal(wholeBlocks(deep).map((token) => token.raw).join(""), deep);
+  assert.equal(new BlockCutter().cut(deep).open.map((token) => token.raw).join(""), deep);
+});
+
 test("a text that is replaced is cut anew", () => {
   const cutter = new BlockCutter();
   cutter.cut("# one\n\ntext\n\nmore\n\n");
@@ -67,9 +75,9 @@ test("whatever the output, no control character and no escape is left of it", ()
 });
 
 test("frames are the same however the stream is cut into chunks", () => {
-  const stream = 'id: e.1\ndata: {"a":"ä€😀"}\n\n: comment\r\ndata: one\r\ndata: two\r\n\r\nid: e.2.1\ndata:x\n\n';
+  const stream = 'id: e.1\ndata: {"a":"ä€😀"}\n\n: comment\r\ndata: one\r\ndata: two\r\n\r\nid: e.2.1\nevent: op\ndata:x\n\n';
   const bytes = new TextEncoder().encode(stream);
-  const expected = [{ id: "e.1", data: '{"a":"ä€😀"}' }, { id: undefined, data: "one\ntwo" }, { id: "e.2.1", data: "x" }];
+  const expected = [{ id: "e.1", event: undefined, data: '{"a":"ä€😀"}' }, { id: undefined, event: undefined, data: "one\ntwo" }, { id: "e.2.1", event: "op", data: "x" }];
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 60, maxLength: 60 }), (sizes) => {
       const reader = new FrameReader();

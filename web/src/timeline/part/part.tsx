@@ -95,7 +95,7 @@ function Patch(props: { part: PartOf<"patch">; answer?: AssistantMessage | undef
           </li>
         ))}
       </ul>
-      <a class="card-link" href={sessionPath(props.part.sessionID, "changes", props.answer?.parentID)}>{words.panels.changes}</a>
+      <Show when={!READ_ONLY}><a class="card-link" href={sessionPath(props.part.sessionID, "changes", props.answer?.parentID)}>{words.panels.changes}</a></Show>
     </details>
   );
 }

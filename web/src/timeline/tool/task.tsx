@@ -52,7 +52,7 @@ export function TaskCard(props: { part: ToolPart }) {
           </Show>
         </span>
       </div>
-      <Show when={child()}>
+      <Show when={!READ_ONLY && child()}>
         {(id) => (
           <div class="task-links">
             <button type="button" class="link" aria-expanded={isInside()} onClick={() => setInside(!isInside())}>{words.lookInside}</button>

@@ -3,6 +3,7 @@
 import { For, Match, Show, Switch, createMemo } from "solid-js";
 import { Icon } from "../../kit/icon.tsx";
 import { Ticking } from "../../kit/ticking.tsx";
+import { filePath } from "../../view/router.ts";
 import { words } from "../../words/en.ts";
 import type { Fields, ToolPart, ToolState } from "../../wire/types.ts";
 import { Chip } from "../part/part.tsx";
@@ -78,6 +79,7 @@ function PlainCard(props: { part: ToolPart }) {
         <Meta part={props.part} fate={fate()} />
       </summary>
       <ToolBody part={props.part} />
+      <Show when={!READ_ONLY && fileOf(props.part)}>{(file) => <a class="card-link" href={filePath(props.part.sessionID, file().path, file().line)}>{words.openFile(file().path)}</a>}</Show>
       <Attachments state={props.part.state} />
       <Show when={props.part.state.status === "completed" && props.part.state.time.compacted !== undefined}>
         <Chip icon="scissors" text={words.tool.compacted} />
@@ -96,6 +98,15 @@ function Title(props: { part: ToolPart }) {
       </Show>
     </span>
   );
+}
+
+/** The file a call is about, and from which line on. */
+function fileOf(part: ToolPart): { readonly path: string; readonly line: number | undefined } | undefined {
+  if (!["read", "edit", "write"].includes(part.tool)) return undefined;
+  const { input } = part.state;
+  const path = text(input["filePath"]);
+  const line = typeof input["offset"] === "number" && input["offset"] > 0 ? input["offset"] : undefined;
+  return path === "" ? undefined : { path, line };
 }
 
 /** What a call is about, in one line. */

@@ -1,0 +1,57 @@
+// The share page: a session of somebody else, live and read only.
+//
+// The right to read stands behind the `#` of the address, so it is in no request's address and in no log. It is sent
+// as a header, without cookies, and kept nowhere.
+
+import { Show, createSignal } from "solid-js";
+import { render } from "solid-js/web";
+import { Empty } from "../kit/empty.tsx";
+import { touch, touchAll, world } from "../view/store.ts";
+import { more } from "../words/en-panels.ts";
+import { words } from "../words/en.ts";
+import { Follower, type FollowState } from "./follow.ts";
+import { putItem } from "./items.ts";
+import { Reader } from "./reader.tsx";
+
+/** The one session of this page; what its real id is does not matter here. */
+const SESSION = "share";
+
+const [state, setState] = createSignal<FollowState>({ name: "opening" });
+const share = location.pathname.split("/")[2] ?? "";
+const right = location.hash.slice(1);
+
+const follower = new Follower(share, right, {
+  fetch: (path, init) => fetch(path, { ...init, credentials: "omit", referrerPolicy: "no-referrer" }),
+  after: (ms, run) => void setTimeout(run, ms),
+  random: () => Math.random(),
+  state: setState,
+  snapshot: (items) => {
+    world.sessions.clear();
+    world.threads.clear();
+    for (const item of items) putItem(world, SESSION, item);
+    document.title = `${world.sessions.get(SESSION)?.value.title ?? ""} — ${words.name}`;
+    touchAll();
+  },
+  item: (item) => touch(putItem(world, SESSION, item)),
+});
+
+function SharePage() {
+  const ended = () => {
+    const now = state();
+    return now.name === "ended" ? now : undefined;
+  };
+  const note = () => ({ opening: words.opening, live: words.live, waiting: words.tryingAgain(0), ended: more.shareEnded })[state().name];
+  return (
+    <Show when={!ended() || world.threads.has(SESSION)} fallback={<main class="page" id="main"><h1 class="off-screen">{words.name}</h1><Empty icon="circle-x" title={more.shareEnded} hint={more.shareWhy(ended()?.code ?? "")} /></main>}>
+      <Reader sessionID={SESSION} note={<span class={`pill is-${state().name}`} role="status" data-line={state().name}><span class="dot" />{note()}</span>}>
+        <Show when={ended()}>{(end) => <p class="note is-ended" role="alert">{more.shareEnded}. {more.shareWhy(end().code)}</p>}</Show>
+      </Reader>
+    </Show>
+  );
+}
+
+const root = document.getElementById("root");
+if (root) render(() => <SharePage />, root);
+void follower.open();
+document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && follower.hurry());
+window.addEventListener("hashchange", () => location.reload());
