@@ -7,12 +7,10 @@
 
 import { Gate, until } from '../lib/wait.mjs';
 import { Desk, ECHO, live } from './desk.mjs';
+import { BUDGETS as BYTES, measured } from './measure.mjs';
 
 const BUDGETS = {
-  'script until the list, bytes': 38_000,
-  'script until a session, bytes': 80_000,
-  'style, bytes': 14_000,
-  'requests until the list': 5,
+  ...BYTES,
   'nodes with a long session open': 6000,
   'heap with a long session open, MB': 120,
   'heap after 20,000 growths, MB': 120,
@@ -23,58 +21,57 @@ const LONG = Number(process.env.STURDY_PAGE_LONG ?? 400);
 const desk = await Desk.open({ env: { STURDY_DEMO_PACE_MS: '0' } });
 const results = {};
 
-async function measured(path, ready) {
-  const page = await desk.tab('/favicon.svg');
-  const network = await page.context().newCDPSession(page);
-  await network.send('Network.enable');
-  await network.send('Performance.enable');
-  await network.send('Network.setCacheDisabled', { cacheDisabled: true });
-  const kinds = new Map();
-  const bytes = { script: 0, style: 0, requests: 0 };
-  network.on('Network.responseReceived', ({ requestId, type, response }) => {
-    // The browser asks for the icon by itself, whenever it likes; the stream never ends.
-    if (!/event|favicon/.test(response.url)) bytes.requests += 1;
-    kinds.set(requestId, type);
-  });
-  network.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
-    if (kinds.get(requestId) === 'Script') bytes.script += encodedDataLength;
-    if (kinds.get(requestId) === 'Stylesheet') bytes.style += encodedDataLength;
-  });
-  const began = Date.now();
-  await page.goto(desk.server.url + path);
-  await ready(page);
-  const metrics = async () => {
-    await network.send('HeapProfiler.collectGarbage');
-    const { metrics: list } = await network.send('Performance.getMetrics');
-    return Object.fromEntries(list.map(({ name, value }) => [name, value]));
-  };
-  return { page, bytes: { ...bytes }, tookMs: Date.now() - began, metrics };
-}
-
 try {
   const session = await desk.session({ title: 'A long one' });
   for (let i = 0; i < LONG; i += 1) await desk.prompt(session, `Message ${i}\n\nwith **some** text and \`code\`.`, ECHO);
 
-  const list = await measured('/', (page) => page.locator('.list-row').first().waitFor());
+  const list = await measured(desk, '/', (page) => page.locator('.list-row').first().waitFor());
   results['script until the list, bytes'] = list.bytes.script;
   results['style, bytes'] = list.bytes.style;
   results['requests until the list'] = list.bytes.requests;
   results['list usable, ms'] = list.tookMs;
 
-  const opened = await measured(`/s/${session.id}`, (page) => page.locator('.step .prose').last().waitFor());
+  const opened = await measured(desk, `/s/${session.id}`, (page) => page.locator('.step .prose').last().waitFor());
   results['script until a session, bytes'] = opened.bytes.script;
   results['session usable, ms'] = opened.tookMs;
   await live(opened.page);
-  for (let i = 0; i < 200; i += 1) {
-    await opened.page.locator('.timeline').evaluate((element) => element.scrollBy(0, -1500));
-    await opened.page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
-  }
+  await opened.page.evaluate(() => {
+    globalThis.longTasks = [];
+    new PerformanceObserver((list) => globalThis.longTasks.push(...list.getEntries().map((entry) => Math.round(entry.duration)))).observe({ type: 'longtask' });
+  });
+  const frames = await opened.page.locator('.timeline').evaluate(async (element) => {
+    const times = [];
+    let last = performance.now();
+    for (let i = 0; i < 200; i += 1) {
+      element.scrollBy(0, -1500);
+      await new Promise((done) => requestAnimationFrame(done));
+      times.push(performance.now() - last);
+      last = performance.now();
+    }
+    return times.sort((a, b) => a - b);
+  });
+  results['scrolling, 95th frame, ms'] = Math.round(frames[Math.floor(frames.length * 0.95)]);
+  results['scrolling, longest task, ms'] = Math.max(0, ...(await opened.page.evaluate(() => globalThis.longTasks)));
   const long = await opened.metrics();
   results['nodes with a long session open'] = await opened.page.evaluate(() => document.querySelectorAll('*').length);
   results['heap with a long session open, MB'] = Math.round(long.JSHeapUsedSize / 1e6);
 
+  const search = await measured(desk, '/search', live);
+  const typed = Date.now();
+  await search.page.getByRole('searchbox', { name: 'Search' }).fill('Message 7');
+  await search.page.locator('.hits mark').first().waitFor();
+  results['search, key to hits, ms'] = Date.now() - typed;
+
+  const log = await measured(desk, `/s/${session.id}?panel=log`, (page) => page.getByRole('slider').waitFor());
+  results['log opened, ms'] = log.tookMs;
+  const jumped = Date.now();
+  await log.page.getByRole('slider').focus();
+  await log.page.keyboard.press('Home');
+  await log.page.getByText('Before the first entry').waitFor();
+  results['jump in the log, ms'] = Date.now() - jumped;
+
   const streaming = await desk.session({ title: 'Streaming' });
-  const stream = await measured(`/s/${streaming.id}`, live);
+  const stream = await measured(desk, `/s/${streaming.id}`, live);
   const gate = new Gate();
   desk.provider.will(async (reply) => {
     reply.text('go ');

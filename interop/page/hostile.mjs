@@ -47,6 +47,10 @@ export const HOSTILE = [
   '*'.repeat(4000),
   `${'> '.repeat(300)}deep`,
   `${'- '.repeat(200)}list`,
+  // Each inside the one before it.
+  `${'> - '.repeat(400)}mixed`,
+  `${'> '.repeat(20_000)}bottomless`,
+  `${'*a **b '.repeat(500)}c${'** *'.repeat(500)}`,
   '&lt;script&gt;window.pwned=26&lt;/script&gt;',
   '&amp;lt;img src=x&amp;gt;',
   '<template><script>window.pwned=27</script></template>',

@@ -49,3 +49,24 @@ test('a code lets a phone in once, and logging out ends it', async () => {
   await page.getByRole('button', { name: 'Log out here' }).click();
   await page.getByLabel('Password').waitFor();
 });
+
+test('a token for a program is made, seen once, and taken back', async () => {
+  const page = await desk.tab('/settings');
+  await enter(page, 'open sesame');
+  const section = page.getByRole('region', { name: 'Tokens for programs' });
+  await section.getByLabel('What it is for').fill('the nightly build');
+  await section.getByLabel('What it may do').selectOption('read');
+  await section.getByRole('button', { name: 'Make a token' }).click();
+  const secret = await section.locator('pre').innerText();
+  const ask = (method = 'GET') => desk.server.ask(method, '/session', undefined, { authorization: `Bearer ${secret}` });
+  assert.equal((await ask()).status, 200);
+  assert.equal((await ask('POST')).status, 403);
+
+  await page.reload();
+  await section.getByText('the nightly build').waitFor();
+  assert.equal(await section.locator('pre').count(), 0);
+  await section.getByRole('button', { name: 'Take back' }).click();
+
+  await section.getByText('None.').waitFor();
+  assert.equal((await ask()).status, 401);
+});

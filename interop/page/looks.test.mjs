@@ -14,7 +14,7 @@ const MARKDOWN = '# Title\n\nText with `code`, **bold** and a [link](https://exa
 let desk;
 let session;
 before(async () => {
-  desk = await Desk.open({ config: { permission: { webfetch: 'ask' } } });
+  desk = await Desk.open({ args: ['--share'], config: { permission: { webfetch: 'ask' } } });
   session = await desk.session({ title: 'Everything at once' });
   desk.provider.will(
     (reply) => reply.reasoning('Thinking about it.').text(MARKDOWN).call('bash', { command: 'echo out; exit 3', description: 'Fails' }, 'a').call('write', { filePath: 'a.txt', content: 'one\n' }, 'b').call('todowrite', { todos: [{ content: 'First', status: 'completed', priority: 'high' }, { content: 'Second', status: 'in_progress', priority: 'low' }] }, 'c').finish(),
@@ -45,7 +45,7 @@ for (const theme of ['light', 'dark']) {
   for (const [name, size] of [['desk', { width: 1440, height: 900 }], ['tablet', { width: 820, height: 1100 }], ['phone', { width: 360, height: 740, touch: true }]]) {
     test(`axe finds nothing on any page: ${name}, ${theme}`, { timeout: 300_000 }, async () => {
       const found = [];
-      const panels = ['changes', 'todo', 'context', 'family', 'files'];
+      const panels = ['changes', 'todo', 'context', 'family', 'files', 'log'];
       for (const path of [...PLACES, `/s/${session.id}`, ...panels.map((panel) => `/s/${session.id}?panel=${panel}`)]) {
         const page = await desk.tab(path, { ...size, theme });
         await page.locator('main').first().waitFor({ state: 'attached' });
@@ -85,6 +85,75 @@ test('a prompt is written, sent and stopped, and a session found, by keyboard al
   await page.keyboard.type('Everything');
   await page.keyboard.press('Enter');
   await page.waitForURL(`**/s/${session.id}`);
+});
+
+test('axe finds nothing in the undo sheet, in the past, on a share and in an exported file', { timeout: 120_000 }, async () => {
+  const found = [];
+  const quiet = await desk.session({ title: 'To undo' });
+  await desk.prompt(quiet, 'Something to undo');
+  const share = await desk.server.tell('POST', '/api/share', { sessionID: quiet.id });
+  const [info, messages] = [await desk.server.tell('GET', `/session/${quiet.id}`), await desk.server.tell('GET', `/session/${quiet.id}/message`)];
+  const data = [{ type: 'session', data: info }, ...messages.flatMap((message) => [{ type: 'message', data: message.info }, ...message.parts.map((part) => ({ type: 'part', data: part }))])];
+  await desk.server.tell('POST', `/api/share/${share.id}/sync`, { secret: share.secret, data });
+  for (const theme of ['light', 'dark']) {
+    for (const size of [{ width: 1440, height: 900 }, { width: 360, height: 740, touch: true }]) {
+      const page = await desk.tab(`/s/${quiet.id}`, { ...size, theme });
+      await page.locator('.step .prose').last().waitFor();
+      await page.locator('.prompt').focus();
+      await page.keyboard.press('z');
+      await page.getByRole('dialog', { name: 'Undo from here' }).locator('.plan li').waitFor();
+      found.push(...(await violations(page)));
+      await picture(page, `undo-sheet-${theme}-${size.width}`);
+      await page.keyboard.press('Escape');
+      await page.goto(`${desk.server.url}/s/${quiet.id}?panel=log&at=1`);
+      await page.locator('.past-bar').waitFor();
+      found.push(...(await violations(page)));
+      await page.goto(`${desk.server.url}/share/${share.id}`);
+      await page.locator('.step .prose').last().waitFor();
+      found.push(...(await violations(page)));
+      await page.close();
+    }
+  }
+  assert.deepEqual(found, []);
+});
+
+test('an ask is answered, and a turn undone and brought back, by keyboard alone', async () => {
+  const asking = await desk.session({ title: 'By keys' });
+  const page = await desk.tab(`/s/${asking.id}`);
+  await live(page);
+  desk.provider.will(calls('webfetch', { url: 'http://127.0.0.1:1/', format: 'text' }), says('Then not.'));
+  await page.keyboard.type('fetch it');
+  await page.keyboard.press('Enter');
+  await page.locator('[data-ask]').waitFor();
+  await page.keyboard.press('Alt+a');
+  await page.locator('[data-ask] button:focus').waitFor();
+  await page.keyboard.press('3');
+  await page.locator('[data-ask]').waitFor({ state: 'detached' });
+  await page.locator('.session-head .is-busy').waitFor({ state: 'detached' });
+
+  await page.locator('.prompt').focus();
+  await page.keyboard.press('z');
+  const sheet = page.getByRole('dialog', { name: 'Undo from here' });
+  await sheet.locator('.plan li').waitFor();
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Enter');
+  await sheet.waitFor({ state: 'detached' });
+  await page.locator('.undone').getByRole('button', { name: 'Redo all' }).focus();
+  await page.keyboard.press('Enter');
+
+  await page.locator('.undone').waitFor({ state: 'detached' });
+  await page.locator('.prompt-text', { hasText: 'fetch it' }).waitFor();
+});
+
+test('in forced colours and with more contrast everything is still there', async () => {
+  for (const more of [{ forcedColors: 'active' }, { contrast: 'more' }]) {
+    const context = await desk.browser.newContext({ viewport: { width: 1440, height: 900 }, ...more });
+    const page = await desk.tab(`/s/${session.id}?panel=todo`, { context });
+    await page.locator('[data-ask]').waitFor();
+    assert.deepEqual(await violations(page), []);
+    await picture(page, `session-${Object.values(more)[0]}`);
+    await context.close();
+  }
 });
 
 test('at 320 pixels and at four times the size nothing is cut off', async () => {

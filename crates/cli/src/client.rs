@@ -122,6 +122,12 @@ impl Client {
         })
     }
 
+    /// The answer as it is.
+    pub(crate) async fn text(&self, path: &str) -> Result<String, Failure> {
+        let answer = self.accepted(self.http.get(self.at(path, &[])).send().await).await?;
+        answer.text().await.map_err(|cause| self.lost(&cause))
+    }
+
     /// Everything that happens in the directory, from `after` on.
     pub(crate) async fn events(&self, after: Option<&str>) -> Result<Events, Failure> {
         let mut request = self.http.get(self.at("/event", &[("directory", &self.directory)]));

@@ -10,14 +10,17 @@
 //! Beside entries the window carries events that are not stored (a toast, a changed project). They have
 //! no position; a reader that was away does not get them.
 //!
-//! `cursor` names a place in this store, `reader` reads on from one, `follow` is what streams are made of.
+//! `cursor` names a place in this store, `reader` reads on from one, `follow` is what streams are made of,
+//! `past` shows a session's entries again.
 
 mod cursor;
 mod follow;
+mod past;
 mod reader;
 
 pub use cursor::{Cursor, Resync};
 pub use follow::{Follower, Step};
+pub use past::{PastEntry, PastPage, past};
 pub use reader::{Page, Reader};
 pub use sturdy_store::Scope;
 

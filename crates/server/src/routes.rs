@@ -7,8 +7,10 @@ mod auth;
 mod catalog;
 mod commands;
 mod config;
+mod entries;
 mod event;
 mod experimental;
+mod export;
 mod file;
 mod global;
 pub(crate) mod login;
@@ -21,6 +23,7 @@ mod provider;
 mod pty;
 mod queue;
 mod revert;
+mod search;
 mod session;
 mod single;
 mod tokens;
@@ -61,6 +64,9 @@ pub(crate) fn all() -> Routes {
         .merge(overview::routes())
         .merge(queue::routes())
         .merge(usage::routes())
+        .merge(export::routes())
+        .merge(entries::routes())
+        .merge(search::routes())
         .merge(login::routes())
         .merge(tokens::routes())
         .merge(crate::rpc::routes())

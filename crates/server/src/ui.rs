@@ -33,6 +33,9 @@ struct Packed {
 const ADDRESSES: [&str; 9] =
     ["/", "/board", "/asks", "/s/{sessionID}", "/new", "/search", "/usage", "/settings", "/login"];
 
+/// Where a person with a link looks at somebody's session: a page of its own, without a way into this one.
+const SHARE: &str = "/share/{shareID}";
+
 /// What a browser asks for by itself, beside the shell.
 const AT_THE_ROOT: [&str; 3] = ["site.webmanifest", "favicon.svg", "icon-512.png"];
 
@@ -49,6 +52,7 @@ pub(crate) fn routes() -> Routes {
     for address in ADDRESSES {
         routes = routes.route(address, get(shell));
     }
+    routes = routes.route(SHARE, get(share_shell));
     for name in AT_THE_ROOT {
         routes = routes.route(&format!("/{name}"), get(move |headers: HeaderMap| root_file(name, headers)));
     }
@@ -61,7 +65,8 @@ pub(crate) fn is_open_to_all(method: &Method, path: &str, headers: &HeaderMap) -
     let is_file =
         path.starts_with("/ui/") || AT_THE_ROOT.iter().any(|name| path.strip_prefix('/') == Some(name));
     let is_address = || {
-        let named = path.strip_prefix("/s/").is_some_and(|id| !id.is_empty() && !id.contains('/'));
+        let is_named = |id: &str| !id.is_empty() && !id.contains('/');
+        let named = ["/s/", "/share/"].iter().any(|at| path.strip_prefix(at).is_some_and(is_named));
         named || ADDRESSES.contains(&path)
     };
     is_read && (is_file || (accepts_html(headers) && is_address()))
@@ -73,12 +78,29 @@ pub(crate) fn build() -> &'static str {
 }
 
 async fn shell(request: Request) -> Response {
+    shell_of("index.html", request).await
+}
+
+async fn share_shell(request: Request) -> Response {
+    let mut response = shell_of("share.html", request).await;
+    let robots = HeaderName::from_static("x-robots-tag");
+    response.headers_mut().insert(robots, HeaderValue::from_static("noindex"));
+    response
+}
+
+async fn shell_of(name: &str, request: Request) -> Response {
     if !accepts_html(request.headers()) {
         return no_route(request).await.into_response();
     }
-    let mut response = send("index.html", request.headers(), ASK_AGAIN);
+    let mut response = send(name, request.headers(), ASK_AGAIN);
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, POLICY);
     response
+}
+
+/// The reader of an exported session, without the session.
+pub(crate) fn viewer() -> String {
+    let file = FILES.iter().find(|file| file.name == "viewer.html").expect("BUG: the page has a viewer");
+    String::from_utf8(unpack(file)).expect("BUG: the viewer is text")
 }
 
 async fn root_file(name: &'static str, headers: HeaderMap) -> Response {
@@ -87,7 +109,7 @@ async fn root_file(name: &'static str, headers: HeaderMap) -> Response {
 
 async fn asset(Path((wanted, file)): Path<(String, String)>, request: Request) -> Response {
     // The shell only names files of its own build; a page that was left open is told that it is old.
-    if wanted != build() || file == "index.html" {
+    if wanted != build() || file.ends_with(".html") {
         return no_route(request).await.into_response();
     }
     match FILES.iter().any(|packed| packed.name == file) {

@@ -44,6 +44,7 @@ pub use read::asks::{AskQuery, RawAsk};
 pub use read::messages::{Before, MessagePage, MessageQuery, RawMessage};
 pub use read::moment::{Opening, Outline, Overview, OverviewQuery, SessionGlance};
 pub use read::rows::{CurrentRows, SessionRows};
+pub use read::search::{Found, FoundPart, SearchQuery};
 pub use read::sessions::{CreatedEdge, SessionOrder, SessionPlace, SessionQuery};
 pub use verify::{Finding, Progress, Report, Stage};
 

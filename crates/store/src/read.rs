@@ -10,6 +10,7 @@ pub(crate) mod messages;
 pub(crate) mod moment;
 pub(crate) mod projects;
 pub(crate) mod rows;
+pub(crate) mod search;
 pub(crate) mod sessions;
 
 use crate::error::{Failure, ReadError};

@@ -132,14 +132,16 @@ pub(crate) struct SessionRename {
     pub(crate) server: ServerChoice,
 }
 
-/// Write a session with all its messages as JSON
+/// Write a session with all its messages as JSON, or as a page to look at
 ///
-/// The form is the one `opencode export` writes: the session and its messages with their parts.
+/// The JSON is what `opencode export` writes: the session and its messages with their parts. The page is one HTML
+/// file that needs no server and no network.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   sturdy session export ses_7f3c9a… > session.json
-  sturdy session export ses_7f3c9a… --output session.json")]
+  sturdy session export ses_7f3c9a… --output session.json
+  sturdy session export ses_7f3c9a… --html --output session.html")]
 pub(crate) struct SessionExport {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
@@ -147,6 +149,10 @@ pub(crate) struct SessionExport {
     /// Write to this file, which must not exist; by default to stdout
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Write one HTML file that shows the session
+    #[arg(long)]
+    pub(crate) html: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

@@ -149,22 +149,42 @@ pub(super) async fn whole(client: &Client, session: &str, last: Option<u32>) -> 
 }
 
 async fn write(client: &Client, arguments: &SessionExport) -> Result<ExitCode, Failure> {
+    if arguments.html {
+        return write_html(client, arguments).await;
+    }
     let document = whole(client, &arguments.session, None).await?;
     let Some(file) = &arguments.output else {
         out::json(&document);
         return Ok(ExitCode::SUCCESS);
     };
     let text = serde_json::to_string_pretty(&document).expect("BUG: what came as JSON is JSON");
-    write_new(file, &text).map_err(|cause| {
-        Failure::new(UNMET, "the file cannot be written").with("path", file.display()).with("cause", cause)
-    })?;
+    write_new(file, &text)?;
     let count = document["messages"].as_array().map_or(0, Vec::len);
     out::talk(&format!("Wrote {count} messages to {}.", file.display()));
     Ok(ExitCode::SUCCESS)
 }
 
+/// One file that shows the session, as the server makes it.
+async fn write_html(client: &Client, arguments: &SessionExport) -> Result<ExitCode, Failure> {
+    let page = client.text(&format!("/sturdy{}", path(&arguments.session, "/export.html")?)).await?;
+    match &arguments.output {
+        None => out::data(page.trim_end()),
+        Some(file) => {
+            write_new(file, page.trim_end())?;
+            out::talk(&format!("Wrote {}. Open it in a browser.", file.display()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    create(path, text).map_err(|cause| {
+        Failure::new(UNMET, "the file cannot be written").with("path", path.display()).with("cause", cause)
+    })
+}
+
 /// Readable by the user only: it holds what people wrote and what their files say.
-fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+fn create(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

@@ -44,11 +44,11 @@ pub enum Page {
 }
 
 /// A page of the log, read and understood.
-struct Fetched {
-    facts: Vec<(LogEntry, Fact)>,
-    origins: Vec<Origin>,
-    reached: u64,
-    horizon: u64,
+pub(super) struct Fetched {
+    pub(super) facts: Vec<(LogEntry, Fact)>,
+    pub(super) origins: Vec<Origin>,
+    pub(super) reached: u64,
+    pub(super) horizon: u64,
 }
 
 enum Found {
@@ -228,7 +228,7 @@ impl Reader {
 
 /// Reads a page and what its entries need to be shown again: a bounded number of reads, however long the
 /// sessions are.
-async fn fetch(
+pub(super) async fn fetch(
     store: Store,
     position: u64,
     scope: Scope,
@@ -253,7 +253,7 @@ async fn fetch(
 }
 
 /// A session as it was before the first entry that a reader missed.
-fn begin(origin: Origin) -> Replay {
+pub(super) fn begin(origin: Origin) -> Replay {
     let keyframe = origin.keyframe.as_deref().map(Replay::from_keyframe);
     let mut replay = match keyframe {
         None => Replay::from_start(),

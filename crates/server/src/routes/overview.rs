@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
+use sturdy_session::id::SessionId;
 use sturdy_session::row::AskKind;
 use sturdy_session::turn::Glance;
 use sturdy_session::types::status::Status;
@@ -70,7 +71,7 @@ async fn overview(State(app): State<App>, query: Query) -> Result<Response, ApiE
         "position": app.place(found.position),
         "sessions": rows(&found.sessions)?,
         "projects": projects,
-        "asks": asks(&found.asks)?,
+        "asks": asks(trust(&app, |_| true), &found.asks)?,
         "features": features(),
         "server": {
             "version": env!("CARGO_PKG_VERSION"),
@@ -100,9 +101,11 @@ async fn session(
     let limit = query.within("limit", 1, MESSAGES_MAX)?.unwrap_or(MESSAGES_DEFAULT);
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     let found = app.engine().store().opening(&id, limit).await?;
-    let found = found.ok_or(EngineError::NoSession(id))?;
+    let found = found.ok_or_else(|| EngineError::NoSession(id.clone()))?;
     let glance = glance(&found.session)?;
     let messages = found.messages.items.iter().map(|message| raw(&joined(message)));
+    let family: Vec<&str> = found.family.iter().map(|one| one.id.as_str()).collect();
+    let is_of_family = |asking: &SessionId| *asking == id || family.contains(&asking.as_str());
     let todos = found.todos.as_deref().unwrap_or("[]");
     let oldest = found.messages.items.first().filter(|_| found.messages.more);
     let mut answer = json!({
@@ -111,7 +114,7 @@ async fn session(
         "status": glance.status,
         "messages": messages.collect::<Result<Vec<_>, _>>()?,
         "todos": raw(todos)?,
-        "asks": asks(&found.asks)?,
+        "asks": asks(trust(&app, is_of_family), &found.asks)?,
         "queue": glance.waiting,
         "family": rows(&found.family)?,
     });
@@ -136,7 +139,7 @@ async fn outline(State(app): State<App>, OfSession(id): OfSession) -> Result<Res
 
 /// What this server can do beyond the plain wire; a screen leaves out what it cannot.
 fn features() -> Value {
-    json!({ "undo": false, "share": false, "search": false, "travel": false, "push": false })
+    json!({ "undo": true, "share": false, "search": true, "travel": true, "push": false })
 }
 
 fn placed(app: &App, position: u64, answer: &Value) -> Response {
@@ -157,7 +160,15 @@ fn glance(session: &SessionGlance) -> Result<Glance, ApiError> {
     Glance::of(&session.machine).map_err(|cause| damaged(&format!("session {}", session.id), &cause))
 }
 
-fn asks(asks: &[RawAsk]) -> Result<Vec<Value>, ApiError> {
+/// Questions whether a project is trusted: they are not in the log, and a screen shows them all the same.
+fn trust(app: &App, is_wanted: impl Fn(&SessionId) -> bool) -> Vec<Value> {
+    let mut open = app.engine().trust_requests(None);
+    open.retain(|request| is_wanted(&request.session_id));
+    open.iter().map(|request| json!({ "kind": "permission", "request": request })).collect()
+}
+
+/// What the sessions wait for; `first` is not stored.
+fn asks(first: Vec<Value>, asks: &[RawAsk]) -> Result<Vec<Value>, ApiError> {
     let ask = |ask: &RawAsk| {
         let kind = match ask.kind {
             AskKind::Permission => "permission",
@@ -165,7 +176,7 @@ fn asks(asks: &[RawAsk]) -> Result<Vec<Value>, ApiError> {
         };
         Ok(json!({ "kind": kind, "request": raw(&ask.data)?, "directory": ask.directory }))
     };
-    asks.iter().map(ask).collect()
+    first.into_iter().map(Ok).chain(asks.iter().map(ask)).collect()
 }
 
 /// A stored text as it is.

@@ -10,6 +10,11 @@ async fn navigate(world: &World, path: &str) -> Answer {
     Answer::of(world.request("GET", path).header("accept", BROWSER).send().await.unwrap()).await
 }
 
+/// A prompt that is answered with itself.
+fn echo(text: &str) -> Value {
+    json!({ "model": { "providerID": "demo", "modelID": "echo" }, "parts": [{ "type": "text", "text": text }] })
+}
+
 /// The name of the build, from the shell.
 fn build_of(shell: &Answer) -> String {
     let at = shell.text.find("/ui/").unwrap() + "/ui/".len();
@@ -234,4 +239,133 @@ async fn a_one_time_code_lets_one_browser_in() {
     let devices = Answer::of(devices.send().await.unwrap()).await.json();
     assert_eq!(devices.as_array().unwrap().len(), 1);
     assert_eq!(devices[0].get("hash"), None);
+}
+
+#[tokio::test]
+async fn an_exported_file_holds_the_session_as_text_and_lets_nothing_else_run() {
+    let world = World::new().await;
+    let title = "<script>alert(1)</script> %TRANSCRIPT% %SESSION%";
+    let session = world.send("POST", "/session", &json!({ "title": title })).await.json();
+    let id = session["id"].as_str().unwrap();
+    let said = "</script><script>window.pwned = 1</script> & more";
+    world.send("POST", &format!("/session/{id}/message"), &echo(said)).await;
+
+    let file = world.get(&format!("/sturdy/session/{id}/export.html")).await;
+
+    assert_eq!(file.status, 200);
+    assert_eq!(file.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(file.header("content-disposition").unwrap().starts_with("attachment; filename=\""));
+    assert!(!file.text.contains("<script>"), "a text became markup");
+    assert!(file.text.contains("&lt;script&gt;alert(1)&lt;/script&gt; %TRANSCRIPT% %SESSION%</title>"));
+    assert!(
+        file.text
+            .contains("<pre>&lt;/script&gt;&lt;script&gt;window.pwned = 1&lt;/script&gt; &amp; more</pre>")
+    );
+    let begin = file.text.find("id=\"session\">").unwrap() + "id=\"session\">".len();
+    let end = file.text[begin..].find("</script>").unwrap();
+    let data: Value = serde_json::from_str(&file.text[begin..begin + end]).unwrap();
+    assert_eq!(data["info"]["title"], title);
+    let messages = world.get(&format!("/session/{id}/message")).await.json();
+    assert_eq!(data["messages"], messages);
+    let nobody = world.get(&format!("/sturdy/session/{NO_SESSION}/export.html")).await;
+    assert_eq!(nobody.both(), no_such_session());
+}
+
+#[tokio::test]
+async fn a_link_to_a_share_opens_a_page_of_its_own_that_is_not_listed() {
+    let password = Some(Password::new("ada", "hush".to_owned()));
+    let world = World::with(ServerOptions { password, ..ServerOptions::default() }).await;
+
+    let shell = navigate(&world, "/share/shr_1").await;
+
+    assert_eq!(shell.status, 200);
+    assert_eq!(shell.header("x-robots-tag"), Some("noindex"));
+    assert!(shell.header("content-security-policy").unwrap().ends_with("frame-ancestors 'none'"));
+    assert!(shell.text.contains("/share.js"));
+    assert!(!shell.text.contains("/index.js"));
+}
+
+#[tokio::test]
+async fn the_entries_of_a_session_are_what_its_clients_were_told() {
+    let world = World::new().await;
+    let session = world.send("POST", "/session", &json!({ "title": "Past" })).await.json();
+    let id = session["id"].as_str().unwrap();
+    world.send("POST", &format!("/session/{id}/message"), &echo("Tell me")).await;
+
+    let mut told: Vec<Value> = Vec::new();
+    let mut after = "0".to_owned();
+    loop {
+        let page = world.get(&format!("/sturdy/session/{id}/entries?limit=3&after={after}")).await.json();
+        told.extend(page["entries"].as_array().unwrap().iter().cloned());
+        let Some(cursor) = page["cursor"].as_str() else { break };
+        after = cursor.to_owned();
+    }
+
+    let whole = world.get(&format!("/sturdy/session/{id}/entries?limit=2000")).await.json();
+    assert_eq!(told, *whole["entries"].as_array().unwrap());
+    let events: Vec<&Value> = told.iter().flat_map(|entry| entry["events"].as_array().unwrap()).collect();
+    assert_eq!(events[0]["type"], "session.created");
+    assert_eq!(events[0]["properties"]["info"]["id"], id);
+    let grown: String = events
+        .iter()
+        .filter(|event| event["type"] == "message.part.delta" && event["properties"]["field"] == "text")
+        .map(|event| event["properties"]["delta"].as_str().unwrap())
+        .collect();
+    assert!(grown.contains("Tell me"), "{grown}");
+    assert!(told.iter().all(|entry| entry["at"].as_u64().unwrap() > 0));
+    let nobody = world.get(&format!("/sturdy/session/{NO_SESSION}/entries")).await;
+    assert_eq!(nobody.both(), no_such_session());
+}
+
+#[tokio::test]
+async fn words_are_found_in_what_people_and_models_said_and_nowhere_else() {
+    let world = World::new().await;
+    let session = world.send("POST", "/session", &json!({ "title": "Somewhere" })).await.json();
+    let id = session["id"].as_str().unwrap();
+    world.send("POST", &format!("/session/{id}/message"), &echo("A 100% \"Quoted\" Needle_x in hay")).await;
+
+    let found = async |words: &str| {
+        let query: String = url::form_urlencoded::byte_serialize(words.as_bytes()).collect();
+        world.get(&format!("/sturdy/search?q={query}")).await.json()
+    };
+
+    let hits = found("needle_X").await;
+    let first = &hits["hits"][0];
+    assert_eq!(first["sessionID"], id);
+    assert_eq!(first["kind"], "text");
+    assert_eq!(first["snippet"][1], json!({ "text": "Needle_x", "hit": true }));
+    assert_eq!(hits["sessions"][id]["title"], "Somewhere");
+    assert_eq!(hits.get("cursor"), None);
+    // The prompt and its echo.
+    assert!(found("100% \"quoted").await["hits"].as_array().unwrap().len() >= 2);
+    // A sign of the database, the name of a field, an id.
+    for words in ["needle%x", "messageID", id] {
+        assert_eq!(found(words).await["hits"], json!([]), "{words}");
+    }
+    assert_eq!(world.get("/sturdy/search?q=a").await.status, 400);
+}
+
+#[tokio::test]
+async fn a_question_about_trust_is_among_the_asks_of_the_page() {
+    let root = tempfile::tempdir().unwrap();
+    let project = root.path().join("project");
+    std::fs::create_dir_all(&project).unwrap();
+    let config = json!({ "mcp": { "helper": { "type": "local", "command": ["false"] } } });
+    std::fs::write(project.join("opencode.json"), config.to_string()).unwrap();
+    let world = World::trusting_nobody(root).await;
+    let session = world.send("POST", "/session", &json!({})).await.json();
+    let id = session["id"].as_str().unwrap();
+    world.send("POST", &format!("/session/{id}/prompt_async"), &echo("Hello")).await;
+    let open = async || world.get("/permission").await.json()[0].clone();
+    while open().await.is_null() {
+        tokio::task::yield_now().await;
+    }
+    let asked = open().await;
+
+    let expected = json!([{ "kind": "permission", "request": asked }]);
+    assert_eq!(world.get("/sturdy/overview").await.json()["asks"], expected);
+    assert_eq!(world.get(&format!("/sturdy/session/{id}")).await.json()["asks"], expected);
+    let other = world.send("POST", "/session", &json!({})).await.json();
+    let other = other["id"].as_str().unwrap();
+    assert_eq!(world.get(&format!("/sturdy/session/{other}")).await.json()["asks"], json!([]));
 }

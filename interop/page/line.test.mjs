@@ -1,0 +1,173 @@
+// A line in trouble: 503, a lost network, another version of the page, a wrong clock, too many tabs.
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { paced } from '../lib/provider.mjs';
+import { Gate, until } from '../lib/wait.mjs';
+import { Desk, live, picture } from './desk.mjs';
+
+/** @type {Desk} */
+let desk;
+before(async () => {
+  desk = await Desk.open();
+});
+after(() => desk.close());
+afterEach(async () => {
+  desk.check();
+  await desk.leave();
+});
+
+const pill = (page) => page.locator('[data-line]');
+const say = async (session, text) => {
+  desk.provider.will(paced([`Answer to ${text}`], 1));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text }] });
+};
+
+test('a server that answers 503 is waited for as long as it asks, and then nothing is missing', async () => {
+  const session = await desk.session({ title: 'Overloaded' });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  let refused = 0;
+  await page.route('**/global/event*', (route) => {
+    refused += 1;
+    return route.fulfill({ status: 503, headers: { 'retry-after': '2' }, body: '{"name":"OverloadedError","data":{"message":"too much to do"}}' });
+  });
+
+  await desk.restart();
+  await page.locator('[data-line="waiting"]').waitFor();
+  await pill(page).getByText('Trying again').waitFor();
+  await say(session, 'while you were away');
+  const before = refused;
+  await page.unroute('**/global/event*');
+  await page.getByRole('button', { name: 'Try now' }).click();
+
+  await live(page);
+  await page.locator('.step .prose', { hasText: 'Answer to while you were away' }).waitFor();
+  assert.ok(before >= 1);
+});
+
+test('a page that is read from an overloaded server says so and comes by itself', async () => {
+  let isOverloaded = true;
+  const page = await desk.tab('/favicon.svg');
+  await page.route('**/sturdy/overview*', (route) => (isOverloaded ? route.fulfill({ status: 503, headers: { 'retry-after': '1' }, body: '{"name":"OverloadedError","data":{"message":"too much to do"}}' }) : route.fallback()));
+  await page.goto(`${desk.server.url}/`);
+  await page.getByText('too much to do').waitFor();
+
+  isOverloaded = false;
+
+  await live(page);
+  await page.getByText('too much to do').waitFor({ state: 'detached' });
+});
+
+test('a network that comes and goes loses nothing, and what is loaded stays readable', async () => {
+  const session = await desk.session({ title: 'Underground' });
+  await say(session, 'before');
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.locator('.step .prose', { hasText: 'Answer to before' }).waitFor();
+
+  await page.context().setOffline(true);
+  await page.evaluate(() => window.dispatchEvent(new Event('offline')));
+  await say(session, 'meanwhile');
+  await page.locator('.step .prose', { hasText: 'Answer to before' }).waitFor();
+  await page.context().setOffline(false);
+
+  await page.locator('.step .prose', { hasText: 'Answer to meanwhile' }).waitFor();
+  await live(page);
+  assert.deepEqual(await page.locator('.prompt-text').allInnerTexts(), ['before', 'meanwhile']);
+});
+
+test('an old page is told that a new version is here, and keeps what was typed', async () => {
+  const session = await desk.session({ title: 'Outdated' });
+  const page = await desk.tab('/favicon.svg');
+  await page.route('**/s/*', async (route) => {
+    if (route.request().resourceType() !== 'document') return route.fallback();
+    const answer = await route.fetch();
+    const shell = await answer.text();
+    return route.fulfill({ response: answer, body: shell.replace(/(name="sturdy-build" content=")[^"]*/, '$1an-older-one') });
+  });
+  await page.goto(`${desk.server.url}/s/${session.id}`);
+  await page.getByLabel('Ask, or say what to do').fill('half a sentence');
+  await page.locator('[data-line="outdated"]').waitFor();
+  await page.unroute('**/s/*');
+
+  await page.getByRole('button', { name: 'Reload' }).click();
+
+  await live(page);
+  await until('the draft is back', async () => (await page.getByLabel('Ask, or say what to do').inputValue()) === 'half a sentence');
+});
+
+test('a device whose clock is an hour wrong counts a retry by the server', async () => {
+  const session = await desk.session({ title: 'Wrong clock' });
+  const page = await desk.tab('/favicon.svg');
+  await page.addInitScript(() => {
+    const real = Date.now;
+    Date.now = () => real() - 3_600_000;
+  });
+  await page.goto(`${desk.server.url}/s/${session.id}`);
+  await live(page);
+  desk.provider.will((reply) => reply.refuse(429, 'slow down', { 'retry-after': '20' }));
+  await desk.server.tell('POST', `/session/${session.id}/prompt_async`, { parts: [{ type: 'text', text: 'go' }] });
+
+  const dock = page.getByRole('region', { name: 'Trying again' });
+  await dock.waitFor();
+  const seconds = Number(/in (\d+) s/.exec(await dock.innerText())?.[1]);
+  assert.ok(seconds > 0 && seconds <= 20, `${seconds} s`);
+  assert.equal(await page.locator('.list-row', { hasText: 'Wrong clock' }).getByText('now', { exact: true }).count(), 1);
+  await dock.getByRole('button', { name: 'Stop' }).click();
+  await dock.waitFor({ state: 'detached' });
+});
+
+test('of six tabs all load, four are live, and another can take over', async () => {
+  const session = await desk.session({ title: 'Six tabs' });
+  const first = await desk.tab(`/s/${session.id}`);
+  await live(first);
+  const tabs = [first];
+  for (let i = 1; i < 6; i += 1) {
+    const page = await desk.tab(`/s/${session.id}`, { context: first.context() });
+    await page.locator(i < 4 ? '[data-line="live"]' : '[data-line="crowded"]').waitFor({ state: 'attached' });
+    tabs.push(page);
+  }
+  const states = () => Promise.all(tabs.map((page) => pill(page).getAttribute('data-line')));
+  assert.deepEqual(await states(), ['live', 'live', 'live', 'live', 'crowded', 'crowded']);
+  await picture(tabs[5], 'crowded');
+
+  await tabs[5].getByRole('button', { name: 'Use this tab' }).click();
+
+  await live(tabs[5]);
+  await until('four are live', async () => (await states()).filter((state) => state === 'live').length === 4);
+  await say(session, 'to whoever listens');
+  await tabs[5].locator('.step .prose', { hasText: 'Answer to to whoever listens' }).waitFor();
+});
+
+test('a session that is opened second streams, and going back shows what happened meanwhile', async () => {
+  const one = await desk.session({ title: 'The first of two' });
+  const two = await desk.session({ title: 'The second of two' });
+  await say(one, 'one');
+  const page = await desk.tab(`/s/${one.id}`);
+  await live(page);
+  await page.locator('.step .prose', { hasText: 'Answer to one' }).waitFor();
+
+  await page.locator('.list-row', { hasText: 'The second of two' }).locator('a').click();
+  await page.waitForURL(`**/s/${two.id}`);
+  const held = new Gate();
+  desk.provider.will(async (reply) => {
+    for (let i = 0; i < 20; i += 1) reply.text(`piece${i} `);
+    await held.opened;
+    for (let i = 20; i < 40; i += 1) reply.text(`piece${i} `);
+    reply.finish();
+  });
+  await page.getByLabel('Ask, or say what to do').fill('stream');
+  await page.keyboard.press('Enter');
+  await page.locator('.step .prose', { hasText: 'piece19' }).waitFor();
+  desk.provider.will(paced(['Said unseen.'], 1));
+  await desk.server.tell('POST', `/session/${one.id}/message`, { parts: [{ type: 'text', text: 'unseen' }] });
+  await page.locator('.list-row', { hasText: 'The first of two' }).locator('a').click();
+  await page.locator('.step .prose', { hasText: 'Said unseen.' }).waitFor();
+  held.open();
+  await page.locator('.list-row', { hasText: 'The second of two' }).locator('a').click();
+
+  await page.locator('.step .prose', { hasText: 'piece39' }).waitFor();
+  assert.equal((await page.locator('.step .prose').innerText()).trim(), Array.from({ length: 40 }, (_, i) => `piece${i}`).join(' '));
+  assert.deepEqual(await page.locator('.prompt-text').allInnerTexts(), ['stream']);
+});

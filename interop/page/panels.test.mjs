@@ -1,0 +1,110 @@
+// What stands beside the conversation: trust, files at a line, usage that leads to its sessions.
+
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { says } from '../lib/provider.mjs';
+import { until } from '../lib/wait.mjs';
+import { Desk, ECHO, live, picture } from './desk.mjs';
+
+/** @type {Desk} */
+let desk;
+before(async () => {
+  desk = await Desk.open();
+});
+after(() => desk.close());
+afterEach(async () => {
+  desk.check();
+  await desk.leave();
+});
+
+test('a project that wants to start something is asked about by the page, and what it wants is in sight', async () => {
+  const marker = (name) => ({ type: 'local', command: ['sh', '-c', `touch ${name}`] });
+  const other = await Desk.open({ env: { STURDY_TRUST_ALL: '0' }, config: { mcp: { helper: marker('marker-of-mcp') } } });
+  try {
+    const session = await other.session({ title: 'Trust' });
+    const prompt = (text) => other.server.tell('POST', `/session/${session.id}/prompt_async`, { model: ECHO, parts: [{ type: 'text', text }] });
+    await prompt('first');
+    const page = await other.tab(`/s/${session.id}`, { width: 360, height: 740, touch: true });
+    const dock = page.getByRole('region', { name: 'Do you trust this project?' });
+    await dock.getByText(/helper/).first().waitFor();
+    await dock.getByText(other.world.project).waitFor();
+    await picture(page, 'trust-phone');
+    assert.equal(existsSync(join(other.world.project, 'marker-of-mcp')), false);
+
+    await dock.getByRole('button', { name: 'Trust until the server ends' }).tap();
+
+    await dock.waitFor({ state: 'detached' });
+    await page.locator('.step .prose', { hasText: 'first' }).waitFor();
+    await prompt('second');
+    await until('the server of the project was started', () => existsSync(join(other.world.project, 'marker-of-mcp')));
+    other.check();
+  } finally {
+    await other.close();
+  }
+});
+
+test('a file that a tool read is opened at its line, and the address leads there again', async () => {
+  writeFileSync(join(desk.world.project, 'long.txt'), Array.from({ length: 3000 }, (_, i) => `line ${i + 1}`).join('\n'));
+  const session = await desk.session({ title: 'Files' });
+  desk.provider.will((reply) => reply.call('read', { filePath: join(desk.world.project, 'long.txt'), offset: 2500, limit: 5 }).finish(), says('Read.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'Read it' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await page.locator('.card', { hasText: 'long.txt' }).locator('summary').click();
+  await page.getByRole('link', { name: 'Open long.txt' }).click();
+
+  const here = page.locator('.at-line');
+  await here.getByText('line 2500', { exact: true }).waitFor();
+  assert.match(page.url(), /panel=files&file=.*long\.txt&line=2500/);
+  await until('the line is in sight', async () => {
+    const box = await here.boundingBox();
+    return box !== null && box.y > 50 && box.y < 850;
+  });
+  await page.reload();
+  await here.getByText('line 2500', { exact: true }).waitFor();
+
+  await page.locator('.side').getByRole('link', { name: 'Back' }).click();
+  await page.locator('.side').getByRole('button', { name: 'long.txt' }).click();
+  await page.locator('.side .code-scroll', { hasText: 'line 1' }).waitFor();
+});
+
+test('a file that is not there says so', async () => {
+  const session = await desk.session({ title: 'No file' });
+  const page = await desk.tab(`/s/${session.id}?panel=files&file=nowhere.txt`);
+
+  await until('something is said', async () => (await page.locator('.side-body').innerText()).length > 15);
+  assert.equal(await page.locator('.at-line').count(), 0);
+});
+
+test('usage is shown for a period and a measure, and leads to its sessions', async () => {
+  const session = await desk.session({ title: 'It was used' });
+  await desk.prompt(session, 'Use some tokens');
+  const page = await desk.tab('/usage');
+  await page.locator('.chart rect').last().waitFor({ state: 'attached' });
+  assert.equal(await page.locator('.chart rect').count(), 30);
+
+  await page.getByLabel('Period').selectOption('7');
+  await page.getByLabel('Measure').selectOption('steps');
+  await until('a week', async () => (await page.locator('.chart rect').count()) === 7);
+  await page.getByRole('img', { name: 'By day: Steps' }).waitFor();
+  await page.getByRole('link', { name: 'It was used' }).last().click();
+
+  await page.waitForURL(`**/s/${session.id}`);
+});
+
+test('every panel is reached on a phone and closed again', async () => {
+  const session = await desk.session({ title: 'Panels' });
+  await desk.prompt(session, 'Hello');
+  const page = await desk.tab(`/s/${session.id}`, { width: 360, height: 740, touch: true });
+  await page.locator('.step .prose').last().waitFor();
+
+  for (const name of ['Changes', 'Todo', 'Context', 'Family', 'Files', 'Log']) {
+    await page.getByRole('button', { name: 'Panel', exact: true }).tap();
+    await page.getByRole('menuitem', { name }).tap();
+    const side = page.getByRole('complementary', { name });
+    await side.waitFor();
+    await side.getByRole('button', { name: 'Close' }).tap();
+    await side.waitFor({ state: 'detached' });
+  }
+});

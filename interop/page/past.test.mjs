@@ -1,0 +1,121 @@
+// The past: words found in what was said, and the log with its slider, where the screen is what it was then.
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { Gate, until } from '../lib/wait.mjs';
+import { calls, says } from '../lib/provider.mjs';
+import { Desk, live, picture } from './desk.mjs';
+
+/** @type {Desk} */
+let desk;
+before(async () => {
+  desk = await Desk.open();
+});
+after(() => desk.close());
+afterEach(async () => {
+  desk.check();
+  await desk.leave();
+});
+
+const shown = async (page) => (await page.locator('.timeline-rows article').allInnerTexts()).map((text) => text.replaceAll(/\d+(\.\d+)? m?s\b|\d\d:\d\d/g, '').replaceAll(/\s+/g, ' ').trim());
+
+test('the log shows the screen as it was, step by step, and leads back to now', async () => {
+  const session = await desk.session({ title: 'Past' });
+  const gates = [new Gate(), new Gate()];
+  desk.provider.will(
+    async (reply) => {
+      reply.text('The beginning, ');
+      await gates[0].opened;
+      reply.text('the middle ');
+      await gates[1].opened;
+      reply.text('and the end.').call('bash', { command: 'echo hi', description: 'Says hi' }).finish();
+    },
+    says('All is said.'),
+  );
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.getByLabel('Ask, or say what to do').fill('Tell me');
+  await page.keyboard.press('Enter');
+  // What was on the screen, and at which place of the log.
+  const seen = [];
+  const look = async () => {
+    const position = Number((await desk.server.ask('GET', '/sturdy/overview?limit=1')).headers.get('x-sturdy-position').split('.')[1]);
+    seen.push([position, await shown(page)]);
+  };
+  await page.locator('.step .prose', { hasText: 'The beginning,' }).waitFor();
+  await look();
+  gates[0].open();
+  await page.locator('.step .prose', { hasText: 'the middle' }).waitFor();
+  await look();
+  gates[1].open();
+  await page.locator('.step .prose', { hasText: 'All is said.' }).waitFor();
+  await page.locator('.session-head .is-busy').waitFor({ state: 'detached' });
+  const now = await shown(page);
+
+  await page.getByRole('button', { name: 'Log', exact: true }).click();
+  const slider = page.getByRole('slider', { name: 'Place in the log' });
+  await slider.waitFor();
+  for (const [position, screen] of seen.toReversed()) {
+    await page.goto(`${desk.server.url}/s/${session.id}?panel=log&at=${position}`);
+    await until(`the screen of ${position}`, async () => JSON.stringify(await shown(page)) === JSON.stringify(screen));
+    await page.locator('.past-bar').getByText('Nothing can be changed here').waitFor();
+    assert.equal(await page.getByLabel('Ask, or say what to do').count(), 0);
+  }
+  await picture(page, 'log');
+
+  await slider.focus();
+  await page.keyboard.press('Home');
+  await page.getByText('Before the first entry').waitFor();
+  await until('nothing was said yet', async () => (await shown(page)).length === 0);
+  await page.getByRole('button', { name: 'Next prompt' }).click();
+  await page.locator('.prompt-text', { hasText: 'Tell me' }).waitFor();
+  assert.equal(await page.locator('.step .prose').count(), 0);
+  await page.getByRole('button', { name: 'Play 64×' }).click();
+  await until('it was played to the end', async () => JSON.stringify(await shown(page)) === JSON.stringify(now));
+
+  await page.getByRole('button', { name: 'Back to now' }).click();
+  await page.getByLabel('Ask, or say what to do').waitFor();
+  assert.deepEqual(await shown(page), now);
+});
+
+test('a copy is made from a moment of the past', async () => {
+  const session = await desk.session({ title: 'Branch' });
+  for (const text of ['one', 'two', 'three']) await desk.prompt(session, text);
+  const { entries } = await desk.server.tell('GET', `/sturdy/session/${session.id}/entries?limit=2000`);
+  const third = entries.find((entry) => entry.events.some(({ type, properties }) => type === 'message.part.updated' && properties.part.text === 'three'));
+  const before = entries[entries.indexOf(third) - 2];
+  const page = await desk.tab(`/s/${session.id}?panel=log&at=${before.position.split('.')[1]}`);
+  await page.locator('.past-bar').waitFor();
+
+  await page.getByRole('button', { name: 'Fork from here' }).last().click();
+
+  await page.waitForURL((url) => url.pathname.startsWith('/s/') && !url.pathname.includes(session.id));
+  await page.locator('.prompt-text', { hasText: 'two' }).waitFor();
+  assert.deepEqual(await page.locator('.prompt-text').allInnerTexts(), ['one', 'two']);
+});
+
+test('words are found in what was said in all sessions, and a hit leads to its message far up', async () => {
+  const session = await desk.session({ title: 'A long talk' });
+  desk.provider.will(calls('bash', { command: 'echo the wombat speaks', description: 'Speaks' }), says('It spoke.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'Where does the platypus sleep?' }] });
+  for (let i = 0; i < 60; i += 1) await desk.prompt(session, `Filler ${i}\n\nwith a second line`);
+  const page = await desk.tab('/search');
+  await live(page);
+  await page.getByRole('searchbox', { name: 'Search' }).fill('PLATYPUS');
+
+  const hits = page.getByRole('region', { name: 'In what was said' });
+  await hits.locator('mark', { hasText: 'platypus' }).first().waitFor();
+  await picture(page, 'search');
+  await hits.getByRole('link').last().click();
+
+  const prompt = page.locator('.prompt', { hasText: 'Where does the platypus sleep?' });
+  await prompt.waitFor();
+  await until('it is in sight', async () => {
+    const box = await prompt.boundingBox();
+    return box !== null && box.y > 0 && box.y < 800;
+  });
+  assert.match(page.url(), /#msg_/);
+
+  await page.goto(`${desk.server.url}/search?q=wombat`);
+  await hits.getByText('call', { exact: true }).first().waitFor();
+});
