@@ -8,23 +8,22 @@
 //!
 //! Files that another session's tools changed while a command of this one ran are not this session's.
 //!
-//! One file although it is long: who watches, what was seen and who is told are one account.
-//!
 //! Not here: what an undo does with it (`requests/revert.rs`).
+
+mod ledger;
+mod watch;
+
+pub(crate) use ledger::Ledger;
+pub(crate) use watch::Watch;
 
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::turn::StepFiles;
-use sturdy_worktree::path::WorkPath;
-use sturdy_worktree::snapshot::{
-    SnapshotError, State, StoreOptions, TreeId, TreePath, TreeStore, store_name,
-};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeId, TreePath, TreeStore, store_name};
 use tracing::{debug, warn};
 
 /// A prompt waits this long for the tree before it. The first scan of a large worktree takes longer; it goes
@@ -34,55 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How many changes by tools are remembered, to tell the sessions of one worktree apart.
 const CHANGES_MAX: usize = 4_096;
 
-/// Calls of one session that act at once; more wait.
-const CALLS_MAX: u32 = 256;
-
 /// Worktrees kept open at once.
 const OPEN_MAX: usize = 64;
 
 /// Switches captures on where there are none otherwise: in directories without git, in the home directory and above.
 const ANYWHERE: &str = "STURDY_CAPTURE_ANYWHERE";
-
-/// Tools that write nothing below the worktree.
-const READERS: [&str; 13] = [
-    "read",
-    "grep",
-    "glob",
-    "list",
-    "todowrite",
-    "todoread",
-    "webfetch",
-    "websearch",
-    "codesearch",
-    "skill",
-    "question",
-    "lsp",
-    "invalid",
-];
-
-/// Tools of ours that name every file before they change it.
-const WRITERS: [&str; 5] = ["write", "edit", "multiedit", "patch", "apply_patch"];
-
-/// What a call can do to the worktree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
-    Nothing,
-    KnownFiles,
-    Anything,
-}
-
-impl Reach {
-    fn of(tool: &str) -> Self {
-        if READERS.contains(&tool) || tool == sturdy_session::turn::STRUCTURED_TOOL {
-            Self::Nothing
-        } else if WRITERS.contains(&tool) {
-            Self::KnownFiles
-        } else {
-            Self::Anything
-        }
-    }
-}
-
 /// The worktrees that are captured.
 #[derive(Debug, Default)]
 pub(crate) struct Trees {
@@ -106,41 +61,6 @@ struct Known {
     changes: VecDeque<(Vec<SessionId>, TreePath)>,
     /// How many changes were ever noted.
     count: u64,
-}
-
-/// What the calls of the step that is open have changed. One per session.
-#[derive(Debug)]
-pub(crate) struct Ledger {
-    inner: Mutex<Pages>,
-    /// A call that is watched has one of these.
-    acting: Arc<Semaphore>,
-}
-
-impl Default for Ledger {
-    fn default() -> Self {
-        Self { inner: Mutex::default(), acting: Arc::new(Semaphore::new(CALLS_MAX as usize)) }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Pages {
-    step: Option<MessageId>,
-    before: BTreeMap<TreePath, State>,
-    /// The last account was heard by the session.
-    is_told: bool,
-}
-
-/// A call that is being watched.
-#[derive(Debug)]
-pub(crate) struct Watch {
-    worktree: Arc<Worktree>,
-    ledger: Arc<Ledger>,
-    session: SessionId,
-    reach: Reach,
-    base: Option<TreeId>,
-    /// The tree before a call that may write anything, and how many changes were noted then.
-    before: Mutex<Option<(TreeId, u64)>>,
-    _acting: OwnedSemaphorePermit,
 }
 
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -283,171 +203,4 @@ impl Worktree {
             known.changes.iter().rev().take(newer).filter(|(_, changed)| changed == path).peekable();
         recent.peek().is_some() && recent.all(|(who, _)| !who.contains(session))
     }
-}
-
-impl Watch {
-    /// Begins to watch a call. None when it can write nothing, or nothing is captured here.
-    pub(crate) async fn begin(
-        inner: &Inner,
-        instance: &Instance,
-        ledger: &Arc<Ledger>,
-        who: Vec<SessionId>,
-        step: &MessageId,
-        tool: &str,
-        memory: &sturdy_worktree::tool::Memory,
-    ) -> Option<Self> {
-        let reach = Reach::of(tool);
-        if reach == Reach::Nothing {
-            return None;
-        }
-        let worktree = inner.trees_of(instance).await?;
-        let session = who.first()?.clone();
-        ledger.open(step);
-        let witness = witness(worktree.clone(), ledger.clone(), who);
-        memory.set_witness(witness);
-        let before = Mutex::default();
-        let _acting = ledger.acting.clone().acquire_owned().await.ok()?;
-        let watch =
-            Self { base: worktree.last(), worktree, ledger: ledger.clone(), session, reach, before, _acting };
-        watch.look().await;
-        Some(watch)
-    }
-
-    /// The call is about to act. Said again when it had to ask a person: what the person did meanwhile is not the
-    /// call's.
-    pub(crate) async fn look(&self) {
-        if self.reach != Reach::Anything {
-            return;
-        }
-        let tree = self.scan().await;
-        *lock(&self.before) = tree;
-    }
-
-    async fn scan(&self) -> Option<(TreeId, u64)> {
-        let count = self.worktree.count();
-        let worktree = self.worktree.clone();
-        let session = self.session.clone();
-        let tree = tokio::task::spawn_blocking(move || worktree.scan_for(&session)).await.ok()??;
-        Some((tree, count))
-    }
-
-    /// The call is over: what the step has changed so far. None when that is nothing.
-    pub(crate) async fn end(self: &Arc<Self>) -> Option<StepFiles> {
-        let after = match self.reach {
-            Reach::Anything => self.scan().await,
-            Reach::Nothing | Reach::KnownFiles => None,
-        };
-        let watch = self.clone();
-        let work = move || watch.account(after.map(|(tree, _)| tree));
-        match tokio::task::spawn_blocking(work).await.ok()? {
-            Ok(files) => files,
-            Err(cause) => {
-                warn!(%cause, "what a call changed is not known");
-                None
-            }
-        }
-    }
-
-    fn account(&self, after: Option<TreeId>) -> Result<Option<StepFiles>, SnapshotError> {
-        let before = *lock(&self.before);
-        if let (Some((before, since)), Some(after)) = (before, after) {
-            for changed in self.worktree.store.changed(&before, &after)? {
-                if !self.worktree.is_anothers(&self.session, since, &changed.path) {
-                    self.ledger.note(changed.path, changed.before);
-                }
-            }
-        }
-        self.ledger.account(&self.worktree, self.base, &self.session)
-    }
-}
-
-/// Captures a file before a tool of ours changes it.
-fn witness(
-    worktree: Arc<Worktree>,
-    ledger: Arc<Ledger>,
-    who: Vec<SessionId>,
-) -> Arc<sturdy_worktree::tool::Witness> {
-    Arc::new(move |path: &WorkPath| {
-        // Outside of the worktree nothing is captured, and nothing is undone.
-        let Some(path) = worktree.store.path_of(path.real()) else { return };
-        match worktree.store.state_now(&path) {
-            Ok(state) => {
-                ledger.note(path.clone(), state);
-                worktree.note_change(&who, path);
-            }
-            Err(cause) => warn!(%cause, "a file was not captured before it was changed"),
-        }
-    })
-}
-
-impl Ledger {
-    /// A new step begins a new page, unless the last one was never heard: then its files are added to this step's.
-    fn open(&self, step: &MessageId) {
-        let mut pages = lock(&self.inner);
-        if pages.step.as_ref() == Some(step) {
-            return;
-        }
-        if pages.is_told {
-            pages.before.clear();
-        }
-        pages.step = Some(step.clone());
-        pages.is_told = false;
-    }
-
-    /// Waits until no call of the session is watched any more: what was cut off is in the ledger then.
-    pub(crate) async fn settled(&self) {
-        // Nobody closes it.
-        drop(self.acting.acquire_many(CALLS_MAX).await);
-    }
-
-    /// The first state counts.
-    fn note(&self, path: TreePath, before: State) {
-        let mut pages = lock(&self.inner);
-        pages.is_told = false;
-        pages.before.entry(path).or_insert(before);
-    }
-
-    /// What stands in the ledger, as two trees and the files that differ.
-    pub(crate) fn account(
-        &self,
-        worktree: &Worktree,
-        base: Option<TreeId>,
-        session: &SessionId,
-    ) -> Result<Option<StepFiles>, SnapshotError> {
-        let before = lock(&self.inner).before.clone();
-        if before.is_empty() {
-            return Ok(None);
-        }
-        let store = &worktree.store;
-        let mut after = BTreeMap::new();
-        for path in before.keys() {
-            after.insert(path.clone(), store.state_now(path)?);
-        }
-        let files: Vec<&TreePath> = before.keys().filter(|path| before[*path] != after[*path]).collect();
-        if files.is_empty() {
-            return Ok(None);
-        }
-        let files = files.into_iter().map(|path| absolute(store.root(), path)).collect();
-        let before = store.with_states(base.as_ref(), &before)?;
-        let after = store.with_states(base.as_ref(), &after)?;
-        store.anchor(session.as_str(), &[before, after])?;
-        lock(&worktree.known).tree = Some(after);
-        Ok(Some(StepFiles { before: before.to_string(), after: after.to_string(), files }))
-    }
-
-    /// The session has heard of everything in it.
-    pub(crate) fn told(&self) {
-        lock(&self.inner).is_told = true;
-    }
-
-    /// The step of which something stands in it that the session has not heard.
-    pub(crate) fn news_of(&self) -> Option<MessageId> {
-        let pages = lock(&self.inner);
-        pages.step.clone().filter(|_| !pages.is_told && !pages.before.is_empty())
-    }
-}
-
-/// As the wire names files: absolute, with `/` between names.
-fn absolute(root: &Path, path: &TreePath) -> String {
-    root.join(path.to_path()).to_string_lossy().into_owned()
 }

@@ -3,7 +3,7 @@
 //! One per session, removed when the session record says what was done. One that is found at the start was
 //! left by a process that died in the middle; then the files are made to fit the record again.
 
-use super::settle;
+use super::files::settle;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,55 @@
+//! What some steps, or a whole session, changed on the disk.
+
+use crate::run::trees::Worktree;
+use sturdy_session::json::Num;
+use sturdy_session::revert::{Boundary, StepTrees, trees_behind};
+use sturdy_session::types::message::MessageWithParts;
+use sturdy_session::types::session::{Session, SessionSummary};
+use sturdy_worktree::snapshot::{Changes, SnapshotError, Step, Targets, TreeId, differences};
+
+/// The trees of some steps as the store of trees wants them. Which files a step changed is read from its trees:
+/// the names in its patch are for people.
+pub(super) fn steps(worktree: &Worktree, trees: &[StepTrees]) -> Result<Vec<Step>, SnapshotError> {
+    let mut steps = Vec::with_capacity(trees.len());
+    for step in trees {
+        let before: TreeId = step.before.parse()?;
+        let unknown = || SnapshotError::Malformed("a step was captured by another program".to_owned());
+        let after: TreeId = step.after.as_ref().ok_or_else(unknown)?.parse()?;
+        let changed = worktree.store.changed(&before, &after)?;
+        steps.push(Step { before, after, files: changed.into_iter().map(|one| one.path).collect() });
+    }
+    Ok(steps)
+}
+
+/// What some steps changed, taken together.
+pub(crate) fn changes_of(worktree: &Worktree, trees: &[StepTrees]) -> Result<Changes, SnapshotError> {
+    let targets = Targets::of(&worktree.store, &steps(worktree, trees)?)?;
+    differences(&worktree.store, &targets.changes())
+}
+
+/// What a session has changed, without what is behind a cut.
+pub(crate) fn session_changes(
+    messages: &[MessageWithParts],
+    info: &Session,
+    worktree: Option<&Worktree>,
+    newest: Option<StepTrees>,
+) -> Result<Changes, SnapshotError> {
+    let (Some(worktree), Some(first)) = (worktree, messages.first()) else { return Ok(Changes::default()) };
+    let all = Boundary { message: first.info.id().clone(), part: None };
+    let mut trees = trees_behind(messages, &all);
+    if let Some(revert) = &info.revert {
+        let undone = trees_behind(messages, &Boundary::of(revert)).len();
+        trees.truncate(trees.len().saturating_sub(undone));
+    }
+    trees.extend(newest);
+    changes_of(worktree, &trees)
+}
+
+pub(crate) fn totals(changes: &Changes) -> SessionSummary {
+    SessionSummary {
+        additions: Num::from(changes.additions),
+        deletions: Num::from(changes.deletions),
+        files: Num::from(changes.files_total as u64),
+        diffs: None,
+    }
+}

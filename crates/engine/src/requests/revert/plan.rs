@@ -1,0 +1,45 @@
+//! What an undo would do, in the words of clients.
+
+use serde::Serialize;
+use sturdy_session::id::{MessageId, PartId};
+use sturdy_worktree::snapshot::{Entry, State, Verdict};
+
+/// What would happen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RevertPlan {
+    #[serde(rename = "messageID", skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    #[serde(rename = "partID", skip_serializing_if = "Option::is_none")]
+    pub part_id: Option<PartId>,
+    pub files: Vec<PlannedFile>,
+}
+
+/// What would happen to one file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlannedFile {
+    /// From the worktree.
+    pub file: String,
+    /// `create`, `change`, `delete`, `nothing` or `conflict`.
+    pub action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<&'static str>,
+    /// Hashes of the content that is there and of the content it goes back to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
+impl PlannedFile {
+    pub(super) fn of(entry: &Entry) -> Self {
+        let (action, why) = match entry.verdict {
+            Verdict::Nothing => ("nothing", None),
+            Verdict::Create => ("create", None),
+            Verdict::Change => ("change", None),
+            Verdict::Delete => ("delete", None),
+            Verdict::Conflict(why) => ("conflict", Some(why.text())),
+        };
+        let id = |state: &State| state.content().map(|id| id.to_string());
+        Self { file: entry.path.to_string(), action, why, from: id(&entry.from), to: id(&entry.to) }
+    }
+}

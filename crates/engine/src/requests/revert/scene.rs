@@ -1,0 +1,132 @@
+//! What one undo needs to know, gathered before it begins.
+
+use super::blocking;
+use super::changes::steps;
+use crate::engine::Inner;
+use crate::error::EngineError;
+use crate::run::handle::Handle;
+use crate::run::registry::parse_message;
+use crate::run::request;
+use crate::run::trees::Worktree;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use sturdy_session::id::SessionId;
+use sturdy_session::revert::{Boundary, trees_behind};
+use sturdy_session::turn::{Input, Refusal, StepFiles};
+use sturdy_session::types::message::MessageWithParts;
+use sturdy_session::types::part::{Part, PartBody, PatchPart, SnapshotPart};
+use sturdy_session::types::session::Session;
+use sturdy_store::MessageQuery;
+use sturdy_worktree::snapshot::{SnapshotError, Standing, Targets, TreeId, TreePath, Undo};
+
+/// What one undo needs to know, gathered before it begins.
+pub(super) struct Scene {
+    pub(super) session: SessionId,
+    pub(super) info: Session,
+    pub(super) messages: Vec<MessageWithParts>,
+    pub(super) worktree: Option<Arc<Worktree>>,
+    pub(super) data_dir: PathBuf,
+}
+
+impl Inner {
+    pub(super) async fn scene(self: &Arc<Self>, session: &SessionId) -> Result<Scene, EngineError> {
+        let handle = self.session(session).await?;
+        if !handle.view().is_idle {
+            return Err(Refusal::Busy.into());
+        }
+        self.tell_rest(&handle).await?;
+        self.scene_at_any_time(session).await
+    }
+
+    /// What a call had changed when it was cut off, and nobody has heard of yet, is written behind its step.
+    async fn tell_rest(self: &Arc<Self>, handle: &Handle) -> Result<(), EngineError> {
+        let session = handle.id().clone();
+        handle.ledger.settled().await;
+        let Some(step) = handle.ledger.news_of() else { return Ok(()) };
+        if self.store.message(&session, &step).await?.is_none() {
+            return Ok(());
+        }
+        let instance = self.instance_of(&session).await?;
+        let Some(worktree) = self.trees_of(&instance).await else { return Ok(()) };
+        let ledger = handle.ledger.clone();
+        let name = session.clone();
+        let files = blocking(move || ledger.account(&worktree, worktree.last(), &name)).await?;
+        if let Some(StepFiles { before, after, files }) = files {
+            let mut stamp = self.clock.stamp();
+            let bodies = [
+                PartBody::Snapshot(SnapshotPart { snapshot: after }),
+                PartBody::Patch(PatchPart { hash: before, files }),
+            ];
+            let parts = bodies.map(|body| Part {
+                id: stamp.part_id(),
+                session_id: session.clone(),
+                message_id: step.clone(),
+                body,
+            });
+            let inputs = parts.into_iter().map(|part| Input::WritePart { part: Box::new(part) });
+            self.say(&session, inputs.collect()).await?;
+        }
+        handle.ledger.told();
+        Ok(())
+    }
+
+    pub(super) async fn scene_at_any_time(
+        self: &Arc<Self>,
+        session: &SessionId,
+    ) -> Result<Scene, EngineError> {
+        let info = request::session_info(self, session).await?;
+        let instance = self.instance(&info.directory).await?;
+        let worktree = self.trees_of(&instance).await;
+        let messages = self.conversation(session).await?;
+        let data_dir = self.trees_dir();
+        Ok(Scene { session: session.clone(), info, messages, worktree, data_dir })
+    }
+
+    /// The whole conversation, oldest first.
+    pub(crate) async fn conversation(
+        &self,
+        session: &SessionId,
+    ) -> Result<Vec<MessageWithParts>, EngineError> {
+        let page = self.store.messages(session, MessageQuery::default()).await?;
+        let read = move || {
+            let parse = |raw| {
+                parse_message(raw).map_err(|cause| {
+                    let what = cause.to_string();
+                    let place = format!("message {}", raw.id);
+                    sturdy_store::ReadError::Broken { what, place }
+                })
+            };
+            page.items.iter().map(parse).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(tokio::task::spawn_blocking(read).await.map_err(|_| EngineError::Closing)??)
+    }
+}
+
+impl Scene {
+    pub(super) fn worktree(&self) -> Option<&Worktree> {
+        self.worktree.as_deref()
+    }
+
+    pub(super) fn targets(&self, worktree: &Worktree, cut: &Boundary) -> Result<Targets, SnapshotError> {
+        Targets::of(&worktree.store, &steps(worktree, &trees_behind(&self.messages, cut))?)
+    }
+
+    /// The undo that stands: what was there before it, and what it undid.
+    pub(super) fn standing(&self, worktree: &Worktree) -> Result<Option<(TreeId, Targets)>, SnapshotError> {
+        let Some(revert) = &self.info.revert else { return Ok(None) };
+        let Some(snapshot) = &revert.snapshot else { return Ok(None) };
+        Ok(Some((snapshot.parse()?, self.targets(worktree, &Boundary::of(revert))?)))
+    }
+
+    pub(super) fn prepare(
+        &self,
+        worktree: &Worktree,
+        targets: &Targets,
+        forced: &BTreeSet<TreePath>,
+    ) -> Result<Undo, SnapshotError> {
+        let standing = self.standing(worktree)?;
+        let standing = standing.as_ref().map(|(snapshot, targets)| Standing { snapshot: *snapshot, targets });
+        worktree.store.prepare_undo(worktree.last().as_ref(), standing, targets, forced)
+    }
+}

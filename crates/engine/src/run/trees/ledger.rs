@@ -1,0 +1,107 @@
+//! What the calls of the step that is open have changed: each file with the state in which the step found it.
+
+use super::{Worktree, lock};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::turn::StepFiles;
+use sturdy_worktree::snapshot::{SnapshotError, State, TreeId, TreePath};
+use tokio::sync::Semaphore;
+
+/// Calls of one session that act at once; more wait.
+const CALLS_MAX: u32 = 256;
+
+/// What the calls of the step that is open have changed. One per session.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    inner: Mutex<Pages>,
+    /// A call that is watched has one of these.
+    pub(super) acting: Arc<Semaphore>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self { inner: Mutex::default(), acting: Arc::new(Semaphore::new(CALLS_MAX as usize)) }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Pages {
+    step: Option<MessageId>,
+    before: BTreeMap<TreePath, State>,
+    /// The last account was heard by the session.
+    is_told: bool,
+}
+
+impl Ledger {
+    /// A new step begins a new page, unless the last one was never heard: then its files are added to this step's.
+    pub(super) fn open(&self, step: &MessageId) {
+        let mut pages = lock(&self.inner);
+        if pages.step.as_ref() == Some(step) {
+            return;
+        }
+        if pages.is_told {
+            pages.before.clear();
+        }
+        pages.step = Some(step.clone());
+        pages.is_told = false;
+    }
+
+    /// Waits until no call of the session is watched any more: what was cut off is in the ledger then.
+    pub(crate) async fn settled(&self) {
+        // Nobody closes it.
+        drop(self.acting.acquire_many(CALLS_MAX).await);
+    }
+
+    /// The first state counts.
+    pub(super) fn note(&self, path: TreePath, before: State) {
+        let mut pages = lock(&self.inner);
+        pages.is_told = false;
+        pages.before.entry(path).or_insert(before);
+    }
+
+    /// What stands in the ledger, as two trees and the files that differ.
+    pub(crate) fn account(
+        &self,
+        worktree: &Worktree,
+        base: Option<TreeId>,
+        session: &SessionId,
+    ) -> Result<Option<StepFiles>, SnapshotError> {
+        let before = lock(&self.inner).before.clone();
+        if before.is_empty() {
+            return Ok(None);
+        }
+        let store = &worktree.store;
+        let mut after = BTreeMap::new();
+        for path in before.keys() {
+            after.insert(path.clone(), store.state_now(path)?);
+        }
+        let files: Vec<&TreePath> = before.keys().filter(|path| before[*path] != after[*path]).collect();
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let files = files.into_iter().map(|path| absolute(store.root(), path)).collect();
+        let before = store.with_states(base.as_ref(), &before)?;
+        let after = store.with_states(base.as_ref(), &after)?;
+        store.anchor(session.as_str(), &[before, after])?;
+        lock(&worktree.known).tree = Some(after);
+        Ok(Some(StepFiles { before: before.to_string(), after: after.to_string(), files }))
+    }
+
+    /// The session has heard of everything in it.
+    pub(crate) fn told(&self) {
+        lock(&self.inner).is_told = true;
+    }
+
+    /// The step of which something stands in it that the session has not heard.
+    pub(crate) fn news_of(&self) -> Option<MessageId> {
+        let pages = lock(&self.inner);
+        pages.step.clone().filter(|_| !pages.is_told && !pages.before.is_empty())
+    }
+}
+
+/// As the wire names files: absolute, with `/` between names.
+fn absolute(root: &Path, path: &TreePath) -> String {
+    root.join(path.to_path()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,161 @@
+//! Watches a call: what it could write is known before it acts, and what it wrote when it has ended.
+
+use super::ledger::Ledger;
+use super::{Worktree, lock};
+use crate::directory::instance::Instance;
+use crate::engine::Inner;
+use std::sync::{Arc, Mutex};
+use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::turn::StepFiles;
+use sturdy_worktree::path::WorkPath;
+use sturdy_worktree::snapshot::{SnapshotError, TreeId};
+use tokio::sync::OwnedSemaphorePermit;
+use tracing::warn;
+
+/// Tools that write nothing below the worktree.
+const READERS: [&str; 13] = [
+    "read",
+    "grep",
+    "glob",
+    "list",
+    "todowrite",
+    "todoread",
+    "webfetch",
+    "websearch",
+    "codesearch",
+    "skill",
+    "question",
+    "lsp",
+    "invalid",
+];
+
+/// Tools of ours that name every file before they change it.
+const WRITERS: [&str; 5] = ["write", "edit", "multiedit", "patch", "apply_patch"];
+
+/// What a call can do to the worktree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    Nothing,
+    KnownFiles,
+    Anything,
+}
+
+impl Reach {
+    fn of(tool: &str) -> Self {
+        if READERS.contains(&tool) || tool == sturdy_session::turn::STRUCTURED_TOOL {
+            Self::Nothing
+        } else if WRITERS.contains(&tool) {
+            Self::KnownFiles
+        } else {
+            Self::Anything
+        }
+    }
+}
+
+/// A call that is being watched.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    worktree: Arc<Worktree>,
+    ledger: Arc<Ledger>,
+    session: SessionId,
+    reach: Reach,
+    base: Option<TreeId>,
+    /// The tree before a call that may write anything, and how many changes were noted then.
+    before: Mutex<Option<(TreeId, u64)>>,
+    _acting: OwnedSemaphorePermit,
+}
+
+impl Watch {
+    /// Begins to watch a call. None when it can write nothing, or nothing is captured here.
+    pub(crate) async fn begin(
+        inner: &Inner,
+        instance: &Instance,
+        ledger: &Arc<Ledger>,
+        who: Vec<SessionId>,
+        step: &MessageId,
+        tool: &str,
+        memory: &sturdy_worktree::tool::Memory,
+    ) -> Option<Self> {
+        let reach = Reach::of(tool);
+        if reach == Reach::Nothing {
+            return None;
+        }
+        let worktree = inner.trees_of(instance).await?;
+        let session = who.first()?.clone();
+        ledger.open(step);
+        let witness = witness(worktree.clone(), ledger.clone(), who);
+        memory.set_witness(witness);
+        let before = Mutex::default();
+        let _acting = ledger.acting.clone().acquire_owned().await.ok()?;
+        let watch =
+            Self { base: worktree.last(), worktree, ledger: ledger.clone(), session, reach, before, _acting };
+        watch.look().await;
+        Some(watch)
+    }
+
+    /// The call is about to act. Said again when it had to ask a person: what the person did meanwhile is not the
+    /// call's.
+    pub(crate) async fn look(&self) {
+        if self.reach != Reach::Anything {
+            return;
+        }
+        let tree = self.scan().await;
+        *lock(&self.before) = tree;
+    }
+
+    async fn scan(&self) -> Option<(TreeId, u64)> {
+        let count = self.worktree.count();
+        let worktree = self.worktree.clone();
+        let session = self.session.clone();
+        let tree = tokio::task::spawn_blocking(move || worktree.scan_for(&session)).await.ok()??;
+        Some((tree, count))
+    }
+
+    /// The call is over: what the step has changed so far. None when that is nothing.
+    pub(crate) async fn end(self: &Arc<Self>) -> Option<StepFiles> {
+        let after = match self.reach {
+            Reach::Anything => self.scan().await,
+            Reach::Nothing | Reach::KnownFiles => None,
+        };
+        let watch = self.clone();
+        let work = move || watch.account(after.map(|(tree, _)| tree));
+        match tokio::task::spawn_blocking(work).await.ok()? {
+            Ok(files) => files,
+            Err(cause) => {
+                warn!(%cause, "what a call changed is not known");
+                None
+            }
+        }
+    }
+
+    fn account(&self, after: Option<TreeId>) -> Result<Option<StepFiles>, SnapshotError> {
+        let before = *lock(&self.before);
+        if let (Some((before, since)), Some(after)) = (before, after) {
+            for changed in self.worktree.store.changed(&before, &after)? {
+                if !self.worktree.is_anothers(&self.session, since, &changed.path) {
+                    self.ledger.note(changed.path, changed.before);
+                }
+            }
+        }
+        self.ledger.account(&self.worktree, self.base, &self.session)
+    }
+}
+
+/// Captures a file before a tool of ours changes it.
+fn witness(
+    worktree: Arc<Worktree>,
+    ledger: Arc<Ledger>,
+    who: Vec<SessionId>,
+) -> Arc<sturdy_worktree::tool::Witness> {
+    Arc::new(move |path: &WorkPath| {
+        // Outside of the worktree nothing is captured, and nothing is undone.
+        let Some(path) = worktree.store.path_of(path.real()) else { return };
+        match worktree.store.state_now(&path) {
+            Ok(state) => {
+                ledger.note(path.clone(), state);
+                worktree.note_change(&who, path);
+            }
+            Err(cause) => warn!(%cause, "a file was not captured before it was changed"),
+        }
+    })
+}
