@@ -30,6 +30,9 @@ const STDERR_BYTES_MAX: usize = 8 * 1024;
 /// Longer than any local question takes on a cold disk.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The lowest priority.
+const NICEST: i32 = 19;
+
 /// What git needs to find itself, its configuration and its temporary files.
 const PASSED_ON: [&str; 8] =
     ["PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "SYSTEMROOT", "GIT_EXEC_PATH"];
@@ -165,6 +168,13 @@ pub struct Git {
     input: Option<Vec<u8>>,
     stdout_bytes_max: usize,
     timeout: Duration,
+    priority: Priority,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Priority {
+    Usual,
+    Low,
 }
 
 impl Git {
@@ -179,6 +189,7 @@ impl Git {
             input: None,
             stdout_bytes_max: STDOUT_BYTES_MAX,
             timeout: TIMEOUT,
+            priority: Priority::Usual,
         }
     }
 
@@ -220,6 +231,22 @@ impl Git {
         self
     }
 
+    /// Everything else comes first.
+    #[must_use]
+    pub fn low_priority(mut self) -> Self {
+        self.priority = Priority::Low;
+        self
+    }
+
+    /// Looks for git in these directories instead of those of the `PATH` of this process.
+    #[must_use]
+    pub fn searched_in(self, path: Option<&OsStr>) -> Self {
+        match path {
+            Some(path) => self.env("PATH", path),
+            None => self,
+        }
+    }
+
     /// Runs it; an exit code other than 0 is an error.
     pub async fn run(self) -> Result<Answer, GitError> {
         let command = self.name();
@@ -251,6 +278,9 @@ impl Git {
         let broke = |source| GitError::Pipe { command: command.clone(), source };
 
         let mut child = self.command().spawn().map_err(GitError::Missing)?;
+        if self.priority == Priority::Low {
+            step_back(child.id());
+        }
         let stdin = child.stdin.take();
         let stdout = child.stdout.take();
         let stderr = child.stderr.take();
@@ -283,6 +313,14 @@ impl Git {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+}
+
+/// As `nice` does. A process that is gone already needs nothing.
+fn step_back(process: Option<u32>) {
+    let id = process.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+    if let Some(id) = id {
+        let _ = rustix::process::setpriority_process(Some(id), NICEST);
     }
 }
 

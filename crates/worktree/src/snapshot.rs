@@ -23,6 +23,7 @@ mod keep;
 mod object;
 mod plan;
 mod setup;
+mod touched;
 mod tree;
 mod undo;
 
@@ -38,15 +39,25 @@ pub use undo::{Standing, Undo};
 use crate::git::GitError;
 use crate::path::{PathError, Roots, WorkPath};
 use object::Objects;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A file above this is recorded as being there, but its content is not kept.
 const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// What one worktree may take on the disk before captures are refused.
-const STORE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+const MEGABYTE: u64 = 1024 * 1024;
+
+/// What the trees of one project may take on the disk before captures are refused.
+const STORE_BYTES_MAX: u64 = 4096 * MEGABYTE;
+
+/// No checkout that people work in has more files.
+const FILES_MAX: usize = 1_000_000;
+
+/// The first scan of a large worktree stores every file of it.
+const SCAN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The id of a captured tree.
 pub type TreeId = ObjectId;
@@ -55,8 +66,12 @@ pub type TreeId = ObjectId;
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// Too much is below this directory, and too little of it belongs to one piece of work.
-    #[error("{} is not captured: it is {what}", root.display())]
+    #[error("{} is not captured as a whole: it is {what}", root.display())]
     Refused { root: PathBuf, what: &'static str },
+
+    /// Capturing it would take too long, or too much of the disk.
+    #[error("{} is not captured as a whole: {what}", root.display())]
+    TooMuch { root: PathBuf, what: String },
 
     /// Invariant I14: what cannot be found is an error; nothing is deleted because of it.
     #[error("object {0} is not in the store of captured trees")]
@@ -66,7 +81,9 @@ pub enum SnapshotError {
     Damaged { id: ObjectId, what: &'static str },
 
     #[error(
-        "captured trees take {used} bytes of the {max} that are allowed; remove sessions or run `sturdy gc`"
+        "captured trees of this project take {} MB of the {} MB they may take; remove sessions and run `sturdy gc`",
+        used.div_ceil(MEGABYTE),
+        max / MEGABYTE
     )]
     Full { used: u64, max: u64 },
 
@@ -98,15 +115,52 @@ impl SnapshotError {
     pub fn is_git_missing(&self) -> bool {
         matches!(self, Self::Git(GitError::Missing(_)))
     }
+
+    /// Trying again soon would cost much and end the same way.
+    #[must_use]
+    pub fn is_too_much(&self) -> bool {
+        matches!(self, Self::TooMuch { .. })
+    }
+
+    /// Why something was not captured, for a person.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Git(GitError::Missing(_)) => "git was not found".to_owned(),
+            Self::Git(GitError::Refused { command, .. }) => {
+                format!("`git {command}` failed; is git too old?")
+            }
+            Self::Refused { .. }
+            | Self::TooMuch { .. }
+            | Self::Missing(_)
+            | Self::Damaged { .. }
+            | Self::Full { .. }
+            | Self::Git(GitError::TooLong { .. } | GitError::TimedOut { .. } | GitError::Pipe { .. })
+            | Self::Path(_)
+            | Self::Io { .. }
+            | Self::Malformed(_) => self.to_string(),
+        }
+    }
 }
 
 /// What a store of trees is told when it is opened.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// Captured also when it is `/` or the home directory.
+    /// Scanned also when it is `/` or the home directory.
     pub any_root: bool,
     pub file_bytes_max: u64,
+    /// What everything in `budget_dir` may take.
     pub store_bytes_max: u64,
+    /// The directory with the stores of the project; the store itself if there is none.
+    pub budget_dir: Option<PathBuf>,
+    /// New files that one scan may find.
+    pub files_max: usize,
+    /// What the new files of one scan may hold together.
+    pub scan_bytes_max: u64,
+    /// How long git may take to look at the worktree.
+    pub scan_timeout: Duration,
+    /// Where the git program is looked for, instead of the `PATH` of this process.
+    pub search_path: Option<OsString>,
     /// The user's own list of what git ignores everywhere.
     pub excludes_file: Option<PathBuf>,
     /// The `info/exclude` of the user's repository.
@@ -120,6 +174,11 @@ impl Default for StoreOptions {
             any_root: false,
             file_bytes_max: FILE_BYTES_MAX,
             store_bytes_max: STORE_BYTES_MAX,
+            budget_dir: None,
+            files_max: FILES_MAX,
+            scan_bytes_max: STORE_BYTES_MAX,
+            scan_timeout: SCAN_TIMEOUT,
+            search_path: None,
             excludes_file: None,
             repository_excludes: None,
             home: None,
@@ -140,24 +199,41 @@ struct Inner {
     dir: PathBuf,
     objects: Objects,
     options: StoreOptions,
-    /// Held while the index or a ref is written.
-    writing: Mutex<index::Index>,
+    /// Why the worktree is not scanned, if it is not.
+    refusal: Option<&'static str>,
+    /// Held while a scan goes on. A large one takes minutes, so nothing else waits for it.
+    scanning: Mutex<index::Index>,
+    /// Held for a moment.
+    touched: Mutex<touched::Touched>,
+    /// Held while a ref is written.
+    anchoring: Mutex<()>,
+    /// Held by the one collection that goes on.
+    collecting: Mutex<()>,
 }
 
 impl TreeStore {
     /// Opens the store of the worktree `root` in the directory `dir`, and makes it if there is none.
     pub fn open(dir: &Path, root: &Path, options: StoreOptions) -> Result<Self, SnapshotError> {
         let real = root.canonicalize().map_err(SnapshotError::io(root))?;
-        if !options.any_root {
-            refuse_too_much(&real, options.home.as_deref())?;
-        }
+        let refusal = match options.any_root {
+            true => None,
+            false => reason_against(&real, options.home.as_deref()),
+        };
         let root = root_path(&real)?;
-        setup::make(dir)?;
-        let index = index::Index::load(dir);
-        let objects = Objects::new(dir);
-        let dir = dir.to_owned();
-        let writing = Mutex::new(index);
-        Ok(Self { inner: Arc::new(Inner { root, dir, objects, options, writing }) })
+        setup::make(dir, &real)?;
+        let objects = Objects::new(dir, options.search_path.clone());
+        let inner = Inner {
+            root,
+            objects,
+            options,
+            refusal,
+            scanning: Mutex::new(index::Index::load(dir)),
+            touched: Mutex::new(touched::Touched::load(dir)),
+            anchoring: Mutex::default(),
+            collecting: Mutex::default(),
+            dir: dir.to_owned(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The worktree, after all links.
@@ -172,27 +248,24 @@ impl TreeStore {
         TreePath::from_path(real.strip_prefix(self.root()).ok()?)
     }
 
-    fn lock(&self) -> MutexGuard<'_, index::Index> {
-        // What a panic leaves behind is found on the disk again.
-        self.inner.writing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn at(&self, path: &TreePath) -> Result<WorkPath, SnapshotError> {
         let below = self.inner.root.below(&path.to_path());
         below.ok_or_else(|| SnapshotError::Malformed(format!("{path} cannot be a path below the worktree")))
     }
 }
 
-fn refuse_too_much(real: &Path, home: Option<&Path>) -> Result<(), SnapshotError> {
-    let root = real.to_owned();
+/// What a panic leaves behind is found on the disk again.
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a directory is not scanned: nobody works on all of it.
+fn reason_against(real: &Path, home: Option<&Path>) -> Option<&'static str> {
     if real.parent().is_none() {
-        return Err(SnapshotError::Refused { root, what: "the whole file system" });
+        return Some("the whole file system");
     }
     let home = home.and_then(|home| home.canonicalize().ok());
-    if home.is_some_and(|home| home.starts_with(real)) {
-        return Err(SnapshotError::Refused { root, what: "the home directory, or holds it" });
-    }
-    Ok(())
+    home.is_some_and(|home| home.starts_with(real)).then_some("the home directory, or holds it")
 }
 
 fn root_path(real: &Path) -> Result<WorkPath, SnapshotError> {

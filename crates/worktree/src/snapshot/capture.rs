@@ -12,18 +12,14 @@ use super::disk::{Found, Keep, mark_of};
 use super::index::Index;
 use super::object::{Hold, Kind};
 use super::setup::{self, write_if_other};
-use super::{ObjectId, SnapshotError, State, TreeId, TreePath, TreeStore};
-use crate::git::{Answer, Git};
+use super::{MEGABYTE, ObjectId, SnapshotError, State, TreeId, TreePath, TreeStore, lock};
+use crate::git::{Answer, Git, GitError};
 use crate::path::{FileKind, Sight, WorkPath};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The names of half a million files.
 const NAMES_BYTES_MAX: usize = 96 * 1024 * 1024;
-
-/// The first scan of a large worktree stores every file of it.
-const SCAN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The index is made anew when it cannot be used, once.
 const TRIES: usize = 2;
@@ -70,13 +66,24 @@ impl Why {
     }
 }
 
+/// What a scan found besides plain files.
+struct Sorted {
+    /// What is a directory now: the files in it are listed by themselves.
+    directories: Vec<TreePath>,
+    /// What the plain files hold.
+    bytes: u64,
+}
+
 pub(super) type Opaques = BTreeMap<TreePath, (Why, ObjectId)>;
 
 impl TreeStore {
     /// The tree of the whole worktree as it is now.
     pub fn scan(&self) -> Result<Captured, SnapshotError> {
-        let mut index = self.lock();
-        self.refuse_when_full(&mut index)?;
+        if let Some(what) = self.inner.refusal {
+            return Err(SnapshotError::Refused { root: self.root().to_owned(), what });
+        }
+        let mut index = lock(&self.inner.scanning);
+        self.refuse_when_full()?;
         self.write_excludes()?;
         let mut last = None;
         for _ in 0..TRIES {
@@ -89,7 +96,7 @@ impl TreeStore {
                     let left_out = index.opaque.iter().map(why).collect();
                     return Ok(Captured { tree, left_out });
                 }
-                Err(error) if error.is_git_missing() => return Err(error),
+                Err(error) if error.is_git_missing() || error.is_too_much() => return Err(error),
                 // An index that a killed git has spoilt, or one whose objects somebody has removed.
                 Err(error) => {
                     tracing::debug!(%error, "the index of captured files is made anew");
@@ -112,17 +119,10 @@ impl TreeStore {
 
     /// What a path is now; its content is stored.
     pub fn state_now(&self, path: &TreePath) -> Result<State, SnapshotError> {
+        self.refuse_when_full()?;
         let Found { state, sight } = self.look(path, Keep::Content(Hold::Written))?;
-        let mut index = self.lock();
-        index.grown += sight.map_or(0, |sight| sight.bytes).min(self.inner.options.file_bytes_max);
-        if index.touched.insert(path.clone()) {
-            let mut notes = Vec::new();
-            for path in &index.touched {
-                notes.extend_from_slice(path.as_bytes());
-                notes.push(0);
-            }
-            self.note("sturdy-touched", &notes)?;
-        }
+        let bytes = sight.map_or(0, |sight| sight.bytes);
+        self.touch(path, bytes.min(self.inner.options.file_bytes_max))?;
         Ok(state)
     }
 
@@ -157,8 +157,8 @@ impl TreeStore {
     fn scan_once(&self, index: &mut Index) -> Result<TreeId, SnapshotError> {
         setup::tidy(&self.inner.dir).map_err(SnapshotError::io(&self.inner.dir))?;
         let (changed, unknown) = self.ask_git()?;
-        let mut plain: BTreeSet<TreePath> = std::mem::take(&mut index.touched);
-        let had_touched = !plain.is_empty();
+        let touched = self.touched();
+        let mut plain = touched.clone();
         let mut opaque = self.opaque_now(&index.opaque, &mut plain)?;
         for name in names(&changed.stdout).chain(names(&unknown.stdout)) {
             // A repository inside this one is listed with a slash behind its name.
@@ -173,7 +173,8 @@ impl TreeStore {
                 plain.insert(path);
             }
         }
-        let directories = self.sort_out(&mut plain, &mut opaque)?;
+        self.refuse_too_many(plain.len())?;
+        let Sorted { directories, bytes } = self.sort_out(&mut plain, &mut opaque)?;
         if plain.is_empty()
             && directories.is_empty()
             && opaque == index.opaque
@@ -181,6 +182,7 @@ impl TreeStore {
         {
             return Ok(tree);
         }
+        self.refuse_too_much(bytes)?;
 
         self.note("sturdy-tree", b"")?;
         index.tree = None;
@@ -191,9 +193,7 @@ impl TreeStore {
         let tree: TreeId = String::from_utf8_lossy(&answer.stdout).trim().parse()?;
         index.opaque = opaque;
         self.write_opaque(&index.opaque)?;
-        if had_touched {
-            self.note("sturdy-touched", b"")?;
-        }
+        self.untouch(&touched)?;
         index.tree = Some(tree);
         self.note("sturdy-tree", tree.to_string().as_bytes())?;
         Ok(tree)
@@ -203,7 +203,37 @@ impl TreeStore {
         let changed = self.git().args(["diff-files", "--name-only", "-z", "--ignore-submodules=all"]);
         let unknown = self.git().args(["ls-files", "-z", "--others", "--exclude-standard"]);
         let both = async { tokio::try_join!(changed.run(), unknown.run()) };
-        Ok(tokio::runtime::Handle::current().block_on(both)?)
+        tokio::runtime::Handle::current().block_on(both).map_err(|error| match error {
+            GitError::TooLong { .. } => self.too_much("it has too many files"),
+            GitError::TimedOut { limit, .. } => {
+                self.too_much(&format!("looking at all of it takes more than {} s", limit.as_secs()))
+            }
+            other @ (GitError::Missing(_) | GitError::Refused { .. } | GitError::Pipe { .. }) => other.into(),
+        })
+    }
+
+    fn too_much(&self, what: &str) -> SnapshotError {
+        SnapshotError::TooMuch { root: self.root().to_owned(), what: what.to_owned() }
+    }
+
+    fn refuse_too_many(&self, files: usize) -> Result<(), SnapshotError> {
+        let max = self.inner.options.files_max;
+        if files > max {
+            return Err(self.too_much(&format!("it has {files} new files, and {max} are allowed")));
+        }
+        Ok(())
+    }
+
+    /// Before anything is stored: what a scan found must be little enough to be stored.
+    fn refuse_too_much(&self, bytes: u64) -> Result<(), SnapshotError> {
+        let max = self.inner.options.scan_bytes_max;
+        if bytes > max {
+            let found = bytes.div_ceil(MEGABYTE);
+            let max = max / MEGABYTE;
+            return Err(self.too_much(&format!("its new files hold {found} MB, and {max} MB are allowed")));
+        }
+        lock(&self.inner.touched).grown += bytes;
+        Ok(())
     }
 
     /// What was opaque at the last scan and still is; the rest is looked at like any changed file.
@@ -222,15 +252,15 @@ impl TreeStore {
         Ok(opaque)
     }
 
-    /// Moves what cannot be captured from the one list to the other, and returns what is a directory now:
-    /// the files in it are listed by themselves.
+    /// Moves what cannot be captured from the one list to the other.
     fn sort_out(
         &self,
         plain: &mut BTreeSet<TreePath>,
         opaque: &mut Opaques,
-    ) -> Result<Vec<TreePath>, SnapshotError> {
+    ) -> Result<Sorted, SnapshotError> {
         let mut not_plain = Vec::new();
         let mut directories = Vec::new();
+        let mut bytes = 0;
         for path in plain.iter() {
             let place = self.at(path)?;
             match place.sight() {
@@ -238,6 +268,8 @@ impl TreeStore {
                 Ok(Some(sight)) => {
                     if let Some(why) = self.reason_against(&place, &sight) {
                         not_plain.push((path.clone(), why, mark_of(&sight)));
+                    } else {
+                        bytes += sight.bytes;
                     }
                 }
                 // Gone, or behind a link: no longer a file of this worktree.
@@ -251,7 +283,7 @@ impl TreeStore {
         for path in &directories {
             plain.remove(path);
         }
-        Ok(directories)
+        Ok(Sorted { directories, bytes })
     }
 
     fn reason_against(&self, place: &WorkPath, sight: &Sight) -> Option<Why> {
@@ -318,8 +350,9 @@ impl TreeStore {
             .without_user_config()
             .env("GIT_DIR", &self.inner.dir)
             .env("GIT_WORK_TREE", self.root())
+            .searched_in(self.inner.options.search_path.as_deref())
             .stdout_bytes_max(NAMES_BYTES_MAX)
-            .timeout(SCAN_TIMEOUT)
+            .timeout(self.inner.options.scan_timeout)
     }
 
     pub(super) fn run(&self, git: Git) -> Result<Answer, SnapshotError> {

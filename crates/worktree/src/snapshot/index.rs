@@ -20,11 +20,6 @@ pub(super) struct Index {
     /// The tree that the index makes; none while it is being changed.
     pub(super) tree: Option<TreeId>,
     pub(super) opaque: Opaques,
-    /// Paths captured by themselves since the last scan.
-    pub(super) touched: BTreeSet<TreePath>,
-    /// What was stored since the size of the store was measured.
-    pub(super) grown: u64,
-    pub(super) measured: Option<u64>,
 }
 
 impl Index {
@@ -41,8 +36,6 @@ impl Index {
                 index.opaque.insert(path, (why, mark));
             }
         }
-        let touched = std::fs::read(dir.join("sturdy-touched")).unwrap_or_default();
-        index.touched = touched.split(|byte| *byte == 0).filter_map(TreePath::from_bytes).collect();
         let tree = std::fs::read_to_string(dir.join("sturdy-tree")).ok();
         index.tree = tree.and_then(|text| text.trim().parse().ok());
         index

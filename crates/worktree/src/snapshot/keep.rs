@@ -4,10 +4,9 @@
 //! it. Invariant I15: a tree is anchored before anybody is told of it, and stays so until its name is
 //! released. Then, and only then, a collection may remove what no other name needs.
 
-use super::index::Index;
 use super::object::{Hold, Kind};
 use super::setup::remove;
-use super::{ObjectId, SnapshotError, TreeId, TreeStore};
+use super::{ObjectId, SnapshotError, TreeId, TreeStore, lock};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -16,6 +15,9 @@ use std::time::Duration;
 
 /// The size of a store is measured again after this much was added.
 const MEASURE_AFTER_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What is stored is anchored within moments; this is long.
+const RECENT: Duration = Duration::from_secs(3600);
 
 /// Packing a large store.
 const COLLECT_TIMEOUT: Duration = Duration::from_secs(1800);
@@ -39,7 +41,7 @@ impl TreeStore {
     /// Keeps these trees until `name` is released. Safe on the disk when it returns.
     pub fn anchor(&self, name: &str, trees: &[TreeId]) -> Result<(), SnapshotError> {
         let place = self.ref_of(name)?;
-        let _held = self.lock();
+        let _held = lock(&self.inner.anchoring);
         let mut last = self.read_ref(&place, name)?;
         for tree in trees {
             if last.is_some() && last == self.anchored_by(last.as_ref(), tree)? {
@@ -57,7 +59,7 @@ impl TreeStore {
     /// Lets go of every tree of `name`. Nothing is removed before the next collection.
     pub fn release(&self, name: &str) -> Result<(), SnapshotError> {
         let place = self.ref_of(name)?;
-        let _held = self.lock();
+        let _held = lock(&self.inner.anchoring);
         remove(&place).map_err(SnapshotError::io(&place))?;
         let packed = self.inner.dir.join("packed-refs");
         let Ok(text) = std::fs::read_to_string(&packed) else { return Ok(()) };
@@ -77,25 +79,48 @@ impl TreeStore {
         usage_of(&self.inner.dir).map_err(SnapshotError::io(&self.inner.dir))
     }
 
-    /// Removes what nothing keeps and packs the rest.
+    /// Removes what nothing keeps and packs the rest, at low priority and beside everything else. What was stored
+    /// within the last hour stays: somebody may be about to anchor it.
     pub fn collect(&self) -> Result<Collected, SnapshotError> {
-        let mut index = self.lock();
+        self.collect_older_than(RECENT)
+    }
+
+    /// The same, with another notion of recent.
+    pub fn collect_older_than(&self, recent: Duration) -> Result<Collected, SnapshotError> {
+        let _alone = lock(&self.inner.collecting);
         let bytes_before = self.usage()?.bytes;
-        let asked = ["gc", "--quiet", "--prune=now", "--no-cruft"];
-        self.run(self.git().args(asked).timeout(COLLECT_TIMEOUT))?;
+        let expire = match recent.as_secs() {
+            0 => "now".to_owned(),
+            seconds => format!("{seconds}.seconds.ago"),
+        };
+        let repack =
+            ["repack", "-q", "-d", "-l", "-A", &format!("--unpack-unreachable={expire}"), "--threads=1"];
+        self.run(self.git().args(repack).timeout(COLLECT_TIMEOUT).low_priority())?;
+        let prune = ["prune", "--expire", &expire];
+        self.run(self.git().args(prune).timeout(COLLECT_TIMEOUT).low_priority())?;
         let bytes_after = self.usage()?.bytes;
-        index.measured = Some(bytes_after);
-        index.grown = 0;
+        let mut touched = lock(&self.inner.touched);
+        touched.measured = None;
+        touched.grown = 0;
         Ok(Collected { bytes_before, bytes_after })
     }
 
-    pub(super) fn refuse_when_full(&self, index: &mut Index) -> Result<(), SnapshotError> {
-        let used = match index.measured {
-            Some(measured) if index.grown < MEASURE_AFTER_BYTES => measured + index.grown,
-            _ => {
-                let measured = self.usage()?.bytes;
-                index.measured = Some(measured);
-                index.grown = 0;
+    pub(super) fn refuse_when_full(&self) -> Result<(), SnapshotError> {
+        let known = {
+            let touched = lock(&self.inner.touched);
+            touched
+                .measured
+                .filter(|_| touched.grown < MEASURE_AFTER_BYTES)
+                .map(|bytes| bytes + touched.grown)
+        };
+        let used = match known {
+            Some(used) => used,
+            None => {
+                let place = self.inner.options.budget_dir.as_ref().unwrap_or(&self.inner.dir);
+                let measured = usage_of(place).map_err(SnapshotError::io(place))?.bytes;
+                let mut touched = lock(&self.inner.touched);
+                touched.measured = Some(measured);
+                touched.grown = 0;
                 measured
             }
         };

@@ -11,16 +11,21 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 /// No object of ours is larger: a file above the limit is not captured, and a directory of this size
 /// would have a hundred million names.
 const OBJECT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// An object that is older is marked as used when it is stored again.
+const FRESH: Duration = Duration::from_secs(600);
 
 /// How many packed objects one run of git is asked for.
 const BATCH: usize = 64;
@@ -114,11 +119,12 @@ pub(super) enum Hold {
 pub(super) struct Objects {
     git_dir: PathBuf,
     dir: PathBuf,
+    search_path: Option<OsString>,
 }
 
 impl Objects {
-    pub(super) fn new(git_dir: &Path) -> Self {
-        Self { git_dir: git_dir.to_owned(), dir: git_dir.join("objects") }
+    pub(super) fn new(git_dir: &Path, search_path: Option<OsString>) -> Self {
+        Self { git_dir: git_dir.to_owned(), dir: git_dir.join("objects"), search_path }
     }
 
     fn place(&self, id: &ObjectId) -> PathBuf {
@@ -130,7 +136,7 @@ impl Objects {
     pub(super) fn write(&self, kind: Kind, content: &[u8], hold: Hold) -> Result<ObjectId, SnapshotError> {
         let id = ObjectId::of(kind, content);
         let place = self.place(&id);
-        if place.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        if is_there(&place) {
             if hold == Hold::Synced {
                 File::open(&place).and_then(|file| file.sync_all()).map_err(SnapshotError::io(&place))?;
             }
@@ -274,6 +280,15 @@ impl Objects {
     }
 
     fn git(&self, at: &Path) -> Git {
-        Git::at(at).without_user_config().env("GIT_DIR", &self.git_dir)
+        let git = Git::at(at).without_user_config().env("GIT_DIR", &self.git_dir);
+        git.searched_in(self.search_path.as_deref())
     }
+}
+
+/// Whether an object is there, and will be: one that nothing keeps is collected once it is old, so it is made young.
+fn is_there(place: &Path) -> bool {
+    let Ok(file) = File::options().read(true).open(place) else { return false };
+    let Ok(found) = file.metadata() else { return false };
+    let is_young = found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH));
+    found.is_file() && (is_young || file.set_modified(SystemTime::now()).is_ok())
 }

@@ -8,6 +8,7 @@ use super::SnapshotError;
 use crate::git::{Answer, GitError};
 use std::future::Future;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 const HEAD: &str = "ref: refs/heads/unused\n";
@@ -56,16 +57,21 @@ const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding !di
 /// What git leaves behind when it is killed.
 const LOCKS: [&str; 5] = ["index.lock", "config.lock", "packed-refs.lock", "HEAD.lock", "gc.pid"];
 
-pub(super) fn make(dir: &Path) -> Result<(), SnapshotError> {
+/// Which worktree a store belongs to, for people.
+pub(super) const ROOT_NOTE: &str = "sturdy-root";
+
+pub(super) fn make(dir: &Path, root: &Path) -> Result<(), SnapshotError> {
     let made = || -> io::Result<()> {
         for below in ["objects/pack", "objects/info", "refs/heads", "refs/sturdy", "info"] {
             std::fs::create_dir_all(dir.join(below))?;
         }
         write_if_other(&dir.join("config"), CONFIG.as_bytes())?;
         write_if_other(&dir.join("info/attributes"), ATTRIBUTES.as_bytes())?;
+        write_if_other(&dir.join(ROOT_NOTE), root.as_os_str().as_bytes())?;
         // Last: with it, the directory is a repository.
         write_if_other(&dir.join("HEAD"), HEAD.as_bytes())?;
-        tidy(dir)
+        tidy(dir)?;
+        remove_unfinished(dir)
     };
     made().map_err(SnapshotError::io(dir))
 }
@@ -75,6 +81,12 @@ pub(super) fn tidy(dir: &Path) -> io::Result<()> {
     for name in LOCKS {
         remove(&dir.join(name))?;
     }
+    Ok(())
+}
+
+/// Objects and refs that a dead process was writing. Only when a store is opened: later they may be those of another
+/// thread.
+fn remove_unfinished(dir: &Path) -> io::Result<()> {
     for entry in dir.join("refs/sturdy").read_dir()? {
         let path = entry?.path();
         if path.extension().is_some_and(|end| end == "lock") {

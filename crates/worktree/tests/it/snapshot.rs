@@ -135,6 +135,11 @@ pub(crate) fn git(dir: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
+pub(crate) fn program(at: &Path, text: &str) {
+    std::fs::write(at, text).unwrap();
+    std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 pub(crate) fn link(target: &str, at: &Path) {
     symlink(target, at).unwrap();
 }

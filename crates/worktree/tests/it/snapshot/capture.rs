@@ -1,6 +1,6 @@
 //! What a captured tree holds.
 
-use super::{Place, git, link, path};
+use super::{Place, git, link, path, program};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -151,19 +151,87 @@ fn a_file_above_the_limit_is_recorded_without_its_content() {
 }
 
 #[test]
-fn the_home_directory_and_the_whole_file_system_are_refused_unless_told() {
+fn the_home_directory_and_the_whole_file_system_are_not_scanned_unless_told() {
     let place = Place::new();
+    place.write("a", "1");
     let home = Some(place.root.clone());
     let options = StoreOptions { home, ..StoreOptions::default() };
     let open = |root: &std::path::Path, any_root| {
         let options = StoreOptions { any_root, ..options.clone() };
-        TreeStore::open(&place.dir.join("other"), root, options).map(drop)
+        TreeStore::open(&place.dir.join("other"), root, options).unwrap()
+    };
+    let scan = |root: &std::path::Path, any_root| place.run(|_| open(root, any_root).scan());
+
+    assert!(matches!(scan(&place.root, false), Err(SnapshotError::Refused { .. })));
+    assert!(matches!(scan(place.root.parent().unwrap(), false), Err(SnapshotError::Refused { .. })));
+    assert!(matches!(scan(std::path::Path::new("/"), false), Err(SnapshotError::Refused { .. })));
+    assert!(open(&place.root, false).state_now(&path("a")).unwrap().content().is_some());
+    scan(&place.root, true).unwrap();
+}
+
+#[test]
+fn a_directory_with_too_much_in_it_is_not_scanned_and_says_why() {
+    let place = Place::new();
+    for number in 0..20 {
+        place.write(&format!("{number}.txt"), &"x".repeat(100));
+    }
+    let scan = |options| {
+        let store = TreeStore::open(&place.dir, &place.root, options).unwrap();
+        place.run(|_| store.scan())
     };
 
-    assert!(matches!(open(&place.root, false), Err(SnapshotError::Refused { .. })));
-    assert!(matches!(open(place.root.parent().unwrap(), false), Err(SnapshotError::Refused { .. })));
-    assert!(matches!(open(std::path::Path::new("/"), false), Err(SnapshotError::Refused { .. })));
-    open(&place.root, true).unwrap();
+    let many = scan(StoreOptions { files_max: 19, ..StoreOptions::default() }).unwrap_err();
+    let much = scan(StoreOptions { scan_bytes_max: 1_999, ..StoreOptions::default() }).unwrap_err();
+
+    assert!(many.to_string().contains("20 new files, and 19 are allowed"), "{many}");
+    assert!(much.to_string().contains("its new files hold 1 MB, and 0 MB are allowed"), "{much}");
+    let objects = std::fs::read_dir(place.dir.join("objects")).unwrap().count();
+    assert_eq!(objects, 2, "nothing is stored: only `info` and `pack` are there");
+    scan(StoreOptions { files_max: 20, scan_bytes_max: 2_000, ..StoreOptions::default() }).unwrap();
+}
+
+#[test]
+fn without_git_or_with_one_that_does_not_understand_known_paths_are_captured() {
+    let place = Place::new();
+    place.write("a", "1");
+    let bin = place.dir.join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let with = |search_path: &std::path::Path| {
+        let search_path = Some(search_path.as_os_str().to_owned());
+        TreeStore::open(&place.dir, &place.root, StoreOptions { search_path, ..StoreOptions::default() })
+            .unwrap()
+    };
+
+    let missing = place.run(|_| with(&bin).scan()).unwrap_err();
+    program(&bin.join("git"), "#!/bin/sh\necho \"error: unknown switch\" >&2\nexit 129\n");
+    let old = with(&bin);
+    let refused = place.run(|_| old.scan()).unwrap_err();
+
+    assert_eq!(missing.reason(), "git was not found");
+    assert_eq!(refused.reason(), "`git diff-files` failed; is git too old?");
+    // Outside of a runtime: a run of git would be a panic.
+    let before = old.capture(None, &[path("a")]).unwrap();
+    place.write("a", "2");
+    let after = old.capture(None, &[path("a")]).unwrap();
+    let changed = old.changed(&before, &after).unwrap();
+    assert_eq!(changed.len(), 1);
+    assert_eq!(old.content(&changed[0].before.content().unwrap()).unwrap(), b"1");
+}
+
+#[test]
+fn a_file_in_a_repository_inside_is_captured_by_its_path() {
+    let place = Place::new();
+    place.write("inner/file", "1");
+    git(&place.root.join("inner"), &["init", "--quiet"]);
+    let whole = place.tree();
+
+    let before = place.store.capture(Some(&whole), &[path("inner/file")]).unwrap();
+    place.write("inner/file", "2");
+    let after = place.store.capture(Some(&whole), &[path("inner/file")]).unwrap();
+
+    let changed = place.store.changed(&before, &after).unwrap();
+    assert_eq!(changed.iter().map(|one| one.path.to_string()).collect::<Vec<_>>(), ["inner/file"]);
+    assert_eq!(place.listed(&place.tree()), ["160000 inner"], "a scan does not enter it");
 }
 
 #[test]

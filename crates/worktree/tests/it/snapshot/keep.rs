@@ -2,6 +2,7 @@
 
 use super::{Place, path};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeStore};
 
 fn gc(place: &Place) {
@@ -43,6 +44,8 @@ fn an_anchored_tree_survives_every_collection_until_it_is_released() {
     assert_eq!(place.store.names().unwrap(), ["ses_a", "ses_b"]);
     place.store.release("ses_a").unwrap();
     place.run(|store| store.collect().unwrap());
+    assert_eq!(text(&first).unwrap(), b"the first text\n", "what is recent may be about to be anchored");
+    place.run(|store| store.collect_older_than(Duration::ZERO).unwrap());
     assert_eq!(place.store.names().unwrap(), ["ses_b"]);
     assert!(matches!(text(&first), Err(SnapshotError::Missing(_))));
     assert_eq!(text(&third).unwrap(), b"the third text\n");
@@ -112,6 +115,54 @@ fn a_full_store_refuses_and_says_so() {
     let refused = place.run(|_| store.scan());
 
     assert!(matches!(refused, Err(SnapshotError::Full { max: 1, .. })), "{refused:?}");
+}
+
+#[test]
+fn the_budget_is_that_of_all_stores_of_a_project() {
+    let place = Place::new();
+    place.write("a", &"not much, but more than nothing\n".repeat(1_000));
+    place.tree();
+    let options = StoreOptions {
+        budget_dir: Some(place.dir.parent().unwrap().to_owned()),
+        store_bytes_max: 1,
+        ..StoreOptions::default()
+    };
+    let store = TreeStore::open(&place.dir.with_file_name("second"), &place.root, options).unwrap();
+
+    let refused = store.state_now(&path("a")).unwrap_err();
+
+    assert!(matches!(refused, SnapshotError::Full { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("sturdy gc"), "{refused}");
+}
+
+#[test]
+fn an_old_object_that_is_stored_again_is_not_collected() {
+    let place = Place::new();
+    place.write("a", "1");
+    let state = place.store.state_now(&path("a")).unwrap();
+    let id = state.content().unwrap().to_string();
+    let object = place.dir.join("objects").join(&id[..2]).join(&id[2..]);
+    let yesterday = SystemTime::now() - Duration::from_secs(24 * 3600);
+    std::fs::File::open(&object).unwrap().set_modified(yesterday).unwrap();
+
+    place.store.state_now(&path("a")).unwrap();
+    place.run(|store| store.collect().unwrap());
+
+    assert_eq!(place.store.content(&state.content().unwrap()).unwrap(), b"1");
+}
+
+#[test]
+fn a_scan_does_not_take_away_what_another_thread_is_storing() {
+    let place = Place::new();
+    place.write("a", "1");
+    let unfinished = place.dir.join("objects/tmp_obj_1_1");
+    std::fs::write(&unfinished, "half").unwrap();
+
+    place.tree();
+    assert!(unfinished.exists());
+
+    let place = place.reopened();
+    assert!(!place.dir.join("objects/tmp_obj_1_1").exists(), "after a restart nobody is");
 }
 
 #[test]
