@@ -23,6 +23,7 @@ mod keep;
 mod object;
 mod plan;
 mod setup;
+mod state;
 mod touched;
 mod tree;
 mod undo;
@@ -30,10 +31,11 @@ mod undo;
 pub use apply::{Done, Fault, FaultKind, Outcome, Setting};
 pub use capture::{Captured, LeftOut, Why};
 pub use diff::{Changes, differences, unified};
-pub use keep::{Collected, Usage};
+pub use keep::{Collected, RECENT, StoreUsage, Usage, collect_in, release_in, stores_below};
 pub use object::ObjectId;
 pub use plan::{Conflict, Entry, Plan, Step, Targets, Verdict};
-pub use tree::{Changed, State, TreePath};
+pub use state::State;
+pub use tree::{Changed, TreePath};
 pub use undo::{Standing, Undo};
 
 use crate::git::GitError;
@@ -248,6 +250,12 @@ impl TreeStore {
         TreePath::from_path(real.strip_prefix(self.root()).ok()?)
     }
 
+    /// Where the store is.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.inner.dir
+    }
+
     fn at(&self, path: &TreePath) -> Result<WorkPath, SnapshotError> {
         let below = self.inner.root.below(&path.to_path());
         below.ok_or_else(|| SnapshotError::Malformed(format!("{path} cannot be a path below the worktree")))
@@ -278,9 +286,4 @@ fn root_path(real: &Path) -> Result<WorkPath, SnapshotError> {
 pub fn store_name(root: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     ObjectId::of(object::Kind::Blob, root.as_os_str().as_bytes()).to_string()
-}
-
-/// What the store in a directory takes, without opening it.
-pub fn usage_of(dir: &Path) -> Result<Usage, SnapshotError> {
-    keep::usage_of(dir).map_err(SnapshotError::io(dir))
 }

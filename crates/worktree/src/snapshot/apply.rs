@@ -1,9 +1,9 @@
 //! Sets files to captured states, one at a time, each only where it is in a state that may be replaced.
 //!
 //! First everything that will be needed is read, so that a missing object is an error before anything is
-//! touched. Then files are removed, and directories that nothing is left in; then files are made. A file
-//! appears whole and is on the disk before it has its name. Should one fail (a full disk, a right that is
-//! missing), the ones before it are taken back.
+//! touched. Then files are removed, and directories that nothing is left in; then files are made, several at a
+//! time, because each waits for the disk. A file appears whole and is on the disk before it has its name. Should one
+//! fail (a full disk, a right that is missing), the others are taken back.
 //!
 //! Doing it again does no harm: what is as it should be already is left as it is. So a process that dies in
 //! the middle is followed by one that does the same again, or the opposite.
@@ -14,6 +14,11 @@ use super::{SnapshotError, State, TreePath, TreeStore};
 use crate::path::{PathError, WorkPath};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Files that are written at the same time.
+const AT_ONCE: usize = 8;
 
 /// What one file should become, and what may be replaced for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +69,31 @@ impl fmt::Debug for Fault<'_> {
     }
 }
 
+/// What was set so far, and how it is taken back.
+#[derive(Default)]
+struct Progress {
+    outcomes: BTreeMap<TreePath, Outcome>,
+    undo: Vec<Setting>,
+}
+
+impl Progress {
+    fn note(&mut self, one: &Setting, (outcome, found): (Outcome, State)) {
+        self.outcomes.insert(one.path.clone(), outcome);
+        if outcome == Outcome::Set {
+            self.undo.push(Setting { path: one.path.clone(), expected: vec![one.to], to: found });
+        }
+    }
+}
+
+/// Removals first, the deepest first: a file may stand where a directory has to be, or the other way round.
+fn in_order(settings: &[Setting]) -> (Vec<&Setting>, Vec<&Setting>) {
+    let (mut removals, mut rest): (Vec<&Setting>, Vec<&Setting>) =
+        settings.iter().partition(|one| one.to == State::Absent);
+    removals.sort_by(|a, b| b.path.cmp(&a.path));
+    rest.sort_by(|a, b| b.path.cmp(&a.path));
+    (removals, rest)
+}
+
 /// Why a file could not be set.
 enum Stop {
     Failed(SnapshotError),
@@ -73,34 +103,75 @@ enum Stop {
 impl TreeStore {
     /// Sets the files. On an error nothing is changed, or what was changed has been taken back.
     pub fn apply(&self, settings: &[Setting]) -> Result<Done, SnapshotError> {
-        self.apply_with(settings, Fault(&|_| Ok(())))
+        self.refuse_missing(settings)?;
+        let (removals, rest) = in_order(settings);
+        let mut set = Progress::default();
+        let removed = self.set_all(&removals, Fault(&|_| Ok(())), &mut set);
+        let made = removed.and_then(|()| self.set_at_once(&rest, &mut set));
+        self.finish(made, set)
     }
 
-    /// The same, with faults.
+    /// The same, one file after the other and with faults.
     pub fn apply_with(&self, settings: &[Setting], fault: Fault<'_>) -> Result<Done, SnapshotError> {
         self.refuse_missing(settings)?;
-        let mut order: Vec<&Setting> = settings.iter().collect();
-        // Removals first, the deepest first: a file may stand where a directory has to be, or the other
-        // way round.
-        order.sort_by_key(|one| (one.to != State::Absent, std::cmp::Reverse(one.path.clone())));
-        let mut outcomes: BTreeMap<TreePath, Outcome> = BTreeMap::new();
-        let mut undo: Vec<Setting> = Vec::new();
+        let (removals, rest) = in_order(settings);
+        let mut set = Progress::default();
+        let all = self.set_all(&removals, fault, &mut set);
+        let all = all.and_then(|()| self.set_all(&rest, fault, &mut set));
+        self.finish(all, set)
+    }
+
+    fn finish(&self, ended: Result<(), Stop>, set: Progress) -> Result<Done, SnapshotError> {
+        match ended {
+            Ok(()) => Ok(Done { files: set.outcomes.into_iter().collect() }),
+            Err(Stop::Failed(error)) => {
+                self.take_back(set.undo);
+                Err(error)
+            }
+            Err(Stop::Died) => Err(SnapshotError::Malformed("died, as a test wished".to_owned())),
+        }
+    }
+
+    fn set_all(&self, order: &[&Setting], fault: Fault<'_>, set: &mut Progress) -> Result<(), Stop> {
         for one in order {
-            match self.set(one, fault) {
-                Ok((outcome, found)) => {
-                    outcomes.insert(one.path.clone(), outcome);
-                    if outcome == Outcome::Set {
-                        undo.push(Setting { path: one.path.clone(), expected: vec![one.to], to: found });
+            let outcome = self.set(one, fault)?;
+            set.note(one, outcome);
+        }
+        Ok(())
+    }
+
+    /// No two of these have to do with each other: what has to make room is gone.
+    fn set_at_once(&self, files: &[&Setting], set: &mut Progress) -> Result<(), Stop> {
+        let next = AtomicUsize::new(0);
+        let shared = Mutex::new((set, Ok(())));
+        let work = || {
+            // Once one has failed, none is begun.
+            while let Some(one) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let outcome = self.set(one, Fault(&|_| Ok(())));
+                let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                match outcome {
+                    Ok(outcome) => shared.0.note(one, outcome),
+                    Err(stop) => {
+                        next.store(files.len(), Ordering::Relaxed);
+                        shared.1 = Err(stop);
                     }
                 }
-                Err(Stop::Failed(error)) => {
-                    self.take_back(undo);
-                    return Err(error);
-                }
-                Err(Stop::Died) => return Err(SnapshotError::Malformed("died, as a test wished".to_owned())),
             }
-        }
-        Ok(Done { files: outcomes.into_iter().collect() })
+        };
+        // Objects that are packed are read through git, which needs the runtime of the caller.
+        let runtime = tokio::runtime::Handle::try_current().ok();
+        std::thread::scope(|scope| {
+            for _ in 1..AT_ONCE.min(files.len()) {
+                let runtime = runtime.clone();
+                let work = &work;
+                scope.spawn(move || {
+                    let _inside = runtime.as_ref().map(tokio::runtime::Handle::enter);
+                    work();
+                });
+            }
+            work();
+        });
+        shared.into_inner().unwrap_or_else(PoisonError::into_inner).1
     }
 
     /// Invariant I14: a missing object is an error before any file is touched.

@@ -5,11 +5,14 @@
 //! released. Then, and only then, a collection may remove what no other name needs.
 
 use super::object::{Hold, Kind};
-use super::setup::remove;
+use super::setup::{ROOT_NOTE, remove, wait};
 use super::{ObjectId, SnapshotError, TreeId, TreeStore, lock};
+use crate::git::Git;
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +20,7 @@ use std::time::Duration;
 const MEASURE_AFTER_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What is stored is anchored within moments; this is long.
-const RECENT: Duration = Duration::from_secs(3600);
+pub const RECENT: Duration = Duration::from_secs(3600);
 
 /// Packing a large store.
 const COLLECT_TIMEOUT: Duration = Duration::from_secs(1800);
@@ -30,7 +33,18 @@ pub struct Usage {
     pub names: Vec<String>,
 }
 
-/// What a collection did, or would do.
+/// A store on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreUsage {
+    pub dir: PathBuf,
+    /// The worktree; it may be gone.
+    pub root: PathBuf,
+    pub usage: Usage,
+    /// Objects that are not packed, about.
+    pub loose: usize,
+}
+
+/// What a collection did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     pub bytes_before: u64,
@@ -40,7 +54,7 @@ pub struct Collected {
 impl TreeStore {
     /// Keeps these trees until `name` is released. Safe on the disk when it returns.
     pub fn anchor(&self, name: &str, trees: &[TreeId]) -> Result<(), SnapshotError> {
-        let place = self.ref_of(name)?;
+        let place = ref_of(&self.inner.dir, name)?;
         let _held = lock(&self.inner.anchoring);
         let mut last = self.read_ref(&place, name)?;
         for tree in trees {
@@ -56,17 +70,19 @@ impl TreeStore {
         write_ref(&place, &last).map_err(SnapshotError::io(&place))
     }
 
+    /// Keeps everything that `name` keeps for `other` too: a copy of a session can go back to the same trees.
+    pub fn keep_also(&self, name: &str, other: &str) -> Result<(), SnapshotError> {
+        let _held = lock(&self.inner.anchoring);
+        let from = ref_of(&self.inner.dir, name)?;
+        let Some(last) = self.read_ref(&from, name)? else { return Ok(()) };
+        let to = ref_of(&self.inner.dir, other)?;
+        write_ref(&to, &last).map_err(SnapshotError::io(&to))
+    }
+
     /// Lets go of every tree of `name`. Nothing is removed before the next collection.
     pub fn release(&self, name: &str) -> Result<(), SnapshotError> {
-        let place = self.ref_of(name)?;
         let _held = lock(&self.inner.anchoring);
-        remove(&place).map_err(SnapshotError::io(&place))?;
-        let packed = self.inner.dir.join("packed-refs");
-        let Ok(text) = std::fs::read_to_string(&packed) else { return Ok(()) };
-        let end = format!(" refs/sturdy/{name}");
-        let kept: String =
-            text.lines().filter(|line| !line.ends_with(&end)).flat_map(|line| [line, "\n"]).collect();
-        super::setup::write_if_other(&packed, kept.as_bytes()).map_err(SnapshotError::io(&packed))
+        release_in(&self.inner.dir, name)
     }
 
     /// The names that keep something.
@@ -88,21 +104,11 @@ impl TreeStore {
     /// The same, with another notion of recent.
     pub fn collect_older_than(&self, recent: Duration) -> Result<Collected, SnapshotError> {
         let _alone = lock(&self.inner.collecting);
-        let bytes_before = self.usage()?.bytes;
-        let expire = match recent.as_secs() {
-            0 => "now".to_owned(),
-            seconds => format!("{seconds}.seconds.ago"),
-        };
-        let repack =
-            ["repack", "-q", "-d", "-l", "-A", &format!("--unpack-unreachable={expire}"), "--threads=1"];
-        self.run(self.git().args(repack).timeout(COLLECT_TIMEOUT).low_priority())?;
-        let prune = ["prune", "--expire", &expire];
-        self.run(self.git().args(prune).timeout(COLLECT_TIMEOUT).low_priority())?;
-        let bytes_after = self.usage()?.bytes;
+        let collected = collect_in(&self.inner.dir, self.inner.options.search_path.as_deref(), recent)?;
         let mut touched = lock(&self.inner.touched);
         touched.measured = None;
         touched.grown = 0;
-        Ok(Collected { bytes_before, bytes_after })
+        Ok(collected)
     }
 
     pub(super) fn refuse_when_full(&self) -> Result<(), SnapshotError> {
@@ -139,14 +145,6 @@ impl TreeStore {
         Ok(text.starts_with(format!("tree {tree}\n").as_bytes()).then_some(*commit))
     }
 
-    fn ref_of(&self, name: &str) -> Result<PathBuf, SnapshotError> {
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-        if name.is_empty() || name.len() > 100 || !name.chars().all(is_plain) {
-            return Err(SnapshotError::Malformed("a name of letters, digits, - and _ is needed".to_owned()));
-        }
-        Ok(self.inner.dir.join("refs/sturdy").join(name))
-    }
-
     fn read_ref(&self, place: &Path, name: &str) -> Result<Option<ObjectId>, SnapshotError> {
         match std::fs::read_to_string(place) {
             // A line that was not finished: what it kept is still kept by nobody, so it is as if new.
@@ -159,6 +157,73 @@ impl TreeStore {
         let line = packed.lines().find(|line| line.ends_with(&end));
         Ok(line.and_then(|line| line.split(' ').next()).and_then(|id| id.parse().ok()))
     }
+}
+
+fn ref_of(dir: &Path, name: &str) -> Result<PathBuf, SnapshotError> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if name.is_empty() || name.len() > 100 || !name.chars().all(is_plain) {
+        return Err(SnapshotError::Malformed("a name of letters, digits, - and _ is needed".to_owned()));
+    }
+    Ok(dir.join("refs/sturdy").join(name))
+}
+
+/// Lets go of every tree of `name` in a store that nobody has open.
+pub fn release_in(dir: &Path, name: &str) -> Result<(), SnapshotError> {
+    let place = ref_of(dir, name)?;
+    remove(&place).map_err(SnapshotError::io(&place))?;
+    let packed = dir.join("packed-refs");
+    let Ok(text) = std::fs::read_to_string(&packed) else { return Ok(()) };
+    let end = format!(" refs/sturdy/{name}");
+    let kept: String =
+        text.lines().filter(|line| !line.ends_with(&end)).flat_map(|line| [line, "\n"]).collect();
+    super::setup::write_if_other(&packed, kept.as_bytes()).map_err(SnapshotError::io(&packed))
+}
+
+/// Removes what nothing keeps in this store and packs the rest, at low priority.
+pub fn collect_in(
+    dir: &Path,
+    search_path: Option<&OsStr>,
+    recent: Duration,
+) -> Result<Collected, SnapshotError> {
+    let measured = || Ok::<_, SnapshotError>(usage_of(dir).map_err(SnapshotError::io(dir))?.bytes);
+    let bytes_before = measured()?;
+    let expire = match recent.as_secs() {
+        0 => "now".to_owned(),
+        seconds => format!("{seconds}.seconds.ago"),
+    };
+    let git = || {
+        let git = Git::at(dir).without_user_config().env("GIT_DIR", dir).searched_in(search_path);
+        git.timeout(COLLECT_TIMEOUT).low_priority()
+    };
+    let unreachable = format!("--unpack-unreachable={expire}");
+    wait(git().args(["repack", "-q", "-d", "-l", "-A", &unreachable, "--threads=1"]).run())?;
+    wait(git().args(["prune", "--expire", &expire]).run())?;
+    Ok(Collected { bytes_before, bytes_after: measured()? })
+}
+
+/// The stores below a directory, each with the worktree it belongs to and what it takes.
+pub fn stores_below(trees: &Path) -> io::Result<Vec<StoreUsage>> {
+    let mut found = Vec::new();
+    let projects = match trees.read_dir() {
+        Ok(projects) => projects,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => return Err(error),
+    };
+    for project in projects {
+        let Ok(stores) = project?.path().read_dir() else { continue };
+        for dir in stores.filter_map(|store| Some(store.ok()?.path())) {
+            let Ok(root) = std::fs::read(dir.join(ROOT_NOTE)) else { continue };
+            let root = PathBuf::from(OsString::from_vec(root));
+            found.push(StoreUsage { root, usage: usage_of(&dir)?, loose: loose_in(&dir), dir });
+        }
+    }
+    found.sort_by(|a, b| b.usage.bytes.cmp(&a.usage.bytes));
+    Ok(found)
+}
+
+/// About how many objects are not packed: one directory of the 256 is counted.
+fn loose_in(dir: &Path) -> usize {
+    dir.join("objects/17").read_dir().map_or(0, |objects| objects.count() * 256)
 }
 
 fn write_ref(place: &Path, id: &ObjectId) -> io::Result<()> {

@@ -4,6 +4,7 @@
 //! worktree of ten files and of a million.
 
 use super::object::{Hold, Kind, Objects};
+use super::state::{LINK, OPAQUE, State};
 use super::{ObjectId, SnapshotError, TreeId};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,10 +14,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 const DIRECTORY: u32 = 0o040_000;
-const FILE: u32 = 0o100_644;
-const PROGRAM: u32 = 0o100_755;
-const LINK: u32 = 0o120_000;
-const OPAQUE: u32 = 0o160_000;
 
 /// Deeper than any file system lets a path be.
 const DEPTH_MAX: usize = 2_048;
@@ -73,56 +70,6 @@ impl fmt::Display for TreePath {
 impl fmt::Debug for TreePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&String::from_utf8_lossy(&self.0), f)
-    }
-}
-
-/// What stands under a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// No file. A directory may stand there.
-    Absent,
-    File {
-        content: ObjectId,
-        executable: bool,
-    },
-    Link {
-        content: ObjectId,
-    },
-    /// Something whose content was not captured: a file above the limit, a repository inside this one,
-    /// what cannot be read. The mark differs when the thing has changed.
-    Opaque {
-        mark: ObjectId,
-    },
-}
-
-impl State {
-    fn entry(self) -> Option<(u32, ObjectId)> {
-        match self {
-            Self::Absent => None,
-            Self::File { content, executable: false } => Some((FILE, content)),
-            Self::File { content, executable: true } => Some((PROGRAM, content)),
-            Self::Link { content } => Some((LINK, content)),
-            Self::Opaque { mark } => Some((OPAQUE, mark)),
-        }
-    }
-
-    #[must_use]
-    pub fn content(&self) -> Option<ObjectId> {
-        match self {
-            Self::File { content, .. } | Self::Link { content } => Some(*content),
-            Self::Absent | Self::Opaque { .. } => None,
-        }
-    }
-
-    #[must_use]
-    pub fn is_opaque(&self) -> bool {
-        matches!(self, Self::Opaque { .. })
-    }
-
-    /// As git writes it: `100644`.
-    #[must_use]
-    pub fn mode(&self) -> Option<u32> {
-        self.entry().map(|(mode, _)| mode)
     }
 }
 

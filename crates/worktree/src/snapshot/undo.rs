@@ -9,6 +9,10 @@ use super::disk::Keep;
 use super::object::Hold;
 use super::{Plan, Setting, SnapshotError, State, Targets, TreeId, TreePath, TreeStore};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+
+/// More files than this are made safe together: many waits for the disk become one.
+const SYNCED_ALONE_MAX: usize = if cfg!(target_os = "linux") { 32 } else { usize::MAX };
 
 /// An undo that was done and not taken back.
 #[derive(Clone, Copy, Debug)]
@@ -38,15 +42,20 @@ impl TreeStore {
         let old = standing.map(|standing| standing.targets);
         let is_old = |path: &&TreePath| old.is_some_and(|old| old.found(path).is_some());
         // What the standing undo did not touch is captured now; the rest was captured then.
+        let new: Vec<&TreePath> = targets.paths().filter(|path| !is_old(path)).collect();
+        let hold = if new.len() <= SYNCED_ALONE_MAX { Hold::Synced } else { Hold::Written };
         let mut now = BTreeMap::new();
-        for path in targets.paths().filter(|path| !is_old(path)) {
-            now.insert(path.clone(), self.look(path, Keep::Content(Hold::Synced))?.state);
+        for path in new {
+            now.insert(path.clone(), self.look(path, Keep::Content(hold))?.state);
         }
         let base = standing.map(|standing| standing.snapshot).or(base.copied());
         let snapshot = match (base, now.is_empty()) {
             (Some(base), true) => base,
-            (base, _) => self.inner.objects.graft(base.as_ref(), &now, Hold::Synced)?,
+            (base, _) => self.inner.objects.graft(base.as_ref(), &now, hold)?,
         };
+        if hold == Hold::Written {
+            self.sync()?;
+        }
 
         let all: BTreeSet<&TreePath> =
             targets.paths().chain(old.into_iter().flat_map(Targets::paths)).collect();
@@ -60,6 +69,16 @@ impl TreeStore {
             push(&mut settings, path, replaceable, to);
         }
         Ok(Undo { snapshot, plan, settings })
+    }
+
+    /// Waits until everything that was stored is on the disk.
+    fn sync(&self) -> Result<(), SnapshotError> {
+        let dir = &self.inner.dir;
+        let file = File::open(dir).map_err(SnapshotError::io(dir))?;
+        #[cfg(target_os = "linux")]
+        rustix::fs::syncfs(&file).map_err(|errno| SnapshotError::io(dir)(errno.into()))?;
+        drop(file);
+        Ok(())
     }
 
     /// Works out how the standing undo is taken back.

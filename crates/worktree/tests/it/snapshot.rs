@@ -3,6 +3,7 @@
 mod bring_back;
 mod capture;
 mod keep;
+mod odd;
 mod random;
 mod show;
 
