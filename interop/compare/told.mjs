@@ -24,7 +24,8 @@ export function told({ config: more = {}, env = {}, files = {}, names: others = 
     made.world = await World.make();
     made.provider = await Provider.start();
     const prices = { cost: { input: 1, output: 2 } };
-    const config = made.provider.config(more);
+    // The reference captures nothing in a directory without git; what we add there is no part of the comparison.
+    const config = made.provider.config({ snapshot: false, ...more });
     for (const model of Object.values(config.provider.scripted.models)) Object.assign(model, prices);
     await made.world.configure(config);
     for (const [name, text] of Object.entries({ 'a.txt': 'hello\n', ...files })) {

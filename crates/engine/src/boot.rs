@@ -61,6 +61,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     settle(&engine).await?;
     engine.tasks().spawn("supervise", supervise::run(engine.inner.clone()));
     crate::requests::revert::recover(&engine).await;
+    crate::requests::revert::tell_of_the_dead(&engine).await;
     engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.clone()));
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));

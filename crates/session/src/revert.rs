@@ -9,7 +9,11 @@
 use crate::id::{MessageId, PartId};
 use crate::types::message::{Message, MessageWithParts};
 use crate::types::part::{Part, PartBody};
-use crate::types::session::Revert;
+use crate::types::session::{Revert, RevertUncaptured};
+use crate::types::tool::ToolState;
+
+/// In the metadata of a call: why an undo does not know what the call changed.
+pub const UNCAPTURED: &str = "uncaptured";
 
 /// The place before which a conversation is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +111,25 @@ pub fn trees_behind(messages: &[MessageWithParts], boundary: &Boundary) -> Vec<S
     found
 }
 
+/// The calls behind a cut whose changes were not captured, or not all of them.
+#[must_use]
+pub fn uncaptured_behind(messages: &[MessageWithParts], boundary: &Boundary) -> Vec<RevertUncaptured> {
+    let behind = behind(messages, boundary);
+    let parts = behind.parts.into_iter().chain(behind.messages.into_iter().flat_map(|one| &one.parts));
+    parts.filter_map(uncaptured).collect()
+}
+
+fn uncaptured(part: &Part) -> Option<RevertUncaptured> {
+    let PartBody::Tool(call) = &part.body else { return None };
+    let metadata = match &call.state {
+        ToolState::Completed { metadata, .. } => Some(metadata),
+        ToolState::Running { metadata, .. } | ToolState::Error { metadata, .. } => metadata.as_ref(),
+        ToolState::Pending { .. } => None,
+    };
+    let why = metadata?.get(UNCAPTURED)?.as_str()?.to_owned();
+    Some(RevertUncaptured { part_id: part.id.clone(), tool: call.tool.clone(), why })
+}
+
 /// What the turn of a prompt changed, in order.
 #[must_use]
 pub fn trees_of_turn(messages: &[MessageWithParts], prompt: &MessageId) -> Vec<StepTrees> {
@@ -115,6 +138,12 @@ pub fn trees_of_turn(messages: &[MessageWithParts], prompt: &MessageId) -> Vec<S
         Message::Assistant(info) => info.parent_id == *prompt,
     };
     messages.iter().filter(is_of_turn).flat_map(|one| trees_of(&one.parts, 0)).collect()
+}
+
+/// What one step changed, in order.
+#[must_use]
+pub fn trees_of_step(parts: &[Part]) -> Vec<StepTrees> {
+    trees_of(parts, 0)
 }
 
 /// A patch names the tree before; the tree after it stands in the part that ended the step, or in one of its own.

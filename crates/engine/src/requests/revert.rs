@@ -10,6 +10,7 @@
 //! Not here: how files are compared and set (`sturdy-worktree`, `snapshot`).
 
 mod changes;
+mod cut_off;
 mod files;
 mod gate;
 mod note;
@@ -17,6 +18,7 @@ mod plan;
 mod scene;
 
 pub(crate) use changes::{changes_of, session_changes, totals};
+pub(crate) use cut_off::tell_of_the_dead;
 pub(crate) use gate::Gates;
 pub(crate) use note::recover;
 pub use plan::{PlannedFile, RevertPlan};
@@ -31,7 +33,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use sturdy_session::fork::usage_of;
 use sturdy_session::id::{MessageId, PartId, SessionId};
-use sturdy_session::revert::{Boundary, behind, boundary};
+use sturdy_session::revert::{Boundary, behind, boundary, uncaptured_behind};
 use sturdy_session::turn::{Input, NewRevert, RevertTotals};
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::session::{Revert, Session};
@@ -56,6 +58,7 @@ impl Engine {
         let scene = self.inner.scene(session).await?;
         let Some(cut) = cut_of(&scene, &request) else { return Ok(scene.info) };
         let forced = forced(&request.force)?;
+        let uncaptured = uncaptured_behind(&scene.messages, &cut);
         let boundary = cut.clone();
         let keeps_files = request.keeps_files && scene.info.revert.is_none();
         let undone = blocking(move || match keeps_files {
@@ -69,6 +72,7 @@ impl Engine {
             snapshot: undone.snapshot.map(|tree| tree.to_string()),
             diff: undone.snapshot.map(|_| undone.diff),
             conflicts: undone.conflicts,
+            uncaptured,
         };
         let totals = RevertTotals { summary: totals(&undone.behind), session: undone.behind.files };
         self.inner
@@ -96,6 +100,7 @@ impl Engine {
         let scene = self.inner.scene_at_any_time(session).await?;
         let Some(cut) = cut_of(&scene, &request) else { return Ok(RevertPlan::default()) };
         let forced = forced(&request.force)?;
+        let uncaptured = uncaptured_behind(&scene.messages, &cut);
         let boundary = cut.clone();
         let plan = blocking(move || {
             let Some(worktree) = scene.worktree() else { return Ok(Plan::default()) };
@@ -103,7 +108,7 @@ impl Engine {
             Ok(scene.prepare(worktree, &targets, &forced)?.plan)
         });
         let files = plan.await?.entries.iter().map(PlannedFile::of).collect();
-        Ok(RevertPlan { message_id: Some(cut.message), part_id: cut.part, files })
+        Ok(RevertPlan { message_id: Some(cut.message), part_id: cut.part, files, uncaptured })
     }
 
     /// What a session has changed, all its turns together; what is behind a cut is left out.

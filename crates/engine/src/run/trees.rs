@@ -6,29 +6,42 @@
 //! else (a command, a tool of an MCP server, a subtask) the worktree is scanned. What the calls of a
 //! step changed is a ledger: each file with the state in which the step found it.
 //!
+//! Before a call acts, a note of what it may change is on the disk (`journal`), so that the files of a call which dies
+//! with its process can be told afterwards.
+//!
 //! Files that another session's tools changed while a command of this one ran are not this session's.
 //!
 //! Not here: what an undo does with it (`requests/revert.rs`).
 
+mod journal;
 mod ledger;
 mod watch;
 
-pub(crate) use ledger::Ledger;
+pub(crate) use journal::{Acting, acting_notes};
+pub(crate) use ledger::{Ledger, absolute};
 pub(crate) use watch::Watch;
 
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeId, TreePath, TreeStore, store_name};
+use sturdy_worktree::snapshot::{StoreOptions, TreeId, TreePath, TreeStore, store_name};
+use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
 /// A prompt waits this long for the tree before it. The first scan of a large worktree takes longer; it goes
 /// on by itself, and the steps that begin before it is done cannot be undone.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROMPT_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A command waits this long for the tree before it.
+const CALL_PATIENCE: Duration = Duration::from_secs(15);
+
+/// A worktree that is too large to be scanned is not tried again for so long.
+const REST: Duration = Duration::from_secs(600);
 
 /// How many changes by tools are remembered, to tell the sessions of one worktree apart.
 const CHANGES_MAX: usize = 4_096;
@@ -36,8 +49,20 @@ const CHANGES_MAX: usize = 4_096;
 /// Worktrees kept open at once.
 const OPEN_MAX: usize = 64;
 
-/// Switches captures on where there are none otherwise: in directories without git, in the home directory and above.
+/// Where nobody says what belongs together: more files than a project that people write by hand has.
+const LOOSE_FILES_MAX: usize = 50_000;
+const LOOSE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+const LOOSE_SCAN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Captures the home directory and `/` too, and directories without git whatever is in them.
 const ANYWHERE: &str = "STURDY_CAPTURE_ANYWHERE";
+
+/// What the captured trees of one project may take on the disk, in megabytes.
+const BUDGET: &str = "STURDY_CAPTURE_MAX_MB";
+
+/// Sessions in directories without git have this project in common, and nothing else.
+const NO_PROJECT: &str = "global";
+
 /// The worktrees that are captured.
 #[derive(Debug, Default)]
 pub(crate) struct Trees {
@@ -49,6 +74,8 @@ pub(crate) struct Trees {
 pub(crate) struct Worktree {
     pub(crate) store: TreeStore,
     known: Mutex<Known>,
+    /// One scan at a time; who waits for it waits without a thread.
+    scans: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +88,8 @@ struct Known {
     changes: VecDeque<(Vec<SessionId>, TreePath)>,
     /// How many changes were ever noted.
     count: u64,
+    /// Why it was too large, and when that was found out.
+    too_much: Option<(String, Instant)>,
 }
 
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -73,46 +102,59 @@ impl Inner {
         if !instance.settings.snapshot() {
             return None;
         }
-        let is_anywhere = self.options.environment.is_on(ANYWHERE);
         let root = match instance.worktree.as_str() {
-            // Without version control nobody says what belongs together.
-            "/" if !is_anywhere => return None,
             "/" => PathBuf::from(&instance.directory),
             worktree => PathBuf::from(worktree),
         };
         if let Some(known) = lock(&self.trees.open).get(&root) {
             return Some(known.clone());
         }
-        let environment = &self.options.environment;
-        let dirs = instance.checkout().map(|checkout| checkout.dirs.common.join("info/exclude"));
-        let config = environment.filled("XDG_CONFIG_HOME").map(PathBuf::from);
-        let config = config.unwrap_or_else(|| environment.home.join(".config"));
-        let options = StoreOptions {
-            any_root: is_anywhere,
-            home: Some(environment.home.clone()),
-            excludes_file: Some(config.join("git/ignore")),
-            repository_excludes: dirs,
-            ..StoreOptions::default()
-        };
-        let dir = self.trees_dir().join(&instance.project.id).join(store_name(&root));
+        let project = self.trees_dir().join(&instance.project.id);
+        let dir = project.join(store_name(&root));
+        let options = self.store_options(instance, project);
         let place = root.clone();
         let opened =
             tokio::task::spawn_blocking(move || TreeStore::open(&dir, &place, options)).await.ok()?;
         match opened {
             Ok(store) => {
-                let worktree = Arc::new(Worktree { store, known: Mutex::default() });
+                let worktree =
+                    Worktree { store, known: Mutex::default(), scans: Arc::new(Semaphore::new(1)) };
                 let mut open = lock(&self.trees.open);
                 if open.len() >= OPEN_MAX {
-                    open.clear();
+                    // Two of one worktree would not wait for each other.
+                    open.retain(|_, worktree| Arc::strong_count(worktree) > 1);
                 }
-                Some(open.entry(root).or_insert(worktree).clone())
+                Some(open.entry(root).or_insert_with(|| Arc::new(worktree)).clone())
             }
-            Err(SnapshotError::Refused { .. }) => None,
             Err(cause) => {
                 warn!(%cause, "captured trees cannot be kept");
                 None
             }
         }
+    }
+
+    fn store_options(&self, instance: &Instance, project: PathBuf) -> StoreOptions {
+        let environment = &self.options.environment;
+        let config = environment.filled("XDG_CONFIG_HOME").map(PathBuf::from);
+        let config = config.unwrap_or_else(|| environment.home.join(".config"));
+        let mut options = StoreOptions {
+            any_root: environment.is_on(ANYWHERE),
+            home: Some(environment.home.clone()),
+            excludes_file: Some(config.join("git/ignore")),
+            repository_excludes: instance.checkout().map(|one| one.dirs.common.join("info/exclude")),
+            search_path: environment.filled("PATH").map(OsString::from),
+            budget_dir: (instance.project.id != NO_PROJECT).then_some(project),
+            ..StoreOptions::default()
+        };
+        if let Some(megabytes) = environment.filled(BUDGET).and_then(|text| text.parse::<u64>().ok()) {
+            options.store_bytes_max = megabytes.saturating_mul(1024 * 1024);
+        }
+        if instance.worktree == "/" && !options.any_root {
+            options.files_max = LOOSE_FILES_MAX;
+            options.scan_bytes_max = LOOSE_BYTES_MAX;
+            options.scan_timeout = LOOSE_SCAN_TIMEOUT;
+        }
+        options
     }
 
     /// Where captured trees are kept.
@@ -132,11 +174,12 @@ impl Inner {
         if known.is_some() {
             return known;
         }
-        let session = session.clone();
-        let scan = worktree.clone();
-        let scanning = tokio::task::spawn_blocking(move || scan.scan_for(&session));
-        let tree = tokio::time::timeout(PATIENCE, scanning).await.ok()?.ok()??;
-        Some(tree)
+        worktree.scan(session, PROMPT_PATIENCE).await.ok()
+    }
+
+    /// The worktrees whose stores are open.
+    pub(crate) fn open_trees(&self) -> Vec<Arc<Worktree>> {
+        lock(&self.trees.open).values().cloned().collect()
     }
 }
 
@@ -154,25 +197,59 @@ impl Worktree {
         None
     }
 
-    /// A tree of everything, kept for the session. None, with a word in the log, when there is none.
-    fn scan_for(&self, session: &SessionId) -> Option<TreeId> {
+    /// A tree of everything, kept for the session. When there is none, the reason, for people. A scan that takes
+    /// longer than `patience` goes on by itself.
+    async fn scan(self: &Arc<Self>, session: &SessionId, patience: Duration) -> Result<TreeId, String> {
+        if let Some((why, since)) = &lock(&self.known).too_much
+            && since.elapsed() < REST
+        {
+            return Err(why.clone());
+        }
+        let worktree = self.clone();
+        let session = session.clone();
+        let scan = async move {
+            let alone = worktree.scans.clone().acquire_owned().await.ok()?;
+            let work = move || {
+                let _alone = alone;
+                worktree.scan_for(&session)
+            };
+            tokio::task::spawn_blocking(work).await.ok()
+        };
+        match tokio::time::timeout(patience, scan).await {
+            Ok(Some(tree)) => tree,
+            Ok(None) => Err("the server is shutting down".to_owned()),
+            Err(_) => {
+                let why = "the worktree is still being captured for the first time";
+                warn!(patience_s = patience.as_secs(), "{why}");
+                Err(why.to_owned())
+            }
+        }
+    }
+
+    fn scan_for(&self, session: &SessionId) -> Result<TreeId, String> {
         let captured = self.store.scan().and_then(|captured| {
             // Invariant I15: anchored before anybody is told of it.
             self.store.anchor(session.as_str(), &[captured.tree])?;
             Ok(captured.tree)
         });
+        let mut known = lock(&self.known);
         match captured {
             Ok(tree) => {
-                lock(&self.known).tree = Some(tree);
-                Some(tree)
-            }
-            Err(cause) if cause.is_git_missing() => {
-                debug!("there is no git; only files that our own tools change are captured");
-                None
+                known.tree = Some(tree);
+                known.too_much = None;
+                Ok(tree)
             }
             Err(cause) => {
-                warn!(%cause, "the worktree was not captured");
-                None
+                let why = cause.reason();
+                if cause.is_too_much() {
+                    known.too_much = Some((why.clone(), Instant::now()));
+                }
+                if cause.is_git_missing() {
+                    debug!("there is no git; only files that our own tools change are captured");
+                } else {
+                    warn!(%cause, "the worktree was not captured; files that our own tools change are");
+                }
+                Err(why)
             }
         }
     }

@@ -32,4 +32,7 @@ mod tools;
 mod trust;
 mod turns;
 mod undo;
+mod undo_crash;
+mod undo_edges;
+mod undo_keeping;
 mod unused;

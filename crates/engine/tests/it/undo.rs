@@ -17,7 +17,7 @@ use sturdy_testkit::script::Gate;
 use sturdy_testkit::{Answer, Seen, World, answer};
 
 /// A world whose project is a git repository.
-async fn repository() -> World {
+pub(crate) async fn repository() -> World {
     let world = World::new().await;
     init(&world);
     world
@@ -32,25 +32,25 @@ fn init(world: &World) {
     world.engine.dispose_all();
 }
 
-fn writes(file: &str, text: &str) -> Answer {
+pub(crate) fn writes(file: &str, text: &str) -> Answer {
     let input = json!({ "filePath": file, "content": text });
     answer().call(0, "call_1", "write", &input.to_string()).finish("tool_calls")
 }
 
-fn says(text: &str) -> Answer {
+pub(crate) fn says(text: &str) -> Answer {
     answer().text(text).finish("stop")
 }
 
-fn read(world: &World, file: &str) -> Option<String> {
+pub(crate) fn read(world: &World, file: &str) -> Option<String> {
     fs::read_to_string(world.disk.project().join(file)).ok()
 }
 
-fn put(world: &World, file: &str, text: &str) {
+pub(crate) fn put(world: &World, file: &str, text: &str) {
     fs::write(world.disk.project().join(file), text).unwrap();
 }
 
 /// A turn that acts once and then says that it did.
-async fn turn(world: &World, session: &SessionId, act: Answer) -> MessageId {
+pub(crate) async fn turn(world: &World, session: &SessionId, act: Answer) -> MessageId {
     world.provider.will(act);
     world.provider.will(says("Done."));
     let prompt = world.prompt(session, "go").await.unwrap();
@@ -58,12 +58,12 @@ async fn turn(world: &World, session: &SessionId, act: Answer) -> MessageId {
     prompt
 }
 
-async fn revert(world: &World, session: &SessionId, to: &MessageId) -> Session {
+pub(crate) async fn revert(world: &World, session: &SessionId, to: &MessageId) -> Session {
     let request = RevertRequest { message: Some(to.clone()), ..RevertRequest::default() };
     world.engine.revert(session, request).await.unwrap()
 }
 
-fn parts_of(messages: &[MessageWithParts]) -> Vec<Value> {
+pub(crate) fn parts_of(messages: &[MessageWithParts]) -> Vec<Value> {
     let parts = messages.iter().flat_map(|message| &message.parts);
     parts.map(|part| serde_json::to_value(part).unwrap()).collect()
 }

@@ -128,6 +128,18 @@ pub struct Revert {
     /// Files that were left alone; not said by the reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<RevertConflict>,
+    /// Calls whose changes were not captured and so not taken back; not said by the reference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncaptured: Vec<RevertUncaptured>,
+}
+
+/// A call whose changes were not captured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevertUncaptured {
+    #[serde(rename = "partID")]
+    pub part_id: PartId,
+    pub tool: String,
+    pub why: String,
 }
 
 /// A file that has somebody else's work in it.

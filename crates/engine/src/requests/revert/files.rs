@@ -45,6 +45,7 @@ pub(super) fn undo(
         snapshot: Some(undo.snapshot.to_string()),
         diff: None,
         conflicts: Vec::new(),
+        uncaptured: Vec::new(),
     };
     let note = Note::write(&scene.data_dir, &scene.session, Some(wanted))?;
     let done = match store.apply(&undo.settings) {

@@ -88,6 +88,17 @@ pub(crate) async fn recover(engine: &Engine) {
     }
 }
 
+/// A note that this process has left: the record could not be written. Settled before anything else is done.
+pub(super) async fn settle_left(inner: &Arc<Inner>, session: &SessionId) -> Result<(), EngineError> {
+    let place = directory(&inner.trees_dir()).join(format!("{session}.json"));
+    let Ok(text) = std::fs::read(&place) else { return Ok(()) };
+    if let Ok(written) = serde_json::from_slice::<Written>(&text) {
+        end(inner, written).await?;
+    }
+    let _ = std::fs::remove_file(&place);
+    Ok(())
+}
+
 async fn end(inner: &Arc<Inner>, written: Written) -> Result<(), EngineError> {
     let scene = inner.scene_at_any_time(&written.session).await?;
     super::blocking(move || settle(&scene, written.wanted.as_ref())).await

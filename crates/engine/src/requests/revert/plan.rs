@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use sturdy_session::id::{MessageId, PartId};
+use sturdy_session::types::session::RevertUncaptured;
 use sturdy_worktree::snapshot::{Entry, State, Verdict};
 
 /// What would happen.
@@ -12,6 +13,9 @@ pub struct RevertPlan {
     #[serde(rename = "partID", skip_serializing_if = "Option::is_none")]
     pub part_id: Option<PartId>,
     pub files: Vec<PlannedFile>,
+    /// Calls whose changes were not captured: nothing of them would go back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncaptured: Vec<RevertUncaptured>,
 }
 
 /// What would happen to one file.

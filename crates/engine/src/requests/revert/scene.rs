@@ -1,10 +1,9 @@
 //! What one undo needs to know, gathered before it begins.
 
-use super::blocking;
 use super::changes::steps;
+use super::note::settle_left;
 use crate::engine::Inner;
 use crate::error::EngineError;
-use crate::run::handle::Handle;
 use crate::run::registry::parse_message;
 use crate::run::request;
 use crate::run::trees::Worktree;
@@ -13,9 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use sturdy_session::id::SessionId;
 use sturdy_session::revert::{Boundary, trees_behind};
-use sturdy_session::turn::{Input, Refusal, StepFiles};
+use sturdy_session::turn::Refusal;
 use sturdy_session::types::message::MessageWithParts;
-use sturdy_session::types::part::{Part, PartBody, PatchPart, SnapshotPart};
 use sturdy_session::types::session::Session;
 use sturdy_store::MessageQuery;
 use sturdy_worktree::snapshot::{SnapshotError, Standing, Targets, TreeId, TreePath, Undo};
@@ -35,40 +33,9 @@ impl Inner {
         if !handle.view().is_idle {
             return Err(Refusal::Busy.into());
         }
+        settle_left(self, session).await?;
         self.tell_rest(&handle).await?;
         self.scene_at_any_time(session).await
-    }
-
-    /// What a call had changed when it was cut off, and nobody has heard of yet, is written behind its step.
-    async fn tell_rest(self: &Arc<Self>, handle: &Handle) -> Result<(), EngineError> {
-        let session = handle.id().clone();
-        handle.ledger.settled().await;
-        let Some(step) = handle.ledger.news_of() else { return Ok(()) };
-        if self.store.message(&session, &step).await?.is_none() {
-            return Ok(());
-        }
-        let instance = self.instance_of(&session).await?;
-        let Some(worktree) = self.trees_of(&instance).await else { return Ok(()) };
-        let ledger = handle.ledger.clone();
-        let name = session.clone();
-        let files = blocking(move || ledger.account(&worktree, worktree.last(), &name)).await?;
-        if let Some(StepFiles { before, after, files }) = files {
-            let mut stamp = self.clock.stamp();
-            let bodies = [
-                PartBody::Snapshot(SnapshotPart { snapshot: after }),
-                PartBody::Patch(PatchPart { hash: before, files }),
-            ];
-            let parts = bodies.map(|body| Part {
-                id: stamp.part_id(),
-                session_id: session.clone(),
-                message_id: step.clone(),
-                body,
-            });
-            let inputs = parts.into_iter().map(|part| Input::WritePart { part: Box::new(part) });
-            self.say(&session, inputs.collect()).await?;
-        }
-        handle.ledger.told();
-        Ok(())
     }
 
     pub(super) async fn scene_at_any_time(

@@ -93,7 +93,8 @@ pub(crate) async fn run(run: Run) {
         () = run.kill.cancelled() => {
             // What it has done stays in the ledger, for whoever undoes it.
             if let Some(watch) = run.watch.get() {
-                watch.end().await;
+                let files = watch.end().await;
+                run.ledger.leave(files);
             }
             return;
         }
@@ -114,8 +115,12 @@ pub(crate) async fn run(run: Run) {
     }
     let has_files = !inputs.is_empty();
     inputs.push(Input::Returned { part, outcome });
-    if run.back.say_all(inputs).await && has_files {
+    let is_heard = run.back.say_all(inputs).await;
+    if is_heard && has_files {
         run.ledger.told();
+    }
+    if let (true, Some(watch)) = (is_heard, run.watch.get()) {
+        watch.heard();
     }
 }
 
@@ -136,11 +141,12 @@ async fn perform(run: &Run) -> (Outcome, Option<StepFiles>) {
             Watch::begin(&run.inner, &place.instance, &run.ledger, who, step, tool, &run.memory).await;
         watch.map(|watch| run.watch.set(Arc::new(watch)));
     }
-    let outcome = act(run, &place).await;
-    let files = match run.watch.get() {
-        Some(watch) => watch.end().await,
-        None => None,
-    };
+    let mut outcome = act(run, &place).await;
+    let Some(watch) = run.watch.get() else { return (outcome, None) };
+    let files = watch.end().await;
+    if let Some(why) = watch.uncaptured() {
+        outcome::say_uncaptured(&mut outcome, &why);
+    }
     (outcome, files)
 }
 

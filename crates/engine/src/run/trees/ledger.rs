@@ -1,5 +1,6 @@
 //! What the calls of the step that is open have changed: each file with the state in which the step found it.
 
+use super::journal::Journal;
 use super::{Worktree, lock};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,17 +33,25 @@ struct Pages {
     before: BTreeMap<TreePath, State>,
     /// The last account was heard by the session.
     is_told: bool,
+    /// What was worked out when a call was cut off, and could not be told.
+    rest: Option<StepFiles>,
+    /// The tree before a call that may change anything.
+    scanned: Option<TreeId>,
+    journal: Option<Journal>,
 }
 
 impl Ledger {
     /// A new step begins a new page, unless the last one was never heard: then its files are added to this step's.
-    pub(super) fn open(&self, step: &MessageId) {
+    pub(super) fn open(&self, step: &MessageId, trees: &Path, session: &SessionId) {
         let mut pages = lock(&self.inner);
+        pages.journal.get_or_insert_with(|| Journal::new(trees, session));
         if pages.step.as_ref() == Some(step) {
             return;
         }
         if pages.is_told {
             pages.before.clear();
+            pages.scanned = None;
+            pages.rest = None;
         }
         pages.step = Some(step.clone());
         pages.is_told = false;
@@ -58,7 +67,26 @@ impl Ledger {
     pub(super) fn note(&self, path: TreePath, before: State) {
         let mut pages = lock(&self.inner);
         pages.is_told = false;
+        pages.rest = None;
         pages.before.entry(path).or_insert(before);
+        pages.write();
+    }
+
+    /// A call that may change anything is about to act on this.
+    pub(super) fn scanned(&self, tree: TreeId) {
+        let mut pages = lock(&self.inner);
+        pages.scanned.get_or_insert(tree);
+        pages.write();
+    }
+
+    /// A call is over, and the session has heard of it. The last one removes the note.
+    pub(super) fn heard(&self) {
+        let mut pages = lock(&self.inner);
+        let is_last = self.acting.available_permits() + 1 >= CALLS_MAX as usize;
+        if is_last {
+            pages.scanned = None;
+            pages.journal.as_ref().map(Journal::remove);
+        }
     }
 
     /// What stands in the ledger, as two trees and the files that differ.
@@ -91,7 +119,25 @@ impl Ledger {
 
     /// The session has heard of everything in it.
     pub(crate) fn told(&self) {
-        lock(&self.inner).is_told = true;
+        let mut pages = lock(&self.inner);
+        pages.is_told = true;
+        pages.rest = None;
+    }
+
+    /// A call was cut off: this is what its step has changed, for whoever tells it.
+    pub(crate) fn leave(&self, files: Option<StepFiles>) {
+        lock(&self.inner).rest = files;
+    }
+
+    pub(crate) fn left(&self) -> Option<StepFiles> {
+        lock(&self.inner).rest.clone()
+    }
+
+    /// Nothing acts any more, and everything was told.
+    pub(crate) fn close(&self) {
+        let mut pages = lock(&self.inner);
+        pages.scanned = None;
+        pages.journal.as_ref().map(Journal::remove);
     }
 
     /// The step of which something stands in it that the session has not heard.
@@ -101,7 +147,15 @@ impl Ledger {
     }
 }
 
+impl Pages {
+    /// Before a call acts: what it may change is on the disk.
+    fn write(&self) {
+        let (Some(journal), Some(step)) = (&self.journal, &self.step) else { return };
+        journal.write(step, self.scanned, &self.before);
+    }
+}
+
 /// As the wire names files: absolute, with `/` between names.
-fn absolute(root: &Path, path: &TreePath) -> String {
+pub(crate) fn absolute(root: &Path, path: &TreePath) -> String {
     root.join(path.to_path()).to_string_lossy().into_owned()
 }

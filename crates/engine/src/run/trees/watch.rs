@@ -1,14 +1,14 @@
 //! Watches a call: what it could write is known before it acts, and what it wrote when it has ended.
 
 use super::ledger::Ledger;
-use super::{Worktree, lock};
+use super::{CALL_PATIENCE, Worktree, lock};
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
 use std::sync::{Arc, Mutex};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::StepFiles;
 use sturdy_worktree::path::WorkPath;
-use sturdy_worktree::snapshot::{SnapshotError, TreeId};
+use sturdy_worktree::snapshot::{SnapshotError, State, TreeId};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::warn;
 
@@ -62,6 +62,8 @@ pub(crate) struct Watch {
     base: Option<TreeId>,
     /// The tree before a call that may write anything, and how many changes were noted then.
     before: Mutex<Option<(TreeId, u64)>>,
+    /// Why what it changed is not known, or not all of it.
+    uncaptured: Mutex<Option<String>>,
     _acting: OwnedSemaphorePermit,
 }
 
@@ -82,13 +84,20 @@ impl Watch {
         }
         let worktree = inner.trees_of(instance).await?;
         let session = who.first()?.clone();
-        ledger.open(step);
+        ledger.open(step, &inner.trees_dir(), &session);
         let witness = witness(worktree.clone(), ledger.clone(), who);
         memory.set_witness(witness);
-        let before = Mutex::default();
         let _acting = ledger.acting.clone().acquire_owned().await.ok()?;
-        let watch =
-            Self { base: worktree.last(), worktree, ledger: ledger.clone(), session, reach, before, _acting };
+        let watch = Self {
+            base: worktree.last(),
+            worktree,
+            ledger: ledger.clone(),
+            session,
+            reach,
+            before: Mutex::default(),
+            uncaptured: Mutex::default(),
+            _acting,
+        };
         watch.look().await;
         Some(watch)
     }
@@ -100,20 +109,33 @@ impl Watch {
             return;
         }
         let tree = self.scan().await;
+        if let Some((tree, _)) = &tree {
+            self.ledger.scanned(*tree);
+        }
         *lock(&self.before) = tree;
     }
 
     async fn scan(&self) -> Option<(TreeId, u64)> {
         let count = self.worktree.count();
-        let worktree = self.worktree.clone();
-        let session = self.session.clone();
-        let tree = tokio::task::spawn_blocking(move || worktree.scan_for(&session)).await.ok()??;
-        Some((tree, count))
+        let scanned = self.worktree.scan(&self.session, CALL_PATIENCE).await;
+        *lock(&self.uncaptured) = scanned.as_ref().err().cloned();
+        Some((scanned.ok()?, count))
+    }
+
+    /// Why an undo would not know what the call changed.
+    pub(crate) fn uncaptured(&self) -> Option<String> {
+        lock(&self.uncaptured).clone()
+    }
+
+    /// The call is over and the session has heard what it changed, or that it changed nothing.
+    pub(crate) fn heard(&self) {
+        self.ledger.heard();
     }
 
     /// The call is over: what the step has changed so far. None when that is nothing.
     pub(crate) async fn end(self: &Arc<Self>) -> Option<StepFiles> {
         let after = match self.reach {
+            Reach::Anything if lock(&self.before).is_none() => None,
             Reach::Anything => self.scan().await,
             Reach::Nothing | Reach::KnownFiles => None,
         };
@@ -123,6 +145,7 @@ impl Watch {
             Ok(files) => files,
             Err(cause) => {
                 warn!(%cause, "what a call changed is not known");
+                *lock(&self.uncaptured) = Some(cause.reason());
                 None
             }
         }
@@ -155,7 +178,11 @@ fn witness(
                 ledger.note(path.clone(), state);
                 worktree.note_change(&who, path);
             }
-            Err(cause) => warn!(%cause, "a file was not captured before it was changed"),
+            Err(cause) => {
+                warn!(%cause, "a file was not captured before it was changed");
+                // So that an undo says that it cannot bring it back.
+                ledger.note(path, State::unknown());
+            }
         }
     })
 }

@@ -260,7 +260,7 @@ prop_compose! {
             model: model.map(|(id, provider_id, variant)| SessionModel { id, provider_id, variant }),
             version, metadata, time: SessionTime { created, updated, compacting, archived }, permission: None,
             revert: revert.map(|(whole, snapshot, diff)| Revert {
-                message_id, part_id: (!whole).then_some(part_id), snapshot, diff, conflicts: Vec::new(),
+                message_id, part_id: (!whole).then_some(part_id), snapshot, diff, conflicts: Vec::new(), uncaptured: Vec::new(),
             }),
         }
     }

@@ -7,6 +7,7 @@ use crate::run::image;
 use serde_json::Value;
 use sturdy_session::fact::Outcome;
 use sturdy_session::json::Map;
+use sturdy_session::revert::UNCAPTURED;
 use sturdy_session::types::part::FilePart;
 use sturdy_session::types::tool::{Attachment, FileTag};
 use sturdy_worktree::tool::{Attached, Done, FailureKind, ToolFailure};
@@ -51,6 +52,17 @@ pub(super) fn printed(done: Done) -> Outcome {
     };
     let metadata = Map::from_iter([("output".to_owned(), Value::String(output.clone()))]);
     Outcome::Done { output, title: String::new(), metadata, attachments: Vec::new() }
+}
+
+/// An undo will not know what this call changed: whoever reads the call can see it.
+pub(super) fn say_uncaptured(outcome: &mut Outcome, why: &str) {
+    let metadata = match outcome {
+        Outcome::Done { metadata, .. } | Outcome::Failed { metadata: Some(metadata), .. } => metadata,
+        Outcome::Failed { metadata: None, .. } | Outcome::Blocked { .. } | Outcome::Interrupted { .. } => {
+            return;
+        }
+    };
+    metadata.insert(UNCAPTURED.to_owned(), Value::from(why));
 }
 
 pub(super) fn failed(failure: ToolFailure, continue_on_deny: bool) -> Outcome {

@@ -1,0 +1,68 @@
+// `/undo`, `/redo` and the list of changed files in the unmodified terminal client, in a directory under git.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { bench } from '../lib/bench.mjs';
+import { attach } from '../lib/opencode.mjs';
+import { calls, says } from '../lib/provider.mjs';
+import { until } from '../lib/wait.mjs';
+
+const it = bench({ config: {} });
+const at = (name) => join(it.world.project, name);
+const read = (name) => (existsSync(at(name)) ? readFileSync(at(name), 'utf8') : null);
+
+/** Writes a line and sends it. What was written is on the screen before it is sent. */
+async function send(terminal, text) {
+  await terminal.type(text);
+  await terminal.shows(text);
+  await terminal.press('Enter');
+}
+
+const files = (expected) =>
+  until(`the files are ${JSON.stringify(expected)}`, async () =>
+    Object.entries(expected).every(([name, text]) => read(name) === text));
+const newest = async () => (await it.server.tell('GET', '/session'))[0];
+
+describe('opencode attach in a repository', { concurrency: 1, timeout: 300_000 }, () => {
+  test('lists what turns changed, undoes them one by one and brings them back', async (t) => {
+    execFileSync('git', ['init', '--quiet'], { cwd: it.world.project });
+    await it.server.tell('POST', '/instance/dispose');
+    writeFileSync(at('old.txt'), 'one\n');
+    it.provider.will(calls('bash', { command: 'echo two >> old.txt; echo new > made.txt', description: 'Changes files' }), says('First done.'));
+    it.provider.will(calls('bash', { command: 'rm made.txt', description: 'Removes a file' }), says('Second done.'));
+    const terminal = await attach(it.world, it.server.url);
+    t.after(() => terminal.close());
+    await terminal.shows('Ask anything');
+
+    await send(terminal, 'Do the first thing');
+    await terminal.shows('First done.');
+    const listed = await terminal.shows('Modified Files');
+    assert.match(listed, /made\.txt\s+\+1/);
+    assert.match(listed, /old\.txt\s+\+1/);
+    await send(terminal, 'Do the second thing');
+    await terminal.shows('Second done.');
+    await files({ 'old.txt': 'one\ntwo\n', 'made.txt': null });
+
+    await send(terminal, '/undo');
+    await files({ 'made.txt': 'new\n' });
+    const undone = await terminal.shows('message reverted');
+    assert.ok(!undone.includes('Second done.'));
+    await until('the session says where it is cut', async () => (await newest()).revert !== undefined);
+
+    // The prompt that was undone is in the input line again, to be changed.
+    await terminal.press('C-u');
+    await send(terminal, '/undo');
+    await files({ 'old.txt': 'one\n', 'made.txt': null });
+
+    await terminal.press('C-u');
+    await send(terminal, '/redo');
+    await files({ 'old.txt': 'one\ntwo\n', 'made.txt': 'new\n' });
+    await send(terminal, '/redo');
+    await files({ 'old.txt': 'one\ntwo\n', 'made.txt': null });
+    await terminal.shows('Second done.');
+    await until('nothing is cut', async () => (await newest()).revert === undefined);
+  });
+});
