@@ -1,16 +1,18 @@
 //! What can be asked of the program.
 
+mod keep;
 mod run;
 mod server;
 mod session;
 mod setup;
 mod token;
 
+pub(crate) use keep::{Du, Gc};
 pub(crate) use run::{PermissionAnswer, Run, RunFormat};
 pub(crate) use server::ServerChoice;
 pub(crate) use session::{
-    Session, SessionExport, SessionFork, SessionList, SessionRemove, SessionRename, SessionSearch,
-    SessionShow, SessionVerb,
+    Session, SessionExport, SessionFork, SessionList, SessionRedo, SessionRemove, SessionRename,
+    SessionSearch, SessionShow, SessionUndo, SessionVerb,
 };
 pub(crate) use setup::{
     Attach, Auth, AuthList, AuthLogin, AuthLogout, AuthVerb, Completions, Doctor, Man, Mcp, McpList,
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Mcp(Mcp),
     Token(Token),
     Doctor(Doctor),
+    Du(Du),
+    Gc(Gc),
     Trust(Trust),
     Verify(Verify),
     Completions(Completions),

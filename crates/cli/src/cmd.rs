@@ -3,6 +3,8 @@
 pub(crate) mod attach;
 pub(crate) mod auth;
 pub(crate) mod doctor;
+pub(crate) mod du;
+pub(crate) mod gc;
 pub(crate) mod manual;
 pub(crate) mod mcp;
 pub(crate) mod models;

@@ -42,6 +42,8 @@ fn main() -> ExitCode {
         Command::Mcp(mcp) => cmd::mcp::run(mcp),
         Command::Token(token) => cmd::token::run(token),
         Command::Doctor(doctor) => cmd::doctor::run(doctor),
+        Command::Du(du) => cmd::du::run(du),
+        Command::Gc(gc) => cmd::gc::run(gc),
         Command::Completions(completions) => cmd::manual::completions(&completions),
         Command::Man(man) => cmd::manual::page(&man),
         Command::Trust(trust) => cmd::trust::run(trust),

@@ -88,6 +88,19 @@ pub(crate) fn ago(now_ms: i64, then_ms: i64) -> String {
     }
 }
 
+/// A size in the largest unit that fits.
+pub(crate) fn bytes(count: u64) -> String {
+    const KILO: u64 = 1000;
+    let units = [("GB", KILO * KILO * KILO), ("MB", KILO * KILO), ("kB", KILO)];
+    match units.into_iter().find(|(_, unit)| count >= *unit) {
+        Some((name, unit)) if count < 10 * unit => {
+            format!("{}.{} {name}", count / unit, count % unit * 10 / unit)
+        }
+        Some((name, unit)) => format!("{} {name}", count / unit),
+        None => format!("{count} B"),
+    }
+}
+
 /// Dollars, with as many places as are needed to see something.
 pub(crate) fn dollars(amount: f64) -> String {
     if amount == 0.0 {

@@ -16,6 +16,7 @@ pub mod environment;
 mod error;
 pub mod extension;
 pub mod feed;
+mod keeping;
 mod requests;
 mod run;
 mod supervise;
@@ -26,6 +27,7 @@ pub use directory::Instance;
 pub use engine::{Engine, EngineOptions};
 pub use environment::Environment;
 pub use error::{BootError, EngineError};
+pub use keeping::{Garbage, GarbageReport, TreesUsage, trees_usage};
 pub use requests::{
     ChangedSettings, CommandRequest, NewSession, PlannedFile, PromptRequest, RevertPlan, RevertRequest,
     ShellRequest,

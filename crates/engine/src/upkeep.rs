@@ -8,9 +8,12 @@
 //!
 //! Shares that were created and never written to, and rows of their logs that are too old or too many, are removed.
 //!
+//! Captured trees of removed sessions are released, and packed when they are many (`keeping.rs`).
+//!
 //! Outputs of tools that were too long for a model are kept in files for a week.
 
 use crate::engine::Inner;
+use crate::keeping;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use sturdy_store::{CommitError, Store};
@@ -34,6 +37,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             Ok((shares, rows)) => debug!(shares, rows, "old shares are tidied"),
             Err(cause) => warn!(%cause, "old shares were not tidied"),
         }
+        keeping::tidy(&inner).await;
         let Some(by_count) = inner.store.head().checked_sub(KEPT) else { continue };
         let by_time = inner.store.position_at(inner.clock.now().saturating_sub(KEPT_MS)).await;
         let Ok(by_time) = by_time.inspect_err(|cause| warn!(%cause, "the age of the log cannot be read"))

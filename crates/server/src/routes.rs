@@ -12,6 +12,7 @@ mod event;
 mod experimental;
 mod export;
 mod file;
+mod gc;
 mod global;
 pub(crate) mod login;
 mod mcp;
@@ -67,6 +68,7 @@ pub(crate) fn all() -> Routes {
         .merge(export::routes())
         .merge(entries::routes())
         .merge(search::routes())
+        .merge(gc::routes())
         .merge(login::routes())
         .merge(tokens::routes())
         .merge(crate::rpc::routes())

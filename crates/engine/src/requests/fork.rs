@@ -3,6 +3,7 @@
 //! The new session and everything in it is one commit. So a copy is there whole or not at all: there is
 //! no moment, and no crash, after which half a conversation looks like one.
 
+use crate::directory::instance::Instance;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::requests::sessions::NewSession;
@@ -45,8 +46,23 @@ impl Engine {
         let copied = tokio::task::spawn_blocking(move || copies(&page.items, &id, stamp)).await;
         let copied = copied.map_err(|_| EngineError::Closing)??;
         let messages = copied.into_iter().map(|copied| Input::CopyMessage(Box::new(copied))).collect();
+        self.keep_trees(&instance, session, &info.id).await?;
         self.inner.create(info.clone(), messages).await?;
         Ok(info)
+    }
+
+    /// Invariant I15: the copy names the trees of the origin, so they are kept for it too, before anybody sees it.
+    async fn keep_trees(
+        &self,
+        instance: &Instance,
+        origin: &SessionId,
+        copy: &SessionId,
+    ) -> Result<(), EngineError> {
+        let Some(worktree) = self.inner.trees_of(instance).await else { return Ok(()) };
+        let origin = origin.clone();
+        let copy = copy.clone();
+        let keep = move || worktree.store.keep_also(origin.as_str(), copy.as_str());
+        Ok(tokio::task::spawn_blocking(keep).await.map_err(|_| EngineError::Closing)??)
     }
 }
 
