@@ -4,7 +4,7 @@ use super::server::ServerChoice;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-/// List, show, copy, rename, export or remove sessions
+/// List, show, copy, rename, undo, export or remove sessions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,6 +23,8 @@ pub(crate) enum SessionVerb {
     Show(SessionShow),
     Fork(SessionFork),
     Rename(SessionRename),
+    Undo(SessionUndo),
+    Redo(SessionRedo),
     Export(SessionExport),
     Rm(SessionRemove),
 }
@@ -127,6 +129,58 @@ pub(crate) struct SessionRename {
 
     #[arg(value_name = "TITLE")]
     pub(crate) title: String,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Undo the last turn, or everything from a message on: the conversation and what it did to files
+///
+/// A file that somebody else has changed is left alone and named. Undo again to go further back; redo takes all of
+/// it back; the next prompt makes it final.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session undo ses_7f3c9a… --dry-run            what would happen to which file
+  sturdy session undo ses_7f3c9a…
+  sturdy session undo ses_7f3c9a… --to msg_80c365…     from this message on
+  sturdy session undo ses_7f3c9a… --force notes.md     although somebody else has changed it")]
+pub(crate) struct SessionUndo {
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Everything from this message on; by default the last prompt that is not undone
+    #[arg(long, value_name = "MESSAGE")]
+    pub(crate) to: Option<String>,
+
+    /// Take this file back although somebody else has changed it; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub(crate) force: Vec<String>,
+
+    /// Only show what would happen to which file
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Take an undo back: the conversation and the files as they were
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy session redo ses_7f3c9a…")]
+pub(crate) struct SessionRedo {
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Print the session as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

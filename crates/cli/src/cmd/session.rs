@@ -1,6 +1,7 @@
 //! Sessions as a person or a script wants to see them.
 
 mod show;
+mod undo;
 
 pub(super) use show::tool_line;
 
@@ -36,6 +37,12 @@ pub(crate) fn run(arguments: Session) -> Result<ExitCode, Failure> {
         }
         SessionVerb::Rename(rename) => {
             cmd::with_server(&rename.server, async |server| set_title(&server.client, &rename).await)
+        }
+        SessionVerb::Undo(undo) => {
+            cmd::with_server(&undo.server, async |server| undo::undo(&server.client, &undo).await)
+        }
+        SessionVerb::Redo(redo) => {
+            cmd::with_server(&redo.server, async |server| undo::redo(&server.client, &redo).await)
         }
         SessionVerb::Export(export) => {
             cmd::with_server(&export.server, async |server| write(&server.client, &export).await)

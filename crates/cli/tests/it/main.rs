@@ -9,4 +9,5 @@ mod run;
 mod serve;
 mod sessions;
 mod tidy;
+mod undo;
 mod verify;
