@@ -73,15 +73,16 @@ export class Desk {
   /**
    * A tab that watches itself.
    * @param {string} path
-   * @param {{ width?: number, height?: number, touch?: boolean, theme?: 'light' | 'dark', context?: import('playwright-core').BrowserContext, allow?: RegExp }} [options]
+   * @param {{ width?: number, height?: number, touch?: boolean, theme?: 'light' | 'dark', context?: import('playwright-core').BrowserContext, allow?: RegExp, more?: import('playwright-core').BrowserContextOptions }} [options]
    */
-  async tab(path, { width = 1440, height = 900, touch = false, theme = 'light', context, allow } = {}) {
+  async tab(path, { width = 1440, height = 900, touch = false, theme = 'light', context, allow, more = {} } = {}) {
     const made = context ?? (await this.browser.newContext({
       viewport: { width, height },
       hasTouch: touch,
       isMobile: touch,
       colorScheme: theme,
       reducedMotion: 'reduce',
+      ...more,
     }));
     if (FILES && context === undefined) await serveFrom(FILES, made, this.server.url);
     const page = await made.newPage();

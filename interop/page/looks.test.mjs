@@ -147,12 +147,10 @@ test('an ask is answered, and a turn undone and brought back, by keyboard alone'
 
 test('in forced colours and with more contrast everything is still there', async () => {
   for (const more of [{ forcedColors: 'active' }, { contrast: 'more' }]) {
-    const context = await desk.browser.newContext({ viewport: { width: 1440, height: 900 }, ...more });
-    const page = await desk.tab(`/s/${session.id}?panel=todo`, { context });
+    const page = await desk.tab(`/s/${session.id}?panel=todo`, { more });
     await page.locator('[data-ask]').waitFor();
     assert.deepEqual(await violations(page), []);
     await picture(page, `session-${Object.values(more)[0]}`);
-    await context.close();
   }
 });
 

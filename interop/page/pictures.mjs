@@ -39,6 +39,8 @@ await writeFile(join(project, 'check'), CHECK, { mode: 0o755 });
 git('init', '-q');
 git('add', '.');
 git('commit', '-qm', 'delay');
+// The directory was looked at before it was under git.
+await desk.server.tell('POST', '/instance/dispose');
 
 const ask = (session, text, how = 'message') => desk.server.tell('POST', `/session/${session.id}/${how}`, { parts: [{ type: 'text', text }] });
 for (const title of ['Why is the release build slow?', 'Port the importer to the new schema', 'Release notes for 0.4', 'Flaky test in feed::catches_up']) {

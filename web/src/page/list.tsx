@@ -8,7 +8,7 @@ import { moreSessions, readMoreSessions, serverNow } from "../view/live.ts";
 import { preferences } from "../view/preferences.ts";
 import { route, sessionPath } from "../view/router.ts";
 import { isUnseen } from "../view/seen.ts";
-import { asks, sessions, status, world } from "../view/store.ts";
+import { asks, sessions, statusNow, world } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import type { Session } from "../wire/types.ts";
 import { SessionMenu } from "./session-menu.tsx";
@@ -18,7 +18,7 @@ export type Need = "asks" | "retry" | "busy" | "unseen" | "idle";
 /** What a session needs or does, the most urgent first. */
 export function needOf(session: Session): Need {
   if (asks().some((ask) => ask.request.sessionID === session.id)) return "asks";
-  const now = status(session.id).type;
+  const now = statusNow(session.id).type;
   if (now !== "idle") return now;
   return isUnseen(session.id, session.time.updated) && session.parentID === undefined ? "unseen" : "idle";
 }

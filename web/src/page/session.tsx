@@ -110,7 +110,7 @@ function Header(props: { id: string; panel: Panel | undefined }) {
             <For each={path().slice(0, -1)}>{(above) => <><a href={sessionPath(above.id)}>{above.title}</a> › </>}</For>
           </nav>
         </Show>
-        <h1 class="cut" dir="auto">{info()?.title ?? " "}</h1>
+        <h1 class="cut" dir="auto">{info()?.title ?? world.sessions.get(props.id)?.value.title ?? words.sessions}</h1>
         <p class="list-meta num">
           <span class="cut">{info()?.slug}</span>
           <Show when={info()?.model}>{(model) => <span class="cut wide-only">{model().id}</span>}</Show>

@@ -175,7 +175,7 @@ function Facts(props: { travel: Travel; index: number; onPick: (index: number) =
             <li class={`is-${props.travel.marks[at()]}`} aria-current={at() === props.index ? "step" : undefined}>
               <button type="button" class="quiet row" onClick={() => props.onPick(at())}>
                 <span class="muted num">{more.second(entry.at)}</span>
-                <span class="grow cut">{entry.events.map(({ type, properties }) => describe(type, properties)).filter(Boolean).join(" · ")}</span>
+                <span class="grow cut">{entry.events.map(({ type, properties }) => describe(type, properties)).filter(Boolean).join(" · ") || entry.events.map(({ type }) => type).join(" · ") || "…"}</span>
                 <span class="muted num">{parsePlace(entry.position)?.position}</span>
               </button>
             </li>

@@ -16,7 +16,7 @@ export function Reader(props: { sessionID: string; note: JSX.Element; children?:
     <main class="session reader" id="main" aria-label={info()?.title ?? words.name}>
       <header class="session-head">
         <div class="grow">
-          <h1 class="cut" dir="auto">{info()?.title ?? " "}</h1>
+          <h1 class="cut" dir="auto">{info()?.title ?? words.name}</h1>
           <p class="list-meta num">
             <Show when={info()?.time.created}>{(at) => <time>{new Date(at()).toLocaleString("en")}</time>}</Show>
             <Show when={info()?.model}>{(model) => <span class="cut wide-only">{model().id}</span>}</Show>

@@ -71,6 +71,12 @@ export function status(id: string): Status {
   return worldOf(id).statuses.get(id)?.value ?? IDLE;
 }
 
+/** What a session does now, also while its past is shown. */
+export function statusNow(id: string): Status {
+  track(key.status(id));
+  return world.statuses.get(id)?.value ?? IDLE;
+}
+
 export function sessions(): Session[] {
   track(key.sessions);
   return [...world.sessions.values()].map((held) => held.value);
