@@ -2,8 +2,9 @@
 //!
 //! A call may run as soon as its arguments are whole, while the model goes on talking. Whole is
 //! found by counting brackets outside of strings, one look per byte, so that a file of a megabyte
-//! written by a tool costs no more than its length.
+//! written by a tool costs no more than its length. More than a megabyte is not gathered; the model is told.
 
+use crate::limits::{self, ARGUMENTS_BYTES_MAX};
 use serde_json::{Map, Value};
 use sturdy_session::talk::CallInput;
 
@@ -14,11 +15,17 @@ pub(crate) struct Arguments {
     depth: usize,
     in_string: bool,
     escaped: bool,
+    is_too_long: bool,
 }
 
 impl Arguments {
     /// Adds a piece. Answers the whole once the brackets close and the text is JSON.
     pub(crate) fn push(&mut self, piece: &str) -> Option<Value> {
+        if self.is_too_long || self.text.len() + piece.len() > ARGUMENTS_BYTES_MAX {
+            self.is_too_long = true;
+            self.text = String::new();
+            return None;
+        }
         let mut closed = false;
         for byte in piece.bytes() {
             match byte {
@@ -43,11 +50,14 @@ impl Arguments {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.text.trim().is_empty()
+        !self.is_too_long && self.text.trim().is_empty()
     }
 
     /// What there is when no more comes. No arguments at all are an empty object.
     pub(crate) fn finish(self) -> CallInput {
+        if self.is_too_long {
+            return limits::too_many_arguments();
+        }
         if self.is_empty() {
             return CallInput::Json(Value::Object(Map::new()));
         }

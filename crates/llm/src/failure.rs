@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 use sturdy_session::types::failure::{ApiFailure, Failure};
 
 mod overflow;
+mod texts;
 
 pub use overflow::is_overflow;
+pub(crate) use texts::{map_texts, without_controls};
 
 const OVERFLOW_CODE: &str = "context_length_exceeded";
 const STREAM_CODE: &str = "ProviderResponseStreamError";

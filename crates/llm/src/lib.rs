@@ -23,6 +23,7 @@ pub mod demo;
 pub mod failure;
 mod gemini;
 pub mod http;
+pub mod limits;
 mod link;
 mod listen;
 mod media;
@@ -48,9 +49,10 @@ pub trait Model: Send + Sync {
 pub struct ModelError(Box<Failure>);
 
 impl ModelError {
+    /// What a provider wrote may be shown by a terminal, so nothing is left in it that one would obey.
     #[must_use]
     pub fn new(failure: Failure) -> Self {
-        Self(Box::new(failure))
+        Self(Box::new(failure::without_controls(failure)))
     }
 
     #[must_use]

@@ -9,6 +9,7 @@
 
 use crate::failure;
 use crate::http::{self, Call, Timeouts};
+use crate::limits::Limits;
 use crate::secret::Redactor;
 use crate::sse::Events;
 use crate::{ModelError, http::earlier};
@@ -57,6 +58,7 @@ pub(crate) fn answer(
         phase: Phase::Asking(Box::new(call)),
         decoder,
         out: Out::new(),
+        limits: Limits::default(),
     };
     stream::unfold(listening, Listening::next).boxed()
 }
@@ -72,6 +74,7 @@ struct Listening<D> {
     phase: Phase,
     decoder: D,
     out: Out,
+    limits: Limits,
     redactor: Redactor,
     timeouts: Timeouts,
 }
@@ -81,7 +84,14 @@ impl<D: Decode> Listening<D> {
         loop {
             // What was understood before a break comes out before the break.
             if let Some(said) = self.out.pop_front() {
-                return Some((Ok(said), self));
+                match self.limits.pass(said) {
+                    Ok(said) => return Some((Ok(said), self)),
+                    Err(failure) => {
+                        self.out.clear();
+                        self.fail(failure);
+                        continue;
+                    }
+                }
             }
             match std::mem::replace(&mut self.phase, Phase::Over) {
                 Phase::Asking(call) => {

@@ -3,9 +3,10 @@
 //! A [`Secret`] prints as stars and cannot be serialised. What comes back from a provider may
 //! repeat what we sent, so every failure passes through a [`Redactor`] before anybody sees it.
 
+use crate::failure;
 use secrecy::{ExposeSecret, SecretString};
 use std::fmt;
-use sturdy_session::types::failure::{ApiFailure, Failure};
+use sturdy_session::types::failure::Failure;
 
 /// Shorter values would blank out ordinary words.
 const REDACTED_BYTES_MIN: usize = 6;
@@ -82,30 +83,6 @@ impl Redactor {
         if self.secrets.is_empty() {
             return failure;
         }
-        let clean = |text: String| self.text(text);
-        match failure {
-            Failure::ProviderAuth { provider_id, message } => {
-                Failure::ProviderAuth { provider_id, message: clean(message) }
-            }
-            Failure::Unknown { message, reference } => {
-                Failure::Unknown { message: clean(message), reference }
-            }
-            Failure::ContextOverflow { message, response_body } => {
-                Failure::ContextOverflow { message: clean(message), response_body: response_body.map(clean) }
-            }
-            Failure::ContentFilter { message } => Failure::ContentFilter { message: clean(message) },
-            Failure::Api(api) => Failure::Api(ApiFailure {
-                message: clean(api.message),
-                response_body: api.response_body.map(clean),
-                response_headers: api
-                    .response_headers
-                    .map(|headers| headers.into_iter().map(|(name, value)| (name, clean(value))).collect()),
-                metadata: api
-                    .metadata
-                    .map(|metadata| metadata.into_iter().map(|(name, value)| (name, clean(value))).collect()),
-                ..api
-            }),
-            Failure::OutputLength(_) | Failure::Aborted { .. } | Failure::StructuredOutput { .. } => failure,
-        }
+        failure::map_texts(failure, |text| self.text(text))
     }
 }

@@ -1,7 +1,7 @@
 //! A provider's answer as server-sent events, with limits on size and silence.
 //!
 //! The rules of the format are `sse-stream`'s; here is what it leaves open: how large one event
-//! may grow (a single delta of 10 MB is fine, an endless line is not), how long the provider may
+//! may grow (a delta of megabytes is fine, an endless line is not), how long the provider may
 //! be silent, and what a break means.
 
 use crate::failure::{self, Broken};

@@ -6,6 +6,7 @@
 use crate::arguments::Arguments;
 use crate::call_ids::CallIds;
 use crate::failure;
+use crate::limits::PART_BYTES_MAX;
 use crate::listen::{self, Decode, Flow, Out};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -197,7 +198,10 @@ impl Decoder {
                 out.push_back(Said::ReasoningGrew { block: name, text, metadata: None });
             }
             ("signature_delta", Some(Block::Thinking { signature })) => {
-                signature.push_str(delta.signature.as_deref().unwrap_or_default());
+                // One that is too long is refused when the thought ends.
+                if signature.len() <= PART_BYTES_MAX {
+                    signature.push_str(delta.signature.as_deref().unwrap_or_default());
+                }
             }
             ("input_json_delta", Some(block)) => {
                 grow_call(block, delta.partial_json.unwrap_or_default(), out);

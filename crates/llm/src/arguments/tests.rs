@@ -40,3 +40,15 @@ proptest! {
         prop_assert_eq!(second, Some(whole));
     }
 }
+
+#[test]
+fn more_than_a_megabyte_is_not_gathered() {
+    let mut arguments = Arguments::default();
+
+    let first = arguments.push(&format!("{{\"a\":\"{}", "x".repeat(ARGUMENTS_BYTES_MAX)));
+    let last = arguments.push("\"}");
+
+    assert_eq!((first, last), (None, None));
+    assert!(arguments.text.is_empty());
+    assert_eq!(arguments.finish(), limits::too_many_arguments());
+}

@@ -13,7 +13,7 @@ const DOT: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// A world whose model speaks this protocol. It is named in the user's own settings.
-async fn world(dialect: Dialect) -> (World, Provider) {
+pub(crate) async fn world(dialect: Dialect) -> (World, Provider) {
     let provider = Provider::start().await;
     let world = World::new().await;
     configure(&world, &provider, dialect);
@@ -31,12 +31,12 @@ fn configure(world: &World, provider: &Provider, dialect: Dialect) {
     std::fs::write(place.join("opencode.json"), config.to_string()).unwrap();
 }
 
-async fn titled(world: &World) -> String {
+pub(crate) async fn titled(world: &World) -> String {
     world.session_with(&json!({ "title": "A test" })).await["id"].as_str().unwrap().to_owned()
 }
 
 /// The parts of a message as lines: what a client shows of them.
-fn shown(message: &Value) -> Vec<String> {
+pub(crate) fn shown(message: &Value) -> Vec<String> {
     let parts = message["parts"].as_array().unwrap();
     parts.iter().filter_map(line).collect()
 }
@@ -52,7 +52,7 @@ fn line(part: &Value) -> Option<String> {
     }
 }
 
-async fn messages(world: &World, session: &str) -> Vec<Value> {
+pub(crate) async fn messages(world: &World, session: &str) -> Vec<Value> {
     let answer = world.get(&format!("/session/{session}/message")).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     answer.json().as_array().unwrap().clone()
