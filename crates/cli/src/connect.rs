@@ -8,6 +8,7 @@ use crate::args::ServerChoice;
 use crate::client::Client;
 use crate::failure::{Failure, NO_SERVER, UNMET, USAGE};
 use crate::host::{self, HostError, Hosted, PASSWORD, USERNAME, USUAL_USER};
+use crate::keys;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sturdy_engine::Environment;
@@ -67,7 +68,7 @@ pub(crate) fn directory(named: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 pub(crate) async fn connect(choice: &ServerChoice) -> Result<Connection, Failure> {
-    let environment = Environment::of_process();
+    let environment = keys::environment();
     let directory = directory(choice.dir.as_deref())?;
     if let Some(server) = &choice.server {
         let client = Client::new(parse(server)?, credentials(&environment), &directory)?;

@@ -1,34 +1,47 @@
 //! Keys out of sight of the commands that the server runs.
 //!
 //! What a process was started with stands in `/proc/…/environ` as long as it lives, for every program of
-//! the same user to read. So the server starts itself again, in the same process, without the variables
+//! the same user to read. So the program starts itself again, in the same process, without the variables
 //! that hold keys, and hands them over in a file without a name, which it empties once it has read it.
-//! Then it asks the system not to let others look into its memory.
+//! Then it asks the system not to let others look into its memory. Every command does so before anything
+//! else, because most of them serve when they find no server (`host.rs`).
 //!
 //! Not here: which variables a command is given (`sturdy-worktree`).
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
 use sturdy_engine::Environment;
 
-/// Says that the keys are in the file that standard input is.
+/// Says which open file the keys are in.
 #[cfg(target_os = "linux")]
 const HANDED_OVER: &str = "STURDY_KEYS_HANDED_OVER";
 
 /// Names that end so hold keys; no command is given them.
-const ENDINGS: [&str; 4] = ["_API_KEY", "_AUTH_TOKEN", "_SERVER_PASSWORD", "_CONFIG_CONTENT"];
+const ENDINGS: [&str; 5] = ["_API_KEY", "_AUTH_TOKEN", "_SERVER_PASSWORD", "_CONFIG_CONTENT", "_SHARE_KEY"];
 const OTHERS: [&str; 3] =
     ["AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_APPLICATION_CREDENTIALS_JSON", "COPILOT_TOKEN"];
 
-/// The environment of this process, keys included. May start the process again.
-pub(crate) fn hidden_environment() -> Environment {
+static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
+
+/// The environment of this process, keys included.
+pub(crate) fn environment() -> Environment {
+    ENVIRONMENT.get_or_init(Environment::of_process).clone()
+}
+
+/// Takes the keys out of sight. Starts the process again if there are any, so nothing may be done before.
+pub(crate) fn hide() {
+    let _ = ENVIRONMENT.set(hidden_environment());
+}
+
+fn hidden_environment() -> Environment {
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut variables: HashMap<String, String> = variables.collect();
     #[cfg(target_os = "linux")]
     {
         match variables.remove(HANDED_OVER) {
-            Some(_) => variables.extend(linux::take()),
+            Some(file) => variables.extend(linux::take(&file)),
             None => linux::hand_over(),
         }
         linux::close();
@@ -45,12 +58,14 @@ fn is_key(name: &OsStr) -> bool {
 #[cfg(target_os = "linux")]
 mod linux {
     use super::{HANDED_OVER, OsString, is_key};
+    use crate::out;
+    use std::fmt::Display;
     use std::fs::{File, OpenOptions};
-    use std::io::{self, Read as _, Seek as _, Write as _};
+    use std::io::{self, Read as _, Write as _};
+    use std::os::fd::AsRawFd as _;
     use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::process::CommandExt as _;
-    use std::process::{Command, Stdio};
-    use tracing::warn;
+    use std::process::Command;
 
     /// Starts this process again without its keys. Comes back if there are none, or if it cannot.
     pub(super) fn hand_over() {
@@ -66,15 +81,21 @@ mod linux {
                 again.env_remove(name);
             }
             // Comes back only with an error.
-            Err::<(), io::Error>(again.env(HANDED_OVER, "1").stdin(Stdio::from(file)).exec())
+            Err::<(), io::Error>(again.env(HANDED_OVER, file.as_raw_fd().to_string()).exec())
         });
         if let Err(cause) = started {
-            warn!(%cause, "keys stay in the environment of the server, where commands may read them");
+            warn("keys stay in the environment of the program, where commands may read them", &cause);
         }
     }
 
+    /// The log is not open yet.
+    fn warn(what: &str, cause: &dyn Display) {
+        out::talk(&format!("warning: {what}: {cause}"));
+    }
+
     fn file_of(keys: &[(OsString, OsString)]) -> io::Result<File> {
-        let file = rustix::fs::memfd_create("keys", rustix::fs::MemfdFlags::CLOEXEC)?;
+        // Stays open when the program starts itself again. Standard input may be the user's, so it is not used.
+        let file = rustix::fs::memfd_create("keys", rustix::fs::MemfdFlags::empty())?;
         let mut file = File::from(file);
         for (name, value) in keys {
             file.write_all(name.as_bytes())?;
@@ -82,20 +103,21 @@ mod linux {
             file.write_all(value.as_bytes())?;
             file.write_all(b"\0")?;
         }
-        file.rewind()?;
         Ok(file)
     }
 
-    /// What was handed over.
-    pub(super) fn take() -> Vec<(String, String)> {
+    /// What was handed over in the open file of this number.
+    pub(super) fn take(file: &str) -> Vec<(String, String)> {
         let mut text = Vec::new();
-        if let Err(cause) = io::stdin().read_to_end(&mut text) {
-            warn!(%cause, "the keys were lost on their way");
-        }
-        // Whoever inherits standard input finds nothing in it.
-        let emptied = OpenOptions::new().write(true).open("/proc/self/fd/0").and_then(|file| file.set_len(0));
-        if let Err(cause) = emptied {
-            warn!(%cause, "the file of the keys cannot be emptied");
+        // Whoever inherits the file finds nothing in it. The number is checked: it came from the environment.
+        let read = file.parse::<u32>().map_err(io::Error::other).and_then(|number| {
+            let mut file =
+                OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{number}"))?;
+            file.read_to_end(&mut text)?;
+            file.set_len(0)
+        });
+        if let Err(cause) = read {
+            warn("the keys were lost on their way", &cause);
         }
         let pair = |pair: &[u8]| {
             let (name, value) = std::str::from_utf8(pair).ok()?.split_once('=')?;
@@ -108,7 +130,7 @@ mod linux {
     pub(super) fn close() {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
         if let Err(cause) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-            warn!(%cause, "the memory of the server is open to other programs of its user");
+            warn("the memory of the program is open to other programs of its user", &cause);
         }
     }
 }

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if is_answer { 0 } else { failure::USAGE });
         }
     };
+    keys::hide();
     let outcome = match arguments.command {
         Command::Run(run) => cmd::run::run(run),
         Command::Serve(serve) => cmd::serve::run(serve),

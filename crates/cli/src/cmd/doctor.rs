@@ -12,7 +12,6 @@ use crate::{cmd, connect, out};
 use console::style;
 use serde::Serialize;
 use std::process::ExitCode;
-use sturdy_engine::Environment;
 
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +50,7 @@ impl Finding {
 
 pub(crate) fn run(arguments: Doctor) -> Result<ExitCode, Failure> {
     out::start_log(LogLevel::Off, LogFormat::Text);
-    let environment = Environment::of_process();
+    let environment = crate::keys::environment();
     let directory = connect::directory(None)?;
     let data_dir = arguments.data.or_default(&environment);
     let mut findings = vec![

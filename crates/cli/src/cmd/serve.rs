@@ -22,7 +22,7 @@ const USUAL_PORT: u16 = 4096;
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode, Failure> {
     out::start_log(arguments.log_level, arguments.log_format);
-    let environment = keys::hidden_environment();
+    let environment = keys::environment();
     let environment = if arguments.trust_all { environment.trusting_all() } else { environment };
     let directory = connect::directory(None)?;
     cmd::runtime()?.block_on(serve(arguments, environment, directory))
@@ -73,7 +73,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     let share = arguments.share.then(|| {
         let public_url = arguments.share_url.unwrap_or_else(|| address.clone());
         names.extend(host_of(&public_url));
-        ShareOptions { public_url, gateway_key: share_key() }
+        ShareOptions { public_url, gateway_key: share_key(&engine.options().environment) }
     });
     let options = ServerOptions { password, cors: arguments.cors, names, share, ..ServerOptions::default() };
     let app = App::new(engine.clone(), options);
@@ -93,8 +93,8 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
 }
 
 /// Who may create shares, when not everybody may.
-fn share_key() -> Option<SecretString> {
-    std::env::var("STURDY_SHARE_KEY").ok().filter(|key| !key.is_empty()).map(SecretString::from)
+fn share_key(environment: &Environment) -> Option<SecretString> {
+    environment.filled("STURDY_SHARE_KEY").map(SecretString::from)
 }
 
 /// The name by which people reach the server.

@@ -10,12 +10,11 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
-use sturdy_engine::Environment;
 use sturdy_engine::directory::config::{Danger, Standing};
 use sturdy_engine::directory::trust::{Inspected, TrustEntry, TrustList, TrustListError, inspect};
 
 pub(crate) fn run(arguments: Trust) -> Result<ExitCode, Failure> {
-    let environment = Environment::of_process();
+    let environment = crate::keys::environment();
     let data_dir = arguments.data.or_default(&environment);
     let Some(directory) = &arguments.directory else {
         list(&TrustList::in_directory(&data_dir), arguments.json)?;

@@ -8,7 +8,6 @@ use crate::{cmd, out};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use sturdy_engine::Environment;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::oracle::Oracle;
@@ -40,7 +39,7 @@ impl From<Finding> for Found {
 }
 
 pub(crate) fn run(arguments: Verify) -> Result<ExitCode, Failure> {
-    let data_dir = arguments.data.or_default(&Environment::of_process());
+    let data_dir = arguments.data.or_default(&crate::keys::environment());
     if !data_dir.is_dir() {
         return Err(Failure::new(UNMET, "there is no store")
             .with("path", data_dir.display())

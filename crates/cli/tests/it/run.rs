@@ -253,3 +253,31 @@ fn a_file_goes_with_the_message() {
     place.run(&["run", "--server", &server.url, "--file", "notes.txt", "read"]);
     assert!(last_prompt().contains("remember the milk") && last_prompt().contains("data:text/plain"));
 }
+
+// Was: only `sturdy serve` hid its keys; a server inside another command had them in its environment.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_of_a_server_inside_run_does_not_find_the_keys() {
+    let place = Place::new().with("ANTHROPIC_API_KEY", "SECRET-key").with("STURDY_SHARE_KEY", "SECRET-share");
+    let look = "server=$PPID\n\
+                for file in /proc/$server/fd/*; do\n\
+                  case $(readlink $file) in *memfd:*) cat $file ;; esac\n\
+                done > found\n\
+                cat /proc/$server/environ >> found\n\
+                env >> found\n\
+                grep -c SECRET found\n\
+                tr '\\0' '\\n' < /proc/$server/cmdline | tail -1\n";
+    std::fs::write(place.project().join("look.sh"), look).unwrap();
+    let call = serde_json::json!({ "command": "bash look.sh", "description": "d" });
+    let mut child = place.command(&["run", "--model", "demo/echo", "--format", "json"]);
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+
+    child.stdin.take().unwrap().write_all(format!("/demo tool bash {call}").as_bytes()).unwrap();
+
+    let output = child.wait_with_output().unwrap();
+    let lines = lines(&String::from_utf8(output.stdout).unwrap());
+    let tool = lines.iter().find(|line| line["type"] == "tool_use").unwrap();
+    assert_eq!(tool["part"]["state"]["output"], "0\njson\n", "{tool}");
+    let models = place.run(&["models"]).stdout;
+    assert!(models.contains("anthropic/"), "the server itself has the key: {models}");
+}
