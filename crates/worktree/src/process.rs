@@ -16,6 +16,7 @@ pub(crate) mod stray;
 
 pub(crate) use environment::on_path;
 pub use environment::{hide_variables, is_ours};
+pub(crate) use peer::OwnTerminal;
 pub use peer::is_own_command;
 pub(crate) use service::Service;
 pub use stray::{STORE, kill_orphans};

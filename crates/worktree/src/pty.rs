@@ -13,7 +13,7 @@ mod scrollback;
 
 pub use scrollback::{ScrollbackReader, ScrollbackStart};
 
-use crate::process::{environment, stray};
+use crate::process::{OwnTerminal, environment, stray};
 use bytes::Bytes;
 use encoding_rs::{Decoder, UTF_8};
 use pty_process::{OwnedReadPty, OwnedWritePty, Pts, Pty, Size};
@@ -93,7 +93,7 @@ impl Terminal {
         if !new.directory.is_dir() {
             return Err(refused(TerminalCause::NoDirectory));
         }
-        let mark = stray::Mark::new();
+        let mark = stray::Mark::of_terminal();
         let (pty, child) = spawn(new, &mark).map_err(|cause| refused(cause.into()))?;
         let pid = child.id().unwrap_or_default();
         let screen = Arc::new(Scrollback::default());
@@ -105,6 +105,7 @@ impl Terminal {
             child,
             group: i32::try_from(pid).ok().and_then(Pid::from_raw),
             mark,
+            own: OwnTerminal::new(pid),
             screen: screen.clone(),
             stop: stop.clone(),
             exit,
@@ -168,6 +169,7 @@ struct Running {
     child: Child,
     group: Option<Pid>,
     mark: stray::Mark,
+    own: OwnTerminal,
     screen: Arc<Scrollback>,
     stop: CancellationToken,
     exit: watch::Sender<Option<u32>>,
@@ -188,6 +190,8 @@ impl Running {
                 never = async { tokio::join!(reading, typing).0 } => never,
             }
         };
+        // Its number may be given to another process from now on.
+        drop(self.own);
         read_rest(&mut output, &self.screen, &mut decoder).await;
         // The group, not the process: the children of a shell outlive the shell.
         signal(self.group, Signal::KILL);

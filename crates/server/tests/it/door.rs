@@ -202,34 +202,37 @@ async fn a_body_says_that_it_is_json() {
     assert_eq!(world.get(&messages).await.json().as_array().unwrap().len(), 2);
 }
 
+/// Bash that sends one request to the server and prints the first line of the answer.
+#[cfg(target_os = "linux")]
+fn call(world: &World, method: &str, path: &str, headers: &str) -> String {
+    let port = world.url.rsplit(':').next().unwrap();
+    format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{port}\n\
+         printf '{method} {path} HTTP/1.1\\r\\nhost: localhost\\r\\n{headers}content-length: 0\\r\\n\\r\\n' >&3\n\
+         read -r answer <&3\necho \"$answer\"\n"
+    )
+}
+
+/// What a command prints that the server runs.
+#[cfg(target_os = "linux")]
+async fn run(world: &World, session: &str, command: &str) -> String {
+    let body = json!({ "agent": "build", "command": command });
+    let answer = world.send("POST", &format!("/session/{session}/shell"), &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let parts = answer.json()["parts"].as_array().unwrap().clone();
+    let tool = parts.iter().find(|part| part["type"] == "tool").unwrap().clone();
+    tool["state"]["output"].as_str().unwrap().trim().to_owned()
+}
+
 // Was: a command that may call `curl` could allow itself everything else.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_command_of_the_server_changes_nothing_through_it() {
     let world = World::new().await;
     let session = world.session().await;
-    let port = world.url.rsplit(':').next().unwrap();
-    let call = |method: &str, path: &str| {
-        format!(
-            "exec 3<>/dev/tcp/127.0.0.1/{port}\n\
-             printf '{method} {path} HTTP/1.1\\r\\nhost: localhost\\r\\nconnection: close\\r\\ncontent-length: 0\\r\\n\\r\\n' >&3\n\
-             read -r answer <&3\necho \"$answer\"\n"
-        )
-    };
-    std::fs::write(world.project().join("change.sh"), call("POST", "/session")).unwrap();
-    std::fs::write(world.project().join("look.sh"), call("GET", "/session")).unwrap();
-    let run = |command: &'static str| {
-        let body = json!({ "agent": "build", "command": command });
-        let path = format!("/session/{session}/shell");
-        let world = &world;
-        async move {
-            let answer = world.send("POST", &path, &body).await;
-            assert_eq!(answer.status, 200, "{}", answer.text);
-            let parts = answer.json()["parts"].as_array().unwrap().clone();
-            let tool = parts.iter().find(|part| part["type"] == "tool").unwrap().clone();
-            tool["state"]["output"].as_str().unwrap().trim().to_owned()
-        }
-    };
+    let close = "connection: close\\r\\n";
+    std::fs::write(world.project().join("change.sh"), call(&world, "POST", "/session", close)).unwrap();
+    std::fs::write(world.project().join("look.sh"), call(&world, "GET", "/session", close)).unwrap();
 
     for command in [
         "bash change.sh",
@@ -237,8 +240,45 @@ async fn a_command_of_the_server_changes_nothing_through_it() {
         "env -i /bin/bash change.sh",
         "env -i setsid --wait /bin/bash change.sh",
     ] {
-        assert_eq!(run(command).await, "HTTP/1.1 403 Forbidden", "{command}");
+        assert_eq!(run(&world, &session, command).await, "HTTP/1.1 403 Forbidden", "{command}");
     }
-    assert_eq!(run("bash look.sh").await, "HTTP/1.1 200 OK");
+    assert_eq!(run(&world, &session, "bash look.sh").await, "HTTP/1.1 200 OK");
     assert_eq!(world.get("/session").await.json().as_array().unwrap().len(), 1);
+}
+
+/// Runs a script in a terminal until it has ended.
+#[cfg(target_os = "linux")]
+async fn in_terminal(world: &World, script: &str) {
+    let made = world.send("POST", "/pty", &json!({ "command": "/bin/bash", "args": [script] })).await;
+    assert_eq!(made.status, 200, "{}", made.text);
+    let path = format!("/pty/{}", made.json()["id"].as_str().unwrap());
+    while world.get(&path).await.json()["status"] != "exited" {
+        tokio::task::yield_now().await;
+    }
+}
+
+// Was: what a person typed into a terminal of the page was refused as if a model had written it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_persons_own_terminal_may_use_the_server_and_no_command_may_borrow_it() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let close = "connection: close\\r\\n";
+    let upgrade = "connection: upgrade\\r\\nupgrade: websocket\\r\\n";
+    let write = |name: &str, text: String| std::fs::write(world.project().join(name), text).unwrap();
+    write("change.sh", call(&world, "POST", "/session", close));
+    write("terminal.sh", "env -u STURDY_COMMAND setsid --wait bash change.sh > by-child\nbash change.sh > by-shell\nprintf %s \"$STURDY_COMMAND\" > mark\n".to_owned());
+    write("open.sh", call(&world, "POST", "/pty", close));
+    write("type.sh", call(&world, "GET", "/pty/pty_0123456789abABCDEFGHIJKLMN/connect", upgrade));
+
+    in_terminal(&world, "terminal.sh").await;
+
+    let read = |name: &str| std::fs::read_to_string(world.project().join(name)).unwrap().trim().to_owned();
+    assert_eq!(read("by-shell"), "HTTP/1.1 200 OK");
+    assert_eq!(read("by-child"), "HTTP/1.1 200 OK");
+    let borrowed = format!("STURDY_COMMAND={} bash change.sh", read("mark"));
+    for command in ["bash open.sh", "bash type.sh", &borrowed, &format!("exec env {borrowed}")] {
+        assert_eq!(run(&world, &session, command).await, "HTTP/1.1 403 Forbidden", "{command}");
+    }
+    assert_eq!(world.get("/session").await.json().as_array().unwrap().len(), 3);
 }

@@ -6,9 +6,39 @@
 //! children. A process that gave up all of that (its parent, its session and its environment) is not
 //! found; nor is one that asks another program to connect for it.
 //!
+//! A terminal (`pty.rs`) is a person's: whatever is typed into it, or started from it, is the person's own doing. It
+//! is known by its process number, which we noted when we started it. Its mark does not count, because any
+//! command can write that into its own environment.
+//!
 //! Linux only; elsewhere nobody is found.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The process numbers of the terminals that run.
+static TERMINALS: Mutex<Option<HashSet<u32>>> = Mutex::new(None);
+
+/// A terminal that runs; its process is a person's as long as this exists.
+#[derive(Debug)]
+pub(crate) struct OwnTerminal(u32);
+
+impl OwnTerminal {
+    pub(crate) fn new(pid: u32) -> Self {
+        terminals().get_or_insert_default().insert(pid);
+        Self(pid)
+    }
+}
+
+impl Drop for OwnTerminal {
+    fn drop(&mut self) {
+        terminals().get_or_insert_default().remove(&self.0);
+    }
+}
+
+fn terminals() -> MutexGuard<'static, Option<HashSet<u32>>> {
+    TERMINALS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Whether the process that connected from `theirs` to `ours` is a command of this server, or was started
 /// by one. Reads `/proc`: not for a thread that others wait for.
@@ -81,8 +111,11 @@ mod linux {
     fn commands() -> HashSet<u32> {
         let own = std::process::id();
         let all = processes();
-        let is_root =
-            |one: &&Process| (one.parent == own && one.session == one.pid) || stray::is_marked_by_us(one.pid);
+        let terminals = super::terminals().clone().unwrap_or_default();
+        let is_root = |one: &&Process| {
+            let is_child = one.parent == own && one.session == one.pid && !terminals.contains(&one.pid);
+            is_child || stray::is_marked_by_us(one.pid)
+        };
         let mut found: HashSet<u32> = all.iter().filter(is_root).map(|one| one.pid).collect();
         let mut sessions: HashSet<u32> =
             all.iter().filter(|one| found.contains(&one.pid)).map(|one| one.session).collect();

@@ -19,6 +19,9 @@ pub(crate) const VARIABLE: &str = "STURDY_COMMAND";
 /// The variable that names the store whose server started a command.
 pub const STORE: &str = "STURDY_STORE";
 
+/// How the last part of a terminal's mark begins.
+const TERMINAL: char = 't';
+
 /// A daemon may fork while it is looked for; after this many rounds it is fleeing on purpose.
 #[cfg(target_os = "linux")]
 const ROUNDS_MAX: usize = 3;
@@ -31,6 +34,12 @@ impl Mark {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(format!("{}{}", server(), NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// The mark of a person's own terminal: it is ended like a command, but it is not one.
+    pub(crate) fn of_terminal() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(format!("{}{TERMINAL}{}", server(), NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -92,7 +101,9 @@ fn server() -> &'static str {
 #[cfg(target_os = "linux")]
 pub(super) fn is_marked_by_us(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.and_then(|pid| variable(pid, VARIABLE)).is_some_and(|mark| mark.starts_with(server()))
+    let mark = pid.and_then(|pid| variable(pid, VARIABLE));
+    let number = mark.as_deref().and_then(|mark| mark.strip_prefix(server()));
+    number.is_some_and(|number| !number.starts_with(TERMINAL))
 }
 
 /// Ends what dead servers of this store left running; how many processes that were.
