@@ -296,6 +296,42 @@ async fn a_turn_that_is_stopped_takes_its_question_about_trust_back() {
 }
 
 #[tokio::test]
+async fn a_question_about_trust_that_a_restart_cut_off_is_asked_again_by_the_next_prompt() {
+    let (world, _attacker) = opened().await;
+    let session = world.session().await;
+    let mut stream = Stream::open(&world, "/global/event").await;
+    world.send("POST", &format!("/session/{session}/prompt_async"), &prompt("before")).await;
+    let frames = stream.until(|frame| frame.kind() == "permission.asked").await;
+    let asked =
+        |frames: &[Frame]| frames.last().unwrap().event()["properties"]["id"].as_str().unwrap().to_owned();
+    let first = asked(&frames);
+
+    let world = World::trusting_nobody(world.close().await).await;
+    let mut stream = Stream::open(&world, "/global/event").await;
+
+    // Nothing waits, nothing was decided, and whoever looks at an old screen is told so.
+    assert_eq!(world.get("/permission").await.json(), json!([]));
+    assert_eq!(world.get("/session/status").await.json(), json!({}));
+    let late = world.send("POST", &format!("/permission/{first}/reply"), &json!({ "reply": "always" })).await;
+    assert_eq!(late.status, 404, "{}", late.text);
+    assert!(is_withheld(&world).await);
+
+    // The next prompt asks again; its answer goes on with both.
+    world.send("POST", &format!("/session/{session}/prompt_async"), &prompt("after")).await;
+    let frames = stream.until(|frame| frame.kind() == "permission.asked").await;
+    let second = asked(&frames);
+    assert_ne!(second, first);
+    let answered =
+        world.send("POST", &format!("/permission/{second}/reply"), &json!({ "reply": "reject" })).await;
+    assert_eq!(answered.status, 200, "{}", answered.text);
+    stream.until(Frame::is_idle).await;
+    let messages = world.get(&format!("/session/{session}/message")).await.json();
+    let roles: Vec<_> = messages.as_array().unwrap().iter().map(|one| one["info"]["role"].clone()).collect();
+    assert_eq!(roles, ["user", "user", "assistant"]);
+    assert_eq!(markers(&world.close().await), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn a_project_without_dangerous_settings_is_not_asked_about() {
     let world = World::trusting_nobody(tempfile::tempdir().unwrap()).await;
     let config = json!({
