@@ -140,6 +140,29 @@ async fn prompts_that_wait_have_a_bound() {
 }
 
 #[tokio::test]
+async fn prompts_that_wait_have_a_bound_in_bytes() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let gate = Gate::new();
+    world.provider.will(answer().text("Wait.").gate(&gate).finish("stop"));
+    let mut seen = Seen::from_now(world.engine.feed());
+    world.prompt(&session.id, "first").await.unwrap();
+    seen.until(|record| record.texts.values().any(|text| text == "Wait.")).await;
+    let large = "x".repeat(22 * 1024 * 1024);
+    for _ in 0..3 {
+        world.prompt(&session.id, &large).await.unwrap();
+    }
+
+    let refused = world.prompt(&session.id, "small").await;
+
+    assert!(matches!(refused, Err(EngineError::QueueFull(_))), "{refused:?}");
+    let waiting = world.engine.waiting(&session.id).await.unwrap();
+    assert_eq!(waiting.len(), 3, "66 MiB wait; 64 are the most that another one joins");
+    world.engine.withdraw(&session.id, &waiting.last().unwrap().id).await.unwrap();
+    world.prompt(&session.id, "fits again").await.unwrap();
+}
+
+#[tokio::test]
 async fn a_session_that_sleeps_is_not_created_again_under_its_id() {
     let world = World::new().await;
     let session = world.session().await;

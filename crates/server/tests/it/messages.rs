@@ -2,6 +2,8 @@
 
 use crate::world::{NO_MESSAGE, World};
 use serde_json::{Value, json};
+use sturdy_engine::PromptRequest;
+use sturdy_session::types::part::{PartBody, TextPart};
 
 async fn world_with_turns(count: usize) -> (World, String) {
     let world = World::new().await;
@@ -105,4 +107,23 @@ async fn a_turn_that_changed_nothing_has_an_empty_diff() {
         assert_eq!(diff.both(), (200, json!([])));
     }
     assert_eq!(world.get(&format!("/session/{session}/todo")).await.both(), (200, json!([])));
+}
+
+#[tokio::test]
+async fn a_list_without_a_limit_has_the_newest_two_thousand_and_a_link_to_the_rest() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let id = sturdy_session::id::SessionId::parse(&session).unwrap();
+    for number in 0..2001 {
+        let part = TextPart { text: number.to_string(), ..TextPart::default() };
+        let parts = vec![(None, PartBody::Text(part))];
+        let silent = PromptRequest { parts, no_reply: true, ..PromptRequest::default() };
+        world.engine.prompt(&id, silent).await.unwrap();
+    }
+
+    let list = world.get(&format!("/session/{session}/message")).await;
+
+    assert_eq!(list.json().as_array().unwrap().len(), 2000);
+    assert_eq!(list.json()[0]["parts"][0]["text"], "1");
+    assert!(list.header("link").is_some_and(|link| link.contains("rel=\"next\"")), "{:?}", list.headers);
 }

@@ -149,3 +149,45 @@ async fn messages_are_sent_as_they_are_read_and_are_the_same() {
     assert_eq!(newest, json!(all[4..]));
     assert_eq!(empty, json!([]));
 }
+
+/// The numbers of the issue need more files than many a shell allows.
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let now = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: now.maximum, maximum: now.maximum };
+    setrlimit(Resource::Nofile, wanted).unwrap();
+    let enough = now.maximum.is_none_or(|most| most >= 4096);
+    assert!(enough, "this test needs 4,096 open files; the system allows {:?}", now.maximum);
+}
+
+// Was: 1,024 sockets that said nothing stopped the server for everybody.
+#[tokio::test]
+async fn eleven_hundred_idle_sockets_do_not_stop_a_server_with_the_usual_limits() {
+    allow_many_files();
+    let world = World::new().await;
+    let idle: Vec<_> = (0..1100).map(|_| connect(&world)).collect();
+
+    let health = raw(&world, "GET /global/health HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+
+    assert_eq!(health, (200, json!({ "healthy": true, "version": "1.18.33" })));
+    assert_eq!(idle.len(), 1100);
+}
+
+#[tokio::test]
+async fn a_thousand_and_thirty_streams_do_not_stop_a_server_with_the_usual_limits() {
+    allow_many_files();
+    let world = World::new().await;
+    let mut statuses = Vec::new();
+    let mut streams = Vec::new();
+    for _ in 0..1030 {
+        let stream = world.request("GET", "/event").send().await.unwrap();
+        statuses.push(stream.status().as_u16());
+        streams.push(stream);
+    }
+
+    let health = world.get("/global/health").await;
+
+    assert_eq!(health.status, 200);
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 768);
+    assert_eq!(statuses.iter().filter(|status| **status == 503).count(), 1030 - 768);
+}
