@@ -17,6 +17,7 @@ pub mod instructions;
 mod languages;
 pub mod mcp;
 pub(crate) mod permits;
+pub(crate) mod sandbox;
 pub mod skills;
 pub mod trust;
 

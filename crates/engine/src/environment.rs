@@ -124,6 +124,18 @@ impl Environment {
         Self { data: Some(data), ..self }
     }
 
+    /// Where the system keeps temporary files.
+    #[must_use]
+    pub fn temporary_dir(&self) -> PathBuf {
+        self.filled("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+    }
+
+    /// Where models may write without asking.
+    #[must_use]
+    pub fn scratch_dir(&self) -> PathBuf {
+        self.temporary_dir().join("sturdy")
+    }
+
     fn xdg(&self, variable: &str, fallback: &str) -> PathBuf {
         match self.filled(variable) {
             Some(path) if path.starts_with('/') => PathBuf::from(path),

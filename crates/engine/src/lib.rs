@@ -33,4 +33,5 @@ pub use requests::{
     ShellRequest,
 };
 pub use run::{Handle, View};
+pub use sturdy_worktree::process::{SandboxOffer, sandbox_offer};
 pub use supervise::Damage;

@@ -11,6 +11,7 @@
 
 pub(crate) mod environment;
 mod peer;
+mod sandbox;
 mod service;
 pub(crate) mod stray;
 
@@ -18,6 +19,7 @@ pub(crate) use environment::on_path;
 pub use environment::{hide_variables, is_ours};
 pub(crate) use peer::OwnTerminal;
 pub use peer::is_own_command;
+pub use sandbox::{Network, Sandbox, SandboxError, SandboxOffer, sandbox_offer};
 pub(crate) use service::Service;
 pub use stray::{STORE, kill_orphans};
 
@@ -48,6 +50,8 @@ pub enum ProcessError {
         #[source]
         source: io::Error,
     },
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
 }
 
 /// A command to be run.
@@ -99,8 +103,21 @@ enum Phase {
 
 impl Command {
     pub fn start(self, stop: CancellationToken) -> Result<Running, ProcessError> {
+        self.start_in(None, stop)
+    }
+
+    /// The same, behind a fence if there is one.
+    pub fn start_in(
+        self,
+        sandbox: Option<&Sandbox>,
+        stop: CancellationToken,
+    ) -> Result<Running, ProcessError> {
         let mark = stray::Mark::new();
-        self.spawn(stop, mark).map_err(|source| ProcessError::Start { program: self.program.clone(), source })
+        let spawned = match sandbox {
+            None => self.spawn(stop, mark),
+            Some(sandbox) => sandbox.start(|| self.spawn(stop, mark))?,
+        };
+        spawned.map_err(|source| ProcessError::Start { program: self.program.clone(), source })
     }
 
     fn spawn(&self, stop: CancellationToken, mark: stray::Mark) -> io::Result<Running> {

@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: Doctor) -> Result<ExitCode, Failure> {
         checks::file_system(&data_dir),
         checks::credentials(&environment),
         checks::configuration(&directory, &environment),
+        checks::sandbox(),
         checks::terminal_client(&environment),
     ];
     let network = async {

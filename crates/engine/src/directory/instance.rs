@@ -11,6 +11,7 @@ use crate::directory::formatters::formatters;
 use crate::directory::instructions::Fetched;
 use crate::directory::mcp::ToolServers;
 use crate::directory::permits;
+use crate::directory::sandbox::sandbox;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use std::fmt;
@@ -109,7 +110,8 @@ impl Inner {
         if environment.is_on(REACH_PRIVATE) {
             tool_settings.reach = Reach::Anywhere;
         }
-        tool_settings.lsp = self.languages(&settings, place, &project.id);
+        tool_settings.sandbox = sandbox(&settings, place, &found).map(Arc::new);
+        tool_settings.lsp = self.languages(&settings, place, &found.worktree, &project.id);
         tool_settings.formatters = formatters(&settings, place, &found.worktree);
         let mcp = ToolServers::new(self, &directory, &project.id, &settings);
         if self.instances.is_started(&directory) {

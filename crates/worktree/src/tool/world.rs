@@ -6,6 +6,7 @@
 use super::{Memory, ToolFailure};
 use crate::bound::Limits;
 use crate::path::{Located, Roots, WorkPath};
+use crate::process::Sandbox;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use std::ffi::OsString;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub output_dir: PathBuf,
     /// The shell of the bash tool; found by itself when not set.
     pub shell: Option<PathBuf>,
+    /// The fence around every command of a model.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// Added to the environment of every command.
     pub variables: Vec<(OsString, OsString)>,
     /// Files are changed only after they were read.
@@ -67,6 +70,7 @@ impl Settings {
             limits: Limits::default(),
             output_dir,
             shell: None,
+            sandbox: None,
             variables: Vec::new(),
             read_before_write: true,
             may_delegate: false,

@@ -9,7 +9,7 @@ mod output;
 
 use super::ask::{self, is_settings};
 use crate::path::{Located, PathError, Roots, WorkPath};
-use crate::process::{Command, Ended, Running};
+use crate::process::{Command, Ended, Network, Running, Sandbox};
 use crate::shell::{self, Reading, Writer};
 use crate::tool::{Call, Caller, Done, PermissionAsk, Tool, ToolFailure, World, integer, map, spec, text};
 use futures_util::future::BoxFuture;
@@ -217,17 +217,19 @@ async fn run(
         variables: world.settings.variables.clone(),
         timeout: Duration::from_millis(timeout_ms) + TIMEOUT_SLACK,
     };
-    let running = command.start(world.stop.clone());
+    let sandbox = world.settings.sandbox.as_deref().filter(|_| world.caller == Caller::Model);
+    let running = command.start_in(sandbox, world.stop.clone());
     let mut running = running.map_err(|error| {
-        let why = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-        ToolFailure::failed(format!("The command was not run: {error}: {why}."))
+        let why = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
+        ToolFailure::failed(format!("The command was not run: {error}{why}."))
     })?;
     let mut output = Output::new(world.settings.limits, &world.settings.output_dir, call);
     read_all(world, &mut running, &mut output).await;
 
     let ended = running.ended();
     let note = match ended {
-        Ended::Exited(_) => None,
+        Ended::Exited(Some(0)) => None,
+        Ended::Exited(_) => sandbox.map(fenced),
         Ended::TimedOut => Some(format!(
             "The command was ended after its time limit of {timeout_ms} ms. If it needs longer, run it again with a larger timeout."
         )),
@@ -247,6 +249,16 @@ async fn run(
         metadata["outputPath"] = json!(path);
     }
     Ok(Done::new(input.command, text, metadata))
+}
+
+/// A model that does not know of the fence would look for another reason.
+fn fenced(sandbox: &Sandbox) -> String {
+    let writable: Vec<String> = sandbox.writable.iter().map(|path| path.display().to_string()).collect();
+    let network = match sandbox.network {
+        Network::Open => "",
+        Network::Closed => " and cannot use the network",
+    };
+    format!("Commands run in a sandbox: this one may write only below {}{network}.", writable.join(", "))
 }
 
 /// Reads to the end, showing what came at a bounded pace.

@@ -17,6 +17,7 @@ mod process;
 mod project;
 mod pty;
 mod read;
+mod sandbox;
 mod shell;
 mod snapshot;
 mod tricks;

@@ -12,6 +12,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 use sturdy_engine::Environment;
 use sturdy_engine::directory::config;
+use sturdy_engine::{SandboxOffer, sandbox_offer};
 use sturdy_llm::auth::Credentials;
 use sturdy_store::Owner;
 use tokio::net::TcpListener;
@@ -177,6 +178,24 @@ pub(super) fn configuration(directory: &Path, environment: &Environment) -> Find
             let place = cause.path().to_owned();
             Finding::wrong("configuration", cause.to_string(), format!("correct {place}"))
         }
+    }
+}
+
+/// What `experimental.sandbox` can do on this machine.
+pub(super) fn sandbox() -> Finding {
+    const WHAT: &str = "sandbox";
+    match sandbox_offer() {
+        SandboxOffer::WritesAndTcp => {
+            Finding::ok(WHAT, "commands can be kept from writing elsewhere and from the network (Landlock)")
+        }
+        SandboxOffer::Writes => Finding::ok(
+            WHAT,
+            "commands can be kept from writing elsewhere (Landlock); closing the network needs Linux 6.7",
+        ),
+        SandboxOffer::Nothing => Finding::ok(
+            WHAT,
+            "not offered: experimental.sandbox needs Linux 6.2 with Landlock, and commands are refused with it",
+        ),
     }
 }
 

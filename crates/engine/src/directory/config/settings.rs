@@ -329,6 +329,12 @@ impl Settings {
         self.sections.experimental.mcp_timeout
     }
 
+    /// What the user alone says at a place, whatever a project says there.
+    pub(crate) fn said_by_user(&self, path: &[&str]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        rest.iter().try_fold(self.user.value.get(*first)?, |value, key| value.get(*key))
+    }
+
     /// The answer of `GET /config`: everything that is not a secret, with what is always there.
     #[must_use]
     pub fn wire(&self) -> Value {

@@ -2,7 +2,7 @@
 //!
 //! Keys that belong to the terminal program are not among them: it reads the same files.
 
-use super::merge::Merged;
+use super::merge::{Level, Merged};
 use super::places::{Places, files_below};
 use super::warning::Warning;
 use serde_json::{Map, Value};
@@ -54,6 +54,12 @@ pub(super) fn warnings(merged: &Merged, places: &Places) -> Vec<Warning> {
             &["plugin"],
             &format!("the plugin {name} is not run: plugins of OpenCode are not supported"),
         ));
+    }
+    let fence = ["experimental", "sandbox"].map(str::to_owned);
+    let is_said = value(&merged.value, &["experimental", "sandbox"]).is_some();
+    if is_said && merged.origin(&fence).is_some_and(|origin| origin.level == Level::Project) {
+        let why = "\"experimental.sandbox\" of a project has no effect: it counts in your own settings alone";
+        all.push(at(merged, &["experimental", "sandbox"], why));
     }
     let set = VARIABLES.iter().filter(|(name, _)| places.environment.filled(name).is_some());
     all.extend(set.map(|(name, why)| Warning {

@@ -165,6 +165,7 @@ static COMPACTION: Fields = closed(
     ],
     &[],
 );
+static SANDBOX: Fields = closed(&[("enabled", Flag), ("network", Flag), ("writable", TEXTS)], &["enabled"]);
 static EXPERIMENTAL: Fields = closed(
     &[
         ("disable_paste_summary", Flag),
@@ -173,6 +174,7 @@ static EXPERIMENTAL: Fields = closed(
         ("primary_tools", TEXTS),
         ("continue_loop_on_deny", Flag),
         ("hidden_variables", TEXTS),
+        ("sandbox", Shape::Fields(&SANDBOX)),
         ("mcp_timeout", Whole(1)),
         // Of the reference, without effect here.
         ("hook", Any),
