@@ -40,7 +40,7 @@ pub use skill::SkillTool;
 pub use task::TaskTool;
 pub use todo::{TodoRead, TodoWrite};
 pub(crate) use webfetch::has_proxy;
-pub use webfetch::{WebFetch, fetch_text, is_private};
+pub use webfetch::{WebFetch, fetch_text, is_metadata, is_private};
 pub use write::Write;
 
 use crate::tool::{Skill, Tool};

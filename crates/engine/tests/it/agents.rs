@@ -25,6 +25,7 @@ const DEFAULTS: &str = "\
 * * allow
 doom_loop * ask
 settings * ask
+private_network * ask
 external_directory * ask
 external_directory DATA/tool-output/* allow
 external_directory TEMP/* allow

@@ -82,11 +82,13 @@ impl Settings {
     }
 }
 
-/// Which addresses `webfetch` may connect to.
+/// Which addresses may be connected to without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Not this machine, not its networks.
     Public,
+    /// These too, but not where a cloud tells a machine its secrets.
+    Private,
     Anywhere,
 }
 

@@ -1,25 +1,29 @@
 //! `webfetch`: a page of the web, as text.
 //!
 //! Every hop is checked: the scheme, and the address the name resolves to, which is the address
-//! that is connected to (`webfetch/guard.rs`). Size and time have limits.
+//! that is connected to (`webfetch/guard.rs`). This machine and its networks are reached after the permission
+//! `private_network`, which names host and port; a redirect that leads there asks too. Size and time have limits; the
+//! time in which a person thinks is not counted.
 
 mod convert;
 mod guard;
 
 pub(crate) use guard::has_proxy;
-pub use guard::is_private;
+pub use guard::{is_metadata, is_private};
 
 use super::ask;
-use crate::tool::{Attached, Call, Done, Reach, Tool, ToolFailure, World, map, spec, text};
+use crate::tool::{Attached, Call, Done, PermissionAsk, Reach, Tool, ToolFailure, World, map, spec, text};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use convert::Format;
 use futures_util::future::BoxFuture;
+use guard::Place;
 use reqwest::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, LOCATION, USER_AGENT};
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
 use sturdy_session::talk::ToolSpec;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 const BODY_BYTES_MAX: usize = 5 * 1024 * 1024;
@@ -75,13 +79,10 @@ impl Tool for WebFetch {
 
             let wanted = input.timeout.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
             let limit = Duration::from_secs_f64(wanted.unwrap_or(TIMEOUT_S).min(TIMEOUT_S_MAX));
+            let fetch = Fetch { reach: world.settings.reach, asks: Some(world), limit, format: input.format };
             let page = tokio::select! {
                 () = world.stop.cancelled() => return Err(ToolFailure::aborted()),
-                fetched = tokio::time::timeout(limit, fetch(url, input.format, world.settings.reach)) => {
-                    fetched.unwrap_or_else(|_| Err(ToolFailure::failed(format!(
-                        "{} did not answer within {} seconds.", input.url, limit.as_secs()
-                    ))))?
-                }
+                fetched = fetch.run(url) => fetched?,
             };
             told(world, &input, page).await
         })
@@ -91,10 +92,24 @@ impl Tool for WebFetch {
 /// The text at an address, as it is, under the same guards.
 pub async fn fetch_text(address: &str, reach: Reach, limit: Duration) -> Result<String, ToolFailure> {
     let url = checked_url(address)?;
-    let late =
-        || ToolFailure::failed(format!("{address} did not answer within {} seconds.", limit.as_secs()));
-    let page = tokio::time::timeout(limit, fetch(url, Format::Text, reach)).await.map_err(|_| late())??;
+    let page = Fetch { reach, asks: None, limit, format: Format::Text }.run(url).await?;
     Ok(String::from_utf8_lossy(&page.body).into_owned())
+}
+
+/// How a page is fetched.
+struct Fetch<'a> {
+    reach: Reach,
+    /// Who is asked about this machine and its networks; nobody: they are refused.
+    asks: Option<&'a World>,
+    /// For all hops together.
+    limit: Duration,
+    format: Format,
+}
+
+/// What a hop led to.
+enum Hop {
+    Page(Page),
+    Redirect(Url),
 }
 
 struct Page {
@@ -112,16 +127,73 @@ fn checked_url(text: &str) -> Result<Url, ToolFailure> {
     })
 }
 
-async fn fetch(mut url: Url, format: Format, reach: Reach) -> Result<Page, ToolFailure> {
-    let client = guard::client(reach).map_err(|error| failed(&url, &error))?;
-    for _ in 0..=REDIRECTS_MAX {
-        guard::check(&url, reach).await.map_err(|error| ToolFailure::failed(format!("{error}.")))?;
+impl Fetch<'_> {
+    async fn run(&self, mut url: Url) -> Result<Page, ToolFailure> {
+        let first = url.clone();
+        let late = |_| {
+            let seconds = self.limit.as_secs();
+            ToolFailure::failed(format!("{first} did not answer within {seconds} seconds."))
+        };
+        let mut left = self.limit;
+        let mut permitted = Vec::new();
+        for _ in 0..=REDIRECTS_MAX {
+            let begun = Instant::now();
+            let place = timeout(left, guard::place_of(&url)).await.map_err(late)?;
+            left = left.saturating_sub(begun.elapsed());
+            let reach = self.permit(&url, place, &mut permitted).await?;
+
+            let begun = Instant::now();
+            match timeout(left, self.hop(&url, reach)).await.map_err(late)?? {
+                Hop::Page(page) => return Ok(page),
+                Hop::Redirect(to) => url = to,
+            }
+            left = left.saturating_sub(begun.elapsed());
+        }
+        Err(ToolFailure::failed(format!(
+            "{url} leads on to other addresses more than {REDIRECTS_MAX} times."
+        )))
+    }
+
+    /// How far the next connection may reach. May wait for a person.
+    async fn permit(
+        &self,
+        url: &Url,
+        place: Place,
+        permitted: &mut Vec<String>,
+    ) -> Result<Reach, ToolFailure> {
+        let refused = |why: &str| {
+            let host = url.host_str().unwrap_or_default();
+            Err(ToolFailure::failed(format!("{host} is {why}, which webfetch does not reach.")))
+        };
+        match (place, self.reach, self.asks) {
+            (_, Reach::Anywhere, _) => Ok(Reach::Anywhere),
+            (Place::Public, reach, _) => Ok(reach),
+            (Place::Metadata, ..) => refused("an address at which clouds tell machines their secrets"),
+            (Place::Private, Reach::Private, _) => Ok(Reach::Private),
+            (Place::Private, Reach::Public, None) => refused("on this machine or in a private network"),
+            (Place::Private, Reach::Public, Some(world)) => {
+                let port = url.port_or_known_default().unwrap_or_default();
+                let host = format!("{}:{port}", url.host_str().unwrap_or_default());
+                if !permitted.contains(&host) {
+                    let patterns = vec![host.clone()];
+                    let metadata = map(json!({ "url": url.as_str() }));
+                    let ask = PermissionAsk::new("private_network", patterns.clone(), patterns, metadata);
+                    world.ask(ask).await?;
+                    permitted.push(host);
+                }
+                Ok(Reach::Private)
+            }
+        }
+    }
+
+    async fn hop(&self, url: &Url, reach: Reach) -> Result<Hop, ToolFailure> {
+        let client = guard::client(reach).map_err(|error| failed(url, &error))?;
         let request = client
             .get(url.clone())
             .header(USER_AGENT, AGENT)
-            .header(ACCEPT, format.accept())
+            .header(ACCEPT, self.format.accept())
             .header(ACCEPT_LANGUAGE, "en-US,en;q=0.9");
-        let response = request.send().await.map_err(|error| failed(&url, &error))?;
+        let response = request.send().await.map_err(|error| failed(url, &error))?;
         let status = response.status();
         if status.is_redirection()
             && let Some(to) = response.headers().get(LOCATION)
@@ -130,15 +202,13 @@ async fn fetch(mut url: Url, format: Format, reach: Reach) -> Result<Page, ToolF
             let to = to.ok_or_else(|| {
                 ToolFailure::failed(format!("{url} leads to an address that cannot be read."))
             })?;
-            url = checked_url(to.as_str())?;
-            continue;
+            return checked_url(to.as_str()).map(Hop::Redirect);
         }
         if !status.is_success() {
             return Err(ToolFailure::failed(format!("{url} answered with status {}.", status.as_u16())));
         }
-        return read(&url, response).await;
+        read(url, response).await.map(Hop::Page)
     }
-    Err(ToolFailure::failed(format!("{url} leads on to other addresses more than {REDIRECTS_MAX} times.")))
 }
 
 async fn read(url: &Url, mut response: reqwest::Response) -> Result<Page, ToolFailure> {

@@ -3,7 +3,8 @@
 use crate::bench::{Bench, ask};
 use serde_json::json;
 use std::net::IpAddr;
-use sturdy_worktree::tool::{FailureKind, Reach};
+use std::sync::{Arc, Mutex};
+use sturdy_worktree::tool::{FailureKind, Reach, ToolFailure};
 use sturdy_worktree::tools::is_private;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -182,29 +183,85 @@ async fn a_page_nested_without_end_neither_hangs_nor_kills() {
     assert_eq!(done.metadata["truncated"], true);
 }
 
+/// A bench whose person says no to this machine and its networks, and what was asked about them.
+fn rejecting() -> (Bench, Arc<Mutex<Vec<String>>>) {
+    let mut bench = Bench::new();
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = asked.clone();
+    bench.world.handles.ask = Arc::new(move |ask| {
+        let is_private = ask.permission == "private_network";
+        if is_private {
+            assert_eq!(ask.patterns, ask.always);
+            heard.lock().unwrap().extend(ask.patterns);
+        }
+        Box::pin(async move { if is_private { Err(ToolFailure::rejected(None)) } else { Ok(()) } })
+    });
+    (bench, asked)
+}
+
 #[tokio::test]
-async fn this_machine_and_its_networks_are_not_reached() {
-    let bench = Bench::new();
-    for url in [
-        "http://127.0.0.1/",
-        "http://localhost:1/",
-        "http://[::1]/",
-        "http://169.254.169.254/latest/meta-data/",
-        "http://10.0.0.1/",
-        "http://192.168.1.1/",
-        "http://0.0.0.0/",
-        "http://2130706433/",
-        "http://0x7f.1/",
-        "http://[::ffff:127.0.0.1]/",
-        "http://127.1/",
-        "http://[fe80::1]/",
-        "http://[64:ff9b::7f00:1]/",
+async fn this_machine_and_its_networks_are_not_reached_unasked() {
+    let (bench, asked) = rejecting();
+    for (url, host) in [
+        ("http://127.0.0.1/", "127.0.0.1:80"),
+        ("http://localhost:1/", "localhost:1"),
+        ("https://[::1]/", "[::1]:443"),
+        ("http://10.0.0.1/", "10.0.0.1:80"),
+        ("http://192.168.1.1/", "192.168.1.1:80"),
+        ("http://0.0.0.0/", "0.0.0.0:80"),
+        ("http://2130706433/", "127.0.0.1:80"),
+        ("http://0x7f.1/", "127.0.0.1:80"),
+        ("http://[::ffff:127.0.0.1]/", "[::ffff:7f00:1]:80"),
+        ("http://127.1/", "127.0.0.1:80"),
+        ("http://[64:ff9b::7f00:1]/", "[64:ff9b::7f00:1]:80"),
     ] {
-        let text = bench.fails("webfetch", json!({ "url": url })).await;
-        assert!(text.contains("private network"), "{url}: {text}");
+        let failure = bench.run("webfetch", json!({ "url": url })).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Rejected { feedback: None }, "{url}: {failure}");
+        assert_eq!(std::mem::take(&mut *asked.lock().unwrap()), [host], "{url}");
     }
     for url in ["file:///etc/passwd", "ftp://x/", "nonsense", "http://", "javascript:alert(1)"] {
         assert!(bench.fails("webfetch", json!({ "url": url })).await.contains("not an address"), "{url}");
+    }
+}
+
+// Was: a dev server on this machine could not be looked at, whatever anybody allowed.
+#[tokio::test]
+async fn this_machine_is_reached_when_a_person_allows_it_and_a_redirect_elsewhere_is_asked_about() {
+    let bench = Bench::new();
+    let (other, elsewhere) = listen().await;
+    let (listener, url) = listen().await;
+    let hops = vec![
+        answer("302 Found\r\nLocation: /page", b""),
+        answer(&format!("302 Found\r\nLocation: {elsewhere}"), b""),
+    ];
+    let page = vec![answer("200 OK\r\nContent-Type: text/plain", b"there")];
+
+    let (done, _, _) =
+        tokio::join!(bench.ok("webfetch", json!({ "url": url })), serve(listener, hops), serve(other, page));
+
+    let host = |url: &str| url.trim_start_matches("http://").trim_end_matches("/page").to_owned();
+    let private = |url: &str| ask("private_network", &host(url), &host(url));
+    assert_eq!(done.output, "there");
+    assert_eq!(bench.asked(), [ask("webfetch", &url, "*"), private(&url), private(&elsewhere)]);
+}
+
+#[tokio::test]
+async fn where_clouds_keep_their_secrets_is_not_reached_whatever_is_allowed() {
+    let bench = Bench::new();
+    for url in [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://169.254.170.2/v2/credentials",
+        "http://[::ffff:169.254.169.254]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://[fd00:ec2::254]/",
+        "http://[fe80::1]/",
+        "http://100.100.100.200/",
+        "http://168.63.129.16/",
+        "http://192.0.0.192/",
+    ] {
+        let text = bench.fails("webfetch", json!({ "url": url })).await;
+        assert!(text.contains("clouds tell machines their secrets"), "{url}: {text}");
+        assert!(bench.asked().iter().all(|asked| asked.0 == "webfetch"), "{url}: nobody is asked");
     }
 }
 

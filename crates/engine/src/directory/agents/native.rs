@@ -126,7 +126,13 @@ fn native(name: &str, mode: Mode, permission: Vec<Rule>) -> Agent {
 fn defaults(grounds: &Grounds) -> Vec<Rule> {
     use Action::{Allow, Ask, Deny};
     // Files that say what runs are not changed like others.
-    let mut rules = vec![allow_all(), rule("doom_loop", "*", Ask), rule("settings", "*", Ask)];
+    let mut rules = vec![
+        allow_all(),
+        rule("doom_loop", "*", Ask),
+        rule("settings", "*", Ask),
+        // What answers on this machine trusts whoever is on it.
+        rule("private_network", "*", Ask),
+    ];
     rules.extend(grounds.external.iter().cloned());
     rules.extend([
         rule("question", "*", Deny),
@@ -148,7 +154,7 @@ pub(super) fn allow_all() -> Rule {
 
 /// Those of the defaults that ask. A project that allows the same waits for trust.
 pub(super) fn asked_by_default() -> Vec<Rule> {
-    ["doom_loop", "settings", "external_directory"]
+    ["doom_loop", "settings", "external_directory", "private_network"]
         .map(|permission| rule(permission, "*", Action::Ask))
         .into_iter()
         .chain(["*.env", "*.env.*"].map(|pattern| rule("read", pattern, Action::Ask)))
@@ -175,6 +181,7 @@ fn explore_rules(grounds: &Grounds) -> Vec<Rule> {
     for tool in ["grep", "glob", "list", "bash", "webfetch", "websearch", "read"] {
         rules.push(rule(tool, "*", Action::Allow));
     }
+    rules.push(rule("private_network", "*", Action::Ask));
     rules.extend(grounds.external.iter().cloned());
     rules
 }

@@ -16,9 +16,19 @@ use url::{Host, Url};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Where a connection would lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Public,
+    /// This machine or its networks.
+    Private,
+    /// Where a cloud tells a machine its secrets.
+    Metadata,
+}
+
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is on this machine or in a private network, which webfetch does not reach")]
-pub(super) struct Private(String);
+#[error("{0} leads to an address that is not reached without permission")]
+struct Unreached(String);
 
 /// A client that connects only where it may.
 pub(super) fn client(reach: Reach) -> Result<reqwest::Client, reqwest::Error> {
@@ -26,27 +36,34 @@ pub(super) fn client(reach: Reach) -> Result<reqwest::Client, reqwest::Error> {
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT);
     match reach {
-        Reach::Public if !has_proxy() => builder.no_proxy().dns_resolver(Arc::new(PublicOnly)).build(),
+        Reach::Public if !has_proxy() => builder.no_proxy().dns_resolver(Arc::new(Resolver(reach))).build(),
+        // What is on this machine or in its networks is not asked of a proxy.
+        Reach::Private => builder.no_proxy().dns_resolver(Arc::new(Resolver(reach))).build(),
         Reach::Public | Reach::Anywhere => builder.build(),
     }
 }
 
-/// Judges what can be judged before connecting.
-pub(super) async fn check(url: &Url, reach: Reach) -> Result<(), Private> {
-    if reach == Reach::Anywhere {
-        return Ok(());
-    }
-    let refused = || Private(url.host_str().unwrap_or_default().to_owned());
+/// Where an address leads, as far as can be known before connecting. The worst of several counts.
+pub(super) async fn place_of(url: &Url) -> Place {
     match url.host() {
-        Some(Host::Ipv4(address)) if is_private(address.into()) => Err(refused()),
-        Some(Host::Ipv6(address)) if is_private(address.into()) => Err(refused()),
-        Some(Host::Ipv4(_) | Host::Ipv6(_)) => Ok(()),
+        Some(Host::Ipv4(address)) => place_of_address(address.into()),
+        Some(Host::Ipv6(address)) => place_of_address(address.into()),
         Some(Host::Domain(name)) => {
             let resolved = tokio::net::lookup_host((name, url.port_or_known_default().unwrap_or(80))).await;
-            let mut addresses = resolved.into_iter().flatten();
-            if addresses.any(|address| is_private(address.ip())) { Err(refused()) } else { Ok(()) }
+            let places: Vec<Place> =
+                resolved.into_iter().flatten().map(|address| place_of_address(address.ip())).collect();
+            let worst = [Place::Metadata, Place::Private].into_iter().find(|place| places.contains(place));
+            worst.unwrap_or(Place::Public)
         }
-        None => Err(refused()),
+        None => Place::Private,
+    }
+}
+
+fn place_of_address(address: IpAddr) -> Place {
+    match () {
+        () if is_metadata(address) => Place::Metadata,
+        () if is_private(address) => Place::Private,
+        () => Place::Public,
     }
 }
 
@@ -56,19 +73,54 @@ pub(crate) fn has_proxy() -> bool {
 }
 
 /// Resolves names and drops what must not be reached.
-struct PublicOnly;
+struct Resolver(Reach);
 
-impl Resolve for PublicOnly {
+impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.0;
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let public: Vec<SocketAddr> = found.filter(|address| !is_private(address.ip())).collect();
-            if public.is_empty() {
-                return Err(Private(name.as_str().to_owned()).into());
+            let may_reach = |address: &SocketAddr| match (place_of_address(address.ip()), reach) {
+                (_, Reach::Anywhere) | (Place::Public, _) | (Place::Private, Reach::Private) => true,
+                (Place::Private, Reach::Public) | (Place::Metadata, Reach::Public | Reach::Private) => false,
+            };
+            let reached: Vec<SocketAddr> = found.filter(may_reach).collect();
+            if reached.is_empty() {
+                return Err(Unreached(name.as_str().to_owned()).into());
             }
-            Ok(Box::new(public.into_iter()) as Addrs)
+            Ok(Box::new(reached.into_iter()) as Addrs)
         })
     }
+}
+
+/// True for the addresses at which clouds tell a machine its keys: link-local ones, and those that single clouds chose.
+#[must_use]
+pub fn is_metadata(address: IpAddr) -> bool {
+    const CHOSEN: [Ipv4Addr; 3] =
+        [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16), Ipv4Addr::new(192, 0, 0, 192)];
+    const CHOSEN_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+    match address {
+        IpAddr::V4(address) => address.is_link_local() || CHOSEN.contains(&address),
+        IpAddr::V6(address) => {
+            address == CHOSEN_V6
+                || address.is_unicast_link_local()
+                || embedded_v4(address).is_some_and(|inner| is_metadata(inner.into()))
+        }
+    }
+}
+
+/// The IPv4 address in one of the forms that carry one.
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let (high, low) = match address.segments() {
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => (high, low),
+        _ => return None,
+    };
+    let [a, b] = high.to_be_bytes();
+    let [c, d] = low.to_be_bytes();
+    Some(Ipv4Addr::new(a, b, c, d))
 }
 
 /// True for this machine, its networks, and addresses that are nobody's.
@@ -95,18 +147,11 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_private_v6(address: Ipv6Addr) -> bool {
-    let words = address.segments();
-    let embedded = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        is_private_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match words {
-        // ::, ::1 and the forms that carry an IPv4 address.
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => embedded(high, low),
-        [0, 0, 0, 0, 0xffff, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
+    if let Some(inner) = embedded_v4(address) {
+        return is_private_v4(inner);
+    }
+    match address.segments() {
         [0x64, 0xff9b, 1, ..] => true,
-        [0x2002, high, low, ..] => embedded(high, low),
         // Unique local, link-local, site-local, multicast, documentation.
         [first, second, ..] => {
             first & 0xfe00 == 0xfc00
