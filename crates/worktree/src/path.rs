@@ -84,6 +84,8 @@ pub struct Roots {
     /// The two above after all links; `None` for a worktree of `/`, which encloses nothing.
     real_directory: PathBuf,
     real_worktree: Option<PathBuf>,
+    /// Where the system keeps temporary files, after all links, if that is known.
+    temporary: Option<PathBuf>,
 }
 
 impl Roots {
@@ -95,7 +97,20 @@ impl Roots {
             worktree: worktree.to_owned(),
             real_directory: real(directory)?,
             real_worktree: if worktree == Path::new("/") { None } else { Some(real(worktree)?) },
+            temporary: None,
         })
+    }
+
+    /// The same, with the directory of the system for temporary files.
+    #[must_use]
+    pub fn with_temporary(self, directory: &Path) -> Self {
+        Self { temporary: directory.canonicalize().ok(), ..self }
+    }
+
+    /// Whether a path really lies in the directory for temporary files.
+    #[must_use]
+    pub fn is_temporary(&self, path: &OutsidePath) -> bool {
+        self.temporary.as_ref().is_some_and(|temporary| path.0.real.starts_with(temporary))
     }
 
     #[must_use]

@@ -54,6 +54,8 @@ pub struct Place<'a> {
     pub worktree: &'a str,
     pub is_git: bool,
     pub platform: &'a str,
+    /// For files that nobody keeps; using it is not asked about.
+    pub scratch: &'a str,
     /// A day, not an hour: the text changes once a day.
     pub date: &'a str,
 }
@@ -85,11 +87,12 @@ pub fn system(inputs: &Inputs<'_>) -> String {
 
 fn environment(model: &Speaker<'_>, place: &Place<'_>) -> String {
     let Speaker { name, provider_id, model_id, .. } = model;
-    let Place { directory, worktree, is_git, platform, date } = place;
+    let Place { directory, worktree, is_git, platform, scratch, date } = place;
     let git = if *is_git { "yes" } else { "no" };
     format!(
         "You are the model {name}, id {provider_id}/{model_id}. This is where you work:\n<env>\n  directory: \
-         {directory}\n  worktree: {worktree}\n  git repository: {git}\n  platform: {platform}\n  date: {date}\n</env>"
+         {directory}\n  worktree: {worktree}\n  git repository: {git}\n  platform: {platform}\n  scratch directory: \
+         {scratch}\n  date: {date}\n</env>"
     )
 }
 

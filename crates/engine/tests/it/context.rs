@@ -117,6 +117,7 @@ fn inputs<'a>() -> Inputs<'a> {
             worktree: "/w",
             is_git: true,
             platform: "linux",
+            scratch: "/tmp/sturdy",
             date: "Sunday, 2026-11-15",
         },
         ..Inputs::default()
@@ -154,6 +155,7 @@ You are the model Main, id acme/main. This is where you work:
   worktree: /w
   git repository: yes
   platform: linux
+  scratch directory: /tmp/sturdy
   date: Sunday, 2026-11-15
 </env>
 Beside the worktree you may read these directories:

@@ -118,7 +118,9 @@ fn plan(
         return Err(not_a_directory(&directory));
     }
     for place in &reading.places {
-        outside.extend(outside_of(roots, directory.shown(), place));
+        if !is_temporary(roots, directory.shown(), &reading, place) {
+            outside.extend(outside_of(roots, directory.shown(), place));
+        }
     }
     let written = Written::of(roots, directory.shown(), &reading);
 
@@ -162,12 +164,22 @@ impl Written {
             if is_settings(&name) && !written.settings.contains(&name) {
                 written.settings.push(name.clone());
             }
-            if write.by == Writer::Redirection && !written.redirected.contains(&name) {
+            let is_asked =
+                write.by == Writer::Redirection && !is_temporary(roots, directory, reading, &write.path);
+            if is_asked && !written.redirected.contains(&name) {
                 written.redirected.push(name);
             }
         }
         written
     }
+}
+
+/// Whether the shell alone writes to it and it lies in the directory for temporary files: nobody is asked about that.
+fn is_temporary(roots: &Roots, directory: &Path, reading: &Reading, place: &str) -> bool {
+    let mut writers = reading.writes.iter().filter(|write| write.path == place).peekable();
+    let by_shell = writers.peek().is_some() && writers.all(|write| write.by == Writer::Redirection);
+    by_shell
+        && matches!(locate(roots, directory, place), Ok(Located::Outside(path)) if roots.is_temporary(&path))
 }
 
 fn not_a_directory(path: &WorkPath) -> ToolFailure {

@@ -213,3 +213,28 @@ async fn a_flood_is_shown_while_it_comes() {
 
     assert!(shown);
 }
+
+// Was: a command that kept its output in the temporary directory was asked about twice.
+#[tokio::test]
+async fn a_redirection_to_a_temporary_file_is_not_asked_about() {
+    let mut bench = Bench::new();
+    let temporary = bench.outside.clone();
+    std::os::unix::fs::symlink(&bench.dir.parent().unwrap(), temporary.join("link")).unwrap();
+    bench.world.roots = bench.world.roots.clone().with_temporary(&temporary);
+    let shown = temporary.display();
+    let outside = format!("{shown}/*");
+
+    bench.ok("bash", json!({ "command": format!("echo x > {shown}/out && echo y >> {shown}/out") })).await;
+    let asked: Vec<_> = bench.asked().into_iter().map(|asked| asked.0).collect();
+    assert_eq!(asked, ["bash"]);
+
+    // Other uses are asked about, and so is a link that leads elsewhere.
+    bench.ok("bash", json!({ "command": format!("cat {shown}/out; rm {shown}/out") })).await;
+    assert!(
+        bench.asked().iter().any(|asked| asked.0 == "external_directory" && asked.1 == [outside.clone()])
+    );
+    let before = bench.asked().len();
+    bench.ok("bash", json!({ "command": format!("echo x > {shown}/link/elsewhere") })).await;
+    let asked: Vec<_> = bench.asked().split_off(before).into_iter().map(|asked| asked.0).collect();
+    assert_eq!(asked, ["external_directory", "edit", "bash"]);
+}

@@ -32,10 +32,9 @@ impl Grounds {
         let environment = &settings.places().environment;
         let data = environment.data_dir();
         let outputs = below(&data.join("tool-output"));
-        let temp = environment.filled("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
 
         let mut external = vec![rule("external_directory", "*", Action::Ask)];
-        let open = [outputs.clone(), below(&temp.join("sturdy"))];
+        let open = [outputs.clone(), below(&environment.scratch_dir())];
         let skills = settings.skills().iter().map(|skill| below(&skill.directory()));
         for pattern in open.into_iter().chain(skills) {
             external.push(rule("external_directory", &pattern, Action::Allow));

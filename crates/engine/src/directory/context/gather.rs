@@ -22,6 +22,7 @@ pub(crate) fn system_text(
     let can_load = !rules::is_hidden("skill", &agent.permission);
     let servers = servers(instance, agent);
     let date = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%A, %Y-%m-%d").to_string();
+    let scratch = instance.settings.places().environment.scratch_dir().display().to_string();
     let inputs = Inputs {
         agent_prompt: agent.prompt.as_deref(),
         model: Speaker {
@@ -35,6 +36,7 @@ pub(crate) fn system_text(
             worktree: &instance.worktree,
             is_git: instance.project.vcs.is_some(),
             platform: std::env::consts::OS,
+            scratch: &scratch,
             date: &date,
         },
         instructions: &instructions,

@@ -231,6 +231,7 @@ fn world(
     progress: watch::Sender<Progress>,
 ) -> Result<World, ToolFailure> {
     let roots = Roots::new(place.info.directory.as_ref(), place.instance.worktree.as_ref())?;
+    let roots = roots.with_temporary(&run.inner.options.environment.temporary_dir());
     let asking = asker.clone();
     let questioning = asker.clone();
     let reading = asker.clone();
