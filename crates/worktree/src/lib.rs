@@ -9,6 +9,7 @@ pub mod format;
 pub mod git;
 pub mod lsp;
 pub mod mcp;
+pub mod packages;
 pub mod path;
 pub mod process;
 pub mod project;

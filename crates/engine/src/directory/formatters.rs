@@ -9,12 +9,16 @@ use std::path::Path;
 use sturdy_worktree::format::{Formatter, known};
 
 pub(crate) fn formatters(settings: &Settings, directory: &Path, worktree: &Path) -> Vec<Formatter> {
+    let mut known = known(directory, worktree);
+    for one in &mut known {
+        one.is_enabled &= settings.may_run(&one.command);
+    }
     let entries = match settings.formatter() {
-        Value::Bool(true) => return known(directory, worktree),
+        Value::Bool(true) => return known,
         Value::Object(entries) => entries,
         _ => return Vec::new(),
     };
-    let mut all = known(directory, worktree);
+    let mut all = known;
     for (name, entry) in entries {
         let Some(entry) = entry.as_object() else { continue };
         put(&mut all, name, entry);

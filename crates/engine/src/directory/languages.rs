@@ -14,8 +14,16 @@ use sturdy_worktree::process::STORE;
 
 impl Inner {
     /// The language servers of a directory, none of them started yet; nothing when it has none.
-    pub(crate) fn languages(&self, settings: &Settings, directory: &Path, project: &str) -> Option<Arc<Lsp>> {
-        let servers = servers(settings.lsp());
+    pub(crate) fn languages(
+        &self,
+        settings: &Settings,
+        directory: &Path,
+        worktree: &Path,
+        project: &str,
+    ) -> Option<Arc<Lsp>> {
+        let mut known = known(directory, worktree);
+        known.retain(|one| settings.may_run(&one.command));
+        let servers = servers(settings.lsp(), known);
         if servers.is_empty() {
             return None;
         }
@@ -34,13 +42,13 @@ impl Inner {
     }
 }
 
-fn servers(setting: &Value) -> Vec<Server> {
+fn servers(setting: &Value, known: Vec<Server>) -> Vec<Server> {
     let entries = match setting {
-        Value::Bool(true) => return known(),
+        Value::Bool(true) => return known,
         Value::Object(entries) => entries,
         _ => return Vec::new(),
     };
-    let mut all = known();
+    let mut all = known;
     for (id, entry) in entries {
         let Some(entry) = entry.as_object() else { continue };
         put(&mut all, id, entry);

@@ -2,7 +2,7 @@
 //!
 //! Arguments go in first, then the output of shell snippets, which run in the session's directory. Snippets
 //! and files that a template names pass the rules of the agent like calls of a model.
-//! A skill is a document and not a template: the arguments stand behind it, and nothing in it runs. A
+//! A skill is a document and not a template: the arguments stand at its `$ARGUMENTS` or behind it, and nothing in it runs. A
 //! prompt of an MCP server is filled in by the server; nothing in it runs and no file it names is read.
 //!
 //! Not here: which commands there are (`commands.rs`).
@@ -31,6 +31,9 @@ use sturdy_worktree::process;
 use sturdy_worktree::tools::{command_asks, find_bash};
 use tracing::debug;
 
+/// Where a skill wants what was typed behind its name. Other holes of templates are left alone: a document may speak
+/// of `$1`.
+const ALL_ARGUMENTS: &str = "$ARGUMENTS";
 /// Snippets one template may run.
 const SNIPPETS_MAX: usize = 32;
 const SNIPPET_TIMEOUT: Duration = Duration::from_secs(30);
@@ -201,6 +204,9 @@ impl Inner {
         command: &Command,
         arguments: &str,
     ) -> Result<String, EngineError> {
+        if command.source == Source::Skill && command.template.contains(ALL_ARGUMENTS) {
+            return Ok(command.template.replace(ALL_ARGUMENTS, arguments).trim().to_owned());
+        }
         if command.source == Source::Skill {
             let behind = if arguments.trim().is_empty() { "" } else { "\n\n" };
             return Ok(format!("{}{behind}{arguments}", command.template).trim().to_owned());

@@ -118,6 +118,31 @@ async fn a_command_chooses_its_agent_and_a_wrong_model_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_skill_that_is_used_as_a_command_takes_its_arguments_where_it_wants_them() {
+    let world = World::new().await;
+    let place = world.disk.project().join(".opencode/skill");
+    for (name, text) in [("fix", "Fix $ARGUMENTS, not $1 or !`touch marker`."), ("plain", "Costs $5.")] {
+        fs::create_dir_all(place.join(name)).unwrap();
+        let text = format!("---\nname: {name}\ndescription: d\n---\n{text}");
+        fs::write(place.join(name).join("SKILL.md"), text).unwrap();
+    }
+    world.engine.dispose_all();
+    let session = world.session().await;
+    let mut told = Vec::new();
+
+    for name in ["fix", "plain"] {
+        world.provider.will(answer().text("Yes.").finish("stop"));
+        let asked = world.engine.command(&session.id, named(name, "the $2 bug")).await.unwrap();
+        world.engine.answer(&session.id, &asked).await.unwrap();
+        let messages = world.messages(&session.id).await;
+        told.push(texts(&messages[messages.len() - 2])[0].to_owned());
+    }
+
+    assert_eq!(told, ["Fix the $2 bug, not $1 or !`touch marker`.", "Costs $5.\n\nthe $2 bug"]);
+    assert!(!world.disk.project().join("marker").exists());
+}
+
+#[tokio::test]
 async fn a_command_that_is_a_subtask_runs_in_a_session_of_its_own() {
     let entry = json!({ "template": "look at $ARGUMENTS", "agent": "explore", "description": "Look" });
     let world = world_with("command", json!({ "look": entry })).await;

@@ -349,3 +349,54 @@ async fn a_project_without_dangerous_settings_is_not_asked_about() {
     assert_eq!(world.get("/config").await.json().get("warnings"), None);
     world.close().await;
 }
+
+// Was: a formatter of the user's choice was taken from the packages of whatever project was open.
+#[tokio::test]
+async fn programs_among_a_projects_packages_wait_for_trust() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().join("home/.config/opencode");
+    let packages = root.path().join("project/node_modules/.bin");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::create_dir_all(&packages).unwrap();
+    let config = json!({ "formatter": true, "lsp": true });
+    std::fs::write(home.join("opencode.json"), config.to_string()).unwrap();
+    for name in ["prettier", "typescript-language-server"] {
+        let program = packages.join(name);
+        std::fs::write(&program, format!("#!/bin/sh\ntouch marker-{name}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let world = World::trusting_nobody(root).await;
+    let session = world.session().await;
+    let mut stream = Stream::open(&world, "/global/event").await;
+    let enabled = |list: Value| {
+        let prettier = list.as_array().unwrap().iter().find(|one| one["name"] == "prettier").cloned();
+        prettier.unwrap()["enabled"].clone()
+    };
+    let write = r#"/demo tool write {"filePath":"a.js","content":"x"}"#;
+
+    assert_eq!(enabled(world.get("/formatter").await.json()), false);
+    world.send("POST", &format!("/session/{session}/prompt_async"), &prompt(write)).await;
+    let frames = stream.until(|frame| frame.kind() == "permission.asked").await;
+    let asked = frames.last().unwrap().event()["properties"].clone();
+    let patterns = asked["patterns"].to_string();
+    assert!(
+        patterns.contains("its own prettier") && patterns.contains("typescript-language-server"),
+        "{patterns}"
+    );
+    let path = format!("/permission/{}/reply", asked["id"].as_str().unwrap());
+    world.send("POST", &path, &json!({ "reply": "reject" })).await;
+    stream.until(Frame::is_idle).await;
+    assert_eq!(markers(&world.root), Vec::<String>::new());
+
+    // After trust they are used.
+    let world = World::trusting_nobody(world.close().await).await;
+    let mut stream = Stream::open(&world, "/global/event").await;
+    world.send("POST", &format!("/session/{session}/prompt_async"), &prompt(write)).await;
+    let frames = stream.until(|frame| frame.kind() == "permission.asked").await;
+    let id = frames.last().unwrap().event()["properties"]["id"].as_str().unwrap().to_owned();
+    world.send("POST", &format!("/permission/{id}/reply"), &json!({ "reply": "always" })).await;
+    stream.until(Frame::is_idle).await;
+    assert_eq!(enabled(world.get("/formatter").await.json()), true);
+    assert!(markers(&world.root).contains(&"marker-prettier".to_owned()), "{:?}", markers(&world.root));
+    world.close().await;
+}

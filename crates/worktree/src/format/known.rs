@@ -4,6 +4,7 @@
 //! says which: a configuration file, or a copy of the program among the project's own packages.
 
 use super::Formatter;
+use crate::packages;
 use crate::process::on_path;
 use std::path::{Path, PathBuf};
 
@@ -163,8 +164,7 @@ impl Place<'_> {
 
     /// The nearest file of this name, from the directory up to the top.
     fn above(&self, name: &str) -> Option<PathBuf> {
-        let inside = |place: &&Path| place.starts_with(self.top);
-        self.directory.ancestors().take_while(inside).map(|place| place.join(name)).find(|path| path.exists())
+        packages::above(self.directory, self.top, name)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Language servers that are used without being described, where they are switched on at all and
-//! their program is there. Nothing is downloaded.
+//! their program is there, on the machine or among the packages of the project. Nothing is downloaded.
 
 use super::Server;
+use crate::packages::in_packages;
 use crate::process::on_path;
 use serde_json::Value;
+use std::path::Path;
 
 /// Name, command, extensions, files that mark a root.
 type Known = (&'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
@@ -29,18 +31,26 @@ const KNOWN: &[Known] = &[
     ("nixd", &["nixd"], &[".nix"], &["flake.nix"]),
 ];
 
-/// Those whose program is on this machine.
+/// Those whose program is among the packages of the project, or else on this machine. `top` is where looking
+/// upwards ends.
 #[must_use]
-pub fn known() -> Vec<Server> {
-    let texts = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect();
-    let here = KNOWN.iter().filter(|(_, command, ..)| on_path(command[0]).is_some());
-    here.map(|(id, command, extensions, root_files)| Server {
-        id: (*id).to_owned(),
-        command: texts(command),
-        extensions: texts(extensions),
-        variables: Vec::new(),
-        initialization: Value::Null,
-        root_files: texts(root_files),
-    })
-    .collect()
+pub fn known(directory: &Path, top: &Path) -> Vec<Server> {
+    let texts = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect::<Vec<String>>();
+    let server = |(id, command, extensions, root_files): &Known| {
+        let program = match in_packages(directory, top, command[0]) {
+            Some(program) => program.to_string_lossy().into_owned(),
+            None => on_path(command[0]).map(|_| command[0].to_owned())?,
+        };
+        let mut command = texts(command);
+        command[0] = program;
+        Some(Server {
+            id: (*id).to_owned(),
+            command,
+            extensions: texts(extensions),
+            variables: Vec::new(),
+            initialization: Value::Null,
+            root_files: texts(root_files),
+        })
+    };
+    KNOWN.iter().filter_map(server).collect()
 }

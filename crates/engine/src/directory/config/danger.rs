@@ -88,6 +88,15 @@ impl Sieve<'_> {
         self.note(Danger { text, file, line: None, keys: Vec::new(), said });
     }
 
+    /// A program of the project that is started because it is there.
+    pub(super) fn own_program(&mut self, path: &Path) {
+        let file = self.shown(&Source::File(path.to_owned()));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let text = format!("runs its own {name} on files that are read or changed");
+        let said = Value::String(file.clone());
+        self.note(Danger { text, file, line: None, keys: Vec::new(), said });
+    }
+
     fn shown(&self, source: &Source) -> String {
         match source {
             Source::File(path) => {

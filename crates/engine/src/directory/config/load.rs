@@ -69,6 +69,10 @@ pub fn load_judged(
         sieve.link(&link);
     }
 
+    for program in own_programs(&harmless, places) {
+        sieve.own_program(&program);
+    }
+
     let key = TrustKey { checkout: real(places.checkout()), hash: danger::hash(&sieve.found) };
     let standing = match () {
         () if environment.trusts_all() => Standing::Trusted,
@@ -116,6 +120,25 @@ fn merged<'a>(found: impl Iterator<Item = &'a Found>, places: &Places) -> Result
         merged.add(one.layer(Placeholders::Replace, places)?);
     }
     Ok(merged)
+}
+
+/// Formatters and language servers among the project's packages that would be started because they are there.
+fn own_programs(settings: &Merged, places: &Places) -> Vec<PathBuf> {
+    let is_on = |key: &str| matches!(settings.value.get(key), Some(Value::Bool(true) | Value::Object(_)));
+    let (directory, top) = (&places.directory, places.checkout());
+    let mut commands = Vec::new();
+    if is_on("formatter") {
+        let enabled = sturdy_worktree::format::known(directory, top).into_iter().filter(|one| one.is_enabled);
+        commands.extend(enabled.map(|one| one.command));
+    }
+    if is_on("lsp") {
+        commands.extend(sturdy_worktree::lsp::known(directory, top).into_iter().map(|one| one.command));
+    }
+    let programs = commands.into_iter().filter_map(|command| command.into_iter().next().map(PathBuf::from));
+    let mut own: Vec<PathBuf> = programs.filter(|program| program.starts_with(top)).collect();
+    own.sort();
+    own.dedup();
+    own
 }
 
 /// What asks or forbids before a project says anything.

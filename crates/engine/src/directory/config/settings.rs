@@ -104,6 +104,12 @@ impl Settings {
         &self.trust
     }
 
+    /// Whether a program may be started that nobody named: one of the project's own only where it is trusted.
+    pub(crate) fn may_run(&self, command: &[String]) -> bool {
+        let program = Path::new(command.first().map_or("", String::as_str));
+        !self.trust.is_untrusted() || !program.starts_with(self.places.checkout())
+    }
+
     /// MCP servers of the project that are not obeyed.
     #[must_use]
     pub fn withheld_servers(&self) -> &[String] {
