@@ -1,6 +1,7 @@
 //! Opening: the store, what was running, the feed.
 
 use crate::clock::Clock;
+use crate::directory::asking::Asking;
 use crate::directory::instances::Instances;
 use crate::directory::mcp::Callback;
 use crate::directory::trust::Trusting;
@@ -52,6 +53,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
             returns: Callback::default(),
             trust: Trusting::new(&options.data_dir),
+            asking: Asking::default(),
             trees: crate::run::trees::Trees::default(),
             gates: crate::requests::revert::Gates::default(),
             options,

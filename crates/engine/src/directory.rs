@@ -5,6 +5,7 @@
 //! session does with it stands in `run`, what a person asks for in `requests`.
 
 pub mod agents;
+pub(crate) mod asking;
 pub(crate) mod branch;
 pub mod commands;
 pub mod config;

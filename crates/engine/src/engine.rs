@@ -1,6 +1,7 @@
 //! The engine: everything that runs, and the way to it.
 
 use crate::clock::Clock;
+use crate::directory::asking::Asking;
 use crate::directory::instance::Instance;
 use crate::directory::instances::Instances;
 use crate::directory::mcp::Callback;
@@ -71,6 +72,7 @@ pub(crate) struct Inner {
     pub(crate) logins: Logins,
     pub(crate) returns: Callback,
     pub(crate) trust: Trusting,
+    pub(crate) asking: Asking,
     pub(crate) trees: Trees,
     pub(crate) gates: Gates,
 }

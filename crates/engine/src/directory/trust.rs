@@ -5,16 +5,17 @@
 //! process, and so does a refusal; a project whose dangerous part has changed is asked about again. After a yes
 //! the directory's settings are read anew and clients are told; after a no the turn goes on without them.
 //!
-//! The request is not in the log: nothing a session did depends on it, and the prompt behind it is. A process
-//! that dies while somebody thinks asks again with the next prompt.
+//! The request is not in the log (`asking.rs`), the prompt behind it is. A process that dies while somebody thinks
+//! asks again with the next prompt.
 
 mod list;
 
 pub use list::{TrustEntry, TrustList, TrustListError};
 
 use crate::directory::agents::cautions;
+use crate::directory::asking::{NewRequest, OpenRequest, WaitingAsk};
 use crate::directory::config::{self, ConfigError, Judge, Settings, Trust, TrustKey};
-use crate::engine::{Engine, Inner};
+use crate::engine::Inner;
 use crate::error::EngineError;
 use serde_json::json;
 use std::collections::HashSet;
@@ -23,9 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::SessionId;
 use sturdy_session::json::Map;
-use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
-use sturdy_session::types::event::{Event, PermissionReplied, Toast, ToastVariant};
-use tokio::sync::oneshot;
+use sturdy_session::types::ask::PermissionReply;
+use sturdy_session::types::event::{Event, Toast, ToastVariant};
 use tracing::{info, warn};
 
 /// The permission that is asked for.
@@ -44,27 +44,11 @@ pub(crate) struct Trusting {
     /// Settings may be obeyed as long as the process lives.
     once: Mutex<HashSet<TrustKey>>,
     rejected: Mutex<HashSet<TrustKey>>,
-    open: Mutex<Vec<OpenRequest>>,
-}
-
-/// Somebody is asked and a session waits.
-#[derive(Debug)]
-struct OpenRequest {
-    request: PermissionRequest,
-    directory: String,
-    project: String,
-    key: TrustKey,
-    answer: oneshot::Sender<PermissionReply>,
 }
 
 impl Trusting {
     pub(crate) fn new(data_dir: &Path) -> Self {
-        Self {
-            list: TrustList::in_directory(data_dir),
-            once: Mutex::default(),
-            rejected: Mutex::default(),
-            open: Mutex::default(),
-        }
+        Self { list: TrustList::in_directory(data_dir), once: Mutex::default(), rejected: Mutex::default() }
     }
 
     /// The settings of a directory, as far as they are trusted now.
@@ -86,7 +70,7 @@ impl Trusting {
             })
     }
 
-    fn remember(&self, key: &TrustKey, reply: PermissionReply, now: u64) {
+    pub(crate) fn remember(&self, key: &TrustKey, reply: PermissionReply, now: u64) {
         match reply {
             PermissionReply::Once => drop(lock(&self.once).insert(key.clone())),
             PermissionReply::Reject => drop(lock(&self.rejected).insert(key.clone())),
@@ -106,46 +90,6 @@ impl Trusting {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Engine {
-    /// Requests for trust that wait for a person: of one directory, or of all.
-    #[must_use]
-    pub fn trust_requests(&self, directory: Option<&str>) -> Vec<PermissionRequest> {
-        let open = lock(&self.inner.trust.open);
-        let is_wanted = |one: &&OpenRequest| directory.is_none_or(|wanted| wanted == one.directory);
-        open.iter().filter(is_wanted).map(|one| one.request.clone()).collect()
-    }
-
-    /// Answers a request for trust. False if it is none, or not open.
-    pub(crate) fn answer_trust(&self, id: &str, reply: PermissionReply) -> bool {
-        let answered: Vec<OpenRequest> = {
-            let mut open = lock(&self.inner.trust.open);
-            let Some(key) = open.iter().find(|one| one.request.id.as_str() == id).map(|one| one.key.clone())
-            else {
-                return false;
-            };
-            self.inner.trust.remember(&key, reply, self.inner.clock.now());
-            // The same question of another session has the same answer.
-            open.extract_if(.., |one| one.key == key).collect()
-        };
-        info!(checkout = %answered[0].key.checkout.display(), ?reply, "asked about trust, answered");
-        if reply != PermissionReply::Reject {
-            let mut directories: Vec<(&str, &str)> =
-                answered.iter().map(|one| (one.directory.as_str(), one.project.as_str())).collect();
-            directories.sort_unstable();
-            directories.dedup();
-            for (directory, project) in directories {
-                self.inner.read_again(directory, project);
-            }
-        }
-        for one in answered {
-            self.inner.tell_replied(&one, reply);
-            // Nobody waits any more if the turn was stopped meanwhile.
-            let _ = one.answer.send(reply);
-        }
-        true
-    }
 }
 
 impl Inner {
@@ -184,34 +128,40 @@ impl Inner {
         directory: &str,
         project: &str,
         trust: &Trust,
-    ) -> Waiting {
-        let id = self.clock.stamp().permission_id();
+    ) -> WaitingAsk {
         let patterns = trust.sentences();
         let checkout = trust.key.checkout.display().to_string();
         let metadata = json!({ "directory": checkout, "enables": patterns });
         let toast = toast(&checkout, &patterns);
-        let request = PermissionRequest {
-            id: id.clone(),
-            session_id: session.clone(),
+        let waiting = self.ask_unstored(NewRequest {
+            session,
+            directory,
+            project,
             permission: PERMISSION.to_owned(),
             // Clients show this before they send "always": what is trusted is all of it.
             always: patterns.clone(),
             patterns,
             metadata: metadata.as_object().cloned().unwrap_or_else(Map::new),
-            tool: None,
-        };
-        let (answer, answered) = oneshot::channel();
-        lock(&self.trust.open).push(OpenRequest {
-            request: request.clone(),
-            directory: directory.to_owned(),
-            project: project.to_owned(),
-            key: trust.key.clone(),
-            answer,
+            trust: Some(trust.key.clone()),
         });
-        for event in [Event::PermissionAsked(request), Event::TuiToastShow(toast)] {
-            self.feed.tell(self.clock.now(), Some(directory), Some(project), event);
+        self.feed.tell(self.clock.now(), Some(directory), Some(project), Event::TuiToastShow(toast));
+        waiting
+    }
+
+    /// Somebody said whether checkouts are trusted; their settings are read anew if they are.
+    pub(crate) fn trust_was_answered(self: &Arc<Self>, answered: &[OpenRequest], reply: PermissionReply) {
+        let mut asked: Vec<&OpenRequest> = answered.iter().filter(|one| one.trust.is_some()).collect();
+        if let Some(key) = asked.first().and_then(|one| one.trust.as_ref()) {
+            info!(checkout = %key.checkout.display(), ?reply, "asked about trust, answered");
         }
-        Waiting { inner: self.clone(), id: id.to_string(), answered: Some(answered) }
+        if reply == PermissionReply::Reject {
+            return;
+        }
+        asked.sort_by_key(|one| (&one.directory, &one.project));
+        asked.dedup_by_key(|one| (&one.directory, &one.project));
+        for one in asked {
+            self.read_again(&one.directory, &one.project);
+        }
     }
 
     /// Forgets what is known of a directory, starts its servers if they ran or may run now, and tells its clients.
@@ -219,15 +169,6 @@ impl Inner {
         self.forget(directory);
         let event = Event::InstanceDisposed { directory: directory.to_owned() };
         self.feed.tell(self.clock.now(), Some(directory), Some(project), event);
-    }
-
-    fn tell_replied(&self, one: &OpenRequest, reply: PermissionReply) {
-        let event = Event::PermissionReplied(PermissionReplied {
-            session_id: one.request.session_id.clone(),
-            request_id: one.request.id.clone(),
-            reply,
-        });
-        self.feed.tell(self.clock.now(), Some(&one.directory), Some(&one.project), event);
     }
 }
 
@@ -242,31 +183,6 @@ fn toast(checkout: &str, sentences: &[String]) -> Toast {
         message: lines.join("\n"),
         variant: ToastVariant::Warning,
         duration: TOAST_MS,
-    }
-}
-
-/// A request that is taken back when nobody waits for its answer any more.
-struct Waiting {
-    inner: Arc<Inner>,
-    id: String,
-    answered: Option<oneshot::Receiver<PermissionReply>>,
-}
-
-impl Waiting {
-    /// No timeout here: the person may think for an hour.
-    async fn answered(mut self) -> Option<PermissionReply> {
-        let answered = self.answered.take()?;
-        answered.await.ok()
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        let withdrawn: Vec<OpenRequest> =
-            lock(&self.inner.trust.open).extract_if(.., |one| one.request.id.as_str() == self.id).collect();
-        for one in withdrawn {
-            self.inner.tell_replied(&one, PermissionReply::Reject);
-        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! Not here: which commands there are (`commands.rs`).
 
 use crate::directory::agents::{Agent, Mode};
+use crate::directory::asking::NewRequest;
 use crate::directory::commands::{Command, Source, commands};
 use crate::directory::instance::Instance;
 use crate::directory::permits;
@@ -22,12 +23,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::command::{expand, fill, snippets};
 use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::row::ApprovalRow;
 use sturdy_session::rules::{Verdict, Wanted, checkout_of};
 use sturdy_session::turn::Input;
+use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::part::{FilePart, PartBody, SubtaskModel, SubtaskPart, TextPart};
 use sturdy_session::types::session::{Action, Rule, Session};
 use sturdy_worktree::path::{Located, Roots};
 use sturdy_worktree::process;
+use sturdy_worktree::tool::PermissionAsk;
 use sturdy_worktree::tools::{command_asks, find_bash};
 use tracing::debug;
 
@@ -197,7 +201,7 @@ impl Inner {
     }
 
     async fn text_of(
-        &self,
+        self: &Arc<Self>,
         instance: &Instance,
         info: &Session,
         agent: &Agent,
@@ -231,16 +235,17 @@ impl Inner {
             )));
         }
         for snippet in &found {
-            self.is_allowed(instance, info, agent, &command.name, &snippet.command).await?;
+            self.permit(instance, info, agent, &command.name, &snippet.command).await?;
         }
-        let outputs = join_all(found.iter().map(|snippet| self.printed_by(instance, &snippet.command))).await;
+        let printed = found.iter().map(|snippet| self.printed_by(instance, &snippet.command));
+        let outputs = join_all(printed).await.into_iter().collect::<Result<Vec<String>, EngineError>>()?;
         Ok(fill(&text, &found, &outputs))
     }
 
-    /// A snippet passes the rules like a command of a model. Nobody can be asked here, so one that a rule asks
-    /// about is refused, and the person is told which rule to write.
-    async fn is_allowed(
-        &self,
+    /// A snippet passes the rules like a command of a model. What a rule asks about waits for a person, and nothing
+    /// of the template runs before everything in it is allowed.
+    async fn permit(
+        self: &Arc<Self>,
         instance: &Instance,
         info: &Session,
         agent: &Agent,
@@ -253,18 +258,60 @@ impl Inner {
         let asks = asks.map_err(|_| EngineError::Bad("Reading a snippet was given up".to_owned()))?;
         let asks = asks.map_err(|failure| EngineError::Bad(failure.text))?;
         for ask in asks {
-            let verdict = self.verdict(info, agent, &ask.wanted()).await?;
-            let why = match verdict {
-                Verdict::Allow => continue,
-                Verdict::Ask => "asks about",
-                Verdict::Deny(_) => "forbids",
-            };
-            let permission = ask.permission;
-            return Err(EngineError::Bad(format!(
-                "The command {name:?} would run `{snippet}`, which a rule {why} (permission.{permission}). Allow it there to use the command."
-            )));
+            match self.verdict(info, agent, &ask.wanted()).await? {
+                Verdict::Allow => {}
+                Verdict::Ask => self.ask_about(instance, info, name, snippet, ask).await?,
+                Verdict::Deny(_) => {
+                    let permission = ask.permission;
+                    return Err(EngineError::Bad(format!(
+                        "The command {name:?} would run `{snippet}`, which a rule forbids (permission.{permission}). Allow it there to use the command."
+                    )));
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Waits until a person has said whether a snippet may run.
+    async fn ask_about(
+        self: &Arc<Self>,
+        instance: &Instance,
+        info: &Session,
+        name: &str,
+        snippet: &str,
+        ask: PermissionAsk,
+    ) -> Result<(), EngineError> {
+        let PermissionAsk { permission, patterns, always, mut metadata, .. } = ask;
+        metadata.insert("template".to_owned(), name.into());
+        let waiting = self.ask_unstored(NewRequest {
+            session: &info.id,
+            directory: &instance.directory,
+            project: &info.project_id,
+            permission: permission.clone(),
+            patterns,
+            always: always.clone(),
+            metadata,
+            trust: None,
+        });
+        let id = waiting.id.clone();
+        match waiting.answered().await {
+            Some(PermissionReply::Once) => Ok(()),
+            Some(PermissionReply::Always) => {
+                let tail = id.as_str().trim_start_matches("per_");
+                let row = |(index, pattern): (usize, String)| ApprovalRow {
+                    id: format!("psv_{tail}{index:02}"),
+                    project_id: info.project_id.clone(),
+                    directory: checkout_of(info).to_owned(),
+                    permission: permission.clone(),
+                    pattern,
+                };
+                let rows = always.into_iter().enumerate().map(row).collect();
+                Ok(self.store.add_approvals(rows).await?)
+            }
+            Some(PermissionReply::Reject) | None => Err(EngineError::Bad(format!(
+                "The command {name:?} was not run: you did not allow `{snippet}`."
+            ))),
+        }
     }
 
     /// Files that a template names go along only if the agent may read them without asking.
@@ -307,8 +354,8 @@ impl Inner {
         Ok(permits::verdict(agent, of_session, wanted, &approvals))
     }
 
-    /// What a snippet prints; nothing, if it cannot be run.
-    async fn printed_by(&self, instance: &Instance, snippet: &str) -> String {
+    /// What a snippet prints.
+    async fn printed_by(&self, instance: &Instance, snippet: &str) -> Result<String, EngineError> {
         let settings = &instance.tool_settings;
         let command = process::Command {
             // Bash, because it was read and judged as bash.
@@ -318,22 +365,28 @@ impl Inner {
             variables: settings.variables.clone(),
             timeout: SNIPPET_TIMEOUT,
         };
-        let Ok(mut running) = command.start(self.tasks.stopping().child_token()) else {
-            return String::new();
-        };
+        let running = command.start_in(settings.sandbox.as_deref(), self.tasks.stopping().child_token());
+        let mut running = running.map_err(|cause| {
+            let why = std::error::Error::source(&cause).map(|why| format!(": {why}")).unwrap_or_default();
+            EngineError::Bad(format!("The snippet `{snippet}` was not run: {cause}{why}"))
+        })?;
         let (mut printed, mut buffer) = (Vec::new(), vec![0; SNIPPET_BYTES_MAX]);
         while let Some(bytes) = running.read(&mut buffer).await {
             let room = SNIPPET_BYTES_MAX - printed.len();
             printed.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
-        String::from_utf8_lossy(&printed).into_owned()
+        Ok(String::from_utf8_lossy(&printed).into_owned())
     }
 }
 
 async fn roots_of(instance: &Instance) -> Result<Roots, EngineError> {
     let directory = PathBuf::from(&instance.directory);
     let worktree = PathBuf::from(&instance.worktree);
-    let made = tokio::task::spawn_blocking(move || Roots::new(&directory, &worktree)).await;
+    let temporary = instance.settings.places().environment.temporary_dir();
+    let made = tokio::task::spawn_blocking(move || {
+        Roots::new(&directory, &worktree).map(|roots| roots.with_temporary(&temporary))
+    })
+    .await;
     let lost = || EngineError::Bad("The directory of the session cannot be read".to_owned());
     made.map_err(|_| lost())?.map_err(|_| lost())
 }

@@ -182,7 +182,7 @@ impl Engine {
     /// Answers a permission or question. Anybody may, also after a restart; once.
     pub async fn answer_ask(&self, id: &str, answer: Answer) -> Result<(), EngineError> {
         if let Answer::Permission { reply, .. } = &answer
-            && self.answer_trust(id, *reply)
+            && self.answer_unstored(id, *reply)
         {
             return Ok(());
         }

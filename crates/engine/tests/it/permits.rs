@@ -1,16 +1,17 @@
-//! Rules where nobody is there to be asked: templates of commands.
+//! Rules about templates of commands.
 
-use crate::tools::world_with;
+use crate::tools::{permission, world_with};
 use serde_json::{Value, json};
 use sturdy_engine::{CommandRequest, EngineError};
+use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
 use sturdy_testkit::world::scripted;
 use sturdy_testkit::{World, answer};
 
 /// A world with one command and these rules.
-async fn with_template(template: &str, permission: Value) -> World {
-    let world = world_with(permission.clone()).await;
+async fn with_template(template: &str, rules: Value) -> World {
+    let world = world_with(rules.clone()).await;
     let mut config = scripted(&world.provider.url());
-    config["permission"] = permission;
+    config["permission"] = rules;
     config["command"] = json!({ "look": { "template": template } });
     world.disk.configure(&config);
     world.engine.dispose_all();
@@ -26,7 +27,6 @@ async fn a_snippet_of_a_template_passes_the_rules() {
     let template = "See !`touch marker` and !`echo fine`";
     for (rules, word) in [
         (json!({ "bash": { "*": "allow", "touch *": "deny" } }), "forbids"),
-        (json!({ "bash": { "*": "ask", "echo *": "allow" } }), "asks about"),
         (json!({ "bash": { "*": "deny", "echo *": "allow" } }), "forbids"),
     ] {
         let world = with_template(template, rules).await;
@@ -45,6 +45,81 @@ async fn a_snippet_of_a_template_passes_the_rules() {
     world.engine.answer(&session.id, &asked).await.unwrap();
     assert!(world.disk.project().join("marker").exists());
     assert!(world.provider.requests()[0].to_string().contains("and fine"));
+}
+
+/// The request that waits for a person.
+async fn request(world: &World) -> PermissionRequest {
+    loop {
+        match world.engine.unstored_requests(None).pop() {
+            Some(request) => return request,
+            None => tokio::task::yield_now().await,
+        }
+    }
+}
+
+/// Answers what the command asks about, one reply after another; the patterns of the requests.
+async fn reply_all(world: &World, replies: &[PermissionReply]) -> Vec<Vec<String>> {
+    let mut patterns = Vec::new();
+    for reply in replies {
+        let request = request(world).await;
+        assert_eq!((request.permission.as_str(), request.tool), ("bash", None));
+        assert!(!world.disk.project().join("marker").exists(), "nothing runs before all is allowed");
+        world.engine.answer_ask(request.id.as_str(), permission(*reply, None)).await.unwrap();
+        patterns.push(request.patterns);
+    }
+    patterns
+}
+
+// Was: what a rule asks about was refused, though a person sat in front of it.
+#[tokio::test]
+async fn a_snippet_that_a_rule_asks_about_waits_for_a_person() {
+    use PermissionReply::{Always, Once, Reject};
+    let rules = json!({ "bash": { "*": "ask", "echo *": "allow" } });
+    let world = with_template("See !`touch marker` and !`git status` and !`echo fine`", rules).await;
+    let session = world.session().await;
+    let touch = || vec!["touch marker".to_owned()];
+    let git = || vec!["git status".to_owned()];
+
+    let (asked, refused) =
+        tokio::join!(reply_all(&world, &[Once, Reject]), world.engine.command(&session.id, look()));
+    let Err(EngineError::Bad(said)) = refused else { panic!("{refused:?}") };
+    assert_eq!(asked, [touch(), git()]);
+    assert!(said.contains("you did not allow `git status`"), "{said}");
+
+    // What is allowed for always is not asked about again.
+    let (asked, refused) =
+        tokio::join!(reply_all(&world, &[Reject]), world.engine.command(&session.id, look()));
+    assert!(asked == [touch()] && refused.is_err());
+    world.provider.will(answer().text("Seen.").finish("stop"));
+    let (asked, done) =
+        tokio::join!(reply_all(&world, &[Once, Always]), world.engine.command(&session.id, look()));
+    world.engine.answer(&session.id, &done.unwrap()).await.unwrap();
+    assert_eq!(asked, [touch(), git()]);
+    assert!(world.disk.project().join("marker").exists());
+    assert!(world.provider.requests()[0].to_string().contains("and fine"));
+    std::fs::remove_file(world.disk.project().join("marker")).unwrap();
+    let kept = world.engine.store().approvals(None).await.unwrap();
+    let kept: Vec<_> = kept.into_iter().map(|row| (row.permission, row.pattern)).collect();
+    assert_eq!(kept, [("bash".to_owned(), "git status *".to_owned())]);
+    world.provider.will(answer().text("Seen.").finish("stop"));
+    let (asked, done) = tokio::join!(reply_all(&world, &[Once]), world.engine.command(&session.id, look()));
+    world.engine.answer(&session.id, &done.unwrap()).await.unwrap();
+    assert_eq!(asked, [touch()]);
+}
+
+#[tokio::test]
+async fn a_request_about_a_snippet_is_taken_back_when_nobody_waits_any_more() {
+    let world = with_template("See !`touch marker`", json!({ "bash": "ask" })).await;
+    let session = world.session().await;
+
+    tokio::select! {
+        done = world.engine.command(&session.id, look()) => panic!("{done:?}"),
+        // Whoever asked leaves.
+        _ = request(&world) => {}
+    }
+
+    assert!(world.engine.unstored_requests(None).is_empty());
+    assert!(!world.disk.project().join("marker").exists());
 }
 
 #[tokio::test]

@@ -95,8 +95,8 @@ async fn open(app: &App, kind: AskKind, directory: &str) -> Result<Response, Api
     let asks = app.engine().store().asks(wanted).await?;
     let mut texts: Vec<String> = asks.into_iter().map(|ask| ask.data).collect();
     if kind == AskKind::Permission {
-        let trust = app.engine().trust_requests(Some(directory));
-        texts.extend(trust.iter().map(|request| json!(request).to_string()));
+        let unstored = app.engine().unstored_requests(Some(directory));
+        texts.extend(unstored.iter().map(|request| json!(request).to_string()));
     }
     Ok(reply::text(reply::array(texts.iter())))
 }

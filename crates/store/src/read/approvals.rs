@@ -10,6 +10,9 @@ const OF_PROJECT: &str = "SELECT id, project_id, directory, permission, pattern 
     WHERE project_id = ?1 ORDER BY position, id";
 const AT: &str = "SELECT id, project_id, directory, permission, pattern FROM approval
     WHERE project_id = ?1 AND directory = ?2 ORDER BY position, id";
+// What is allowed already stays as it is, with the id a client may know.
+const ADD: &str = "INSERT INTO approval (id, project_id, directory, permission, pattern, position)
+    SELECT ?1, ?2, ?3, ?4, ?5, COALESCE(MAX(position), 0) FROM log WHERE true ON CONFLICT DO NOTHING";
 const REMOVE: &str = "DELETE FROM approval WHERE id = ?1";
 
 impl Store {
@@ -25,6 +28,18 @@ impl Store {
         self.read(move |connection| match project {
             Some(project) => collect(connection, OF_PROJECT, [project]),
             None => collect(connection, ALL, ()),
+        })
+        .await
+    }
+
+    /// Keeps what a person allowed apart from any call.
+    pub async fn add_approvals(&self, rows: Vec<ApprovalRow>) -> Result<(), CommitError> {
+        self.write(move |connection| {
+            let mut statement = connection.prepare_cached(ADD)?;
+            for ApprovalRow { id, project_id, directory, permission, pattern } in &rows {
+                statement.execute((id, project_id, directory, permission, pattern))?;
+            }
+            Ok(())
         })
         .await
     }

@@ -111,8 +111,8 @@ async fn open(app: &App, session: &SessionId, kind: AskKind) -> Result<Vec<RawAs
     let wanted = AskQuery { kind: Some(kind), directory: None, session: Some(session.clone()) };
     let mut asks = app.engine().store().asks(wanted).await?;
     if kind == AskKind::Permission {
-        let trust = app.engine().trust_requests(None).into_iter();
-        asks.extend(trust.filter(|request| request.session_id == *session).map(|request| RawAsk {
+        let unstored = app.engine().unstored_requests(None).into_iter();
+        asks.extend(unstored.filter(|request| request.session_id == *session).map(|request| RawAsk {
             id: request.id.to_string(),
             session: session.clone(),
             kind,

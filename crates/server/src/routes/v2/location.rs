@@ -132,8 +132,8 @@ async fn permissions(State(app): State<App>, Location(here): Location) -> Result
         AskQuery { kind: Some(AskKind::Permission), directory: Some(here.directory.clone()), session: None };
     let asks = app.engine().store().asks(wanted).await?;
     let stored = asks.iter().filter_map(|ask| serde_json::from_str(&ask.data).ok());
-    let trust = app.engine().trust_requests(Some(&here.directory));
-    let asks: Vec<_> = stored.chain(trust).map(v2::permission).collect();
+    let unstored = app.engine().unstored_requests(Some(&here.directory));
+    let asks: Vec<_> = stored.chain(unstored).map(v2::permission).collect();
     Ok(reply::json(&Located::at(&here, asks)))
 }
 

@@ -1,0 +1,145 @@
+//! Requests to a person that belong to no call of a model: whether a project is trusted, whether a template may run
+//! a snippet.
+//!
+//! For clients they are ordinary permission requests, listed and answered like any other. They are not in the log:
+//! nothing a session did depends on them. Whoever asked waits for the answer; a request is taken back when nobody waits
+//! any more, and a process that dies forgets it with whoever waited.
+
+use crate::directory::config::TrustKey;
+use crate::engine::{Engine, Inner};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sturdy_session::id::{PermissionId, SessionId};
+use sturdy_session::json::Map;
+use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
+use sturdy_session::types::event::{Event, PermissionReplied};
+use tokio::sync::oneshot;
+
+/// What is asked in which session.
+#[derive(Debug)]
+pub(crate) struct NewRequest<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) directory: &'a str,
+    pub(crate) project: &'a str,
+    pub(crate) permission: String,
+    pub(crate) patterns: Vec<String>,
+    pub(crate) always: Vec<String>,
+    pub(crate) metadata: Map,
+    /// Of a question about trust: the same question of other sessions has the same answer.
+    pub(crate) trust: Option<TrustKey>,
+}
+
+/// Somebody is asked and somebody waits.
+#[derive(Debug)]
+pub(crate) struct OpenRequest {
+    request: PermissionRequest,
+    pub(crate) directory: String,
+    pub(crate) project: String,
+    pub(crate) trust: Option<TrustKey>,
+    answer: oneshot::Sender<PermissionReply>,
+}
+
+/// All that are open.
+#[derive(Debug, Default)]
+pub(crate) struct Asking {
+    open: Mutex<Vec<OpenRequest>>,
+}
+
+impl Asking {
+    fn lock(&self) -> MutexGuard<'_, Vec<OpenRequest>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// Permission requests that are not stored and wait for a person: of one directory, or of all.
+    #[must_use]
+    pub fn unstored_requests(&self, directory: Option<&str>) -> Vec<PermissionRequest> {
+        let open = self.inner.asking.lock();
+        let is_wanted = |one: &&OpenRequest| directory.is_none_or(|wanted| wanted == one.directory);
+        open.iter().filter(is_wanted).map(|one| one.request.clone()).collect()
+    }
+
+    /// Answers one of them. False if it is not open.
+    pub(crate) fn answer_unstored(&self, id: &str, reply: PermissionReply) -> bool {
+        let answered: Vec<OpenRequest> = {
+            let mut open = self.inner.asking.lock();
+            let Some(asked) = open.iter().find(|one| one.request.id.as_str() == id) else { return false };
+            let trust = asked.trust.clone();
+            if let Some(key) = &trust {
+                self.inner.trust.remember(key, reply, self.inner.clock.now());
+            }
+            let is_same = |one: &mut OpenRequest| {
+                one.request.id.as_str() == id || (trust.is_some() && one.trust == trust)
+            };
+            open.extract_if(.., is_same).collect()
+        };
+        self.inner.trust_was_answered(&answered, reply);
+        for one in answered {
+            self.inner.tell_replied(&one, reply);
+            // Nobody waits any more if the turn was stopped meanwhile.
+            let _ = one.answer.send(reply);
+        }
+        true
+    }
+}
+
+impl Inner {
+    /// Asks, and gives back whom to wait for.
+    pub(crate) fn ask_unstored(self: &Arc<Self>, new: NewRequest<'_>) -> WaitingAsk {
+        let id = self.clock.stamp().permission_id();
+        let request = PermissionRequest {
+            id: id.clone(),
+            session_id: new.session.clone(),
+            permission: new.permission,
+            patterns: new.patterns,
+            always: new.always,
+            metadata: new.metadata,
+            tool: None,
+        };
+        let (answer, answered) = oneshot::channel();
+        self.asking.lock().push(OpenRequest {
+            request: request.clone(),
+            directory: new.directory.to_owned(),
+            project: new.project.to_owned(),
+            trust: new.trust,
+            answer,
+        });
+        let event = Event::PermissionAsked(request);
+        self.feed.tell(self.clock.now(), Some(new.directory), Some(new.project), event);
+        WaitingAsk { inner: self.clone(), id, answered: Some(answered) }
+    }
+
+    fn tell_replied(&self, one: &OpenRequest, reply: PermissionReply) {
+        let event = Event::PermissionReplied(PermissionReplied {
+            session_id: one.request.session_id.clone(),
+            request_id: one.request.id.clone(),
+            reply,
+        });
+        self.feed.tell(self.clock.now(), Some(&one.directory), Some(&one.project), event);
+    }
+}
+
+/// A request that is taken back when nobody waits for its answer any more.
+pub(crate) struct WaitingAsk {
+    inner: Arc<Inner>,
+    pub(crate) id: PermissionId,
+    answered: Option<oneshot::Receiver<PermissionReply>>,
+}
+
+impl WaitingAsk {
+    /// No timeout here: the person may think for an hour.
+    pub(crate) async fn answered(mut self) -> Option<PermissionReply> {
+        let answered = self.answered.take()?;
+        answered.await.ok()
+    }
+}
+
+impl Drop for WaitingAsk {
+    fn drop(&mut self) {
+        let is_this = |one: &mut OpenRequest| one.request.id == self.id;
+        let withdrawn: Vec<OpenRequest> = self.inner.asking.lock().extract_if(.., is_this).collect();
+        for one in withdrawn {
+            self.inner.tell_replied(&one, PermissionReply::Reject);
+        }
+    }
+}
