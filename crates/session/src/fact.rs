@@ -223,7 +223,12 @@ pub enum Fact {
     },
 
     #[serde(rename = "permission.asked.1")]
-    PermissionAsked { request: Box<PermissionRequest> },
+    PermissionAsked {
+        request: Box<PermissionRequest>,
+        /// The checkout, after all links, in which the answer "always" counts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkout: Option<String>,
+    },
     #[serde(rename = "permission.replied.1")]
     PermissionReplied {
         request: crate::id::PermissionId,

@@ -203,7 +203,7 @@ impl Oracle {
                 ensure(self.calls.remove(part).is_some(), "a call ended that is not open")?;
                 ensure(self.ended_calls.insert(part.clone()), "a call ended twice")?;
             }
-            Fact::PermissionAsked { request } => self.asked(request.id.as_str())?,
+            Fact::PermissionAsked { request, .. } => self.asked(request.id.as_str())?,
             Fact::QuestionAsked { request } => self.asked(request.id.as_str())?,
             Fact::PermissionReplied { request, .. } => self.answered(request.as_str())?,
             Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {

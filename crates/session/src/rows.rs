@@ -275,7 +275,7 @@ fn row_changes(before: &State, fact: &Fact, seq: u64) -> Vec<RowChange> {
         | Fact::ToolProgressed { .. }
         | Fact::ToolEnded { .. }
         | Fact::ToolCompacted { .. } => part_after(before, fact).map(written).into_iter().collect(),
-        Fact::PermissionAsked { request } => vec![RowChange::Ask(AskRow {
+        Fact::PermissionAsked { request, .. } => vec![RowChange::Ask(AskRow {
             id: request.id.to_string(),
             session_id: request.session_id.clone(),
             kind: AskKind::Permission,
@@ -342,13 +342,14 @@ fn approvals(state: &State, fact: &Fact) -> Vec<ApprovalRow> {
     let (Some(info), Some(step)) = (state.info.as_deref(), state.open_step()) else { return Vec::new() };
     let mut asks = step.calls.iter().flat_map(|call| &call.asks);
     let Some(ask) = asks.find(|ask| ask.id == request.as_str()) else { return Vec::new() };
-    let directory = checkout_of(info).to_owned();
+    // By its real path: a link may lead elsewhere tomorrow.
+    let directory = if ask.checkout.is_empty() { checkout_of(info) } else { &ask.checkout };
     // Made of the request's id: the same log gives the same rows.
     let tail = request.as_str().trim_start_matches("per_");
     let row = |(index, pattern): (usize, &String)| ApprovalRow {
         id: format!("psv_{tail}{index:02}"),
         project_id: info.project_id.clone(),
-        directory: directory.clone(),
+        directory: directory.to_owned(),
         permission: ask.permission.clone(),
         pattern: pattern.clone(),
     };

@@ -171,7 +171,7 @@ impl Shown<'_> {
             Fact::ToolCalled { message, part, call, tool, running } => {
                 self.part(self.owner(message).call(part, call, tool, running.as_deref()));
             }
-            Fact::PermissionAsked { request } => {
+            Fact::PermissionAsked { request, .. } => {
                 self.events.push(Event::PermissionAsked((**request).clone()));
             }
             Fact::PermissionReplied { request, reply, .. } => {

@@ -6,8 +6,9 @@
 use super::Instance;
 use super::agents::Agent;
 use super::config::Settings;
-use sturdy_session::rules::{Verdict, Wanted, judge_wanted};
-use sturdy_session::types::session::Rule;
+use std::path::Path;
+use sturdy_session::rules::{Verdict, Wanted, checkout_of, judge_wanted};
+use sturdy_session::types::session::{Rule, Session};
 
 impl Instance {
     /// Whether a file, named from the worktree's top, may be read without asking, by the rules of the
@@ -28,6 +29,14 @@ pub(crate) fn verdict(agent: &Agent, of_session: &[Rule], wanted: &Wanted, appro
         judge_wanted(wanted, &rules, approvals)
     };
     stricter(by(&agent.permission), by(&agent.floor))
+}
+
+/// The checkout a session works in, after all links: where what people approved counts. One that is gone is named as
+/// it was.
+pub(crate) fn real_checkout(info: &Session) -> String {
+    let named = checkout_of(info);
+    let real = Path::new(named).canonicalize().ok();
+    real.and_then(|real| real.to_str().map(str::to_owned)).unwrap_or_else(|| named.to_owned())
 }
 
 /// Of two verdicts, the one that allows less.

@@ -24,7 +24,7 @@ use std::time::Duration;
 use sturdy_session::command::{expand, fill, snippets};
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::row::ApprovalRow;
-use sturdy_session::rules::{Verdict, Wanted, checkout_of};
+use sturdy_session::rules::{Verdict, Wanted};
 use sturdy_session::turn::Input;
 use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::part::{FilePart, PartBody, SubtaskModel, SubtaskPart, TextPart};
@@ -301,7 +301,7 @@ impl Inner {
                 let row = |(index, pattern): (usize, String)| ApprovalRow {
                     id: format!("psv_{tail}{index:02}"),
                     project_id: info.project_id.clone(),
-                    directory: checkout_of(info).to_owned(),
+                    directory: permits::real_checkout(info),
                     permission: permission.clone(),
                     pattern,
                 };
@@ -346,7 +346,7 @@ impl Inner {
         if verdict != Verdict::Ask {
             return Ok(verdict);
         }
-        let kept = self.store.approvals_at(&info.project_id, checkout_of(info)).await?;
+        let kept = self.store.approvals_at(&permits::real_checkout(info)).await?;
         let approvals: Vec<Rule> = kept
             .into_iter()
             .map(|row| Rule { permission: row.permission, pattern: row.pattern, action: Action::Allow })

@@ -167,6 +167,54 @@ async fn a_copy_of_a_repository_has_none_of_its_approvals() {
     assert_eq!(asks_in(&world, &copied.id).await, 1);
 }
 
+// Was: an approval belonged to the path as it was written, and a link can be made to lead elsewhere.
+#[tokio::test]
+async fn an_approval_belongs_to_the_real_path_and_not_to_a_link_that_led_there() {
+    let world = world_with(json!({ "bash": "ask" })).await;
+    let top = world.disk.project();
+    let place = tempfile::tempdir().unwrap();
+    let (link, other) = (place.path().join("link"), place.path().join("other"));
+    std::fs::create_dir(&other).unwrap();
+    std::fs::copy(top.join("opencode.json"), other.join("opencode.json")).unwrap();
+    std::os::unix::fs::symlink(&top, &link).unwrap();
+
+    let linked = session_in(&world, &link).await;
+    allow_always(&world, &linked.id, "echo one").await;
+    let real = session_in(&world, &top).await;
+    turn(&world, &real.id, "echo two").await;
+    assert_eq!(asks_in(&world, &real.id).await, 0, "it is the same checkout");
+
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    world.engine.dispose_all();
+    allow_always(&world, &linked.id, "echo three").await;
+    assert_eq!(asks_in(&world, &linked.id).await, 2, "the link leads elsewhere now");
+}
+
+#[tokio::test]
+async fn a_directory_that_becomes_a_repository_and_gets_a_remote_keeps_its_approvals() {
+    let world = world_with(json!({ "bash": "ask" })).await;
+    let top = world.disk.project();
+    let session = session_in(&world, &top).await;
+    allow_always(&world, &session.id, "echo one").await;
+    let mut projects = vec![session.project_id];
+
+    for change in ["commit", "remote"] {
+        match change {
+            "commit" => make_repository(&top),
+            _ => git(&top, &["remote", "add", "origin", "https://example.org/a/b.git"]),
+        }
+        world.engine.dispose_all();
+        let later = session_in(&world, &top).await;
+        turn(&world, &later.id, "echo two").await;
+        assert_eq!(asks_in(&world, &later.id).await, 0, "{change}");
+        projects.push(later.project_id);
+    }
+
+    projects.dedup();
+    assert_eq!(projects.len(), 3, "each time it was another project: {projects:?}");
+}
+
 #[tokio::test]
 async fn outside_a_repository_each_directory_has_its_own() {
     let world = world_with(json!({ "bash": "ask" })).await;

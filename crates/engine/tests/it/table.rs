@@ -117,7 +117,7 @@ impl Case {
     /// Waits until a person is asked; gives the id of the request and the permission it is about.
     pub(crate) async fn asked(&self, seen: &mut Seen) -> (String, String) {
         let request = |fact: &Fact| match fact {
-            Fact::PermissionAsked { request } => {
+            Fact::PermissionAsked { request, .. } => {
                 Some((request.id.as_str().to_owned(), request.permission.clone()))
             }
             Fact::QuestionAsked { request } => Some((request.id.as_str().to_owned(), String::new())),

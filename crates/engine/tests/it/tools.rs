@@ -45,7 +45,7 @@ pub(crate) fn call_of(messages: &[MessageWithParts]) -> &ToolPart {
 /// Waits until a person is asked, and gives the request.
 pub(crate) async fn asked(seen: &mut Seen) -> PermissionRequest {
     let request = |fact: &Fact| match fact {
-        Fact::PermissionAsked { request } => Some((**request).clone()),
+        Fact::PermissionAsked { request, .. } => Some((**request).clone()),
         _ => None,
     };
     let record = seen.until(|record| record.facts.iter().any(|fact| request(fact).is_some())).await;

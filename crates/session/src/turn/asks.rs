@@ -25,10 +25,10 @@ impl Deciding<'_> {
         let session_id = info.id.clone();
         let tool = Some(AskedBy { message_id: step.message.clone(), call_id: call.call.clone() });
         match ask {
-            Ask::Permission { id, permission, patterns, always, metadata } => {
+            Ask::Permission { id, permission, patterns, always, metadata, checkout } => {
                 let request =
                     PermissionRequest { id, session_id, permission, patterns, metadata, always, tool };
-                self.fact(Fact::PermissionAsked { request: Box::new(request) });
+                self.fact(Fact::PermissionAsked { request: Box::new(request), checkout });
             }
             Ask::Question { id, questions } => {
                 let request = QuestionRequest { id, session_id, questions, tool };

@@ -370,6 +370,8 @@ pub enum Ask {
         patterns: Vec<String>,
         always: Vec<String>,
         metadata: Map,
+        /// The checkout, after all links, in which the answer "always" counts; where the session works, if not said.
+        checkout: Option<String>,
     },
     Question {
         id: QuestionId,

@@ -184,6 +184,9 @@ pub struct OpenAsk {
     pub patterns: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub always: Vec<String>,
+    /// Where "always" counts; empty: where the session works.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub checkout: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -574,12 +577,13 @@ impl OpenStep {
             Fact::ToolStarted { part, .. }
             | Fact::ToolProgressed { part, .. }
             | Fact::ToolEnded { part, .. } => self.moved_call(part, fact),
-            Fact::PermissionAsked { request } => {
+            Fact::PermissionAsked { request, checkout } => {
                 let ask = OpenAsk {
                     id: request.id.to_string(),
                     permission: request.permission.clone(),
                     patterns: request.patterns.clone(),
                     always: request.always.clone(),
+                    checkout: checkout.clone().unwrap_or_default(),
                 };
                 self.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), ask);
             }

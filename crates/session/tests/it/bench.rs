@@ -287,6 +287,7 @@ pub(crate) fn permission(id: &str, pattern: &str) -> Ask {
         patterns: vec![pattern.to_owned()],
         always: vec!["ls *".to_owned()],
         metadata: serde_json::Map::new(),
+        checkout: None,
     }
 }
 

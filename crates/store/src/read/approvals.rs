@@ -9,17 +9,18 @@ const ALL: &str = "SELECT id, project_id, directory, permission, pattern FROM ap
 const OF_PROJECT: &str = "SELECT id, project_id, directory, permission, pattern FROM approval
     WHERE project_id = ?1 ORDER BY position, id";
 const AT: &str = "SELECT id, project_id, directory, permission, pattern FROM approval
-    WHERE project_id = ?1 AND directory = ?2 ORDER BY position, id";
+    WHERE directory = ?1 ORDER BY position, id";
 // What is allowed already stays as it is, with the id a client may know.
 const ADD: &str = "INSERT INTO approval (id, project_id, directory, permission, pattern, position)
     SELECT ?1, ?2, ?3, ?4, ?5, COALESCE(MAX(position), 0) FROM log WHERE true ON CONFLICT DO NOTHING";
 const REMOVE: &str = "DELETE FROM approval WHERE id = ?1";
 
 impl Store {
-    /// What counts for a session of this project in this checkout, in the order it was said.
-    pub async fn approvals_at(&self, project: &str, directory: &str) -> Result<Vec<ApprovalRow>, ReadError> {
-        let (project, directory) = (project.to_owned(), directory.to_owned());
-        self.read(move |connection| collect(connection, AT, (project, directory))).await
+    /// What counts for sessions in this checkout, in the order it was said. Whatever project it was then: a directory
+    /// that becomes a repository or gets a remote is the same directory.
+    pub async fn approvals_at(&self, directory: &str) -> Result<Vec<ApprovalRow>, ReadError> {
+        let directory = directory.to_owned();
+        self.read(move |connection| collect(connection, AT, [directory])).await
     }
 
     /// All that are kept, or those of one project.

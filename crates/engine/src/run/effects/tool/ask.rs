@@ -2,14 +2,14 @@
 
 use super::{Place, Run};
 use crate::clock::Clock;
-use crate::directory::permits::stricter;
+use crate::directory::permits::{real_checkout, stricter};
 use crate::run::effects::Back;
 use crate::run::trees::Watch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::PartId;
 use sturdy_session::row::ApprovalRow;
-use sturdy_session::rules::{Verdict, Wanted, checkout_of, judge_wanted};
+use sturdy_session::rules::{Verdict, Wanted, judge_wanted};
 use sturdy_session::turn::{Answer, Ask, Input, OpenAsk};
 use sturdy_session::types::ask::{PermissionReply, Question};
 use sturdy_session::types::session::{Action, Rule};
@@ -55,8 +55,8 @@ pub(super) struct Asker {
     rules: Vec<Rule>,
     floor: Vec<Rule>,
     store: Store,
-    /// Project and checkout, for what was allowed for good.
-    place: (String, String),
+    /// Where what was allowed for good counts.
+    checkout: String,
     asks: Asks,
     back: Back,
     clock: Clock,
@@ -73,7 +73,7 @@ impl Asker {
             rules: place.rules.clone(),
             floor: place.floor.clone(),
             store: run.inner.store.clone(),
-            place: (place.info.project_id.clone(), checkout_of(&place.info).to_owned()),
+            checkout: real_checkout(&place.info),
             asks: run.asks.clone(),
             back: run.back.clone(),
             clock: run.inner.clock.clone(),
@@ -145,8 +145,7 @@ impl Asker {
         if verdict != Verdict::Ask {
             return Ok(verdict);
         }
-        let (project, directory) = (&self.place.0, &self.place.1);
-        let kept = self.store.approvals_at(project, directory).await;
+        let kept = self.store.approvals_at(&self.checkout).await;
         let kept = kept.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
         let approvals: Vec<Rule> = kept.into_iter().map(rule_of).collect();
         Ok(self.strictest(&wanted, &approvals))
@@ -167,6 +166,7 @@ impl Asker {
             patterns: ask.patterns.clone(),
             always: ask.always.clone(),
             metadata: ask.metadata.clone(),
+            checkout: Some(self.checkout.clone()),
         })
         .await;
         // No timeout here: the person may think for an hour.
