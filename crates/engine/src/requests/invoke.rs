@@ -5,6 +5,8 @@
 //! A skill is a document and not a template: the arguments stand at its `$ARGUMENTS` or behind it, and nothing in it runs. A
 //! prompt of an MCP server is filled in by the server; nothing in it runs and no file it names is read.
 //!
+//! One file although it is long: what a command stands for, what of it may run, and what that prints are one story.
+//!
 //! Not here: which commands there are (`commands.rs`).
 
 use crate::directory::agents::{Agent, Mode};

@@ -86,8 +86,8 @@ fn the_built_in_agents_have_the_rules_clients_know() {
         (
             "explore",
             "* * deny\ngrep * allow\nglob * allow\nlist * allow\nbash * allow\nwebfetch * allow\nwebsearch * \
-             allow\nread * allow\nexternal_directory * ask\nexternal_directory DATA/tool-output/* \
-             allow\nexternal_directory TEMP/* allow",
+             allow\nread * allow\nprivate_network * ask\nexternal_directory * ask\nexternal_directory \
+             DATA/tool-output/* allow\nexternal_directory TEMP/* allow",
         ),
         ("title", "* * deny"),
         ("summary", "* * deny"),

@@ -32,10 +32,10 @@ fn results(request: &Value) -> Vec<&Value> {
 }
 
 #[tokio::test]
-async fn a_delta_of_ten_megabytes_is_stored_whole() {
+async fn a_delta_of_three_megabytes_is_stored_whole() {
     let world = World::new().await;
     let session = world.session().await;
-    let long = "0123456789abcde\n".repeat(10 * 1024 * 1024 / 16);
+    let long = "0123456789abcde\n".repeat(3 * 1024 * 1024 / 16);
     world.provider.will(answer().text("before ").text(&long).text(" after").finish("stop"));
 
     let reply = world.ask(&session.id, "all of it").await.unwrap();

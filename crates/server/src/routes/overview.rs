@@ -71,7 +71,7 @@ async fn overview(State(app): State<App>, query: Query) -> Result<Response, ApiE
         "position": app.place(found.position),
         "sessions": rows(&found.sessions)?,
         "projects": projects,
-        "asks": asks(trust(&app, |_| true), &found.asks)?,
+        "asks": asks(unstored(&app, |_| true), &found.asks)?,
         "features": features(),
         "server": {
             "version": env!("CARGO_PKG_VERSION"),
@@ -114,7 +114,7 @@ async fn session(
         "status": glance.status,
         "messages": messages.collect::<Result<Vec<_>, _>>()?,
         "todos": raw(todos)?,
-        "asks": asks(trust(&app, is_of_family), &found.asks)?,
+        "asks": asks(unstored(&app, is_of_family), &found.asks)?,
         "queue": glance.waiting,
         "family": rows(&found.family)?,
     });
@@ -160,9 +160,9 @@ fn glance(session: &SessionGlance) -> Result<Glance, ApiError> {
     Glance::of(&session.machine).map_err(|cause| damaged(&format!("session {}", session.id), &cause))
 }
 
-/// Questions whether a project is trusted: they are not in the log, and a screen shows them all the same.
-fn trust(app: &App, is_wanted: impl Fn(&SessionId) -> bool) -> Vec<Value> {
-    let mut open = app.engine().trust_requests(None);
+/// Requests that are not in the log, such as whether a project is trusted: a screen shows them all the same.
+fn unstored(app: &App, is_wanted: impl Fn(&SessionId) -> bool) -> Vec<Value> {
+    let mut open = app.engine().unstored_requests(None);
     open.retain(|request| is_wanted(&request.session_id));
     open.iter().map(|request| json!({ "kind": "permission", "request": request })).collect()
 }

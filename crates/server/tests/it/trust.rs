@@ -1,4 +1,6 @@
 //! A hostile repository: nothing of it runs, connects or reads before somebody trusts it, and all of it after.
+//!
+//! One file although it is long: every test opens the same repository.
 
 use crate::stream::{Frame, Stream};
 use crate::world::{World, prompt};
@@ -391,7 +393,9 @@ async fn programs_among_a_projects_packages_wait_for_trust() {
     // After trust they are used.
     let world = World::trusting_nobody(world.close().await).await;
     let mut stream = Stream::open(&world, "/global/event").await;
-    world.send("POST", &format!("/session/{session}/prompt_async"), &prompt(write)).await;
+    world
+        .send("POST", &format!("/session/{session}/prompt_async"), &prompt(&write.replace("a.js", "b.js")))
+        .await;
     let frames = stream.until(|frame| frame.kind() == "permission.asked").await;
     let id = frames.last().unwrap().event()["properties"]["id"].as_str().unwrap().to_owned();
     world.send("POST", &format!("/permission/{id}/reply"), &json!({ "reply": "always" })).await;

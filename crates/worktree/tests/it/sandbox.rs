@@ -102,3 +102,35 @@ async fn without_the_network_a_command_does_not_connect() {
 
     assert_eq!((open.output.as_str(), closed.output.as_str()), ("connected\n", "refused\n"));
 }
+
+/// Gives this thread as many fences as the system allows; where it has none, there is nothing to do.
+#[cfg(target_os = "linux")]
+fn use_up_all_fences() {
+    use landlock::{AccessFs, Ruleset, RulesetAttr as _};
+    const MORE_THAN_THERE_ARE: usize = 20;
+    for _ in 0..MORE_THAN_THERE_ARE {
+        let fence = Ruleset::default().handle_access(AccessFs::MakeBlock).unwrap().create().unwrap();
+        if fence.restrict_self().is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_fence_that_cannot_be_put_up_refuses_the_command() {
+    let refused = std::thread::spawn(|| {
+        use_up_all_fences();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let bench = fenced(Network::Open);
+            let failure = bench.run("bash", json!({ "command": "touch marker" })).await.unwrap_err();
+            (failure.text, bench.dir.join("marker").exists())
+        })
+    });
+
+    let (text, is_run) = refused.join().unwrap();
+
+    assert!(text.starts_with("The command was not run: ") && text.contains("sandbox"), "{text}");
+    assert!(!is_run);
+}
