@@ -114,7 +114,14 @@ fn a_cut_is_noted_with_what_lies_behind_it_and_taken_back() {
     let mut bench = running();
     let cut = || {
         let message_id = asked(&running()).id;
-        let revert = Revert { message_id, part_id: None, snapshot: None, diff: None, conflicts: Vec::new() };
+        let revert = Revert {
+            message_id,
+            part_id: None,
+            snapshot: None,
+            diff: None,
+            conflicts: Vec::new(),
+            uncaptured: Vec::new(),
+        };
         let totals = RevertTotals { summary: totals(0), session: Vec::new() };
         Input::Revert(Box::new(NewRevert { revert: Some(revert), totals: Some(totals) }))
     };
