@@ -126,3 +126,22 @@ test('the changes of a turn are reviewed, and a comment on a line goes into the 
   await side.getByLabel('Viewed').check();
   await side.getByText('1 of 1 viewed').waitFor();
 });
+
+test('a call whose changes are not known is named before anything is undone', async () => {
+  const session = await desk.session({ title: 'Uncaptured' });
+  await turn(session, 'do it', 'echo x > known.txt');
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.route('**/revert/plan', async (route) => {
+    const answer = await route.fetch();
+    const plan = { ...(await answer.json()), uncaptured: [{ partID: 'prt_1', tool: 'bash', why: 'the server was killed while it ran' }] };
+    return route.fulfill({ response: answer, json: plan });
+  });
+
+  const sheet = await openSheet(page, 'do it');
+
+  await sheet.getByText('What 1 call changed is not known and stays:').waitFor();
+  await sheet.getByText('the server was killed while it ran').waitFor();
+  await sheet.getByRole('button', { name: 'Cancel' }).click();
+  assert.equal(read('known.txt'), 'x\n');
+});

@@ -17,7 +17,7 @@ import { Turn } from "../timeline/turn.tsx";
 import { segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
-import type { FileDiff, RevertPlan } from "../wire/types.ts";
+import type { FileDiff, RevertPlan, Uncaptured } from "../wire/types.ts";
 import { DiffView } from "./diff.tsx";
 
 export function UndoSheet(props: { at: UndoPlace }) {
@@ -85,6 +85,7 @@ export function UndoSheet(props: { at: UndoPlace }) {
           </ul>
         </Show>
       </Show>
+      <UncapturedList calls={plan()?.uncaptured ?? []} />
       <Show when={busy()}><p class="warn small">{more.undoBusy}</p></Show>
       <footer class="dialog-buttons">
         <button type="button" class="primary" disabled={isSent() || busy() || plan() === undefined || trouble() !== ""} onClick={() => void act()}>
@@ -117,6 +118,16 @@ function keepPrompt(at: UndoPlace): void {
   if (said !== "") backToComposer(at.sessionID, said);
 }
 
+/** What stays because nobody knows what it was. */
+function UncapturedList(props: { calls: readonly Uncaptured[] }) {
+  return (
+    <Show when={props.calls.length > 0}>
+      <p class="warn small">{more.uncaptured(props.calls.length)}</p>
+      <ul class="paths"><For each={props.calls}>{(call) => <li><code>{call.tool}</code> <span class="muted small">{call.why}</span></li>}</For></ul>
+    </Show>
+  );
+}
+
 /** What is undone now: how much, what was left alone, and the ways back. */
 export function UndoneBlock(props: { sessionID: string }) {
   const [isShown, setShown] = createSignal(false);
@@ -147,6 +158,7 @@ export function UndoneBlock(props: { sessionID: string }) {
       <Show when={conflicts().length > 0}>
         <ul class="paths"><For each={conflicts()}>{(one) => <li><code>{one.file}</code> <span class="muted small">{one.why}</span></li>}</For></ul>
       </Show>
+      <UncapturedList calls={revert()?.uncaptured ?? []} />
       <button type="button" class="link" aria-expanded={isShown()} onClick={() => setShown(!isShown())}>{isShown() ? words.showLess : more.undoneShow}</button>
       <Show when={isShown()}>
         <div class="is-dimmed"><For each={ids()}>{(id, index) => <Turn sessionID={props.sessionID} messageID={id} position={index() + 1} total={ids().length} />}</For></div>

@@ -26,6 +26,8 @@ export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done
 const browserFetch = (path: string, init: RequestInit) => fetch(path, { ...init, credentials: "same-origin" });
 export const api = new Api(browserFetch, () => line.lock());
 
+/** Not among the first requests: the list is drawn before. */
+const LOOK_AROUND_MS = 500;
 /** Since the line was opened for the first time, or lost. */
 let isSettled = false;
 /** Whether the stream carries only what was asked for: its first frame says so. */
@@ -61,7 +63,7 @@ export const line = new Line(
       for (const entry of entries) touch(reads.entry(entry));
     },
     state: (now) => {
-      if (now.name === "live" && !isSettled) void lookAround();
+      if (now.name === "live" && !isSettled) setTimeout(() => void lookAround(), LOOK_AROUND_MS);
       if (now.name === "live") isSettled = true;
       else if (now.name !== "opening" && now.name !== "catching up") isSettled = false;
       setLineState(now);

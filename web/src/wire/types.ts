@@ -51,7 +51,15 @@ export interface Session {
     readonly diff?: string;
     /** Files that were left alone, each with the reason. */
     readonly conflicts?: readonly { readonly file: string; readonly why: string }[];
+    readonly uncaptured?: readonly Uncaptured[];
   };
+}
+
+/** A call whose changes nobody knows: nothing of it goes back. */
+export interface Uncaptured {
+  readonly partID: string;
+  readonly tool: string;
+  readonly why: string;
 }
 
 /** What an undo would do to which file. */
@@ -62,6 +70,7 @@ export interface RevertPlan {
     readonly action: "create" | "change" | "delete" | "nothing" | "conflict";
     readonly why?: string;
   }[];
+  readonly uncaptured?: readonly Uncaptured[];
 }
 
 export type Status =

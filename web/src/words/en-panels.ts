@@ -27,6 +27,7 @@ export const more = {
     const taken = files === 0 ? "Undo the conversation" : `Undo ${count(files, "file", "files")}`;
     return left === 0 ? taken : `${taken}, leave ${words.number(left)}`;
   },
+  uncaptured: (n: number) => `What ${count(n, "call", "calls")} changed is not known and stays:`,
   undoBusy: "A turn is running. Stop it first, then undo.",
   undone: (messages: number, files: number, left: number) => {
     const parts = [`Undone: ${count(messages, "message", "messages")}`];
