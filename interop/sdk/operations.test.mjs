@@ -12,7 +12,6 @@ const it = bench();
 const ABSENT = new Set(`
 DELETE /experimental/project/{projectID}/copy
 DELETE /experimental/workspace/{id}
-DELETE /session/{sessionID}/share
 GET /api/event
 GET /api/session/{sessionID}/event
 GET /api/session/{sessionID}/history
@@ -28,7 +27,6 @@ POST /experimental/workspace
 POST /experimental/workspace/warp
 POST /provider/{providerID}/oauth/authorize
 POST /provider/{providerID}/oauth/callback
-POST /session/{sessionID}/share
 POST /sync/history
 POST /sync/replay
 POST /tui/control/response

@@ -5,6 +5,7 @@ mod run;
 mod server;
 mod session;
 mod setup;
+mod share;
 mod token;
 
 pub(crate) use keep::{Du, Gc};
@@ -19,6 +20,10 @@ pub(crate) use setup::{
     McpLogin, McpLogout, McpVerb, Models,
 };
 pub(crate) use token::{Token, TokenCreate, TokenList, TokenRevoke, TokenVerb};
+
+pub(crate) use share::{
+    Share, ShareCreate, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove, ShareRevoke, ShareVerb,
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -51,6 +56,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Attach(Attach),
     Session(Session),
+    Share(Share),
     Models(Models),
     Auth(Auth),
     Mcp(Mcp),

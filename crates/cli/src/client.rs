@@ -45,13 +45,35 @@ impl Client {
         credentials: Option<(String, String)>,
         directory: &Path,
     ) -> Result<Self, Failure> {
+        let authorization = match &credentials {
+            Some((user, secret)) => {
+                let token = BASE64_STANDARD.encode(format!("{user}:{secret}"));
+                Some(format!("Basic {token}"))
+            }
+            None => None,
+        };
+        Self::build(base, authorization, credentials, directory)
+    }
+
+    /// For a service that is shown a right and not a password.
+    pub(crate) fn with_right(base: &str, right: &str) -> Result<Self, Failure> {
+        let base = Url::parse(base)
+            .map_err(|_| Failure::new(UNMET, "this is not the URL of a service").with("url", base))?;
+        Self::build(base, Some(format!("Bearer {right}")), None, Path::new("/"))
+    }
+
+    fn build(
+        base: Url,
+        authorization: Option<String>,
+        credentials: Option<(String, String)>,
+        directory: &Path,
+    ) -> Result<Self, Failure> {
         let directory = directory.to_string_lossy().into_owned();
         let mut headers = HeaderMap::new();
         let encoded = utf8_percent_encode(&directory, NON_ALPHANUMERIC).to_string();
         headers.insert(DIRECTORY, HeaderValue::from_str(&encoded).map_err(|_| bad_header())?);
-        if let Some((user, secret)) = &credentials {
-            let token = BASE64_STANDARD.encode(format!("{user}:{secret}"));
-            let mut value = HeaderValue::from_str(&format!("Basic {token}")).map_err(|_| bad_header())?;
+        if let Some(authorization) = &authorization {
+            let mut value = HeaderValue::from_str(authorization).map_err(|_| bad_header())?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
@@ -166,6 +188,10 @@ impl Client {
     }
 
     fn refused(&self, status: StatusCode, body: &Value) -> Failure {
+        // The share service has a form of its own.
+        if let Some(message) = body["error"]["message"].as_str() {
+            return Failure::new(UNMET, message).with("service", self.url());
+        }
         let message = [&body["data"]["message"], &body["message"], &body["name"]];
         let message = message.into_iter().find_map(Value::as_str);
         match status {

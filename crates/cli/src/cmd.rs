@@ -11,6 +11,7 @@ pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod session;
+pub(crate) mod share;
 pub(crate) mod token;
 pub(crate) mod trust;
 pub(crate) mod verify;

@@ -9,6 +9,7 @@
 use crate::failure::{self, Failure, UNMET};
 use std::path::{Path, PathBuf};
 use sturdy_engine::extension::Extensions;
+use sturdy_engine::share::SharePace;
 use sturdy_engine::task::PanicPlan;
 use sturdy_engine::{BootError, Engine, EngineOptions, Environment};
 use sturdy_server::{App, Password, ServerOptions};
@@ -53,6 +54,7 @@ pub(crate) fn engine_options(
         crash: CrashPlan::default(),
         panics: PanicPlan::default(),
         extensions: Extensions::default(),
+        share: SharePace::default(),
     }
 }
 

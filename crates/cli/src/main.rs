@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => cmd::serve::run(serve),
         Command::Attach(attach) => cmd::attach::run(attach),
         Command::Session(session) => cmd::session::run(session),
+        Command::Share(share) => cmd::share::run(share),
         Command::Models(models) => cmd::models::run(models),
         Command::Auth(auth) => cmd::auth::run(auth),
         Command::Mcp(mcp) => cmd::mcp::run(mcp),

@@ -11,6 +11,7 @@ use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
+use crate::share::Sharing;
 use crate::supervise::{self, Lost, Quarantine};
 use crate::task::Tasks;
 use futures_util::{StreamExt as _, stream};
@@ -38,9 +39,11 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     }
     let store = Store::open(store_options).await?;
     let clock = Clock::new(store.last_time().await?);
+    let feed = Feed::new(store.clone());
     let engine = Engine {
         inner: Arc::new(Inner {
-            feed: Feed::new(store.clone()),
+            sharing: Sharing::new(feed.moved().clone()),
+            feed,
             store,
             clock,
             tasks: Tasks::default(),
@@ -64,6 +67,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     engine.tasks().spawn("supervise", supervise::run(engine.inner.clone()));
     crate::requests::revert::recover(&engine).await;
     crate::requests::revert::tell_of_the_dead(&engine).await;
+    engine.inner.resume_shares().await;
     engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.clone()));
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));

@@ -14,6 +14,7 @@ use crate::requests::revert::Gates;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
 use crate::run::trees::Trees;
+use crate::share::{SharePace, Sharing};
 use crate::supervise::{Damage, Lost, Quarantine};
 use crate::task::{PanicPlan, Tasks};
 use std::path::PathBuf;
@@ -45,6 +46,8 @@ pub struct EngineOptions {
     pub panics: PanicPlan,
     /// What takes part in turns besides us.
     pub extensions: Extensions,
+    /// How often shared sessions are sent.
+    pub share: SharePace,
 }
 
 /// Cheap to clone; all clones are one engine.
@@ -75,6 +78,7 @@ pub(crate) struct Inner {
     pub(crate) asking: Asking,
     pub(crate) trees: Trees,
     pub(crate) gates: Gates,
+    pub(crate) sharing: Sharing,
 }
 
 impl Engine {

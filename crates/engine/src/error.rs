@@ -42,6 +42,10 @@ pub enum EngineError {
     #[error(transparent)]
     Config(crate::directory::config::ConfigError),
 
+    /// The service that a session should be shared to did not take it; nothing changed here.
+    #[error("{0}")]
+    ShareUnavailable(String),
+
     #[error("the session could not be written")]
     Commit(#[from] CommitError),
 

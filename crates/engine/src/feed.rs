@@ -15,11 +15,13 @@
 
 mod cursor;
 mod follow;
+mod moved;
 mod past;
 mod reader;
 
 pub use cursor::{Cursor, Resync};
 pub use follow::{Follower, Step};
+pub(crate) use moved::Moved;
 pub use past::{PastEntry, PastPage, past};
 pub use reader::{Page, Reader};
 pub use sturdy_store::Scope;
@@ -168,6 +170,7 @@ pub struct Feed {
     large: Large,
     /// How this process settled what the last one left open.
     settled: Arc<OnceLock<Settled>>,
+    moved: Moved,
 }
 
 impl Feed {
@@ -180,11 +183,13 @@ impl Feed {
             store,
             large: Large::default(),
             settled: Arc::default(),
+            moved: Moved::default(),
         }
     }
 
     /// Called by the committer's thread, in the order of positions, when the entries are durable.
     pub(crate) fn publish(&self, first_position: u64, news: Published) {
+        self.moved.tell(&news.session);
         let mut window = self.lock();
         for (position, entry) in (first_position..).zip(news.entries) {
             let PublishedEntry { at, is_removal, events } = entry;
@@ -195,6 +200,11 @@ impl Feed {
         let tick = window.last_tick;
         drop(window);
         self.wake.send_replace(tick);
+    }
+
+    /// Who waits for a session to move.
+    pub(crate) fn moved(&self) -> &Moved {
+        &self.moved
     }
 
     /// Shows something that is not stored.

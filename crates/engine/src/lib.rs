@@ -19,6 +19,7 @@ pub mod feed;
 mod keeping;
 mod requests;
 mod run;
+pub mod share;
 mod supervise;
 pub mod task;
 mod upkeep;

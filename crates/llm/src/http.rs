@@ -6,6 +6,10 @@
 //! There is no limit on the time of a whole answer unless the user sets one: a model may think
 //! for an hour. Connecting is limited.
 
+mod exchange;
+
+pub use exchange::{Exchange, ExchangeAnswer, ExchangeMethod};
+
 use crate::ModelError;
 use crate::failure::{self, Broken, Refused};
 use crate::secret::Redactor;

@@ -89,6 +89,7 @@ struct Inner {
 impl App {
     #[must_use]
     pub fn new(engine: Engine, options: ServerOptions) -> Self {
+        let shares = options.share.map(|options| Shares::new(options, &engine));
         let devices = Devices::open(&engine.options().data_dir);
         let tokens = Tokens::open(&engine.options().data_dir);
         let inner = Inner {
@@ -107,7 +108,7 @@ impl App {
             tokens,
             boot: format!("{:016x}", rand::random::<u64>()),
             terminals: Terminals::default(),
-            shares: options.share.map(Shares::new),
+            shares,
         };
         Self { inner: Arc::new(inner) }
     }

@@ -26,6 +26,7 @@ mod queue;
 mod revert;
 mod search;
 mod session;
+mod share;
 mod single;
 mod tokens;
 mod tui;
@@ -43,6 +44,7 @@ pub(crate) fn all() -> Routes {
         .merge(global::routes())
         .merge(event::routes())
         .merge(session::routes())
+        .merge(share::routes())
         .merge(revert::routes())
         .merge(message::routes())
         .merge(prompt::routes())

@@ -4,23 +4,22 @@
 //! reads a request, makes the random values, calls the store once, and wakes viewers when something was
 //! applied. Viewers read the store by their own cursor, so a lost wake-up costs time and never data.
 //!
-//! Not here: the engine's side that sends (`sturdy-engine`).
+//! Not here: the engine's side that sends (`sturdy_engine::share`).
 
+mod at;
 mod grants;
 mod http;
 mod limits;
 mod refuse;
 mod viewer;
-mod watch;
 
 pub(crate) use http::routes;
 
 use crate::app::App;
 use ::http::request::Parts;
-use rand::RngExt as _;
 use secrecy::{ExposeSecret as _, SecretString};
+use sturdy_engine::Engine;
 use subtle::ConstantTimeEq as _;
-use watch::Wakes;
 
 /// How the service meets the outside.
 #[derive(Debug)]
@@ -36,21 +35,17 @@ pub struct ShareOptions {
 pub(crate) struct Shares {
     public_url: String,
     gateway_key: Option<SecretString>,
-    wakes: Wakes,
 }
 
 /// Paths that are for whoever has a link, with or without the server's password.
 const PATHS: [&str; 3] = ["/api/share", "/api/shares", "/share"];
-/// 62 letters are drawn without bias.
-const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const SHARE_ID_LETTERS: usize = 22;
-const CAPABILITY_ID_LETTERS: usize = 16;
-const SECRET_LETTERS: usize = 43;
 
 impl Shares {
-    pub(crate) fn new(options: ShareOptions) -> Self {
+    /// Turns the service on. Sessions of the engine are shared here from now on.
+    pub(crate) fn new(options: ShareOptions, engine: &Engine) -> Self {
         let public_url = options.public_url.trim_end_matches('/').to_owned();
-        Self { public_url, gateway_key: options.gateway_key, wakes: Wakes::default() }
+        engine.receive_shares(&public_url);
+        Self { public_url, gateway_key: options.gateway_key }
     }
 
     /// The link of a share.
@@ -71,21 +66,4 @@ pub(crate) fn concerns(app: &App, path: &str) -> bool {
     let is_below =
         |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     app.shares().is_some() && PATHS.iter().any(|root| is_below(root))
-}
-
-fn new_share_id() -> String {
-    letters(SHARE_ID_LETTERS)
-}
-
-fn new_capability_id() -> String {
-    letters(CAPABILITY_ID_LETTERS)
-}
-
-fn new_secret() -> String {
-    letters(SECRET_LETTERS)
-}
-
-fn letters(count: usize) -> String {
-    let mut random = rand::rng();
-    (0..count).map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())])).collect()
 }

@@ -17,7 +17,7 @@ use crate::types::ask::{PermissionReply, PermissionRequest, QuestionRequest};
 use crate::types::failure::{ApiFailure, Failure};
 use crate::types::message::{Message, UserMessage};
 use crate::types::part::{Part, PartBody};
-use crate::types::session::{Revert, Rule, Session};
+use crate::types::session::{Revert, Rule, Session, Share};
 use crate::types::todo::Todo;
 use crate::types::tool::Attachment;
 use crate::types::usage::{Tokens, Usage};
@@ -332,6 +332,10 @@ pub enum Edit {
     },
     Archived {
         archived: Option<Num>,
+    },
+    /// Where it is shared; none: nowhere any more.
+    Shared {
+        share: Option<Share>,
     },
     /// Rules are added behind the old ones.
     Permitted {

@@ -85,6 +85,7 @@ pub(crate) fn edited(info: &Session, edit: &Edit) -> Session {
     match edit {
         Edit::Renamed { title } | Edit::Titled { title } => record.title.clone_from(title),
         Edit::Archived { archived } => record.time.archived = *archived,
+        Edit::Shared { share } => record.share.clone_from(share),
         Edit::Permitted { rules, updated } => {
             record.permission.get_or_insert_default().extend(rules.iter().cloned());
             record.time.updated = *updated;

@@ -24,6 +24,7 @@ mod lock;
 mod log;
 mod migrate;
 mod open;
+pub mod outbox;
 mod read;
 mod readers;
 pub mod share;

@@ -27,6 +27,7 @@ const MIGRATIONS: &[Migration] = &[
         name: "session_order",
         text: include_str!("../migrations/0004_session_order.sql"),
     },
+    Migration { number: 5, name: "outbox", text: include_str!("../migrations/0005_outbox.sql") },
 ];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use sturdy_engine::extension::Extensions;
+use sturdy_engine::share::SharePace;
 use sturdy_engine::task::PanicPlan;
 use sturdy_engine::{Engine, EngineError, EngineOptions, Environment, NewSession, PromptRequest};
 use sturdy_session::fact::Fact;
@@ -220,5 +221,6 @@ pub fn options(disk: &Disk, crash: CrashPlan) -> EngineOptions {
         crash,
         panics: PanicPlan::default(),
         extensions: Extensions::default(),
+        share: SharePace::default(),
     }
 }

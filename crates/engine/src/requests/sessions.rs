@@ -45,6 +45,7 @@ impl Engine {
         let info = self.new_record(instance, new);
         self.inner.create(info.clone(), Vec::new()).await?;
         self.inner.start_servers(&info.directory).await?;
+        self.share_if_automatic(&info, instance.settings.share());
         Ok(info)
     }
 

@@ -23,6 +23,10 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
             );
             come_back(named(StatusCode::TOO_MANY_REQUESTS, "QueueFullError", &message))
         }
+        EngineError::ShareUnavailable(why) => {
+            let message = format!("The session is not shared: {why}");
+            named(StatusCode::BAD_GATEWAY, "ShareUnavailableError", &message)
+        }
         EngineError::Absent => not_found("There is no such thing."),
         EngineError::Overloaded(id) => {
             let message = format!("Session {id} has more to do than it can take. Try again in a moment.");

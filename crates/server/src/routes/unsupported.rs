@@ -20,7 +20,6 @@ const ABSENT: &[(&str, MethodFilter)] = &[
     ("/experimental/project/{projectID}/copy/generate-name", POST),
     ("/provider/{providerID}/oauth/authorize", POST),
     ("/provider/{providerID}/oauth/callback", POST),
-    ("/session/{sessionID}/share", POST.or(DELETE)),
     ("/sync/replay", POST),
     ("/sync/history", POST),
     ("/tui/control/next", GET),

@@ -1,19 +1,17 @@
 //! Capabilities of a share over HTTP: narrower ones, taking them back, and who used which.
 
-use super::http::{announced, caller, service, share_of, shown};
+use super::at::AtShare;
+use super::http::announced;
 use super::refuse::Unmet;
-use super::{new_capability_id, new_secret};
-use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
 use crate::extract::{Params, Payload, Query};
 use crate::reply;
-use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use http::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::json;
+use sturdy_engine::share::{new_capability_id, new_secret};
 use sturdy_session::stamp::Millis;
 use sturdy_store::share::{Attenuation, Scope, SturdyRef};
 use utoipa::ToSchema;
@@ -41,18 +39,11 @@ pub(crate) struct Narrow {
 #[utoipa::path(post, path = "/api/share/{shareID}/capabilities", operation_id = "share.attenuate",
     params(("shareID" = String, Path)), request_body = Narrow,
     responses((status = 201, description = "The capability; its reference is shown once", body = Object)))]
-async fn attenuate(
-    State(app): State<App>,
-    params: Params,
-    headers: HeaderMap,
-    Payload(wanted): Payload<Narrow>,
-) -> Result<Response, Unmet> {
-    let (shares, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let share = share_of(&params);
+async fn attenuate(at: AtShare, Payload(wanted): Payload<Narrow>) -> Result<Response, Unmet> {
+    let auth = at.auth(None)?;
     let unknown = || ApiError::schema(Kind::Payload, "Expected names of rights\n  at [\"scope\"]");
     let scope = Scope::parse(&wanted.scope).ok_or_else(unknown)?;
-    let reference = SturdyRef::new(&share, new_capability_id(), new_secret());
+    let reference = SturdyRef::new(&at.share, new_capability_id(), new_secret());
     let attenuation = Attenuation {
         reference: reference.clone(),
         scope,
@@ -61,12 +52,13 @@ async fn attenuate(
         max_ops: wanted.max_ops,
         label: wanted.label.unwrap_or_default(),
     };
-    let made = store.attenuate_share(caller(&app), share.clone(), auth, attenuation).await?;
+    let made = at.store().attenuate_share(at.call.clone(), at.share.clone(), auth, attenuation).await?;
+    let link = at.app.shares().ok_or(Unmet::Off)?.url(&at.share);
     let answer = json!({
         "cap_id": made.capability.cap_id,
         "sturdy_ref": reference.reveal(),
         // What follows the mark never reaches a server or its logs.
-        "url": format!("{}#{}", shares.url(&share), reference.reveal()),
+        "url": format!("{link}#{}", reference.reveal()),
         "capability": made.capability,
         "epoch": made.epoch,
     });
@@ -76,10 +68,9 @@ async fn attenuate(
 /// The capabilities of a share.
 #[utoipa::path(get, path = "/api/share/{shareID}/capabilities", operation_id = "share.capabilities",
     params(("shareID" = String, Path)), responses((status = 200, description = "Capabilities", body = [Object])))]
-async fn capabilities(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
-    let (_, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let all = store.share_capabilities(caller(&app), share_of(&params), auth).await?;
+async fn capabilities(at: AtShare) -> Result<Response, Unmet> {
+    let auth = at.auth(None)?;
+    let all = at.store().share_capabilities(at.call.clone(), at.share.clone(), auth).await?;
     Ok(announced(reply::json(&all)))
 }
 
@@ -87,27 +78,25 @@ async fn capabilities(State(app): State<App>, params: Params, headers: HeaderMap
 #[utoipa::path(delete, path = "/api/share/{shareID}/capabilities/{capID}", operation_id = "share.revoke",
     params(("shareID" = String, Path), ("capID" = String, Path)),
     responses((status = 200, description = "The new epoch", body = Object)))]
-async fn revoke(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
-    let (shares, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let share = share_of(&params);
-    let call = caller(&app);
+async fn revoke(at: AtShare, params: Params) -> Result<Response, Unmet> {
+    let auth = at.auth(None)?;
+    let call = at.call.clone();
+    let share = at.share.clone();
     let epoch = match params.get("capID") {
-        "all" => store.revoke_all_share_capabilities(call, share.clone(), auth).await?,
-        one => store.revoke_share_capability(call, share.clone(), auth, one.to_owned()).await?,
+        "all" => at.store().revoke_all_share_capabilities(call, share, auth).await?,
+        one => at.store().revoke_share_capability(call, share, auth, one.to_owned()).await?,
     };
     // Open viewers look at their capability again, and end if it does not stand.
-    shares.wakes.wake(&share);
+    at.wake();
     Ok(announced(reply::json(&json!({ "epoch": epoch }))))
 }
 
 /// Makes every writer redeem again.
 #[utoipa::path(post, path = "/api/share/{shareID}/rotate", operation_id = "share.rotate",
     params(("shareID" = String, Path)), responses((status = 200, description = "The new epoch", body = Object)))]
-async fn rotate(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
-    let (_, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let epoch = store.rotate_share(caller(&app), share_of(&params), auth).await?;
+async fn rotate(at: AtShare) -> Result<Response, Unmet> {
+    let auth = at.auth(None)?;
+    let epoch = at.store().rotate_share(at.call.clone(), at.share.clone(), auth).await?;
     Ok(announced(reply::json(&json!({ "epoch": epoch }))))
 }
 
@@ -115,15 +104,9 @@ async fn rotate(State(app): State<App>, params: Params, headers: HeaderMap) -> R
 #[utoipa::path(get, path = "/api/share/{shareID}/audit", operation_id = "share.audit",
     params(("shareID" = String, Path), ("after" = Option<u64>, Query)),
     responses((status = 200, description = "Rows", body = [Object])))]
-async fn audit(
-    State(app): State<App>,
-    params: Params,
-    query: Query,
-    headers: HeaderMap,
-) -> Result<Response, Unmet> {
-    let (_, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
+async fn audit(at: AtShare, query: Query) -> Result<Response, Unmet> {
+    let auth = at.auth(None)?;
     let after = query.number("after")?.unwrap_or(0);
-    let rows = store.share_audit(caller(&app), share_of(&params), auth, after).await?;
+    let rows = at.store().share_audit(at.call.clone(), at.share.clone(), auth, after).await?;
     Ok(announced(reply::json(&rows)))
 }

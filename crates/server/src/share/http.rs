@@ -1,23 +1,24 @@
 //! The share service over plain HTTP, and the contract of OpenCode's own client beside it.
 
+use super::at::{AtShare, caller};
 use super::limits::{BODY_BYTES_MAX, PAGE};
 use super::refuse::Unmet;
-use super::{Shares, grants, new_capability_id, new_secret, new_share_id, viewer};
+use super::{grants, viewer};
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
-use crate::extract::{Optional, Params, Payload, Query};
+use crate::extract::{Optional, Payload, Query};
 use crate::reply;
 use axum::extract::State;
 use axum::response::Response;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
+use http::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use http::request::Parts;
 use http::{HeaderName, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use sturdy_store::Store;
-use sturdy_store::share::{Batch, LegacyItem, NewShare, Refusal, ShareAuth, ShareCall, SturdyRef};
+use sturdy_engine::share::{new_capability_id, new_secret, new_share_id};
+use sturdy_store::share::{Batch, LegacyItem, NewShare, SturdyRef};
 use utoipa::ToSchema;
 
 /// Says that this service knows more than OpenCode's contract.
@@ -34,37 +35,6 @@ pub(crate) fn routes() -> Routes {
         .routes(routes!(append, read_ops))
         .routes(routes!(events))
         .merge(grants::routes())
-}
-
-/// Who calls.
-pub(super) fn caller(app: &App) -> ShareCall {
-    ShareCall {
-        now: app.engine().clock().now(),
-        actor: "http".to_owned(),
-        transport: "rest",
-        // Not what a forwarding header says: whoever calls can invent it.
-        address: String::new(),
-    }
-}
-
-fn bearer(headers: &HeaderMap) -> Option<ShareAuth> {
-    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = header.trim().split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| ShareAuth::parse(token.trim()))
-}
-
-/// A right must be shown, in the header or in the body.
-pub(super) fn shown(headers: &HeaderMap, secret: Option<&str>) -> Result<ShareAuth, Refusal> {
-    bearer(headers).or_else(|| secret.map(ShareAuth::parse)).ok_or(Refusal::Unauthorized)
-}
-
-pub(super) fn service(app: &App) -> Result<(&Shares, &Store), Unmet> {
-    let shares = app.shares().ok_or(Unmet::Off)?;
-    Ok((shares, app.engine().store()))
-}
-
-pub(super) fn share_of(params: &Params) -> String {
-    params.get("shareID").to_owned()
 }
 
 pub(super) fn announced(mut response: Response) -> Response {
@@ -94,7 +64,7 @@ async fn create(
     parts: Parts,
     Payload(wanted): Payload<CreateShare>,
 ) -> Result<Response, Unmet> {
-    let (shares, store) = service(&app)?;
+    let shares = app.shares().ok_or(Unmet::Off)?;
     if !shares.may_create(&parts) {
         return Err(Unmet::Gateway);
     }
@@ -117,7 +87,7 @@ async fn create(
         visibility,
         label: "owner".to_owned(),
     };
-    let made = store.create_share(caller(&app), new).await?;
+    let made = app.engine().store().create_share(caller(&app, &parts), new).await?;
     let reference = SturdyRef::new(&made.share, &made.capability, secret);
     Ok(announced(reply::json(&json!({
         "id": made.share,
@@ -139,17 +109,10 @@ pub(crate) struct WithSecret {
 #[utoipa::path(delete, path = "/api/share/{shareID}", operation_id = "share.delete",
     params(("shareID" = String, Path)), request_body = WithSecret,
     responses((status = 200, description = "Gone", body = Object)))]
-async fn remove(
-    State(app): State<App>,
-    params: Params,
-    headers: HeaderMap,
-    Optional(body): Optional<WithSecret>,
-) -> Result<Response, Unmet> {
-    let (shares, store) = service(&app)?;
-    let auth = shown(&headers, body.secret.as_deref())?;
-    let share = share_of(&params);
-    store.delete_share(caller(&app), share.clone(), auth).await?;
-    shares.wakes.wake(&share);
+async fn remove(at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, Unmet> {
+    let auth = at.auth(body.secret.as_deref())?;
+    at.store().delete_share(at.call.clone(), at.share.clone(), auth).await?;
+    at.wake();
     Ok(announced(reply::json(&json!({ "success": true }))))
 }
 
@@ -164,17 +127,10 @@ pub(crate) struct Sync {
 #[utoipa::path(post, path = "/api/share/{shareID}/sync", operation_id = "share.sync",
     params(("shareID" = String, Path)), request_body = Sync,
     responses((status = 200, description = "Taken", body = Object)))]
-async fn sync(
-    State(app): State<App>,
-    params: Params,
-    headers: HeaderMap,
-    Payload(body): Payload<Sync, BODY_BYTES_MAX>,
-) -> Result<Response, Unmet> {
-    let (shares, store) = service(&app)?;
-    let auth = shown(&headers, body.secret.as_deref())?;
-    let share = share_of(&params);
-    let (count, cursor) = store.sync_share(caller(&app), share.clone(), auth, body.data).await?;
-    shares.wakes.wake(&share);
+async fn sync(at: AtShare, Payload(body): Payload<Sync, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
+    let auth = at.auth(body.secret.as_deref())?;
+    let (count, cursor) = at.store().sync_share(at.call.clone(), at.share.clone(), auth, body.data).await?;
+    at.wake();
     Ok(announced(reply::json(&json!({ "success": true, "syncCount": count, "cursor": cursor }))))
 }
 
@@ -182,10 +138,8 @@ async fn sync(
 #[utoipa::path(get, path = "/api/share/{shareID}/data", operation_id = "share.data",
     params(("shareID" = String, Path)),
     responses((status = 200, description = "Values", body = [Object]), (status = 304, description = "As before")))]
-async fn data(State(app): State<App>, params: Params, headers: HeaderMap) -> Result<Response, Unmet> {
-    let (_, store) = service(&app)?;
-    let now = app.engine().clock().now();
-    let (info, items) = store.share_snapshot(now, share_of(&params), bearer(&headers)).await?;
+async fn data(at: AtShare, headers: HeaderMap) -> Result<Response, Unmet> {
+    let (info, items) = at.store().share_snapshot(at.call.now, at.share.clone(), at.bearer.clone()).await?;
     let tag = format!("\"{}\"", info.cursor);
     let tag = HeaderValue::from_str(&tag).expect("BUG: a number is a header");
     let is_known = headers.get(IF_NONE_MATCH) == Some(&tag);
@@ -232,15 +186,9 @@ fn in_wire_order(items: Vec<sturdy_store::share::ShownOp>) -> Vec<Value> {
 #[utoipa::path(post, path = "/api/share/{shareID}/redeem", operation_id = "share.redeem",
     params(("shareID" = String, Path)), request_body = WithSecret,
     responses((status = 200, description = "The capability", body = Object), (status = 401, description = "Wrong secret")))]
-async fn redeem(
-    State(app): State<App>,
-    params: Params,
-    headers: HeaderMap,
-    Optional(body): Optional<WithSecret>,
-) -> Result<Response, Unmet> {
-    let (_, store) = service(&app)?;
-    let auth = shown(&headers, body.secret.as_deref())?;
-    let redeemed = store.redeem_share(caller(&app), share_of(&params), auth, body.writer_id).await?;
+async fn redeem(at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, Unmet> {
+    let auth = at.auth(body.secret.as_deref())?;
+    let redeemed = at.store().redeem_share(at.call.clone(), at.share.clone(), auth, body.writer_id).await?;
     Ok(announced(reply::json(&redeemed)))
 }
 
@@ -249,17 +197,10 @@ async fn redeem(
     params(("shareID" = String, Path)), request_body = Object,
     responses((status = 200, description = "What became of each operation", body = Object),
         (status = 409, description = "Redeem first")))]
-async fn append(
-    State(app): State<App>,
-    params: Params,
-    headers: HeaderMap,
-    Payload(batch): Payload<Batch, BODY_BYTES_MAX>,
-) -> Result<Response, Unmet> {
-    let (shares, store) = service(&app)?;
-    let auth = shown(&headers, None)?;
-    let share = share_of(&params);
-    let ack = store.append_share(caller(&app), share.clone(), auth, batch).await?;
-    shares.wakes.wake(&share);
+async fn append(at: AtShare, Payload(batch): Payload<Batch, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
+    let auth = at.auth(None)?;
+    let ack = at.store().append_share(at.call.clone(), at.share.clone(), auth, batch).await?;
+    at.wake();
     Ok(announced(reply::json(&ack)))
 }
 
@@ -267,17 +208,10 @@ async fn append(
 #[utoipa::path(get, path = "/api/share/{shareID}/ops", operation_id = "share.ops",
     params(("shareID" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
     responses((status = 200, description = "Operations", body = Object)))]
-async fn read_ops(
-    State(app): State<App>,
-    params: Params,
-    query: Query,
-    headers: HeaderMap,
-) -> Result<Response, Unmet> {
-    let (_, store) = service(&app)?;
+async fn read_ops(at: AtShare, query: Query) -> Result<Response, Unmet> {
     let after = query.number("after")?.unwrap_or(0);
     let limit = query.within("limit", 1, 1000)?.unwrap_or(PAGE);
-    let now = app.engine().clock().now();
-    let page = store.share_ops(now, share_of(&params), bearer(&headers), after, limit).await?;
+    let page = at.store().share_ops(at.call.now, at.share.clone(), at.bearer.clone(), after, limit).await?;
     if page.is_behind {
         let body = json!({ "ops": [], "cursor": page.cursor, "more": false, "reset": true });
         return Ok(announced(reply::json(&body)));
@@ -289,16 +223,11 @@ async fn read_ops(
 #[utoipa::path(get, path = "/api/share/{shareID}/events", operation_id = "share.events",
     params(("shareID" = String, Path), ("after" = Option<u64>, Query)),
     responses((status = 200, description = "Events", content_type = "text/event-stream")))]
-async fn events(
-    State(app): State<App>,
-    params: Params,
-    query: Query,
-    headers: HeaderMap,
-) -> Result<Response, Unmet> {
+async fn events(at: AtShare, query: Query, headers: HeaderMap) -> Result<Response, Unmet> {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let cursor = match last {
         Some(cursor) => Some(cursor),
         None => query.number("after")?,
     };
-    viewer::follow(app.clone(), share_of(&params), bearer(&headers), cursor).await
+    viewer::follow(at.app, at.share, at.bearer, cursor).await
 }

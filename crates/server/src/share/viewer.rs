@@ -35,14 +35,13 @@ pub(super) async fn follow(
     auth: Option<ShareAuth>,
     cursor: Option<u64>,
 ) -> Result<Response, Unmet> {
-    let shares = app.shares().ok_or(Unmet::Off)?;
-    if shares.wakes.count() >= VIEWERS_MAX {
+    if app.engine().share_wakes().count() >= VIEWERS_MAX {
         return Err(Unmet::TooManyViewers);
     }
     // Whoever may not read is told so by a status, before a stream begins.
     let store = app.engine().store();
     store.share_ops(app.engine().clock().now(), share.clone(), auth.clone(), 0, 1).await?;
-    let moved = shares.wakes.watch(&share);
+    let moved = app.engine().share_wakes().watch(&share);
     let viewer = Viewer { app: app.clone(), share, auth, moved, cursor, is_over: false };
     let chunks = stream::unfold(viewer, |mut viewer| async move {
         let chunk = viewer.next().await?;

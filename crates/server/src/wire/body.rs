@@ -83,6 +83,7 @@ impl From<EditSession> for SessionPatch {
             metadata: body.metadata,
             permission: body.permission,
             archived: body.time.and_then(|time| time.archived),
+            ..Self::default()
         }
     }
 }

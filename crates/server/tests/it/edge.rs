@@ -208,11 +208,9 @@ async fn what_is_not_a_route_says_so_in_json() {
 async fn what_is_not_built_yet_says_so() {
     let world = World::new().await;
     let session = world.session().await;
-    for (method, path) in [
-        ("POST", format!("/session/{session}/share")),
-        ("POST", "/sync/replay".to_owned()),
-        ("POST", format!("/api/session/{session}/permission")),
-    ] {
+    for (method, path) in
+        [("POST", "/sync/replay".to_owned()), ("POST", format!("/api/session/{session}/permission"))]
+    {
         let answer = world.call(method, &path).await;
         let bare = path.split('?').next().unwrap();
         let message = format!("{method} {bare} is not available in this version of Sturdy.");
@@ -251,5 +249,5 @@ async fn the_document_describes_every_route_and_claims_none_that_is_absent() {
     for path in ["/session", "/session/{sessionID}/message", "/event", "/global/event", "/api/session"] {
         assert!(paths.contains_key(path), "{path}");
     }
-    assert!(!paths.contains_key("/session/{sessionID}/share"));
+    assert!(!paths.contains_key("/sync/replay"));
 }

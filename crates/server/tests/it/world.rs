@@ -4,7 +4,9 @@ use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Duration;
 use sturdy_engine::extension::Extensions;
+use sturdy_engine::share::SharePace;
 use sturdy_engine::task::PanicPlan;
 use sturdy_engine::{Engine, EngineOptions, Environment};
 use sturdy_server::{App, ServerOptions};
@@ -92,6 +94,7 @@ impl World {
             crash: CrashPlan::default(),
             panics: PanicPlan::default(),
             extensions: Extensions::default(),
+            share: quick(),
         });
         let engine = engine.await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -101,6 +104,17 @@ impl World {
         // Answers are compared as they are sent, packed or not.
         let client = Client::builder().no_gzip().no_proxy().build().unwrap();
         Self { root, engine, app, serving, url, client }
+    }
+
+    /// The same with other options.
+    pub(crate) async fn reopened_with(self, options: ServerOptions) -> Self {
+        let root = self.close().await;
+        Self::open(root, options).await
+    }
+
+    /// Starts a server on what a closed one left.
+    pub(crate) async fn open_again(root: TempDir, options: ServerOptions) -> Self {
+        Self::open(root, options).await
     }
 
     /// Ends the server and its engine, and starts others on the same store.
@@ -157,6 +171,18 @@ impl World {
         let answer = self.send("POST", &format!("/session/{session}/message"), &prompt(text)).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         answer.json()
+    }
+}
+
+/// Sharing as fast as it goes.
+fn quick() -> SharePace {
+    let moment = Duration::from_millis(1);
+    SharePace {
+        gather: moment,
+        gather_watched: moment,
+        retry_first: moment,
+        retry_last: Duration::from_millis(20),
+        ..SharePace::default()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::json::{Map, Num};
 use crate::title::is_default_title;
 use crate::types::failure::Failure;
 use crate::types::part::Part;
-use crate::types::session::{Rule, Session};
+use crate::types::session::{Rule, Session, Share};
 use crate::types::usage::Tokens;
 
 /// What a client wants changed; unset fields stay.
@@ -23,6 +23,8 @@ pub struct SessionPatch {
     pub permission: Option<Vec<Rule>>,
     /// `Some(None)` takes a session out of the archive again.
     pub archived: Option<Option<Num>>,
+    /// Where it is shared; `Some(None)`: nowhere any more.
+    pub share: Option<Option<Share>>,
 }
 
 impl Deciding<'_> {
@@ -37,15 +39,16 @@ impl Deciding<'_> {
     /// One fact per field, in this order: a title and the archive do not touch `time.updated`.
     pub(super) fn patch(&mut self, patch: SessionPatch) {
         let state = self.now();
-        if state.info.is_none() {
-            return self.refuse(Refusal::Gone);
-        }
+        let Some(info) = state.info.as_deref() else { return self.refuse(Refusal::Gone) };
+        // Said again, it is no news.
+        let share = patch.share.filter(|share| *share != info.share);
         let updated = self.stamp.now();
         let edits = [
             patch.title.map(|title| Edit::Renamed { title }),
             patch.metadata.map(|metadata| Edit::Described { metadata, updated }),
             patch.permission.map(|rules| Edit::Permitted { rules, updated }),
             patch.archived.map(|archived| Edit::Archived { archived }),
+            share.map(|share| Edit::Shared { share }),
         ];
         for edit in edits.into_iter().flatten() {
             self.fact(Fact::SessionEdited { edit });

@@ -24,6 +24,7 @@ pub(super) struct Sections {
     pub(super) skills: SkillPlaces,
     pub(super) share: Option<ShareMode>,
     pub(super) autoshare: bool,
+    pub(super) enterprise: Enterprise,
     pub(super) snapshot: bool,
     pub(super) compaction: Compaction,
     pub(super) attachment: Attachment,
@@ -47,6 +48,7 @@ impl Default for Sections {
             skills: SkillPlaces::default(),
             share: None,
             autoshare: false,
+            enterprise: Enterprise::default(),
             snapshot: true,
             compaction: Compaction::default(),
             attachment: Attachment::default(),
@@ -80,6 +82,13 @@ pub enum ShareMode {
     Manual,
     Auto,
     Disabled,
+}
+
+/// Where sessions are shared.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Enterprise {
+    pub(super) url: Option<String>,
 }
 
 /// When and how a long conversation is shortened.

@@ -272,6 +272,17 @@ impl Settings {
         }
     }
 
+    /// The service that sessions are shared to, if one is named: its URL without a slash at the end.
+    #[must_use]
+    pub fn share_service(&self) -> Option<Result<String, String>> {
+        let url = self.sections.enterprise.url.as_deref()?.trim().trim_end_matches('/');
+        let is_web = |url: &url::Url| ["http", "https"].contains(&url.scheme()) && url.has_host();
+        Some(match url::Url::parse(url) {
+            Ok(parsed) if is_web(&parsed) => Ok(url.to_owned()),
+            _ => Err(format!("\"enterprise.url\" is no web address: {url:?}")),
+        })
+    }
+
     /// Whether trees are captured.
     #[must_use]
     pub fn snapshot(&self) -> bool {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 
 /// Keys without effect, and what to do instead.
-const KEYS: [(&[&str], &str); 15] = [
+const KEYS: [(&[&str], &str); 14] = [
     (&["references"], "references are not read"),
     (&["reference"], "references are not read"),
     (&["skills", "urls"], "skills are read from directories, not fetched; put them into .opencode/skill"),
@@ -23,16 +23,12 @@ const KEYS: [(&[&str], &str); 15] = [
     (&["experimental", "hook"], "hooks are not run"),
     (&["experimental", "chatMaxRetries"], "failures are tried again as the provider asks"),
     (&["experimental", "disable_paste_summary"], "this is a matter of the terminal program"),
-    (&["enterprise"], "sessions are not shared there"),
     (&["autoshare"], "the newer word is \"share\": \"auto\""),
 ];
 
-/// Values without effect.
-const SHARE_AUTO: &str = "sessions are not shared by this version";
-
 /// Variables of the reference that have no effect, and what to do instead.
 const VARIABLES: [(&str, &str); 3] = [
-    ("OPENCODE_AUTO_SHARE", SHARE_AUTO),
+    ("OPENCODE_AUTO_SHARE", "write \"share\": \"auto\" into the configuration"),
     ("OPENCODE_MODELS_URL", "lists of models are not fetched; the one OpenCode fetched last is read"),
     ("OPENCODE_CLIENT", "clients say themselves who they are"),
 ];
@@ -44,9 +40,6 @@ pub(super) fn warnings(merged: &Merged, places: &Places) -> Vec<Warning> {
         .filter(|(path, _)| value(&merged.value, path).is_some_and(has_meaning))
         .map(|(path, why)| at(merged, path, &format!("\"{}\" has no effect: {why}", path.join("."))))
         .collect();
-    if merged.value.get("share").and_then(Value::as_str) == Some("auto") {
-        all.push(at(merged, &["share"], &format!("\"share\": \"auto\" has no effect: {SHARE_AUTO}")));
-    }
     for name in merged.value.get("plugin").and_then(Value::as_array).into_iter().flatten() {
         let name = name.as_str().or_else(|| name.get(0).and_then(Value::as_str)).unwrap_or("?");
         all.push(at(

@@ -6,13 +6,13 @@ use tokio::sync::watch;
 
 /// One channel for each share that somebody watches.
 #[derive(Debug, Default)]
-pub(super) struct Wakes {
+pub struct Wakes {
     channels: Mutex<HashMap<String, watch::Sender<u64>>>,
 }
 
 impl Wakes {
     /// Hears of a share from now on.
-    pub(super) fn watch(&self, share: &str) -> watch::Receiver<u64> {
+    pub fn watch(&self, share: &str) -> watch::Receiver<u64> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody listens to these any more.
         channels.retain(|_, channel| !channel.is_closed());
@@ -20,7 +20,7 @@ impl Wakes {
     }
 
     /// The share has moved.
-    pub(super) fn wake(&self, share: &str) {
+    pub fn wake(&self, share: &str) {
         let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(share) {
             channel.send_modify(|count| *count = count.wrapping_add(1));
@@ -28,8 +28,14 @@ impl Wakes {
     }
 
     /// How many watch, all shares together.
-    pub(super) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.values().map(watch::Sender::receiver_count).sum()
+    }
+
+    /// Whether somebody watches this one.
+    pub(crate) fn is_watched(&self, share: &str) -> bool {
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.get(share).is_some_and(|channel| channel.receiver_count() > 0)
     }
 }

@@ -1,0 +1,255 @@
+//! Shares of the server's sessions, and what their owner may do with them.
+//!
+//! Sharing and unsharing are asked of the server. What follows from the owner's right (narrowing, revoking, the audit)
+//! is asked of the service that has the share, with the reference that the server keeps.
+
+use super::session::path;
+use crate::args::{
+    Share, ShareCreate, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove, ShareRevoke, ShareVerb,
+};
+use crate::client::Client;
+use crate::failure::{Failure, UNMET};
+use crate::table::{Table, ago};
+use crate::{cmd, out};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Method;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// Rows of an audit in one answer of the service.
+const AUDIT_PAGE: usize = 500;
+
+pub(crate) fn run(arguments: Share) -> Result<ExitCode, Failure> {
+    match arguments.verb {
+        ShareVerb::Create(create) => {
+            cmd::with_server(&create.server, async |server| share(&server.client, &create).await)
+        }
+        ShareVerb::List(list) => {
+            cmd::with_server(&list.server, async |server| print_list(&server.client, &list).await)
+        }
+        ShareVerb::Narrow(narrow) => {
+            cmd::with_server(&narrow.server, async |server| make(&server.client, &narrow).await)
+        }
+        ShareVerb::Revoke(revoke) => {
+            cmd::with_server(&revoke.server, async |server| take_back(&server.client, &revoke).await)
+        }
+        ShareVerb::Rotate(one) => {
+            cmd::with_server(&one.server, async |server| rotate(&server.client, &one).await)
+        }
+        ShareVerb::Audit(one) => {
+            cmd::with_server(&one.server, async |server| print_audit(&server.client, &one).await)
+        }
+        ShareVerb::Rm(remove) => {
+            cmd::with_server(&remove.server, async |server| unshare(&server.client, &remove).await)
+        }
+    }
+}
+
+/// A share as its owner reaches it.
+struct Owned {
+    service: Client,
+    /// Of the share at the service.
+    path: String,
+}
+
+impl Owned {
+    async fn of(client: &Client, session: &str) -> Result<Self, Failure> {
+        let path = path(session, "/share")?.replacen("/session/", "/sturdy/session/", 1);
+        let link = client.send(Method::POST, &path, &[], None).await;
+        let link = link.map_err(|failure| failure.with("try", format!("sturdy share create {session}")))?;
+        let text = |name: &str| link[name].as_str().unwrap_or_default().to_owned();
+        let base = match link["service"].as_str() {
+            Some(service) => service.to_owned(),
+            None => client.url().to_owned(),
+        };
+        let service = Client::with_right(&base, &text("reference"))?;
+        Ok(Self { service, path: format!("/api/share/{}", text("shareID")) })
+    }
+
+    async fn ask(&self, method: Method, rest: &str, body: Option<&Value>) -> Result<Value, Failure> {
+        self.service.send(method, &format!("{}{rest}", self.path), &[], body).await
+    }
+}
+
+async fn share(client: &Client, arguments: &ShareCreate) -> Result<ExitCode, Failure> {
+    let mut shared = Vec::new();
+    for session in &arguments.sessions {
+        let record = client.send(Method::POST, &path(session, "/share")?, &[], None).await?;
+        let url = record["share"]["url"].as_str().unwrap_or_default().to_owned();
+        if !arguments.json {
+            out::data(&url);
+        }
+        shared.push(json!({ "sessionID": session, "url": url }));
+    }
+    if arguments.json {
+        out::json(&shared);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn print_list(client: &Client, arguments: &ShareList) -> Result<ExitCode, Failure> {
+    if let Some(session) = &arguments.session {
+        return print_capabilities(client, session, arguments.json).await;
+    }
+    let links = client.get("/sturdy/share", &[]).await?;
+    if arguments.json {
+        out::json(&links);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let links = links.as_array().map(Vec::as_slice).unwrap_or_default();
+    if links.is_empty() {
+        out::talk("Nothing is shared.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&["SESSION", "URL", "STATE", "SENT", "SHARED", "PROBLEM"], 5);
+    for link in links {
+        let text = |name: &str| link[name].as_str().unwrap_or_default().to_owned();
+        let created = ago(now_ms(), link["created"].as_i64().unwrap_or_default());
+        let sent = link["sent"].to_string();
+        table.row(vec![text("sessionID"), text("url"), text("state"), sent, created, text("error")]);
+    }
+    table.print();
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn print_capabilities(client: &Client, session: &str, is_json: bool) -> Result<ExitCode, Failure> {
+    let all = Owned::of(client, session).await?.ask(Method::GET, "/capabilities", None).await?;
+    if is_json {
+        out::json(&all);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&["CAPABILITY", "LABEL", "MAY", "USED", "EXPIRES", "STATE"], 1);
+    for one in all.as_array().into_iter().flatten() {
+        let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
+        let may: Vec<&str> =
+            one["scope"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let used = match one["max_ops"].as_u64() {
+            Some(most) => format!("{} of {most}", one["used_ops"]),
+            None => one["used_ops"].to_string(),
+        };
+        let expires = one["expires_at"].as_i64().map_or_else(|| "never".to_owned(), until);
+        let state = if one["revoked_at"].is_null() { "stands" } else { "revoked" };
+        table.row(vec![text("cap_id"), text("label"), may.join(" "), used, expires, state.to_owned()]);
+    }
+    table.print();
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn make(client: &Client, arguments: &ShareNarrow) -> Result<ExitCode, Failure> {
+    let preset = match arguments.preset {
+        SharePreset::Viewer => "viewer",
+        SharePreset::Writer => "writer",
+        SharePreset::DropBox => "drop_box",
+        SharePreset::Owner => "owner",
+    };
+    let mut body = json!({ "scope": [preset] });
+    if !arguments.kind.is_empty() {
+        body["kinds"] = json!(arguments.kind);
+    }
+    if let Some(days) = arguments.days {
+        body["expires_at"] = json!(now_ms() + i64::from(days) * DAY_MS);
+    }
+    if let Some(most) = arguments.max_ops {
+        body["max_ops"] = json!(most);
+    }
+    if let Some(label) = &arguments.label {
+        body["label"] = json!(label);
+    }
+    let owned = Owned::of(client, &arguments.session).await?;
+    let made = owned.ask(Method::POST, "/capabilities", Some(&body)).await?;
+    if arguments.json {
+        out::json(&made);
+        return Ok(ExitCode::SUCCESS);
+    }
+    out::data(made["url"].as_str().unwrap_or_default());
+    let (session, id) = (&arguments.session, made["cap_id"].as_str().unwrap_or_default());
+    out::talk(&format!("This is shown once. `sturdy share revoke {session} {id}` takes it back."));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn take_back(client: &Client, arguments: &ShareRevoke) -> Result<ExitCode, Failure> {
+    let owned = Owned::of(client, &arguments.session).await?;
+    if arguments.all {
+        owned.ask(Method::DELETE, "/capabilities/all", None).await?;
+        out::talk("Revoked every capability but the owner's.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    for id in &arguments.capabilities {
+        // It means all of them, and one is meant.
+        if id == "all" {
+            return Err(Failure::new(UNMET, "this is not a capability").with("try", "--all"));
+        }
+        let rest = format!("/capabilities/{}", utf8_percent_encode(id, NON_ALPHANUMERIC));
+        owned.ask(Method::DELETE, &rest, None).await?;
+        out::talk(&format!("Revoked {id}."));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn rotate(client: &Client, arguments: &ShareOne) -> Result<ExitCode, Failure> {
+    let answer = Owned::of(client, &arguments.session).await?.ask(Method::POST, "/rotate", None).await?;
+    if arguments.json {
+        out::json(&answer);
+    } else {
+        out::talk("Every writer shows its right again before it goes on.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn print_audit(client: &Client, arguments: &ShareOne) -> Result<ExitCode, Failure> {
+    let owned = Owned::of(client, &arguments.session).await?;
+    let mut rows: Vec<Value> = Vec::new();
+    loop {
+        let after = rows.last().and_then(|row| row["id"].as_u64()).unwrap_or_default().to_string();
+        let path = format!("{}/audit", owned.path);
+        let page = owned.service.get(&path, &[("after", &after)]).await?;
+        let page = page.as_array().cloned().unwrap_or_default();
+        let is_last = page.len() < AUDIT_PAGE;
+        rows.extend(page);
+        if is_last {
+            break;
+        }
+    }
+    if arguments.json {
+        out::json(&rows);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&["WHEN", "CAPABILITY", "WHO", "DID", "OUTCOME", "APPLIED", "FROM"], 2);
+    for row in &rows {
+        let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let at = ago(now_ms(), row["at"].as_i64().unwrap_or_default());
+        let applied = row["applied"].to_string();
+        let cells = vec![
+            at,
+            text("cap_id"),
+            text("actor_id"),
+            text("method"),
+            text("code"),
+            applied,
+            text("address"),
+        ];
+        table.row(cells);
+    }
+    table.print();
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn unshare(client: &Client, arguments: &ShareRemove) -> Result<ExitCode, Failure> {
+    for session in &arguments.sessions {
+        client.delete(&path(session, "/share")?).await?;
+        out::talk(&format!("{session} is not shared any more."));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn until(at_ms: i64) -> String {
+    match at_ms - now_ms() {
+        ..=0 => "expired".to_owned(),
+        left => format!("in {} days", left / DAY_MS + 1),
+    }
+}
+
+fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}

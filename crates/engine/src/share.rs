@@ -1,0 +1,75 @@
+//! Sharing sessions: links, and one task for each that sends what its session shows.
+//!
+//! A link says where a session is shared (`sturdy_store::outbox`). Its task (`sender.rs`) is woken when the session
+//! moved, gathers for a moment, compares the session's rows with what was said before, seals the difference into a
+//! batch, sends it and waits for the answer. Whatever dies in between, the next start finds the sealed batch and
+//! sends it again unchanged; the service recognises a repeat.
+//!
+//! The session's record is the truth about whether it is shared: a link whose session is gone or does not carry the
+//! link's URL is deleted at the service, however that came about.
+//!
+//! Not here: receiving (`sturdy_store::share`, `sturdy-server`).
+
+mod ids;
+mod judge;
+mod known;
+mod links;
+mod sender;
+mod target;
+mod wakes;
+
+pub use ids::{new_capability_id, new_secret, new_share_id};
+pub use wakes::Wakes;
+
+use crate::feed::Moved;
+use std::sync::OnceLock;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// How often, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct SharePace {
+    /// Changes are gathered this long before they are sent,
+    pub gather: Duration,
+    /// and only this long while somebody watches the share here.
+    pub gather_watched: Duration,
+    /// The first wait after a failure; each is up to twice the last.
+    pub retry_first: Duration,
+    pub retry_last: Duration,
+    /// A link with nothing to send is compared with its service this often.
+    pub reconcile: Duration,
+    /// For one request.
+    pub request: Duration,
+}
+
+impl Default for SharePace {
+    fn default() -> Self {
+        Self {
+            gather: Duration::from_secs(1),
+            gather_watched: Duration::from_millis(150),
+            retry_first: Duration::from_secs(1),
+            retry_last: Duration::from_secs(5 * 60),
+            reconcile: Duration::from_secs(15 * 60),
+            request: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Requests to services at once.
+const SENDING_MAX: usize = 8;
+
+/// What sharing has in memory.
+#[derive(Debug)]
+pub(crate) struct Sharing {
+    /// Links of shares that this store receives begin with this.
+    own_url: OnceLock<String>,
+    wakes: Wakes,
+    moved: Moved,
+    room: Semaphore,
+}
+
+impl Sharing {
+    pub(crate) fn new(moved: Moved) -> Self {
+        Self { own_url: OnceLock::new(), wakes: Wakes::default(), moved, room: Semaphore::new(SENDING_MAX) }
+    }
+}

@@ -1,0 +1,350 @@
+//! The task of one link: creates the share, sends what its session shows, deletes it in the end.
+//!
+//! Each step reads the link, does one thing, and stores what came of it; so the task may die anywhere, and the next
+//! one goes on from what is stored.
+
+use super::ids::new_writer_id;
+use super::judge::{Finding, judge};
+use super::known::Known;
+use super::target::{Target, Unsent};
+use crate::engine::Inner;
+use crate::error::EngineError;
+use rand::RngExt as _;
+use std::sync::Arc;
+use std::time::Duration;
+use sturdy_session::id::SessionId;
+use sturdy_store::outbox::{Answered, Contract, Differences, Link, LinkState, SnapshotStage};
+use sturdy_store::share::{Ack, Batch};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+use tracing::{info, warn};
+
+/// A service that asks for everything anew this often in a row is not asked any more.
+const STARTS_MAX: u32 = 5;
+/// A changed epoch is met by sending again, this often in a row.
+const EPOCHS_MAX: u32 = 3;
+
+/// What comes next.
+enum Next {
+    Now,
+    /// Nothing is to be sent: wait until the session moves, or so long.
+    Idle,
+    /// Something failed.
+    Later(Option<Duration>),
+    Over,
+}
+
+pub(super) struct Sender {
+    inner: Arc<Inner>,
+    session: SessionId,
+    moved: Arc<Notify>,
+    known: Known,
+    /// Where the pass through the conversation is.
+    from: u64,
+    /// When the service was last heard of.
+    heard: Option<Instant>,
+    failures: u32,
+    starts: u32,
+    epochs: u32,
+}
+
+/// Runs until the link is gone or the engine closes.
+pub(super) async fn run(inner: Arc<Inner>, session: SessionId, moved: Arc<Notify>) {
+    let stop = inner.tasks.stopping().clone();
+    let mut sender = Sender {
+        inner: inner.clone(),
+        session: session.clone(),
+        moved,
+        known: Known::default(),
+        from: 0,
+        heard: None,
+        failures: 0,
+        starts: 0,
+        epochs: 0,
+    };
+    // A request that is cut off is made again by the next start; a batch that is sealed stays sealed.
+    let _ = stop.run_until_cancelled(sender.work()).await;
+    inner.sharing.moved.leave(&session);
+}
+
+impl Sender {
+    async fn work(&mut self) {
+        loop {
+            let next = match self.step().await {
+                Ok(next) => next,
+                Err(cause) => {
+                    warn!(session = %self.session, %cause, "a shared session cannot be read or its link not be written");
+                    Next::Later(None)
+                }
+            };
+            match next {
+                Next::Now => {}
+                Next::Idle => self.rest().await,
+                Next::Later(wait) => {
+                    let wait = self.back_off(wait);
+                    tokio::time::sleep(wait).await;
+                }
+                Next::Over => return,
+            }
+        }
+    }
+
+    /// Waits for the session to move, then a moment for more of it.
+    async fn rest(&mut self) {
+        let pace = self.inner.options.share;
+        if timeout(pace.reconcile, self.moved.notified()).await.is_err() {
+            return;
+        }
+        let link = self.inner.store.share_link(&self.session).await.ok().flatten();
+        let is_watched = link.is_some_and(|link| self.inner.sharing.wakes.is_watched(&link.share));
+        tokio::time::sleep(if is_watched { pace.gather_watched } else { pace.gather }).await;
+    }
+
+    /// Full jitter: many links of one service do not come back at once.
+    fn back_off(&mut self, wait: Option<Duration>) -> Duration {
+        let pace = self.inner.options.share;
+        let longest = pace.retry_first.saturating_mul(1 << self.failures.min(16)).min(pace.retry_last);
+        self.failures = self.failures.saturating_add(1);
+        let drawn = longest.mul_f64(rand::rng().random_range(0.0..=1.0));
+        wait.map_or(drawn, |wait| wait.min(pace.retry_last).max(drawn))
+    }
+
+    async fn step(&mut self) -> Result<Next, EngineError> {
+        let Some(link) = self.inner.store.share_link(&self.session).await? else { return Ok(Next::Over) };
+        match link.state {
+            LinkState::Creating => self.create(&link).await,
+            LinkState::Active => self.send(&link).await,
+            LinkState::Deleting => self.delete(&link).await,
+            LinkState::Failed => self.failed(&link).await,
+        }
+    }
+
+    async fn create(&mut self, link: &Link) -> Result<Next, EngineError> {
+        match self.inner.make_share(link).await {
+            Ok(_) => Ok(Next::Now),
+            // Removed while it was being shared.
+            Err(EngineError::NoSession(_)) => self.give_up(link).await,
+            Err(EngineError::ShareUnavailable(why)) => self.failed_for_now(link, &why, None).await,
+            Err(cause) => Err(cause),
+        }
+    }
+
+    async fn send(&mut self, link: &Link) -> Result<Next, EngineError> {
+        if !self.inner.is_shared_as(&self.session, &link.url).await? {
+            return self.give_up(link).await;
+        }
+        if self.is_reconciling_due() && link.contract == Contract::Ops {
+            return self.reconcile(link).await;
+        }
+        if let Some((link, batch)) = self.inner.store.sealed_batch(&self.session).await? {
+            return self.deliver(&link, batch).await;
+        }
+        let Some(found) = self.inner.store.share_differences(&self.session, self.from).await? else {
+            return self.give_up(link).await;
+        };
+        self.seal(link, found).await
+    }
+
+    async fn seal(&mut self, link: &Link, found: Differences) -> Result<Next, EngineError> {
+        let Differences { mut drafts, position, next } = found;
+        self.known.add(&self.inner, &self.session, position, &mut drafts).await;
+        if drafts.is_empty() && next.is_none() && link.snapshot == SnapshotStage::None {
+            self.from = 0;
+            return Ok(Next::Idle);
+        }
+        let store = &self.inner.store;
+        let sealed = store.seal_share(&self.session, &link.writer, drafts, next.is_none()).await?;
+        if sealed.took_all {
+            self.known.sealed();
+            self.from = next.unwrap_or(0);
+        }
+        let is_done = !sealed.is_sealed && sealed.took_all && next.is_none();
+        Ok(if is_done { Next::Idle } else { Next::Now })
+    }
+
+    async fn deliver(&mut self, link: &Link, batch: Batch) -> Result<Next, EngineError> {
+        let last_seq = batch.last_seq;
+        let count = batch.ops.len() as u64;
+        let sent = {
+            let _room = self.inner.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
+            let target = Target::of(&self.inner, link);
+            match link.contract {
+                Contract::Ops => target.append(batch).await.map(|ack| answered(last_seq, &ack)),
+                Contract::Sync => target.sync(&batch).await.map(|()| Answered {
+                    last_seq,
+                    cursor: link.cursor + count,
+                    epoch: link.epoch,
+                    count: link.acked_count + count,
+                    error: None,
+                }),
+            }
+        };
+        match sent {
+            Ok(answered) => {
+                self.inner.store.share_was_answered(&self.session, &link.writer, answered).await?;
+                self.heard = Some(Instant::now());
+                self.failures = 0;
+                self.starts = 0;
+                self.epochs = 0;
+                Ok(Next::Now)
+            }
+            Err(unsent) => self.unsent(link, unsent).await,
+        }
+    }
+
+    async fn unsent(&mut self, link: &Link, unsent: Unsent) -> Result<Next, EngineError> {
+        let (code, message, epoch) = match unsent {
+            Unsent::Later { why, wait } => return self.failed_for_now(link, &why, wait).await,
+            Unsent::Refused { code, message, epoch } => (code, message, epoch),
+        };
+        match (code.as_str(), epoch) {
+            ("stale_epoch", Some(epoch)) if self.epochs < EPOCHS_MAX => {
+                self.epochs += 1;
+                self.inner.store.set_share_epoch(link, epoch).await?;
+                Ok(Next::Now)
+            }
+            ("stale_epoch", _) => self.failed_for_now(link, &message, None).await,
+            ("gap" | "cursor_mismatch" | "diverged" | "chain_mismatch" | "malformed" | "too_large", _) => {
+                self.start_over(link, &code).await
+            }
+            ("gone" | "not_found", _) => self.gone(link).await,
+            _ => self.fail(link, &message).await,
+        }
+    }
+
+    fn is_reconciling_due(&self) -> bool {
+        self.heard.is_none_or(|heard| heard.elapsed() >= self.inner.options.share.reconcile)
+    }
+
+    /// Compares the link with what the service knows: either side may have been restored from a backup.
+    async fn reconcile(&mut self, link: &Link) -> Result<Next, EngineError> {
+        let seen = {
+            let _room = self.inner.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
+            Target::of(&self.inner, link).redeem().await
+        };
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(unsent) => return self.unsent(link, unsent).await,
+        };
+        self.heard = Some(Instant::now());
+        self.failures = 0;
+        match judge(link, &seen) {
+            Finding::Agree => {
+                if seen.epoch != link.epoch {
+                    self.inner.store.set_share_epoch(link, seen.epoch).await?;
+                }
+                Ok(Next::Now)
+            }
+            finding => {
+                info!(session = %self.session, ?finding, "a share is sent anew: the service knows something else");
+                self.begin_anew(link, seen.epoch, seen.cursor).await
+            }
+        }
+    }
+
+    /// The service does not take the batch as it is, and it never will.
+    async fn start_over(&mut self, link: &Link, code: &str) -> Result<Next, EngineError> {
+        self.starts += 1;
+        if self.starts > STARTS_MAX {
+            return self.fail(link, &format!("the service refuses what it is sent: {code}")).await;
+        }
+        let seen = {
+            let _room = self.inner.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
+            Target::of(&self.inner, link).redeem().await
+        };
+        match seen {
+            Ok(seen) => {
+                info!(session = %self.session, code, "a share is sent anew: the service refused a batch");
+                self.begin_anew(link, seen.epoch, seen.cursor).await
+            }
+            Err(Unsent::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
+            Err(Unsent::Refused { code, .. }) if matches!(code.as_str(), "gone" | "not_found") => {
+                self.gone(link).await
+            }
+            Err(Unsent::Refused { message, .. }) => self.fail(link, &message).await,
+        }
+    }
+
+    async fn begin_anew(&mut self, link: &Link, epoch: u64, cursor: u64) -> Result<Next, EngineError> {
+        self.inner.store.start_share_over(link, &new_writer_id(), epoch, cursor).await?;
+        self.known.forget();
+        self.from = 0;
+        self.heard = Some(Instant::now());
+        Ok(Next::Now)
+    }
+
+    async fn delete(&mut self, link: &Link) -> Result<Next, EngineError> {
+        // One that the service never heard of.
+        if link.share.is_empty() {
+            self.inner.store.forget_share(link).await?;
+            return Ok(Next::Over);
+        }
+        let deleted = {
+            let _room = self.inner.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
+            Target::of(&self.inner, link).delete().await
+        };
+        match deleted {
+            // Whoever may not delete it any more has nothing to do with it any more.
+            Ok(()) | Err(Unsent::Refused { .. }) => {
+                self.inner.store.forget_share(link).await?;
+                Ok(Next::Over)
+            }
+            Err(Unsent::Later { why, wait }) => {
+                let store = &self.inner.store;
+                store.set_share_state(link, LinkState::Deleting, Some(&why)).await?;
+                Ok(Next::Later(wait))
+            }
+        }
+    }
+
+    /// A link that failed waits for its session to be unshared or removed.
+    async fn failed(&mut self, link: &Link) -> Result<Next, EngineError> {
+        if self.inner.is_shared_as(&self.session, &link.url).await? {
+            return Ok(Next::Idle);
+        }
+        self.give_up(link).await
+    }
+
+    /// The session is not shared any more: the share goes as well.
+    async fn give_up(&mut self, link: &Link) -> Result<Next, EngineError> {
+        self.inner.store.set_share_state(link, LinkState::Deleting, None).await?;
+        Ok(Next::Now)
+    }
+
+    /// The service does not have the share: so the session has no link.
+    async fn gone(&mut self, link: &Link) -> Result<Next, EngineError> {
+        info!(session = %self.session, "a share is gone at its service");
+        match self.inner.say_shared(&self.session, None).await {
+            Ok(()) | Err(EngineError::NoSession(_)) => {}
+            Err(cause) => return Err(cause),
+        }
+        self.inner.store.forget_share(link).await?;
+        Ok(Next::Over)
+    }
+
+    async fn fail(&mut self, link: &Link, message: &str) -> Result<Next, EngineError> {
+        warn!(session = %self.session, message, "a session is not shared any more");
+        self.inner.store.set_share_state(link, LinkState::Failed, Some(message)).await?;
+        Ok(Next::Now)
+    }
+
+    async fn failed_for_now(
+        &mut self,
+        link: &Link,
+        why: &str,
+        wait: Option<Duration>,
+    ) -> Result<Next, EngineError> {
+        if self.failures == 0 {
+            info!(session = %self.session, why, "a share is not reached; it is tried again");
+            self.inner.store.set_share_state(link, link.state, Some(why)).await?;
+        }
+        Ok(Next::Later(wait))
+    }
+}
+
+fn answered(last_seq: u64, ack: &Ack) -> Answered {
+    let error = ack.rejected.first().map(|first| {
+        format!("the service refused {} operations; the first: {}", ack.rejected.len(), first.message)
+    });
+    Answered { last_seq, cursor: ack.cursor, epoch: ack.epoch, count: ack.applied_count, error }
+}

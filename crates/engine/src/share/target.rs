@@ -1,0 +1,272 @@
+//! Where a session is shared: this store, or a service somewhere else.
+//!
+//! Both answer the same questions with the same answers. What goes to another service is plain HTTP: numbered batches
+//! if it says that it understands them, lists of values as OpenCode's own service takes them otherwise.
+
+use super::ids::{new_capability_id, new_share_id};
+use super::judge::Seen;
+use crate::engine::Inner;
+use serde_json::{Value, json};
+use std::time::Duration;
+use sturdy_llm::http::{Exchange, ExchangeAnswer, ExchangeMethod};
+use sturdy_store::outbox::{Contract, Link, LinkSecret, Made};
+use sturdy_store::share::{Ack, Batch, NewShare, Refusal, ShareAuth, ShareCall, ShareError, SturdyRef};
+
+/// An answer names every operation of a batch and is otherwise short.
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+/// Says that a service takes numbered batches.
+const ANNOUNCED: &str = "x-sturdy-share";
+
+/// Why something did not reach the service.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unsent {
+    /// The same may succeed later.
+    #[error("{why}")]
+    Later { why: String, wait: Option<Duration> },
+    /// It was understood and refused.
+    #[error("{message}")]
+    Refused { code: String, message: String, epoch: Option<u64> },
+}
+
+impl Unsent {
+    fn later(why: impl Into<String>) -> Self {
+        Self::Later { why: why.into(), wait: None }
+    }
+}
+
+impl From<ShareError> for Unsent {
+    fn from(error: ShareError) -> Self {
+        match error {
+            ShareError::Refused(refusal) => {
+                let epoch = match &refusal {
+                    Refusal::StaleEpoch { epoch } => Some(*epoch),
+                    _ => None,
+                };
+                Self::Refused { code: refusal.code().to_owned(), message: refusal.to_string(), epoch }
+            }
+            ShareError::Store(cause) => Self::later(cause.to_string()),
+        }
+    }
+}
+
+/// The service that a link names.
+pub(super) struct Target<'a> {
+    inner: &'a Inner,
+    link: &'a Link,
+}
+
+impl<'a> Target<'a> {
+    pub(super) fn of(inner: &'a Inner, link: &'a Link) -> Self {
+        Self { inner, link }
+    }
+
+    fn is_own(&self) -> bool {
+        self.link.target.is_empty()
+    }
+
+    /// Makes the share. Asked again, it is the same one.
+    pub(super) async fn create(&self) -> Result<Made, Unsent> {
+        if self.is_own() {
+            return self.create_here().await;
+        }
+        let secret = self.link.secret.reveal();
+        let body = json!({
+            "sessionID": self.link.session,
+            "request_id": self.link.request,
+            "secret": secret,
+        });
+        let answer = self.ask(ExchangeMethod::Post, "/api/share", None, &body).await?;
+        let is_ours = answer.headers.get(ANNOUNCED).is_some_and(|value| value.contains("ops/1"));
+        let made: Value = parse(&answer)?;
+        let text = |name: &str| made[name].as_str().map(str::to_owned);
+        let (Some(share), Some(url), Some(reference)) = (text("id"), text("url"), text("secret")) else {
+            return Err(refused("malformed", "the service answered without id, url and secret"));
+        };
+        if !is_web_address(&url) {
+            return Err(refused("malformed", "the service answered with a link that is no web address"));
+        }
+        // One that made a secret of its own does not know ours, and nothing of numbers.
+        let contract = if is_ours && reference.contains(secret) { Contract::Ops } else { Contract::Sync };
+        Ok(Made {
+            share,
+            url,
+            secret: LinkSecret::new(reference),
+            contract,
+            epoch: made["epoch"].as_u64().unwrap_or(1),
+            cursor: made["cursor"].as_u64().unwrap_or(0),
+        })
+    }
+
+    async fn create_here(&self) -> Result<Made, Unsent> {
+        let Some(base) = self.inner.sharing.own_url.get() else {
+            return Err(Unsent::later("this server does not receive shares now"));
+        };
+        let share = new_share_id();
+        let secret = self.link.secret.reveal();
+        let new = NewShare {
+            owner: SturdyRef::new(&share, new_capability_id(), secret),
+            share,
+            session: self.link.session.to_string(),
+            request: Some(self.link.request.clone()),
+            visibility: "link".to_owned(),
+            label: "owner".to_owned(),
+        };
+        let made = self.inner.store.create_share(self.call(), new).await?;
+        let reference = SturdyRef::new(&made.share, &made.capability, secret);
+        Ok(Made {
+            url: format!("{base}/share/{}", made.share),
+            share: made.share,
+            secret: LinkSecret::new(reference.reveal()),
+            contract: Contract::Ops,
+            epoch: made.epoch,
+            cursor: made.cursor,
+        })
+    }
+
+    /// How far this link's writer has come.
+    pub(super) async fn redeem(&self) -> Result<Seen, Unsent> {
+        if self.is_own() {
+            let writer = Some(self.link.writer.clone());
+            let share = self.link.share.clone();
+            let found = self.inner.store.redeem_share(self.call(), share, self.auth(), writer).await?;
+            let writer = found.writer.ok_or_else(|| refused("malformed", "the writer is missing"))?;
+            return Ok(Seen {
+                epoch: found.epoch,
+                cursor: found.cursor,
+                applied_seq: writer.applied_seq,
+                applied_count: writer.applied_count,
+                chain: writer.chain,
+            });
+        }
+        let path = format!("/api/share/{}/redeem", self.link.share);
+        let body = json!({ "writer_id": self.link.writer });
+        let answer = self.ask(ExchangeMethod::Post, &path, Some(self.link.secret.reveal()), &body).await?;
+        let found: Value = parse(&answer)?;
+        let writer = &found["writer"];
+        let counts = [&found["epoch"], &found["cursor"], &writer["applied_seq"], &writer["applied_count"]];
+        let [Some(epoch), Some(cursor), Some(applied_seq), Some(applied_count)] = counts.map(Value::as_u64)
+        else {
+            return Err(refused("malformed", "the service answered a redeem in a form that is not known"));
+        };
+        let chain = writer["chain"].as_str().unwrap_or_default().to_owned();
+        Ok(Seen { epoch, cursor, applied_seq, applied_count, chain })
+    }
+
+    /// Sends a sealed batch.
+    pub(super) async fn append(&self, batch: Batch) -> Result<Ack, Unsent> {
+        if self.is_own() {
+            let share = self.link.share.clone();
+            let ack = self.inner.store.append_share(self.call(), share, self.auth(), batch).await?;
+            self.inner.sharing.wakes.wake(&self.link.share);
+            return Ok(ack);
+        }
+        let path = format!("/api/share/{}/ops", self.link.share);
+        let body = serde_json::to_value(&batch).expect("BUG: a batch is always JSON");
+        let answer = self.ask(ExchangeMethod::Post, &path, Some(self.link.secret.reveal()), &body).await?;
+        parse(&answer)
+    }
+
+    /// The same for a service that takes lists of values. It cannot be told of removals.
+    pub(super) async fn sync(&self, batch: &Batch) -> Result<(), Unsent> {
+        let values: Vec<Value> = batch
+            .ops
+            .iter()
+            .filter_map(|op| {
+                let data: Value = serde_json::from_str(op.payload_json.as_deref()?).ok()?;
+                // That service keeps one list of models.
+                let data = if op.kind == "model" { json!([data]) } else { data };
+                Some(json!({ "type": op.kind, "data": data }))
+            })
+            .collect();
+        if values.is_empty() {
+            return Ok(());
+        }
+        let path = format!("/api/share/{}/sync", self.link.share);
+        let body = json!({ "secret": self.link.secret.reveal(), "data": values });
+        self.ask(ExchangeMethod::Post, &path, None, &body).await.map(drop)
+    }
+
+    /// Deletes the share. One that is gone already is as good.
+    pub(super) async fn delete(&self) -> Result<(), Unsent> {
+        if self.is_own() {
+            let deleted =
+                self.inner.store.delete_share(self.call(), self.link.share.clone(), self.auth()).await;
+            self.inner.sharing.wakes.wake(&self.link.share);
+            return Ok(deleted?);
+        }
+        let path = format!("/api/share/{}", self.link.share);
+        let body = json!({ "secret": self.link.secret.reveal() });
+        self.ask(ExchangeMethod::Delete, &path, None, &body).await.map(drop)
+    }
+
+    fn auth(&self) -> ShareAuth {
+        ShareAuth::parse(self.link.secret.reveal())
+    }
+
+    fn call(&self) -> ShareCall {
+        ShareCall {
+            now: self.inner.clock.now(),
+            actor: "engine".to_owned(),
+            transport: "own",
+            address: String::new(),
+        }
+    }
+
+    async fn ask(
+        &self,
+        method: ExchangeMethod,
+        path: &str,
+        bearer: Option<&str>,
+        body: &Value,
+    ) -> Result<ExchangeAnswer, Unsent> {
+        let url = format!("{}{path}", self.link.target);
+        let key = self.inner.options.environment.filled("STURDY_SHARE_SERVICE_KEY");
+        let key = key.map(|key| ("x-opencode-share-key", key));
+        let exchange = Exchange {
+            method,
+            url: &url,
+            bearer,
+            headers: key.as_slice(),
+            body: body.to_string().into_bytes(),
+            limit: self.inner.options.share.request,
+            answer_bytes_max: ANSWER_BYTES_MAX,
+        };
+        let answer = self.inner.http.exchange(exchange).await.map_err(Unsent::later)?;
+        if (200..300).contains(&answer.status) { Ok(answer) } else { Err(unmet(&answer)) }
+    }
+}
+
+fn refused(code: &str, message: &str) -> Unsent {
+    Unsent::Refused { code: code.to_owned(), message: message.to_owned(), epoch: None }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(answer: &ExchangeAnswer) -> Result<T, Unsent> {
+    // A proxy in between may answer for a service that is away.
+    serde_json::from_slice(&answer.body).map_err(|_| Unsent::later("the service's answer is not understood"))
+}
+
+fn unmet(answer: &ExchangeAnswer) -> Unsent {
+    let status = answer.status;
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
+    let error = &body["error"];
+    let message = error["message"].as_str().map(str::to_owned);
+    let message = message.unwrap_or_else(|| format!("the service answered with status {status}"));
+    if status == 429 || status >= 500 || status == 408 {
+        let wait = answer.headers.get("retry-after").and_then(|value| value.trim().parse().ok());
+        return Unsent::Later { why: message, wait: wait.map(Duration::from_secs) };
+    }
+    let code = error["code"].as_str().unwrap_or(match status {
+        401 => "unauthorized",
+        403 => "forbidden_scope",
+        404 => "not_found",
+        410 => "gone",
+        413 => "too_large",
+        _ => "malformed",
+    });
+    Unsent::Refused { code: code.to_owned(), message, epoch: error["epoch"].as_u64() }
+}
+
+/// The link is shown to people and opened by them.
+fn is_web_address(text: &str) -> bool {
+    url::Url::parse(text).is_ok_and(|url| ["http", "https"].contains(&url.scheme()))
+}

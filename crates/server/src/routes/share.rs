@@ -1,0 +1,71 @@
+//! Sharing sessions of this server, and which of them are shared.
+
+use crate::app::App;
+use crate::described::{Routes, routes};
+use crate::error::ApiError;
+use crate::extract::OfSession;
+use crate::reply;
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::{Value, json};
+use sturdy_engine::EngineError;
+use sturdy_store::outbox::Link;
+
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(share, unshare)).routes(routes!(link)).routes(routes!(all))
+}
+
+/// Shares a session; its record has the URL. Shared already, it stays as it is.
+#[utoipa::path(post, path = "/session/{sessionID}/share", operation_id = "session.share",
+    params(("sessionID" = String, Path)),
+    responses((status = 200, description = "The session", body = Object), (status = 400, description = "Nowhere to share to"),
+        (status = 404, description = "No such session"), (status = 502, description = "The service did not take it")))]
+async fn share(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
+    app.engine().share_session(&id).await.map_err(ApiError::of(&id))?;
+    Ok(reply::text(app.engine().session_record(&id).await?))
+}
+
+/// Takes a session back. The URL is forgotten at once.
+#[utoipa::path(delete, path = "/session/{sessionID}/share", operation_id = "session.unshare",
+    params(("sessionID" = String, Path)),
+    responses((status = 200, description = "The session", body = Object), (status = 404, description = "No such session")))]
+async fn unshare(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
+    app.engine().unshare_session(&id).await.map_err(ApiError::of(&id))?;
+    Ok(reply::text(app.engine().session_record(&id).await?))
+}
+
+/// The link of a shared session with the owner's reference, which opens everything: keep it to yourself. It changes
+/// nothing and is no `GET`, so that a token that only reads does not get it.
+#[utoipa::path(post, path = "/sturdy/session/{sessionID}/share", operation_id = "sturdy.share.link",
+    params(("sessionID" = String, Path)),
+    responses((status = 200, description = "The link", body = Object), (status = 404, description = "Not shared")))]
+async fn link(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
+    let link = app.engine().share_link(&id).await?.ok_or(EngineError::Absent)?;
+    let mut shown = shown(&link);
+    shown["reference"] = json!(link.secret.reveal());
+    Ok(reply::json(&shown))
+}
+
+/// Sessions of this server that are shared.
+#[utoipa::path(get, path = "/sturdy/share", operation_id = "sturdy.share.list",
+    responses((status = 200, description = "Links, oldest first", body = [Object])))]
+async fn all(State(app): State<App>) -> Result<Response, ApiError> {
+    let links = app.engine().share_links().await?;
+    Ok(reply::json(&links.iter().map(shown).collect::<Vec<Value>>()))
+}
+
+/// Without the secret.
+fn shown(link: &Link) -> Value {
+    json!({
+        "sessionID": link.session,
+        "shareID": link.share,
+        "url": link.url,
+        "state": link.state.as_str(),
+        "contract": link.contract.as_str(),
+        // None: this server itself.
+        "service": (!link.target.is_empty()).then_some(&link.target),
+        "sent": link.acked_seq,
+        "error": link.error,
+        "created": link.created,
+    })
+}

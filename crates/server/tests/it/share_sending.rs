@@ -1,0 +1,563 @@
+//! Sharing sessions: what a session shows is what its share shows, whatever gets lost in between.
+//!
+//! One file although it is long: every test has the same two servers and waits for the same agreement.
+
+use crate::relay::{Fault, Relay};
+use crate::world::{World, prompt};
+use axum::extract::{Path, State};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path as FilePath;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use sturdy_server::{ServerOptions, ShareOptions};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+/// Longer than anything takes on a busy machine; nothing waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn receiving() -> ServerOptions {
+    let share = ShareOptions { public_url: "https://share.example".to_owned(), gateway_key: None };
+    ServerOptions { share: Some(share), ..ServerOptions::default() }
+}
+
+/// A server that shares to a service behind a relay.
+async fn sender_to(relay: &Relay) -> World {
+    let world = World::new().await;
+    configure(&world, &json!({ "enterprise": { "url": relay.url } }));
+    world
+}
+
+fn configure(world: &World, config: &Value) {
+    fs::write(world.project().join("opencode.json"), config.to_string()).unwrap();
+    world.engine.dispose_all();
+}
+
+async fn share(world: &World, session: &str) -> String {
+    let shared = world.call("POST", &format!("/session/{session}/share")).await;
+    assert_eq!(shared.status, 200, "{}", shared.text);
+    let url = shared.json()["share"]["url"].as_str().unwrap().to_owned();
+    url.rsplit('/').next().unwrap().to_owned()
+}
+
+/// What a session is, in the form a share shows it: the record, messages, parts.
+async fn session_of(world: &World, session: &str) -> Vec<Value> {
+    let record = world.get(&format!("/session/{session}")).await.json();
+    let messages = world.get(&format!("/session/{session}/message")).await.json();
+    let mut infos = Vec::new();
+    let mut parts = Vec::new();
+    for message in messages.as_array().unwrap() {
+        infos.push(message["info"].clone());
+        parts.extend(message["parts"].as_array().unwrap().iter().cloned());
+    }
+    let by_id = |value: &Value| value["id"].as_str().unwrap().to_owned();
+    infos.sort_by_key(by_id);
+    parts.sort_by_key(by_id);
+    [vec![record], infos, parts].concat()
+}
+
+/// The same of a share; nothing when it is not there.
+async fn share_of(world: &World, share: &str) -> Option<Vec<Value>> {
+    let answer = world.get(&format!("/api/share/{share}/data")).await;
+    if answer.status != 200 {
+        return None;
+    }
+    let items = answer.json();
+    let of = |kind: &str| -> Vec<Value> {
+        let items = items.as_array().unwrap().iter().filter(|item| item["type"] == kind);
+        let mut found: Vec<Value> = items.map(|item| item["data"].clone()).collect();
+        found.sort_by_key(|value| value["id"].as_str().unwrap_or_default().to_owned());
+        found
+    };
+    Some([of("session"), of("message"), of("part")].concat())
+}
+
+/// Waits until the share shows the session as it is.
+async fn agree(sender: &World, session: &str, receiver: &World, share: &str) {
+    let mut moved = receiver.engine.share_wakes().watch(share);
+    let agreeing = async {
+        loop {
+            moved.borrow_and_update();
+            let shown = share_of(receiver, share).await;
+            if shown.is_some_and(|shown| !shown.is_empty()) {
+                let shown = share_of(receiver, share).await;
+                if shown == Some(session_of(sender, session).await) {
+                    return;
+                }
+            }
+            moved.changed().await.unwrap();
+        }
+    };
+    if timeout(PATIENCE, agreeing).await.is_err() {
+        let shown = share_of(receiver, share).await;
+        panic!("the share shows {shown:#?}\nbut the session is {:#?}", session_of(sender, session).await);
+    }
+}
+
+/// Waits until the share is gone.
+async fn gone(receiver: &World, share: &str) {
+    let mut moved = receiver.engine.share_wakes().watch(share);
+    let going = async {
+        while share_of(receiver, share).await.is_some() {
+            moved.changed().await.unwrap();
+        }
+    };
+    timeout(PATIENCE, going).await.expect("the share goes");
+}
+
+/// Waits until nothing is shared any more.
+async fn nothing_shared(world: &World) {
+    let waiting = async {
+        while world.get("/sturdy/share").await.json() != json!([]) {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, waiting).await.expect("the link goes");
+}
+
+#[tokio::test]
+async fn a_server_that_receives_shares_shares_its_own_sessions_there() {
+    let world = World::with(receiving()).await;
+    let session = world.session().await;
+    world.ask(&session, "before").await;
+
+    let id = share(&world, &session).await;
+    agree(&world, &session, &world, &id).await;
+    world.ask(&session, "after").await;
+    agree(&world, &session, &world, &id).await;
+
+    let again = share(&world, &session).await;
+    assert_eq!(again, id);
+    let listed = world.get("/sturdy/share").await.json();
+    assert_eq!(listed[0]["sessionID"], json!(session));
+    assert_eq!(listed[0]["url"], json!(format!("https://share.example/share/{id}")));
+    assert_eq!(listed[0]["state"], "active");
+    assert!(!listed.to_string().contains("stdy1."), "{listed}");
+    world.close().await;
+}
+
+#[tokio::test]
+async fn a_share_describes_the_models_without_their_addresses() {
+    let world = World::with(receiving()).await;
+    let session = world.session().await;
+    world.ask(&session, "hello").await;
+
+    let id = share(&world, &session).await;
+    agree(&world, &session, &world, &id).await;
+
+    let data = world.get(&format!("/api/share/{id}/data")).await.json();
+    let models: Vec<&Value> =
+        data.as_array().unwrap().iter().filter(|item| item["type"] == "model").collect();
+    let model = &models[0]["data"][0];
+    assert_eq!(model["providerID"], "demo");
+    assert_eq!(model["options"], Value::Null);
+    assert_eq!(model["api"], Value::Null);
+    let diffs = data.as_array().unwrap().iter().filter(|item| item["type"] == "session_diff");
+    assert_eq!(diffs.map(|item| item["data"].clone()).collect::<Vec<_>>(), [json!([])]);
+    world.close().await;
+}
+
+#[tokio::test]
+async fn unsharing_forgets_the_url_and_deletes_the_share() {
+    let world = World::with(receiving()).await;
+    let session = world.session().await;
+    let id = share(&world, &session).await;
+    agree(&world, &session, &world, &id).await;
+
+    let taken_back = world.call("DELETE", &format!("/session/{session}/share")).await;
+
+    assert_eq!(taken_back.status, 200);
+    assert_eq!(taken_back.json()["share"], Value::Null);
+    gone(&world, &id).await;
+    nothing_shared(&world).await;
+    let other = share(&world, &session).await;
+    assert_ne!(other, id);
+    agree(&world, &session, &world, &other).await;
+    world.close().await;
+}
+
+#[tokio::test]
+async fn removing_a_session_deletes_its_share() {
+    let world = World::with(receiving()).await;
+    let session = world.session().await;
+    let id = share(&world, &session).await;
+    agree(&world, &session, &world, &id).await;
+
+    world.call("DELETE", &format!("/session/{session}")).await;
+
+    gone(&world, &id).await;
+    nothing_shared(&world).await;
+    world.close().await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_removed_leaves_the_share() {
+    let world = World::with(receiving()).await;
+    let session = world.session().await;
+    let answer = world.ask(&session, "first").await;
+    world.ask(&session, "second").await;
+    let id = share(&world, &session).await;
+    agree(&world, &session, &world, &id).await;
+
+    let message = answer["info"]["id"].as_str().unwrap();
+    let removed = world.call("DELETE", &format!("/session/{session}/message/{message}")).await;
+
+    assert_eq!(removed.status, 200, "{}", removed.text);
+    agree(&world, &session, &world, &id).await;
+    world.close().await;
+}
+
+#[tokio::test]
+async fn a_session_goes_to_the_service_that_the_configuration_names() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    sender.ask(&session, "hello").await;
+
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+    sender.call("DELETE", &format!("/session/{session}/share")).await;
+
+    gone(&receiver, &id).await;
+    nothing_shared(&sender).await;
+    sender.close().await;
+    receiver.close().await;
+}
+
+#[tokio::test]
+async fn whoever_has_nowhere_to_share_to_is_told_what_helps() {
+    let world = World::new().await;
+    let session = world.session().await;
+
+    let refused = world.call("POST", &format!("/session/{session}/share")).await;
+    configure(&world, &json!({ "share": "disabled" }));
+    let disabled = world.call("POST", &format!("/session/{session}/share")).await;
+    configure(&world, &json!({ "enterprise": { "url": "not an address" } }));
+    let nonsense = world.call("POST", &format!("/session/{session}/share")).await;
+
+    for (answer, hint) in
+        [(&refused, "sturdy serve --share"), (&disabled, "disabled"), (&nonsense, "enterprise.url")]
+    {
+        assert_eq!(answer.status, 400, "{}", answer.text);
+        assert!(answer.text.contains(hint), "{}", answer.text);
+    }
+    assert_eq!(world.get("/sturdy/share").await.json(), json!([]));
+    world.close().await;
+}
+
+#[tokio::test]
+async fn a_service_that_does_not_answer_leaves_the_session_unshared() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    relay.fail(Fault::Down);
+
+    let refused = sender.call("POST", &format!("/session/{session}/share")).await;
+
+    assert_eq!(refused.status, 502, "{}", refused.text);
+    assert_eq!(sender.get("/sturdy/share").await.json(), json!([]));
+    assert_eq!(sender.get(&format!("/session/{session}")).await.json()["share"], Value::Null);
+    relay.fail(Fault::None);
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+    sender.close().await;
+    receiver.close().await;
+}
+
+/// T-OUT-02, T-OUT-05, T-SRV-03, T-NET-01
+#[tokio::test]
+async fn lost_requests_lost_answers_and_doubled_requests_change_nothing() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+
+    for fault in [Fault::LoseRequests(3), Fault::LoseAnswers(3), Fault::Twice(3)] {
+        relay.fail(fault);
+        sender.ask(&session, &format!("{fault:?}")).await;
+        agree(&sender, &session, &receiver, &id).await;
+    }
+
+    // Every batch with the same first number is the same, and the service has applied each operation once.
+    let mut sent: Vec<(u64, Value)> = Vec::new();
+    for body in relay.batches() {
+        let batch: Value = serde_json::from_slice(&body).unwrap();
+        let first = batch["first_seq"].as_u64().unwrap();
+        match sent.iter().find(|(known, _)| *known == first) {
+            Some((_, ops)) => assert_eq!(*ops, batch["ops"], "batch {first} was sent differently"),
+            None => sent.push((first, batch["ops"].clone())),
+        }
+    }
+    assert!(relay.batches().len() > sent.len(), "nothing was sent again");
+    sender.close().await;
+    receiver.close().await;
+}
+
+/// T-OUT-06, T-REC-03
+#[tokio::test]
+async fn either_side_may_end_and_come_back() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+
+    // Something is sealed and cannot be sent; both sides end.
+    relay.fail(Fault::Down);
+    sender.ask(&session, "while the service is away").await;
+    let receiver = World::reopened_with(receiver, receiving()).await;
+    relay.lead_to(&receiver.url);
+    let sender = sender.reopened().await;
+    relay.fail(Fault::None);
+
+    agree(&sender, &session, &receiver, &id).await;
+    sender.ask(&session, "afterwards").await;
+    agree(&sender, &session, &receiver, &id).await;
+    sender.close().await;
+    receiver.close().await;
+}
+
+fn copy(from: &FilePath, to: &FilePath) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to.join(entry.file_name()));
+        } else {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+/// T-SRV-11, T-REC-05
+#[tokio::test]
+async fn a_sender_that_was_restored_from_a_backup_sends_everything_anew() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    sender.ask(&session, "yesterday").await;
+    agree(&sender, &session, &receiver, &id).await;
+    let root = sender.close().await;
+    copy(&root.path().join("data"), &root.path().join("backup"));
+    let sender = World::open_again(root, ServerOptions::default()).await;
+    sender.ask(&session, "today, and lost").await;
+    agree(&sender, &session, &receiver, &id).await;
+
+    let root = sender.close().await;
+    copy(&root.path().join("backup"), &root.path().join("data"));
+    let sender = World::open_again(root, ServerOptions::default()).await;
+
+    agree(&sender, &session, &receiver, &id).await;
+    sender.ask(&session, "tomorrow").await;
+    agree(&sender, &session, &receiver, &id).await;
+    sender.close().await;
+    receiver.close().await;
+}
+
+/// T-REC-04
+#[tokio::test]
+async fn a_service_that_was_restored_from_a_backup_is_sent_everything_anew() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    sender.ask(&session, "yesterday").await;
+    agree(&sender, &session, &receiver, &id).await;
+    let root = receiver.close().await;
+    copy(&root.path().join("data"), &root.path().join("backup"));
+    let receiver = World::open_again(root, receiving()).await;
+    relay.lead_to(&receiver.url);
+    sender.ask(&session, "today").await;
+    agree(&sender, &session, &receiver, &id).await;
+
+    let root = receiver.close().await;
+    copy(&root.path().join("backup"), &root.path().join("data"));
+    let receiver = World::open_again(root, receiving()).await;
+    relay.lead_to(&receiver.url);
+    sender.ask(&session, "tomorrow").await;
+
+    agree(&sender, &session, &receiver, &id).await;
+    sender.close().await;
+    receiver.close().await;
+}
+
+/// T-REC-01
+#[tokio::test]
+async fn what_somebody_else_wrote_into_a_share_does_not_stay() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+    let link = sender.call("POST", &format!("/sturdy/session/{session}/share")).await.json();
+    let foreign = json!({ "secret": link["reference"], "data": [{ "type": "message", "data": { "id": "msg_foreign" } }] });
+
+    let written = receiver.send("POST", &format!("/api/share/{id}/sync"), &foreign).await;
+    sender.ask(&session, "mine").await;
+
+    assert_eq!(written.status, 200, "{}", written.text);
+    agree(&sender, &session, &receiver, &id).await;
+    sender.close().await;
+    receiver.close().await;
+}
+
+/// T-CAP-09
+#[tokio::test]
+async fn a_rotated_share_goes_on_after_one_more_try() {
+    let world = World::with(receiving()).await;
+    let session = world.session().await;
+    let id = share(&world, &session).await;
+    agree(&world, &session, &world, &id).await;
+    let link = world.call("POST", &format!("/sturdy/session/{session}/share")).await.json();
+    let owner = link["reference"].as_str().unwrap();
+
+    let rotated =
+        world.request("POST", &format!("/api/share/{id}/rotate")).bearer_auth(owner).send().await.unwrap();
+    world.ask(&session, "after the rotation").await;
+
+    assert_eq!(rotated.status().as_u16(), 200);
+    agree(&world, &session, &world, &id).await;
+    world.close().await;
+}
+
+/// T-CRT-03
+#[tokio::test]
+async fn a_session_that_is_removed_while_the_service_is_away_is_deleted_there_later() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+
+    relay.fail(Fault::Down);
+    sender.call("DELETE", &format!("/session/{session}")).await;
+    let sender = sender.reopened().await;
+    assert!(share_of(&receiver, &id).await.is_some());
+    relay.fail(Fault::None);
+
+    gone(&receiver, &id).await;
+    nothing_shared(&sender).await;
+    sender.close().await;
+    receiver.close().await;
+}
+
+#[tokio::test]
+async fn a_share_that_its_service_has_deleted_takes_the_url_of_the_session_with_it() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+    let link = sender.call("POST", &format!("/sturdy/session/{session}/share")).await.json();
+    let deleted =
+        receiver.send("DELETE", &format!("/api/share/{id}"), &json!({ "secret": link["reference"] })).await;
+    assert_eq!(deleted.status, 200);
+
+    sender.ask(&session, "is anybody there?").await;
+
+    nothing_shared(&sender).await;
+    assert_eq!(sender.get(&format!("/session/{session}")).await.json()["share"], Value::Null);
+    sender.close().await;
+    receiver.close().await;
+}
+
+#[tokio::test]
+async fn every_new_session_is_shared_when_the_configuration_says_so() {
+    let world = World::with(receiving()).await;
+    configure(&world, &json!({ "share": "auto" }));
+
+    let session = world.session().await;
+
+    let shared = async {
+        loop {
+            let record = world.get(&format!("/session/{session}")).await.json();
+            if let Some(url) = record["share"]["url"].as_str() {
+                return url.rsplit('/').next().unwrap().to_owned();
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let id = timeout(PATIENCE, shared).await.expect("the session is shared");
+    agree(&world, &session, &world, &id).await;
+    world.close().await;
+}
+
+/// What a service knows that understands only the old contract: values by key, one secret.
+type Values = Arc<Mutex<Vec<(String, Value)>>>;
+
+async fn old_service() -> (String, Values) {
+    let values = Values::default();
+    let create = || async {
+        Json(json!({ "id": "abcd1234", "url": "https://old.example/s/abcd1234", "secret": "theirs" }))
+    };
+    let sync = |State(values): State<Values>, Path(_): Path<String>, Json(body): Json<Value>| async move {
+        assert_eq!(body["secret"], "theirs");
+        let mut values = values.lock().unwrap();
+        for item in body["data"].as_array().unwrap() {
+            let kind = item["type"].as_str().unwrap();
+            let key = format!("{kind}/{}", item["data"]["id"].as_str().unwrap_or_default());
+            values.retain(|(known, _)| *known != key);
+            values.push((key, item["data"].clone()));
+        }
+        Json(json!({}))
+    };
+    let remove = |State(values): State<Values>, Path(_): Path<String>| async move {
+        values.lock().unwrap().clear();
+        Json(json!({}))
+    };
+    let router = Router::new()
+        .route("/api/share", post(create))
+        .route("/api/share/{id}/sync", post(sync))
+        .route("/api/share/{id}", axum::routing::delete(remove).merge(get(|| async { "" })))
+        .with_state(values.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    #[allow(clippy::disallowed_methods, reason = "a test has no engine to spawn for it")]
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    (url, values)
+}
+
+/// T-LEG-02
+#[tokio::test]
+async fn a_service_with_the_old_contract_is_sent_what_the_session_shows() {
+    let (url, values) = old_service().await;
+    let world = World::new().await;
+    configure(&world, &json!({ "enterprise": { "url": format!("{url}/") } }));
+    let session = world.session().await;
+    world.ask(&session, "hello").await;
+
+    let shared = world.call("POST", &format!("/session/{session}/share")).await;
+    world.send("POST", &format!("/session/{session}/message"), &prompt("again")).await;
+
+    assert_eq!(shared.json()["share"]["url"], "https://old.example/s/abcd1234");
+    let all_there = async {
+        loop {
+            let wanted = session_of(&world, &session).await;
+            let shown: Vec<Value> = values.lock().unwrap().iter().map(|(_, value)| value.clone()).collect();
+            if wanted.iter().all(|value| shown.contains(value)) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, all_there).await.expect("the service has everything");
+    world.call("DELETE", &format!("/session/{session}/share")).await;
+    nothing_shared(&world).await;
+    assert!(values.lock().unwrap().is_empty());
+    world.close().await;
+}

@@ -1,0 +1,363 @@
+//! A session that is shared: where, under which secret, and how far it has been sent.
+
+use crate::Store;
+use crate::error::{CommitError, Failure, ReadError};
+use crate::share::{Chain, chain_start};
+use rusqlite::{Connection, Row, params};
+use std::fmt;
+use sturdy_session::id::SessionId;
+use sturdy_session::stamp::Millis;
+
+pub(super) const COLUMNS: &str = "session_id, state, target, request_id, secret, share_id, url, contract, writer_id,
+    epoch, cursor, sealed_seq, sealed_chain, acked_seq, acked_count, acked_chain, generation, snapshot, error, created";
+
+/// What happens to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// Asked for; the service may or may not know of it.
+    Creating,
+    Active,
+    /// The share is to be deleted; the link goes when that is done.
+    Deleting,
+    /// The service refuses, and asking again would not help.
+    Failed,
+}
+
+/// What the service understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contract {
+    /// Numbered operations.
+    Ops,
+    /// A list of values, as OpenCode's own service takes them.
+    Sync,
+}
+
+/// Whether everything is being sent anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotStage {
+    None,
+    /// The next batch begins one.
+    Wanted,
+    /// It is begun; what the share has and the session has not goes when it ends.
+    Open,
+}
+
+/// The secret of a share. Prints as stars.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LinkSecret(String);
+
+impl LinkSecret {
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// For the request that shows it to the service, and for the owner.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for LinkSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LinkSecret(***)")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub session: SessionId,
+    pub state: LinkState,
+    /// The service's URL; empty: this store.
+    pub target: String,
+    pub request: String,
+    /// While it is created the secret alone; then the owner's reference.
+    pub secret: LinkSecret,
+    pub share: String,
+    pub url: String,
+    pub contract: Contract,
+    pub writer: String,
+    pub epoch: u64,
+    pub cursor: u64,
+    pub sealed_seq: u64,
+    pub sealed_chain: Chain,
+    pub acked_seq: u64,
+    pub acked_count: u64,
+    pub acked_chain: Chain,
+    pub generation: u64,
+    pub snapshot: SnapshotStage,
+    pub error: Option<String>,
+    pub created: Millis,
+}
+
+/// A share that the service has made.
+#[derive(Clone, Debug)]
+pub struct Made {
+    pub share: String,
+    pub url: String,
+    pub secret: LinkSecret,
+    pub contract: Contract,
+    pub epoch: u64,
+    pub cursor: u64,
+}
+
+impl Store {
+    /// Every session that is shared, oldest link first.
+    pub async fn share_links(&self) -> Result<Vec<Link>, ReadError> {
+        self.read(|connection| {
+            let text = format!("SELECT {COLUMNS} FROM share_link ORDER BY created, session_id");
+            let mut statement = connection.prepare_cached(&text)?;
+            let mut rows = statement.query(())?;
+            let mut links = Vec::new();
+            while let Some(row) = rows.next()? {
+                links.push(from_row(row)?);
+            }
+            Ok(links)
+        })
+        .await
+    }
+
+    pub async fn share_link(&self, session: &SessionId) -> Result<Option<Link>, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| Ok(find(connection, &session)?)).await
+    }
+
+    /// Writes down that a session is to be shared. If it was before, that stays as it is and is returned.
+    pub async fn want_share(
+        &self,
+        session: &SessionId,
+        target: &str,
+        request: &str,
+        secret: &LinkSecret,
+        writer: &str,
+        now: Millis,
+    ) -> Result<Link, CommitError> {
+        const INSERT: &str =
+            "INSERT INTO share_link (session_id, state, target, request_id, secret, share_id, url,
+            contract, writer_id, epoch, cursor, sealed_seq, sealed_chain, acked_seq, acked_count, acked_chain,
+            generation, snapshot, created)
+            VALUES (?1, 'creating', ?2, ?3, ?4, '', '', 'ops', ?5, 1, 0, 0, ?6, 0, 0, ?6, 0, 'none', ?7)
+            ON CONFLICT (session_id) DO NOTHING";
+        let session = session.clone();
+        let target = target.to_owned();
+        let request = request.to_owned();
+        let secret = secret.clone();
+        let writer = writer.to_owned();
+        self.write(move |connection| {
+            let transaction = connection.transaction()?;
+            let start = chain_start("", &writer).to_string();
+            let values =
+                params![session.as_str(), target, request, secret.reveal(), writer, start, now.cast_signed()];
+            transaction.prepare_cached(INSERT)?.execute(values)?;
+            let link = find(&transaction, &session)?;
+            transaction.commit()?;
+            link.ok_or_else(|| broken(session.as_str(), "the link"))
+        })
+        .await
+    }
+
+    /// The service has made the share. Its writer begins at the beginning.
+    pub async fn share_was_made(&self, link: &Link, made: Made) -> Result<Link, CommitError> {
+        const MADE: &str = "UPDATE share_link SET state = 'active', share_id = ?2, url = ?3, secret = ?4,
+            contract = ?5, epoch = ?6, cursor = ?7, sealed_chain = ?8, acked_chain = ?8, error = NULL
+            WHERE session_id = ?1 AND request_id = ?9 AND state = 'creating'";
+        let link = link.clone();
+        self.write(move |connection| {
+            let transaction = connection.transaction()?;
+            let session = &link.session;
+            let start = chain_start(&made.share, &link.writer).to_string();
+            transaction.prepare_cached(MADE)?.execute(params![
+                session.as_str(),
+                made.share,
+                made.url,
+                made.secret.reveal(),
+                made.contract.as_str(),
+                made.epoch.cast_signed(),
+                made.cursor.cast_signed(),
+                start,
+                link.request,
+            ])?;
+            let made = find(&transaction, session)?;
+            transaction.commit()?;
+            made.ok_or_else(|| broken(session.as_str(), "the link"))
+        })
+        .await
+    }
+
+    /// Changes what happens to a link, and says why.
+    pub async fn set_share_state(
+        &self,
+        link: &Link,
+        state: LinkState,
+        error: Option<&str>,
+    ) -> Result<(), CommitError> {
+        const SET: &str =
+            "UPDATE share_link SET state = ?3, error = ?4 WHERE session_id = ?1 AND request_id = ?2";
+        let link = link.clone();
+        let error = error.map(str::to_owned);
+        self.write(move |connection| {
+            let values = (link.session.as_str(), &link.request, state.as_str(), error);
+            connection.prepare_cached(SET)?.execute(values)?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Everything is sent anew under another writer: one of the two sides went back in time, or somebody else wrote.
+    pub async fn start_share_over(
+        &self,
+        link: &Link,
+        writer: &str,
+        epoch: u64,
+        cursor: u64,
+    ) -> Result<(), CommitError> {
+        const OVER: &str = "UPDATE share_link SET writer_id = ?2, epoch = ?3, cursor = ?4, sealed_seq = 0,
+            sealed_chain = ?5, acked_seq = 0, acked_count = 0, acked_chain = ?5, generation = generation + 1,
+            snapshot = 'wanted' WHERE session_id = ?1 AND request_id = ?6";
+        let link = link.clone();
+        let writer = writer.to_owned();
+        self.write(move |connection| {
+            let transaction = connection.transaction()?;
+            let session = link.session.as_str();
+            let start = chain_start(&link.share, &writer).to_string();
+            let values =
+                params![session, writer, epoch.cast_signed(), cursor.cast_signed(), start, link.request];
+            if transaction.prepare_cached(OVER)?.execute(values)? == 1 {
+                forget_said(&transaction, session)?;
+            }
+            transaction.commit()?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The share has an epoch of its own account: somebody's authority changed.
+    pub async fn set_share_epoch(&self, link: &Link, epoch: u64) -> Result<(), CommitError> {
+        const SET: &str = "UPDATE share_link SET epoch = ?3 WHERE session_id = ?1 AND request_id = ?2";
+        let link = link.clone();
+        self.write(move |connection| {
+            let values = (link.session.as_str(), &link.request, epoch.cast_signed());
+            connection.prepare_cached(SET)?.execute(values)?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Forgets a link with its secret and everything that was to be sent.
+    pub async fn forget_share(&self, link: &Link) -> Result<(), CommitError> {
+        const FORGET: &str = "DELETE FROM share_link WHERE session_id = ?1 AND request_id = ?2";
+        let link = link.clone();
+        self.write(move |connection| {
+            let transaction = connection.transaction()?;
+            let session = link.session.as_str();
+            // A session that was shared again meanwhile has another link.
+            if transaction.execute(FORGET, (session, &link.request))? == 1 {
+                forget_said(&transaction, session)?;
+            }
+            transaction.commit()?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn forget_said(connection: &Connection, session: &str) -> Result<(), Failure> {
+    connection.execute("DELETE FROM share_sealed WHERE session_id = ?1", [session])?;
+    connection.execute("DELETE FROM share_said WHERE session_id = ?1", [session])?;
+    Ok(())
+}
+
+pub(super) fn find(connection: &Connection, session: &SessionId) -> Result<Option<Link>, Failure> {
+    let text = format!("SELECT {COLUMNS} FROM share_link WHERE session_id = ?1");
+    let mut statement = connection.prepare_cached(&text)?;
+    let mut rows = statement.query([session.as_str()])?;
+    rows.next()?.map(from_row).transpose()
+}
+
+pub(super) fn broken(session: &str, what: &str) -> CommitError {
+    CommitError::Broken { what: what.to_owned(), place: format!("the share of session {session}") }
+}
+
+fn from_row(row: &Row<'_>) -> Result<Link, Failure> {
+    let session: String = row.get(0)?;
+    let place = || format!("the share of session {session}");
+    let count = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
+    let word = |column: usize| row.get::<_, String>(column);
+    let unknown = |word: &str| Failure::broken(place(), format!("{word:?} is not known"));
+    let chain = |column: usize| -> Result<Chain, Failure> {
+        let text = word(column)?;
+        Chain::parse(&text).ok_or_else(|| unknown(&text))
+    };
+    let state = word(1)?;
+    let contract = word(7)?;
+    let snapshot = word(17)?;
+    Ok(Link {
+        session: SessionId::parse(&session).map_err(|cause| Failure::broken(place(), cause))?,
+        state: LinkState::parse(&state).ok_or_else(|| unknown(&state))?,
+        target: word(2)?,
+        request: word(3)?,
+        secret: LinkSecret(word(4)?),
+        share: word(5)?,
+        url: word(6)?,
+        contract: Contract::parse(&contract).ok_or_else(|| unknown(&contract))?,
+        writer: word(8)?,
+        epoch: count(9)?,
+        cursor: count(10)?,
+        sealed_seq: count(11)?,
+        sealed_chain: chain(12)?,
+        acked_seq: count(13)?,
+        acked_count: count(14)?,
+        acked_chain: chain(15)?,
+        generation: count(16)?,
+        snapshot: SnapshotStage::parse(&snapshot).ok_or_else(|| unknown(&snapshot))?,
+        error: row.get(18)?,
+        created: count(19)?,
+    })
+}
+
+impl LinkState {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Creating => "creating",
+            Self::Active => "active",
+            Self::Deleting => "deleting",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        [Self::Creating, Self::Active, Self::Deleting, Self::Failed]
+            .into_iter()
+            .find(|state| state.as_str() == text)
+    }
+}
+
+impl Contract {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ops => "ops",
+            Self::Sync => "sync",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        [Self::Ops, Self::Sync].into_iter().find(|contract| contract.as_str() == text)
+    }
+}
+
+impl SnapshotStage {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Wanted => "wanted",
+            Self::Open => "open",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        [Self::None, Self::Wanted, Self::Open].into_iter().find(|stage| stage.as_str() == text)
+    }
+}
