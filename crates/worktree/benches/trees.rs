@@ -38,11 +38,15 @@ fn main() {
     let scene = Scene::new(&top.path().canonicalize().unwrap());
     println!("{} files\n", DIRECTORIES * FILES_EACH);
 
-    let ours = time(|| drop(scene.scan()));
+    let ours = time(|| {
+        let _ = scene.scan();
+    });
     let git = time(|| scene.git_add());
     row("the first capture", ours, Some(git));
 
-    let ours = median(|| drop(scene.scan()));
+    let ours = median(|| {
+        let _ = scene.scan();
+    });
     let git = median(|| scene.git_add());
     row("nothing has changed", ours, Some(git));
 
@@ -71,7 +75,8 @@ fn known_files(scene: &Scene) {
     let after = scene.scan();
     let files = paths.clone();
     let targets = scene.on(|store| Targets::of(store, &[Step { before, after, files }]).unwrap());
-    let (mut undo, mut redo) = (Vec::new(), Vec::new());
+    let mut undo = Vec::new();
+    let mut redo = Vec::new();
     for _ in 0..ROUNDS {
         let begun = Instant::now();
         let snapshot = scene.undo(&targets);
@@ -87,8 +92,11 @@ fn known_files(scene: &Scene) {
 /// A command that changes a thousand files.
 fn thousand_files(scene: &Scene) {
     let paths: Vec<TreePath> = (0..1_000).map(|number| path(number / 2, 10 + number % 2)).collect();
-    let (mut ours, mut git, mut diff, mut undo, mut redo) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut git = Vec::new();
+    let mut diff = Vec::new();
+    let mut undo = Vec::new();
+    let mut redo = Vec::new();
     for round in 0..3 {
         let before = scene.scan();
         scene.git_add();
@@ -135,7 +143,9 @@ fn small_edits(scene: &Scene) {
         megabytes(grown),
         megabytes(collected.bytes_after)
     );
-    let ours = median(|| drop(scene.scan()));
+    let ours = median(|| {
+        let _ = scene.scan();
+    });
     row("nothing has changed, packed", ours, Some(median(|| scene.git_add())));
 }
 

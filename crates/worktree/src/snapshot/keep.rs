@@ -217,7 +217,7 @@ pub fn stores_below(trees: &Path) -> io::Result<Vec<StoreUsage>> {
             found.push(StoreUsage { root, usage: usage_of(&dir)?, loose: loose_in(&dir), dir });
         }
     }
-    found.sort_by(|a, b| b.usage.bytes.cmp(&a.usage.bytes));
+    found.sort_by_key(|one| std::cmp::Reverse(one.usage.bytes));
     Ok(found)
 }
 
