@@ -108,3 +108,20 @@ test('every panel is reached on a phone and closed again', async () => {
     await side.waitFor({ state: 'detached' });
   }
 });
+
+test('a server that shares nowhere says so when a link is wanted', async () => {
+  const session = await desk.session({ title: 'Not shared' });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
+  await page.getByRole('menuitem', { name: 'Share' }).click();
+  const sheet = page.getByRole('dialog', { name: 'Share this session' });
+
+  await sheet.getByRole('button', { name: 'Make a link' }).click();
+
+  await sheet.getByRole('alert').waitFor();
+  assert.ok((await sheet.getByRole('alert').innerText()).length > 10);
+  assert.equal(await sheet.locator('pre').count(), 0);
+  await sheet.getByRole('button', { name: 'Close' }).click();
+  await sheet.waitFor({ state: 'detached' });
+});

@@ -39,6 +39,12 @@ export const more = {
   undoneShow: "Show what was undone",
   redoOne: "Redo one",
   redoAll: "Redo all",
+  // Share
+  shareTitle: "Share this session",
+  shareHint: "Whoever has the link sees the whole session, also what is still to come, and can change nothing. It stays until you take it back.",
+  shareMake: "Make a link",
+  shareStop: "Take the link back",
+  copied: "Copied",
   // Tokens
   tokens: "Tokens for programs",
   tokensHint: "A program shows its token in place of the password: Authorization: Bearer …",

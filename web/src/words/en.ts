@@ -83,6 +83,7 @@ export const words = {
     children === 0 ? `Delete “${title}”? It cannot be brought back.` : `Delete “${title}” and ${count(children, "session", "sessions")} it started? They cannot be brought back.`,
   cancel: "Cancel",
   save: "Save",
+  share: "Share",
   exportHtml: "Save as a page",
   exportJson: "Save as JSON",
   compactNow: "Summarise now",
