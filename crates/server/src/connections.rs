@@ -51,6 +51,11 @@ impl Connections {
         Self { max, next: AtomicU64::new(0), open: Arc::default() }
     }
 
+    /// How many are open.
+    pub(crate) fn count(&self) -> usize {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// A place for one more. None if all are busy.
     pub(crate) fn open(&self) -> Option<Connection> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -79,6 +79,11 @@ impl Streams {
         Some(Place { number, progress, streams: self.clone() })
     }
 
+    /// How many are open.
+    pub(crate) fn count(&self) -> usize {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner).streams.len()
+    }
+
     /// Waits until every stream that is open has handed out what there is now.
     pub(crate) async fn sent(&self) {
         let question = self.0.asked.fetch_add(1, Ordering::AcqRel) + 1;

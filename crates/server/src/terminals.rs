@@ -93,6 +93,11 @@ pub(crate) struct Terminals {
 }
 
 impl Terminals {
+    /// How many there are, in all directories.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
     pub(crate) fn list(&self, here: &Instance) -> Vec<PtyInfo> {
         let entries = self.lock();
         entries

@@ -23,6 +23,7 @@ use crate::crash::CrashPlan;
 use crate::dialect;
 use crate::error::{CommitError, DriverError, DriverErrorKind, Failure};
 use crate::lock::Lock;
+use crate::meters::StoreMeters;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 use std::collections::HashMap;
 use std::mem;
@@ -30,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sturdy_session::id::SessionId;
 use tokio::sync::{Semaphore, oneshot, watch};
 
@@ -73,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) epoch: Mutex<Arc<str>>,
     /// Transactions made, for whoever wonders how large the groups are.
     pub(crate) transactions: AtomicU64,
+    pub(crate) meters: StoreMeters,
     pub(crate) is_crashed: AtomicBool,
     /// Somebody wants the store closed: nothing is waited for any more.
     pub(crate) is_closing: AtomicBool,
@@ -345,8 +347,11 @@ impl Committer {
             }
         }
         drop(writer);
+        let begun = Instant::now();
         transaction.commit()?;
 
+        let made = verdicts.iter().filter(|verdict| verdict.is_ok()).count();
+        self.shared.meters.committed(made, entries, begun.elapsed());
         // Only now: whoever reads the head finds all of it on disk.
         self.shared.head.store(head, Ordering::Release);
         self.shared.transactions.fetch_add(1, Ordering::Relaxed);

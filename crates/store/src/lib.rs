@@ -22,6 +22,7 @@ mod growth;
 mod load;
 mod lock;
 mod log;
+mod meters;
 mod migrate;
 mod open;
 pub mod outbox;
@@ -40,6 +41,7 @@ pub use fold::{Folded, Sizes};
 pub use load::Loaded;
 pub use lock::Owner;
 pub use log::{LogEntry, LogPage, Origin, Scope};
+pub use meters::StoreMeters;
 pub use open::Options;
 pub use read::asks::{AskQuery, RawAsk};
 pub use read::messages::{Before, MessagePage, MessageQuery, RawMessage};
@@ -126,6 +128,18 @@ impl Store {
     #[must_use]
     pub fn transactions(&self) -> u64 {
         self.inner.shared.transactions.load(Ordering::Relaxed)
+    }
+
+    /// What was counted since the store was opened.
+    #[must_use]
+    pub fn meters(&self) -> &StoreMeters {
+        &self.inner.shared.meters
+    }
+
+    /// Commits and other writes that wait for the writing thread.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        committer::QUEUE.saturating_sub(self.inner.shared.room.available_permits())
     }
 
     /// Whether the crash plan has come true.

@@ -22,10 +22,19 @@ const LINE_CHARS_MAX: usize = 2000;
 pub(super) fn routes() -> Routes {
     Routes::new()
         .routes(routes!(health))
+        .routes(routes!(short_health))
         .routes(routes!(dispose_all))
         .routes(routes!(dispose))
         .routes(routes!(log))
         .routes(routes!(doc))
+}
+
+/// The same under the name that some published clients ask before anything else.
+#[utoipa::path(get, path = "/health", operation_id = "sturdy.health",
+    responses((status = 200, description = "Health and wire version", body = Object),
+        (status = 503, description = "Nothing can be stored any more", body = Object)))]
+async fn short_health(state: State<App>) -> Response {
+    health(state).await
 }
 
 /// Says that the server answers.
