@@ -90,6 +90,7 @@ const HOW = {
     const { id, user, part } = await talked();
     return [`/session/${id}/message/${user}/part/${part}`, 200, yes];
   },
+  'DELETE /session/{sessionID}/share': () => [`/session/${at.talk.id}/share`, 200, has('id')],
   'GET /agent': () => ['/agent', 200, array],
   'GET /api/agent': () => ['/api/agent', 200, data],
   'GET /api/command': () => ['/api/command', 200, data],
@@ -256,6 +257,7 @@ const HOW = {
     const { id, user } = await talked();
     return [`/session/${id}/revert`, 200, has('revert'), { messageID: user }];
   },
+  'POST /session/{sessionID}/share': async () => [`/session/${await session()}/share`, 400, object],
   'POST /session/{sessionID}/shell': async () => [`/session/${await session()}/shell`, 200, has('info'), { agent: 'build', model, command: 'true' }],
   'POST /session/{sessionID}/summarize': async () => [`/session/${(await talked()).id}/summarize`, 200, yes, model],
   'POST /session/{sessionID}/unrevert': async () => [`/session/${(await talked()).id}/unrevert`, 200, has('id')],

@@ -100,6 +100,46 @@ describe('v2', () => {
     assert.deepEqual(both.error, { _tag: 'InvalidCursorError', message: 'Cursor cannot be combined with order' });
   });
 
+  test('agent and model are switched, and the history, its tail and the stream of the server tell a turn alike', async () => {
+    const session = await made();
+    const sessionID = session.id;
+    const stop = new AbortController();
+    const { stream } = await api().v2.event.subscribe({ signal: stop.signal });
+    // The stream is open once it has said something.
+    const events = stream[Symbol.asyncIterator]();
+    assert.equal((await events.next()).value.type, 'server.connected');
+    assert.equal((await v2().switchAgent({ sessionID, agent: 'plan' })).response.status, 204);
+    assert.equal((await v2().switchModel({ sessionID, model: demo })).response.status, 204);
+    const admitted = await prompted(sessionID, 'told three times');
+    const told = [];
+    for (;;) {
+      const { value: event } = await events.next();
+      if (event.data?.sessionID === sessionID && event.durable) told.push(event);
+      if (event.type === 'session.next.step.ended') break;
+    }
+    stop.abort();
+
+    const { data, hasMore } = (await v2().history({ sessionID, limit: '500' })).data;
+    assert.equal(hasMore, false);
+    assert.deepEqual(told.map((event) => event.id), data.map((event) => event.id));
+    assert.deepEqual(data.slice(0, 3).map((event) => event.type), [
+      'session.next.agent.switched', 'session.next.model.switched', 'session.next.prompt.admitted',
+    ]);
+    assert.equal(data[2].durable.seq, admitted.admittedSeq);
+    assert.equal((await api().session.get({ sessionID })).data.agent, 'plan');
+    const after = String(data[2].durable.seq);
+    assert.deepEqual((await v2().history({ sessionID, after, limit: '500' })).data.data, data.slice(3));
+    const end = new AbortController();
+    const tail = await v2().events({ sessionID, after }, { signal: end.signal });
+    const rest = [];
+    for await (const event of tail.stream) {
+      rest.push(event);
+      if (rest.length === data.length - 3) break;
+    }
+    end.abort();
+    assert.deepEqual(rest, data.slice(3));
+  });
+
   test('what does not exist is told in the words of v2', async () => {
     const sessionID = 'ses_0123456789abABCDEFGHIJKLMN';
     const none = { _tag: 'SessionNotFoundError', sessionID, message: `Session not found: ${sessionID}` };

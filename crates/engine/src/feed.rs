@@ -11,23 +11,28 @@
 //! no position; a reader that was away does not get them.
 //!
 //! `cursor` names a place in this store, `reader` reads on from one, `follow` is what streams are made of,
-//! `past` shows a session's entries again.
+//! `past` shows a session's entries again, `tail` says the same in the words of the v2 API, `meters` counts.
 
 mod cursor;
 mod follow;
+mod meters;
 mod moved;
 mod past;
 mod reader;
+mod tail;
 
 pub use cursor::{Cursor, Resync};
 pub use follow::{Follower, Step};
+pub use meters::{EngineMeters, Labels};
 pub(crate) use moved::Moved;
 pub use past::{PastEntry, PastPage, past};
 pub use reader::{Page, Reader};
 pub use sturdy_store::Scope;
+pub use tail::{NumberedEvent, Tail, event_seq};
 
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
@@ -115,6 +120,7 @@ pub(crate) struct Published {
     pub(crate) directory: Arc<str>,
     pub(crate) project: Arc<str>,
     entries: Vec<PublishedEntry>,
+    counted: Vec<meters::Counted>,
 }
 
 #[derive(Debug)]
@@ -131,8 +137,9 @@ impl Published {
             is_removal: matches!(entry.fact, Fact::SessionRemoved { .. }),
             events: entry.events.iter().map(text_of).collect(),
         };
+        let counted = entries.iter().filter_map(meters::counted).collect();
         let entries = entries.iter().map(entry).collect();
-        Self { session, directory: Arc::from(directory), project: Arc::from(project), entries }
+        Self { session, directory: Arc::from(directory), project: Arc::from(project), entries, counted }
     }
 }
 
@@ -161,6 +168,9 @@ struct Settled {
 /// Large entries that some reader holds: a second one that is behind takes the same.
 type Large = Arc<Mutex<HashMap<u64, Weak<Shown>>>>;
 
+/// The positions of readers, each as long as its reader lives.
+type Places = Arc<Mutex<Vec<Weak<AtomicU64>>>>;
+
 /// Cheap to clone; all clones are one feed.
 #[derive(Clone, Debug)]
 pub struct Feed {
@@ -168,6 +178,9 @@ pub struct Feed {
     wake: watch::Sender<u64>,
     store: Store,
     large: Large,
+    meters: EngineMeters,
+    /// How far each reader is.
+    readers: Places,
     /// How this process settled what the last one left open.
     settled: Arc<OnceLock<Settled>>,
     moved: Moved,
@@ -182,6 +195,8 @@ impl Feed {
             wake: watch::Sender::new(0),
             store,
             large: Large::default(),
+            meters: EngineMeters::default(),
+            readers: Places::default(),
             settled: Arc::default(),
             moved: Moved::default(),
         }
@@ -200,6 +215,7 @@ impl Feed {
         let tick = window.last_tick;
         drop(window);
         self.wake.send_replace(tick);
+        news.counted.into_iter().for_each(|counted| self.meters.count(counted));
     }
 
     /// Who waits for a session to move.
@@ -217,6 +233,39 @@ impl Feed {
         let tick = window.last_tick;
         drop(window);
         self.wake.send_replace(tick);
+    }
+
+    /// What sessions did since the start.
+    #[must_use]
+    pub fn meters(&self) -> &EngineMeters {
+        &self.meters
+    }
+
+    /// How many read the log.
+    #[must_use]
+    pub fn readers(&self) -> usize {
+        self.places().len()
+    }
+
+    /// How many entries the slowest of them is behind.
+    #[must_use]
+    pub fn lag(&self) -> u64 {
+        let slowest = self.places().into_iter().min();
+        slowest.map_or(0, |position| self.store.head().saturating_sub(position))
+    }
+
+    fn places(&self) -> Vec<u64> {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.iter().filter_map(Weak::upgrade).map(|position| position.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Lets a reader be seen as long as it keeps this.
+    fn place(&self, position: u64) -> Arc<AtomicU64> {
+        let place = Arc::new(AtomicU64::new(position));
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.retain(|known| known.strong_count() > 0);
+        readers.push(Arc::downgrade(&place));
+        place
     }
 
     /// Whether anybody listens.

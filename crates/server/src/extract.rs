@@ -180,6 +180,11 @@ impl Query {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Every value of this name.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
     /// A value the route cannot do without.
     pub(crate) fn wanted(&self, name: &str) -> Result<&str, ApiError> {
         let missing = || ApiError::schema(Kind::Query, format!("Missing key\n  at [\"{name}\"]"));

@@ -8,7 +8,11 @@ pub(crate) fn document() -> OpenApi {
     let frame = OpenApiRouter::with_openapi(frame());
     let described =
         crate::routes::all().describe.into_iter().fold(frame, |document, describe| describe(document));
-    described.into_openapi()
+    let mut document = described.into_openapi();
+    // A parameter that takes the rest of the path is called like any other in the document.
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
+    document
 }
 
 fn frame() -> OpenApi {

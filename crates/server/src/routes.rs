@@ -17,6 +17,7 @@ mod global;
 pub(crate) mod login;
 mod mcp;
 pub(crate) mod message;
+mod metrics;
 mod overview;
 mod project;
 mod prompt;
@@ -73,6 +74,7 @@ pub(crate) fn all() -> Routes {
         .merge(gc::routes())
         .merge(login::routes())
         .merge(tokens::routes())
+        .merge(metrics::routes())
         .merge(crate::rpc::routes())
         .merge(crate::ui::routes())
         .merge(crate::share::routes())

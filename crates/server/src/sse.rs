@@ -8,17 +8,24 @@
 //! Everything that is ready goes out as one chunk. A client that comes back says what it saw last
 //! (`Last-Event-ID`) and gets exactly what came after; if that cannot be told, it is told so.
 
+mod filter;
+
+pub(crate) use filter::EventFilter;
+
 use crate::app::App;
 use crate::edge::NeverPacked;
+use crate::error::ApiError;
 use crate::extract::Query;
-use crate::wire::event::{Frame, Stream, resync_frame, server_frame};
+use crate::ui;
+use crate::wire::event::{Frame, Stream, own_frame, resync_frame, server_frame};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{Stream as Chunks, StreamExt as _, stream};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use serde_json::json;
 use std::convert::Infallible;
-use sturdy_engine::feed::{Body as Told, Follower, Scope, Shown, Step};
+use sturdy_engine::feed::{Body as Told, Cursor, Follower, Scope, Shown, Step};
 use sturdy_session::json::Nothing;
 use sturdy_session::types::event::Event;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
@@ -33,48 +40,111 @@ pub(crate) struct Following {
     stream: Stream,
     /// Only entries of this directory; none is all.
     directory: Option<String>,
+    filter: EventFilter,
+    /// The client knows our own words: it is greeted, and told how far it is when nothing was for it.
+    is_ours: bool,
     follower: Follower,
     heartbeat: Interval,
     /// A frame that did not fit into the last chunk.
     cut: Option<Frame>,
-    is_new: bool,
+    /// What is sent first.
+    greeting: Option<Bytes>,
     is_over: bool,
 }
+
+/// Where the query may hold a cursor.
+const NAMES: [&str; 3] = ["after", "lastEventId", "last_event_id"];
 
 /// The cursor a client brings along.
 pub(crate) fn cursor(headers: &HeaderMap, query: &Query) -> Option<String> {
     let header =
         headers.get("last-event-id").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    let said =
-        header.or_else(|| query.get("lastEventId").or_else(|| query.get("last_event_id")).map(str::to_owned));
+    let said = header.or_else(|| NAMES.iter().find_map(|name| query.get(name)).map(str::to_owned));
     // An empty one is how a browser says that it has none.
     said.filter(|text| !text.is_empty())
 }
 
 /// Answers with a stream that begins after `cursor`, or now; for those who come back from a restart
 /// without a cursor, with how that restart ended what was open.
-pub(crate) fn follow(app: &App, stream: Stream, directory: Option<String>, cursor: Option<&str>) -> Response {
+pub(crate) async fn follow(
+    app: &App,
+    stream: Stream,
+    directory: Option<String>,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
     let engine = app.engine();
+    let cursor = cursor(headers, query);
+    let cursor = cursor.as_deref();
+    let is_ours = matches!(query.get("sturdy"), Some("1" | "true"));
     let scope = directory.clone().map_or(Scope::All, Scope::Directory);
     // Attached before the first frame is written: nothing that happens from now on is missed.
     let follower = Follower::new(engine.feed(), scope, cursor, Some(engine.clock().now()));
-    let pace = app.heartbeat();
-    let mut heartbeat = interval_at(Instant::now() + pace, pace);
-    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Looked up behind it: a descendant that is born meanwhile is in the stream.
+    let filter = EventFilter::of(app, query).await?;
+    let connected = server_frame(stream, engine.clock().now(), &Event::ServerConnected(Nothing {}));
+    let greeting = if is_ours {
+        let hello = hello(app, stream, cursor).await?;
+        Bytes::from([hello, connected].concat())
+    } else {
+        connected
+    };
     let following = Following {
         app: app.clone(),
         stream,
         directory,
+        filter,
+        is_ours,
         follower,
-        heartbeat,
+        heartbeat: heartbeat(app),
         cut: None,
-        is_new: true,
+        greeting: Some(greeting),
         is_over: false,
     };
     let chunks = stream::unfold(following, |mut following| async move {
         let chunk = following.next().await?;
-        Some((Ok::<_, Infallible>(chunk), following))
+        Some((chunk, following))
     });
+    Ok(event_stream(chunks))
+}
+
+/// The first word to a client of ours: where the log is, which store and which run of the server this is, and whether the
+/// client can go on where it was.
+async fn hello(app: &App, stream: Stream, cursor: Option<&str>) -> Result<Bytes, ApiError> {
+    let store = app.engine().store();
+    let head = store.head();
+    let horizon = store.horizon().await?;
+    let epoch = store.epoch();
+    let parsed = cursor.map(|text| Cursor::parse(text, &epoch, head));
+    let resumable = match parsed {
+        None => true,
+        Some(Ok(cursor)) => cursor.position + 1 >= horizon,
+        Some(Err(_)) => false,
+    };
+    let now = app.engine().clock().now();
+    let properties = json!({
+        "head": head, "horizon": horizon, "store": epoch.as_ref(), "boot": app.boot(),
+        "now": now, "page": ui::build(), "resumable": resumable,
+    });
+    Ok(own_frame(stream, now, "sturdy.hello", &properties, None))
+}
+
+/// Ticks when a stream has been silent for long.
+fn heartbeat(app: &App) -> Interval {
+    let pace = app.heartbeat();
+    let mut heartbeat = interval_at(Instant::now() + pace, pace);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    heartbeat
+}
+
+/// The same for the streams of the v2 API.
+pub(crate) fn spare_heartbeat(app: &App) -> Interval {
+    heartbeat(app)
+}
+
+/// An answer that goes on as long as its client listens.
+pub(crate) fn event_stream(chunks: impl Chunks<Item = Bytes> + Send + 'static) -> Response {
+    let chunks = chunks.map(Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(chunks));
     response.extensions_mut().insert(NeverPacked);
     let headers = response.headers_mut();
@@ -88,8 +158,8 @@ pub(crate) fn follow(app: &App, stream: Stream, directory: Option<String>, curso
 impl Following {
     /// The next chunk, or none when the stream is over.
     async fn next(&mut self) -> Option<Bytes> {
-        if std::mem::take(&mut self.is_new) {
-            return Some(self.own(&Event::ServerConnected(Nothing {})));
+        if let Some(greeting) = self.greeting.take() {
+            return Some(greeting);
         }
         let closing = self.app.closing().clone();
         loop {
@@ -107,13 +177,19 @@ impl Following {
                     warn!(%cause, "an event stream ends: the store cannot be read");
                     return None;
                 },
-                _ = self.heartbeat.tick() => return Some(self.own(&Event::ServerHeartbeat(Nothing {}))),
+                _ = self.heartbeat.tick() => return Some(self.beat()),
             }
         }
     }
 
-    fn own(&self, event: &Event) -> Bytes {
-        server_frame(self.stream, self.app.engine().clock().now(), event)
+    /// A sign of life; to a client of ours with the place it has come to, also when nothing there was for it.
+    fn beat(&self) -> Bytes {
+        let now = self.app.engine().clock().now();
+        if !self.is_ours {
+            return server_frame(self.stream, now, &Event::ServerHeartbeat(Nothing {}));
+        }
+        let cursor = self.follower.cursor().text(self.follower.epoch());
+        own_frame(self.stream, now, "server.heartbeat", &json!({}), Some(&cursor))
     }
 
     /// Everything that is ready, as one chunk.
@@ -129,6 +205,9 @@ impl Following {
                     let now = self.app.engine().clock().now();
                     let frame = resync_frame(self.stream, now, why, cursor, self.follower.epoch());
                     chunk.extend_from_slice(&frame);
+                }
+                Some(Step::Event { shown, index, .. }) if !self.filter.wants(&shown, index) => {
+                    self.is_over = self.ends_with(&shown);
                 }
                 Some(Step::Event { shown, index, cursor }) => {
                     let frame = Frame::new(&shown, index, cursor, self.stream, self.follower.epoch());

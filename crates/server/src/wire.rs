@@ -2,11 +2,14 @@
 //!
 //! `schema` reads bodies and says what is wrong with them, `body` is what clients may send,
 //! `event` is what a fact looks like on a stream, `listing` is which sessions a client wants, `page` is where a page of messages goes on,
-//! `v2` is how the v2 API spells what the first half calls otherwise, `message_v2` how it spells messages.
+//! `v2` is how the v2 API spells what the first half calls otherwise, `message_v2` how it spells messages,
+//! `event_v2` how it spells events, `error_schema` describes what errors look like.
 
 pub(crate) mod body;
 pub(crate) mod commands;
+pub(crate) mod error_schema;
 pub(crate) mod event;
+pub(crate) mod event_v2;
 pub(crate) mod listing;
 pub(crate) mod message_v2;
 pub(crate) mod page;

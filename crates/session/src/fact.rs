@@ -17,7 +17,7 @@ use crate::types::ask::{PermissionReply, PermissionRequest, QuestionRequest};
 use crate::types::failure::{ApiFailure, Failure};
 use crate::types::message::{Message, UserMessage};
 use crate::types::part::{Part, PartBody};
-use crate::types::session::{Revert, Rule, Session, Share};
+use crate::types::session::{Revert, Rule, Session, SessionModel, Share};
 use crate::types::todo::Todo;
 use crate::types::tool::Attachment;
 use crate::types::usage::{Tokens, Usage};
@@ -318,6 +318,22 @@ pub enum TurnEnd {
     Interrupted,
 }
 
+impl TurnEnd {
+    /// As it is stored.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Given => "given",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::Shell => "shell",
+            Self::Stopped => "stopped",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
 /// What changed in the session record, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -340,6 +356,16 @@ pub enum Edit {
     /// Rules are added behind the old ones.
     Permitted {
         rules: Vec<Rule>,
+        updated: Millis,
+    },
+    /// Agent or model of the next prompt that names none.
+    Switched {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<SessionModel>,
+        /// Names the switch where clients want a message.
+        message: MessageId,
         updated: Millis,
     },
     /// Takes the place of the old object.

@@ -90,6 +90,11 @@ pub(crate) fn edited(info: &Session, edit: &Edit) -> Session {
             record.permission.get_or_insert_default().extend(rules.iter().cloned());
             record.time.updated = *updated;
         }
+        Edit::Switched { agent, model, updated, .. } => {
+            record.agent = agent.clone().or(record.agent);
+            record.model = model.clone().or(record.model);
+            record.time.updated = *updated;
+        }
         Edit::Described { metadata, updated } => {
             record.metadata = Some(metadata.clone());
             record.time.updated = *updated;

@@ -56,6 +56,12 @@ pub const KEYFRAME_EVERY: u64 = 128;
 /// Room for the parts of one fact in the order of their message.
 const PARTS_OF_ONE_FACT: u32 = 20;
 
+/// The seq of the fact that gave a message this place in its conversation.
+#[must_use]
+pub fn seq_of_place(ord: u64) -> u64 {
+    ord >> PARTS_OF_ONE_FACT
+}
+
 impl Folder {
     /// `seq` is what the session is at before the first fact, `keyframe` where its newest keyframe is.
     #[must_use]

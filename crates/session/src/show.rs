@@ -10,8 +10,10 @@
 //!
 //! Not here: events that are not stored (`types/event.rs` has their shapes), ids and envelopes (the server).
 
+mod next;
 mod replay;
 
+pub use next::{NextEvent, show_next};
 pub use replay::{Replay, ReplayError};
 
 use crate::fact::{Fact, Posted, TurnEnd};

@@ -76,6 +76,13 @@ impl Follower {
         &self.epoch
     }
 
+    /// Everything up to here was passed on or passed over, also what was of no concern.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor {
+        let is_idle = self.held.is_empty() && self.seen.is_none();
+        Cursor::after(if is_idle { self.position.max(self.reader.position()) } else { self.position })
+    }
+
     /// The next event, if it is at hand.
     pub fn ready(&mut self) -> Option<Step> {
         if let Some(why) = self.resync.take() {

@@ -4,6 +4,7 @@ use super::{Body, Feed, Resync, Shown, Stored, Window, text_of};
 use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
@@ -29,6 +30,8 @@ pub struct Reader {
     /// Last entry of the window that was read; none while the reader is behind it.
     tick: Option<u64>,
     position: u64,
+    /// The same, for who watches how far readers are.
+    place: Arc<AtomicU64>,
     /// The sessions of the last page, as they were right after it.
     replays: HashMap<SessionId, Replay>,
     /// A read of the log that has begun: it goes on when the reader is polled again.
@@ -65,7 +68,8 @@ impl Reader {
         tick: Option<u64>,
         position: u64,
     ) -> Self {
-        Self { feed, scope, wake, tick, position, replays: HashMap::new(), fetching: None }
+        let place = feed.place(position);
+        Self { feed, scope, wake, tick, position, place, replays: HashMap::new(), fetching: None }
     }
 
     /// The position of the last durable entry this reader was given or passed over.
@@ -113,6 +117,7 @@ impl Reader {
     fn go_to_the_end(&mut self) {
         let window = self.feed.lock();
         (self.tick, self.position) = (Some(window.last_tick), window.position);
+        self.place.store(self.position, Ordering::Relaxed);
     }
 
     fn look(&mut self) -> Found {
@@ -142,6 +147,7 @@ impl Reader {
         }
         drop(window);
         (self.tick, self.position) = (Some(tick), position);
+        self.place.store(position, Ordering::Relaxed);
         self.replays = HashMap::new();
         Found::Entries(entries)
     }
@@ -207,6 +213,7 @@ impl Reader {
             }
         }
         (self.tick, self.position) = (None, reached);
+        self.place.store(reached, Ordering::Relaxed);
         entries
     }
 

@@ -10,7 +10,7 @@ use sturdy_session::title::{TITLE_BYTES_MAX, default_title, tidy_title};
 use sturdy_session::turn::{Input, SessionPatch};
 use sturdy_session::types::session::{Rule, Session, SessionModel, SessionTime};
 use sturdy_session::types::usage::Tokens;
-use sturdy_store::SessionQuery;
+use sturdy_store::{ReadError, SessionQuery};
 
 /// What a client may say about a new session.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +86,27 @@ impl Engine {
     pub async fn edit_session(&self, id: &SessionId, mut patch: SessionPatch) -> Result<(), EngineError> {
         expect_title(patch.title.as_deref())?;
         patch.title = patch.title.as_deref().map(tidy_title);
+        self.inner.say(id, vec![Input::Edit(patch)]).await
+    }
+
+    /// Chooses agent and model of the prompts that name none. What does not exist is refused and nothing has changed.
+    pub async fn switch(
+        &self,
+        id: &SessionId,
+        agent: Option<String>,
+        model: Option<SessionModel>,
+    ) -> Result<(), EngineError> {
+        let record = self.session_record(id).await?;
+        let info: Session = serde_json::from_str(&record)
+            .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: format!("session {id}") })?;
+        let here = self.instance(&info.directory).await?;
+        if let Some(agent) = &agent {
+            here.agent(agent)?;
+        }
+        if let Some(model) = &model {
+            here.model(&model.provider_id, &model.id)?;
+        }
+        let patch = SessionPatch { agent, model, ..SessionPatch::default() };
         self.inner.say(id, vec![Input::Edit(patch)]).await
     }
 

@@ -1,10 +1,12 @@
-//! The two event streams.
+//! The two event streams of the v1 API.
 
 use crate::app::App;
 use crate::described::{Routes, routes};
+use crate::error::ApiError;
 use crate::extract::Query;
 use crate::instance::Here;
-use crate::sse::{cursor, follow};
+use crate::sse::follow;
+use crate::wire::error_schema::NamedError;
 use crate::wire::event::Stream;
 use axum::extract::State;
 use axum::response::Response;
@@ -14,19 +16,30 @@ pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(of_instance)).routes(routes!(of_server))
 }
 
-/// Events of one directory. `Last-Event-ID` goes on where a stream broke off.
+/// Events of one directory. `Last-Event-ID` or `after` goes on where a stream broke off; `session`, `tree` and `outline` say
+/// which of them are wanted.
 #[utoipa::path(get, path = "/event", operation_id = "event.subscribe", params(
-    ("directory" = Option<String>, Query), ("lastEventId" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
-    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String)))]
-async fn of_instance(State(app): State<App>, Here(here): Here, query: Query, headers: HeaderMap) -> Response {
-    let cursor = cursor(&headers, &query);
-    follow(&app, Stream::Instance, Some(here.directory.clone()), cursor.as_deref())
+    ("directory" = Option<String>, Query), ("after" = Option<String>, Query), ("lastEventId" = Option<String>, Query),
+    ("session" = Option<Vec<String>>, Query), ("tree" = Option<String>, Query), ("outline" = Option<String>, Query),
+    ("sturdy" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
+    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String),
+        (status = 400, description = "Bad query", body = NamedError)))]
+async fn of_instance(
+    State(app): State<App>,
+    Here(here): Here,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    follow(&app, Stream::Instance, Some(here.directory.clone()), &query, &headers).await
 }
 
 /// Events of all directories, each with its own.
 #[utoipa::path(get, path = "/global/event", operation_id = "global.event", params(
-    ("lastEventId" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
-    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String)))]
-async fn of_server(State(app): State<App>, query: Query, headers: HeaderMap) -> Response {
-    follow(&app, Stream::Global, None, cursor(&headers, &query).as_deref())
+    ("after" = Option<String>, Query), ("lastEventId" = Option<String>, Query),
+    ("session" = Option<Vec<String>>, Query), ("tree" = Option<String>, Query), ("outline" = Option<String>, Query),
+    ("sturdy" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
+    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String),
+        (status = 400, description = "Bad query", body = NamedError)))]
+async fn of_server(State(app): State<App>, query: Query, headers: HeaderMap) -> Result<Response, ApiError> {
+    follow(&app, Stream::Global, None, &query, &headers).await
 }

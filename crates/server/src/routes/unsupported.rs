@@ -24,12 +24,7 @@ const ABSENT: &[(&str, MethodFilter)] = &[
     ("/sync/history", POST),
     ("/tui/control/next", GET),
     ("/tui/control/response", POST),
-    ("/api/session/{sessionID}/agent", POST),
-    ("/api/session/{sessionID}/model", POST),
-    ("/api/session/{sessionID}/history", GET),
-    ("/api/session/{sessionID}/event", GET),
     ("/api/session/{sessionID}/permission", POST),
-    ("/api/event", GET),
 ];
 
 /// Not part of the document: it describes what there is.

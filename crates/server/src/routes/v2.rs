@@ -1,13 +1,16 @@
 //! The second version of the API, below `/api`: the same engine in another spelling.
 
 mod asks;
+mod events;
 mod files;
+mod history;
 mod integration;
 mod location;
 mod messages;
 mod prompt;
 mod session_list;
 mod sessions;
+mod switch;
 
 use crate::described::Routes;
 
@@ -21,4 +24,7 @@ pub(super) fn routes() -> Routes {
         .merge(asks::routes())
         .merge(integration::routes())
         .merge(files::routes())
+        .merge(switch::routes())
+        .merge(history::routes())
+        .merge(events::routes())
 }

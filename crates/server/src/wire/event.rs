@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use sturdy_engine::feed::{Cursor, Resync, Shown};
@@ -71,9 +72,33 @@ impl Frame {
 
 /// A frame the server itself sends: the first of a stream, and its heartbeat.
 pub(crate) fn server_frame(stream: Stream, at: u64, event: &Event) -> Bytes {
-    let text = json(event);
+    let text = text_of(event);
     let random = u128::from(RandomState::new().build_hasher().finish());
     wrapped(stream, None, &format!("{{\"id\":\"{}\",{}", event_id(at, random), &text[1..]))
+}
+
+/// A frame of a type that only clients of ours know, or with a place that only they want.
+pub(crate) fn own_frame(
+    stream: Stream,
+    at: u64,
+    kind: &str,
+    properties: &Value,
+    cursor: Option<&str>,
+) -> Bytes {
+    let id = event_id(at, u128::from(RandomState::new().build_hasher().finish()));
+    let event = json!({ "id": id, "type": kind, "properties": properties });
+    wrapped(stream, cursor, &event.to_string())
+}
+
+/// The first frame of the stream of the v2 API.
+pub(crate) fn v2_connected(at: u64) -> Bytes {
+    let id = event_id(at, u128::from(RandomState::new().build_hasher().finish()));
+    Bytes::from(format!("data: {}\n\n", json!({ "id": id, "type": "server.connected", "data": {} })))
+}
+
+/// The id of one event of an entry.
+pub(crate) fn entry_event_id(at: u64, position: u64, index: usize) -> String {
+    event_id(at, (u128::from(position) << 22) | index as u128)
 }
 
 /// Tells a client that it cannot go on where it was: it reads everything anew, and goes on from here.
@@ -86,7 +111,7 @@ pub(crate) fn resync_frame(stream: Stream, at: u64, why: Resync, cursor: Cursor,
 pub(crate) fn resync_event(at: u64, why: Resync, cursor: Cursor, epoch: &str) -> String {
     let event = Event::Resync { reason: why.word().to_owned(), cursor: cursor.text(epoch) };
     let id = event_id(at, u128::from(RandomState::new().build_hasher().finish()));
-    format!("{{\"id\":\"{id}\",{}", &json(&event)[1..])
+    format!("{{\"id\":\"{id}\",{}", &text_of(&event)[1..])
 }
 
 fn wrapped(stream: Stream, cursor: Option<&str>, event: &str) -> Bytes {
@@ -129,9 +154,9 @@ fn event_id(at: u64, place: u128) -> String {
 }
 
 fn push_json<T: Serialize + ?Sized>(out: &mut String, value: &T) {
-    out.push_str(&json(value));
+    out.push_str(&text_of(value));
 }
 
-fn json<T: Serialize + ?Sized>(value: &T) -> String {
+fn text_of<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).expect("BUG: an event is always JSON")
 }

@@ -4,7 +4,7 @@
 //! order and shown as they were when they happened. Growth that was folded away is not missed: nothing that
 //! is shown later is made of it.
 
-use super::show;
+use super::{NextEvent, show, show_next};
 use crate::fact::Fact;
 use crate::stamp::Millis;
 use crate::turn::{RestoreError, State};
@@ -46,6 +46,13 @@ impl Replay {
     /// A fact that the reader has missed.
     pub fn show(&mut self, fact: &Fact, at: Millis) -> Vec<Event> {
         let events = show(&self.state, fact, at);
+        self.state.apply(fact);
+        events
+    }
+
+    /// The same in the words of the v2 API.
+    pub fn show_next(&mut self, fact: &Fact, at: Millis) -> Vec<NextEvent> {
+        let events = show_next(&self.state, fact, at);
         self.state.apply(fact);
         events
     }

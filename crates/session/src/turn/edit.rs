@@ -10,7 +10,7 @@ use crate::json::{Map, Num};
 use crate::title::is_default_title;
 use crate::types::failure::Failure;
 use crate::types::part::Part;
-use crate::types::session::{Rule, Session, Share};
+use crate::types::session::{Rule, Session, SessionModel, Share};
 use crate::types::usage::Tokens;
 
 /// What a client wants changed; unset fields stay.
@@ -21,6 +21,9 @@ pub struct SessionPatch {
     pub metadata: Option<Map>,
     /// Added after the existing rules.
     pub permission: Option<Vec<Rule>>,
+    /// Of prompts that name none.
+    pub agent: Option<String>,
+    pub model: Option<SessionModel>,
     /// `Some(None)` takes a session out of the archive again.
     pub archived: Option<Option<Num>>,
     /// Where it is shared; `Some(None)`: nowhere any more.
@@ -43,10 +46,15 @@ impl Deciding<'_> {
         // Said again, it is no news.
         let share = patch.share.filter(|share| *share != info.share);
         let updated = self.stamp.now();
+        let switched = (patch.agent.is_some() || patch.model.is_some()).then(|| {
+            let message = self.stamp.message_id();
+            Edit::Switched { agent: patch.agent, model: patch.model, message, updated }
+        });
         let edits = [
             patch.title.map(|title| Edit::Renamed { title }),
             patch.metadata.map(|metadata| Edit::Described { metadata, updated }),
             patch.permission.map(|rules| Edit::Permitted { rules, updated }),
+            switched,
             patch.archived.map(|archived| Edit::Archived { archived }),
             share.map(|share| Edit::Shared { share }),
         ];

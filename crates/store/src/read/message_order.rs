@@ -8,6 +8,7 @@ use crate::error::ReadError;
 use crate::log::clamp;
 use rusqlite::OptionalExtension as _;
 use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::rows::seq_of_place;
 
 const PLACE: &str = "SELECT ord FROM message WHERE id = ?1 AND session_id = ?2";
 const AFTER_PLACE: &str = "SELECT id FROM message WHERE session_id = ?1
@@ -16,6 +17,15 @@ const AFTER_PLACE: &str = "SELECT id FROM message WHERE session_id = ?1
 impl Store {
     /// The seq of the fact that created a message; None if the session has no such message.
     pub async fn message_seq(
+        &self,
+        session: &SessionId,
+        message: &MessageId,
+    ) -> Result<Option<u64>, ReadError> {
+        Ok(self.message_place(session, message).await?.map(seq_of_place))
+    }
+
+    /// Where a message stands in its conversation.
+    async fn message_place(
         &self,
         session: &SessionId,
         message: &MessageId,
@@ -39,7 +49,7 @@ impl Store {
         limit: usize,
     ) -> Result<Option<Vec<RawMessage>>, ReadError> {
         let seq = match after {
-            Some(after) => match self.message_seq(session, after).await? {
+            Some(after) => match self.message_place(session, after).await? {
                 Some(seq) => seq,
                 None => return Ok(None),
             },

@@ -14,6 +14,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sturdy_engine::feed::event_seq;
 use sturdy_engine::{EngineError, PromptRequest};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::json::Num;
@@ -95,7 +96,8 @@ async fn prompt(
     params: Params,
     body: Result<Payload<Admit, PROMPT_BYTES_MAX>, ApiError>,
 ) -> Result<Response, ApiError> {
-    let session = find(&app, &params).await?.id;
+    let info = find(&app, &params).await?;
+    let session = info.id.clone();
     let Payload(body) = body.map_err(ApiError::in_v2)?;
     let delivery = body.delivery.unwrap_or_default();
     let id = body.id.as_deref().map(message_id).transpose()?;
@@ -105,7 +107,15 @@ async fn prompt(
         return again(&app, &session, &known, &body.prompt, delivery).await;
     }
     let text = body.prompt.text.clone();
+    let here = app.engine().instance(&info.directory).await?;
+    // Those that were chosen for the session, as long as they exist.
+    let agent = info.agent.filter(|agent| here.agent(agent).is_ok());
+    let model = info.model.filter(|model| here.model(&model.provider_id, &model.id).is_ok());
+    let variant = model.as_ref().and_then(|model| model.variant.clone()).filter(|name| name != "default");
     let request = PromptRequest {
+        agent,
+        variant,
+        model: model.map(|model| (model.provider_id, model.id)),
         message: id,
         no_reply: body.resume == Some(false),
         parts: parts(body.prompt).into_iter().map(|part| (None, part)).collect(),
@@ -176,7 +186,7 @@ async fn answer(
 ) -> Result<Response, ApiError> {
     let seq = app.engine().store().message_seq(session, &stored.id).await?;
     let data = json!({
-        "admittedSeq": seq.unwrap_or_default(),
+        "admittedSeq": event_seq(seq.unwrap_or_default()),
         "id": stored.id,
         "sessionID": session,
         "prompt": stored_prompt(stored)?,

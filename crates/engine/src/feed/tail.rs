@@ -1,0 +1,112 @@
+//! The events of one session in the words of the v2 API: a page of its history, or what comes next.
+//!
+//! Everything is read from the log, forward, so a history and a tail that was open all the time say the same. The feed is
+//! only the hint that there is something to read.
+
+use super::reader::{begin, fetch};
+use super::{Feed, Page, Reader, Scope};
+use sturdy_session::id::SessionId;
+use sturdy_session::show::{NextEvent, Replay};
+use sturdy_store::{ReadError, Store};
+
+/// Events of one entry have numbers of their own, so that every event has one.
+const EVENTS_PER_ENTRY: u64 = 64;
+
+/// The number of the first event of an entry.
+#[must_use]
+pub fn event_seq(entry_seq: u64) -> u64 {
+    entry_seq.saturating_mul(EVENTS_PER_ENTRY)
+}
+
+/// An event with its place.
+#[derive(Clone, Debug)]
+pub struct NumberedEvent {
+    pub session: SessionId,
+    /// Grows within the session; there are gaps, for not every entry shows something.
+    pub seq: u64,
+    /// Of the entry, in the log of the whole store.
+    pub position: u64,
+    pub at: u64,
+    /// Which of the entry's events.
+    pub index: usize,
+    pub directory: Option<String>,
+    pub event: NextEvent,
+}
+
+/// Reads the events of a session, or of all of them, forward.
+#[derive(Debug)]
+pub struct Tail {
+    store: Store,
+    scope: Scope,
+    wake: Reader,
+    /// Entries up to here were read.
+    position: u64,
+    /// Events up to this number were seen, in a session's tail.
+    seen: u64,
+    replays: std::collections::HashMap<SessionId, Replay>,
+}
+
+impl Tail {
+    /// What comes after this event of a session.
+    pub async fn of_session(feed: &Feed, session: &SessionId, after: u64) -> Result<Self, ReadError> {
+        let store = feed.store().clone();
+        let scope = Scope::Session(session.clone());
+        // Attached first: what comes while the log is read is a hint already.
+        let wake = feed.reader_of(scope.clone());
+        // The entry of that event may have shown more than that event.
+        let before = (after / EVENTS_PER_ENTRY).saturating_sub(1);
+        let first = store.session_log(session, before, 1).await?;
+        let position = first.first().map_or_else(|| store.head(), |entry| entry.position.saturating_sub(1));
+        Ok(Self { store, scope, wake, position, seen: after, replays: Default::default() })
+    }
+
+    /// What comes from now on, in every session.
+    #[must_use]
+    pub fn of_all(feed: &Feed) -> Self {
+        let wake = feed.reader();
+        let position = wake.position();
+        let store = feed.store().clone();
+        Self { store, scope: Scope::All, wake, position, seen: 0, replays: Default::default() }
+    }
+
+    /// The next events that there are already; none when everything was read.
+    pub async fn ready(&mut self) -> Result<Vec<NumberedEvent>, ReadError> {
+        loop {
+            let known = self.replays.keys().cloned().collect();
+            let before = self.position;
+            let page = fetch(self.store.clone(), self.position, self.scope.clone(), known).await?;
+            for origin in page.origins {
+                self.replays.insert(origin.session.clone(), begin(origin));
+            }
+            let mut events = Vec::new();
+            for (entry, fact) in page.facts {
+                let replay = self.replays.entry(entry.session.clone()).or_default();
+                for (index, event) in replay.show_next(&fact, entry.at).into_iter().enumerate() {
+                    let seq = event_seq(entry.seq) + (index as u64).min(EVENTS_PER_ENTRY - 1);
+                    if seq > self.seen {
+                        let (session, directory) = (entry.session.clone(), entry.directory.clone());
+                        let (position, at) = (entry.position, entry.at);
+                        events.push(NumberedEvent { session, seq, position, at, index, directory, event });
+                    }
+                }
+            }
+            self.position = page.reached;
+            if self.replays.len() > REPLAYS_MAX {
+                self.replays.clear();
+            }
+            if !events.is_empty() || page.reached <= before || page.reached >= self.store.head() {
+                return Ok(events);
+            }
+        }
+    }
+
+    /// Waits until there may be more.
+    pub async fn changed(&mut self) -> Result<(), ReadError> {
+        match self.wake.next().await? {
+            Page::Entries(_) | Page::Resync(_) => Ok(()),
+        }
+    }
+}
+
+/// Sessions whose state is kept from one page to the next.
+const REPLAYS_MAX: usize = 64;

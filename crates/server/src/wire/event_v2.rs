@@ -1,0 +1,78 @@
+//! An event of the v2 API as it is sent.
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::wire::event::entry_event_id;
+use crate::wire::message_v2;
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sturdy_engine::feed::NumberedEvent;
+use sturdy_session::id::SessionId;
+use utoipa::ToSchema;
+
+/// Something that happened in a session.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct NextWire {
+    id: String,
+    /// `session.next.` and what happened.
+    #[serde(rename = "type")]
+    kind: String,
+    /// Its place, for those who come back. Growth has none: its end says everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    durable: Option<DurablePlace>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<EventLocation>,
+    #[schema(value_type = Object)]
+    data: Value,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DurablePlace {
+    #[serde(rename = "aggregateID")]
+    #[schema(value_type = String)]
+    aggregate_id: SessionId,
+    seq: u64,
+    version: u32,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EventLocation {
+    directory: String,
+}
+
+impl NextWire {
+    /// Tells where it happened too: for a stream about more than one session.
+    pub(crate) fn at(mut self, directory: Option<String>) -> Self {
+        self.location = directory.map(|directory| EventLocation { directory });
+        self
+    }
+
+    pub(crate) fn frame(&self) -> Bytes {
+        Bytes::from(format!("data: {}\n\n", json!(self)))
+    }
+}
+
+/// With the prompt it is about, read from its message.
+pub(crate) async fn wired(app: &App, numbered: NumberedEvent) -> Result<NextWire, ApiError> {
+    let NumberedEvent { session, seq, position, at, index, event, .. } = numbered;
+    let mut data = event.data;
+    if let Some(message) = &event.prompt_of {
+        let stored = app.engine().store().message(&session, message).await?;
+        let parts = stored.iter().flat_map(|raw| &raw.parts);
+        let parts: Vec<Value> = parts.filter_map(|part| serde_json::from_str(part).ok()).collect();
+        data["prompt"] = Value::Object(message_v2::prompt(&parts));
+    }
+    let durable = event.is_durable.then_some(DurablePlace { aggregate_id: session, seq, version: 1 });
+    Ok(NextWire {
+        // Another one than that of the same entry's events in the v1 API.
+        id: entry_event_id(at, position, NEXT_INDEX + index),
+        kind: format!("session.next.{}", event.kind),
+        durable,
+        location: None,
+        data,
+    })
+}
+
+/// Above every event that an entry shows in the v1 API.
+const NEXT_INDEX: usize = 1 << 20;
