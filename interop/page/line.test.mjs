@@ -170,3 +170,13 @@ test('a session that is opened second streams, and going back shows what happene
   assert.equal((await page.locator('.step .prose').innerText()).trim(), Array.from({ length: 40 }, (_, i) => `piece${i}`).join(' '));
   assert.deepEqual(await page.locator('.prompt-text').allInnerTexts(), ['stream']);
 });
+
+test('an address that names no session says so, and the list beside it stays live', async () => {
+  for (const id of ['ses_0123456789abABCDEFGHIJKLMN', 'nonsense']) {
+    const page = await desk.tab(`/s/${id}`);
+    await page.getByText('This session is gone').waitFor();
+    await live(page);
+    const made = await desk.session({ title: `Made beside ${id}` });
+    await page.locator('.list-row', { hasText: made.title }).waitFor();
+  }
+});

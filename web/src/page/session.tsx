@@ -47,7 +47,10 @@ export function SessionPage(page: { now: Place }) {
       .catch((cause) => {
         if (abort.signal.aborted) return;
         const error = asCallError(cause);
-        setOpened(error.status === 404 || error.status === 400 ? { as: "gone" } : { as: "failed", text: error.message });
+        const isGone = error.status === 404 || error.status === 400;
+        setOpened(isGone ? { as: "gone" } : { as: "failed", text: error.message });
+        // A stream that names what cannot be followed would be refused, and with it the list.
+        if (isGone) follow(undefined);
       });
   }));
   onCleanup(() => follow(undefined));
