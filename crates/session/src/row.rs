@@ -123,3 +123,12 @@ impl AskKind {
         }
     }
 }
+
+/// Room for the parts of one fact in the order of their message.
+pub(crate) const PARTS_OF_ONE_FACT: u32 = 20;
+
+/// The seq of the fact that gave a message this place in its conversation.
+#[must_use]
+pub fn seq_of_place(ord: u64) -> u64 {
+    ord >> PARTS_OF_ONE_FACT
+}

@@ -6,7 +6,9 @@
 use crate::fact::{Fact, Posted};
 use crate::id::SessionId;
 use crate::records::{self, Owner};
-use crate::row::{ApprovalRow, AskKind, AskRow, MessageRow, PartRow, RowChange, RowWrite, SessionRow};
+use crate::row::{
+    ApprovalRow, AskKind, AskRow, MessageRow, PARTS_OF_ONE_FACT, PartRow, RowChange, RowWrite, SessionRow,
+};
 use crate::rules::checkout_of;
 use crate::show::{part_after, show};
 use crate::stamp::Millis;
@@ -52,15 +54,6 @@ const GROWTH_BYTES_MAX: usize = 16 * 1024;
 
 /// Entries between two keyframes: what a reader that was away reads at most before the first that it missed.
 pub const KEYFRAME_EVERY: u64 = 128;
-
-/// Room for the parts of one fact in the order of their message.
-const PARTS_OF_ONE_FACT: u32 = 20;
-
-/// The seq of the fact that gave a message this place in its conversation.
-#[must_use]
-pub fn seq_of_place(ord: u64) -> u64 {
-    ord >> PARTS_OF_ONE_FACT
-}
 
 impl Folder {
     /// `seq` is what the session is at before the first fact, `keyframe` where its newest keyframe is.

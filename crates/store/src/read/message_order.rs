@@ -8,7 +8,7 @@ use crate::error::ReadError;
 use crate::log::clamp;
 use rusqlite::OptionalExtension as _;
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::rows::seq_of_place;
+use sturdy_session::row::seq_of_place;
 
 const PLACE: &str = "SELECT ord FROM message WHERE id = ?1 AND session_id = ?2";
 const AFTER_PLACE: &str = "SELECT id FROM message WHERE session_id = ?1
