@@ -24,7 +24,7 @@ describe('generated clients', () => {
   test('openapi-typescript: it compiles and does a turn', async () => {
     await run('node_modules/.bin/openapi-typescript', ['made/doc.json', '-o', 'made/schema.d.ts']);
     await run('node_modules/.bin/tsc', [
-      '--strict', '--target', 'es2022', '--module', 'nodenext', '--skipLibCheck', '--types', '', '--lib', 'es2022,dom',
+      '--strict', '--target', 'es2022', '--module', 'nodenext', '--skipLibCheck', '--lib', 'es2022,dom',
       '--outDir', 'made', 'globals.d.ts', 'turn.ts',
     ]);
     const { stdout } = await run('node', ['made/turn.js', it.server.url]);
