@@ -170,6 +170,8 @@ export function follow(sessionID: string | undefined): void {
   if (!isFiltered) {
     const others = [...world.threads.keys()].filter((id) => id !== sessionID);
     for (const id of others.slice(0, Math.max(0, others.length - THREADS_MAX))) world.threads.delete(id);
+    // It was asked for before this session was known, and its first frame is not here yet.
+    if (line.state.name === "opening") line.refilter();
     return;
   }
   // What the stream did not follow has gaps, and what it follows no longer will have: both are read anew.
