@@ -21,12 +21,25 @@ use crate::connect::{Connection, connect};
 use crate::failure::{Failure, UNMET};
 use crate::out;
 use std::process::ExitCode;
+use std::time::Duration;
+use sturdy_engine::files::FILE_THREADS_MAX;
 use tokio::runtime::{Builder, Runtime};
 
 /// Two workers: one streams while the other answers. The store has threads of its own.
 const WORKERS: usize = 2;
-/// File reads and git; each holds a thread for a moment.
-const BLOCKING_MAX: usize = 16;
+/// File reads and git; each holds a thread for a moment. A thread that reads from a mount that is gone is held
+/// for good; the engine sees to it that there are others.
+const BLOCKING_MAX: usize = FILE_THREADS_MAX + 16;
+/// How long threads that still read are waited for at the end. Those that hang are left.
+const LAST_READS: Duration = Duration::from_secs(1);
+
+/// Runs this to its end, and does not wait for threads that hang.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = runtime()?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_timeout(LAST_READS);
+    outcome
+}
 
 fn runtime() -> Result<Runtime, Failure> {
     let mut builder = Builder::new_multi_thread();
@@ -42,7 +55,7 @@ fn with_server(
     work: impl AsyncFnOnce(&Connection) -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
     out::start_log(LogLevel::Error, LogFormat::Text);
-    runtime()?.block_on(async {
+    block_on(async {
         let connection = connect(choice).await?;
         let outcome = work(&connection).await;
         connection.close().await;

@@ -9,6 +9,7 @@
 use crate::failure::{self, Failure, UNMET};
 use std::path::{Path, PathBuf};
 use sturdy_engine::extension::Extensions;
+use sturdy_engine::files::HangPlan;
 use sturdy_engine::share::SharePace;
 use sturdy_engine::task::PanicPlan;
 use sturdy_engine::{BootError, Engine, EngineOptions, Environment};
@@ -53,6 +54,7 @@ pub(crate) fn engine_options(
         wire_version: WIRE_VERSION.to_owned(),
         crash: CrashPlan::default(),
         panics: PanicPlan::default(),
+        hang: HangPlan::default(),
         extensions: Extensions::default(),
         share: SharePace::default(),
     }

@@ -9,6 +9,7 @@ use crate::engine::{Engine, EngineOptions, Inner};
 use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
+use crate::files::FileWork;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
 use crate::share::Sharing;
@@ -18,6 +19,7 @@ use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_llm::Http;
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::Session;
 use sturdy_store::{Options, Store};
@@ -40,13 +42,15 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     let store = Store::open(store_options).await?;
     let clock = Clock::new(store.last_time().await?);
     let feed = Feed::new(store.clone());
+    let tasks = Tasks::default();
     let engine = Engine {
         inner: Arc::new(Inner {
             sharing: Sharing::new(feed.moved().clone()),
             feed,
             store,
             clock,
-            tasks: Tasks::default(),
+            files: FileWork::new(tasks.stopping().clone(), options.hang.clone()),
+            tasks,
             http: Http::new(),
             registry: Registry::default(),
             lost: Lost::default(),
@@ -55,7 +59,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             credentials: Arc::default(),
             logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
             returns: Callback::default(),
-            trust: Trusting::new(&options.data_dir),
+            trust: Arc::new(Trusting::new(&options.data_dir)),
             asking: Asking::default(),
             trees: crate::run::trees::Trees::default(),
             gates: crate::requests::revert::Gates::default(),
@@ -126,7 +130,7 @@ async fn stop_forsaken(engine: &Engine, settled: &[Handle]) -> Result<(), BootEr
     let is_over = |id: &SessionId| settled.iter().any(|one| one.id() == id && one.view().is_idle);
     for waiting in settled.iter().filter(|one| !one.view().is_idle) {
         let record = engine.store().session(waiting.id()).await?;
-        let info = record.and_then(|text| serde_json::from_str::<Session>(&text).ok());
+        let info = record.and_then(|text| read_stored::<Session>(&text).ok());
         if info.and_then(|info| info.parent_id).is_some_and(|parent| is_over(&parent))
             && let Err(cause) = engine.abort(waiting.id()).await
         {

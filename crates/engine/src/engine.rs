@@ -10,6 +10,7 @@ use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
 use crate::extension::Extensions;
 use crate::feed::Feed;
+use crate::files::{FileWork, HangPlan};
 use crate::requests::revert::Gates;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
@@ -44,6 +45,8 @@ pub struct EngineOptions {
     pub crash: CrashPlan,
     /// Tests let a task panic.
     pub panics: PanicPlan,
+    /// Tests let a directory hang.
+    pub hang: HangPlan,
     /// What takes part in turns besides us.
     pub extensions: Extensions,
     /// How often shared sessions are sent.
@@ -64,6 +67,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) http: Http,
+    pub(crate) files: FileWork,
     pub(crate) registry: Registry,
     /// Sessions whose task ended before its work did.
     pub(crate) lost: Lost,
@@ -74,7 +78,7 @@ pub(crate) struct Inner {
     /// At MCP servers; one file for all directories.
     pub(crate) logins: Logins,
     pub(crate) returns: Callback,
-    pub(crate) trust: Trusting,
+    pub(crate) trust: Arc<Trusting>,
     pub(crate) asking: Asking,
     pub(crate) trees: Trees,
     pub(crate) gates: Gates,
@@ -160,6 +164,18 @@ impl Engine {
     #[must_use]
     pub fn awake(&self) -> usize {
         self.inner.registry.awake()
+    }
+
+    /// Looks at files of a directory, on a thread that may hang with them.
+    ///
+    /// # Errors
+    /// They do not answer, or the server is shutting down.
+    pub async fn look_at_files<T, F>(&self, directory: &str, look: F) -> Result<T, EngineError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        self.inner.files.run(directory, look).await
     }
 
     /// Whether anything can be stored.

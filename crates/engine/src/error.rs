@@ -46,6 +46,10 @@ pub enum EngineError {
     #[error("{0}")]
     ShareUnavailable(String),
 
+    /// A mount that is gone, most likely. Nothing was changed.
+    #[error("the files of {0} do not answer")]
+    Hangs(String),
+
     #[error("the session could not be written")]
     Commit(#[from] CommitError),
 

@@ -16,6 +16,7 @@ pub mod environment;
 mod error;
 pub mod extension;
 pub mod feed;
+pub mod files;
 mod keeping;
 mod requests;
 mod run;

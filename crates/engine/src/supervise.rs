@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::rows::{Folded, fold};
@@ -175,7 +176,7 @@ impl Inner {
             Err(ReadError::Broken { .. }) => String::new(),
             Err(cause) => return Err(cause.into()),
         };
-        Ok(serde_json::from_str(&record).unwrap_or_else(|_| bare_record(id, place)))
+        Ok(read_stored(&record).unwrap_or_else(|_| bare_record(id, place)))
     }
 }
 

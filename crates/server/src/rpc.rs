@@ -36,6 +36,7 @@ use serde_json::json;
 use std::sync::Arc;
 use sturdy_capnweb::wire::READ_BUFFER_BYTES;
 use sturdy_capnweb::{Limits, Options, batch};
+use sturdy_session::depth::LEVELS_MAX;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// WebSockets at once. They leave the listener's count when they are upgraded, so they have their own.
@@ -58,6 +59,9 @@ impl Places {
         self.0.clone().try_acquire_owned().ok()
     }
 }
+
+/// Arguments are as deep as a body may be. A list in them is two brackets, and the call around them some more.
+const BRACKETS_MAX: usize = 2 * LEVELS_MAX + 18;
 
 /// Methods that mean nothing here.
 const OTHERS: MethodFilter = MethodFilter::PUT
@@ -133,6 +137,7 @@ fn options(caller: Caller) -> Options {
     // A record may hold any name a person or a model wrote. An npm client leaves out the few that
     // every object has; to refuse the whole record for one of them would help nobody.
     options.allow_dropped_names = true;
+    options.limits.bracket_depth_max = BRACKETS_MAX;
     options
 }
 

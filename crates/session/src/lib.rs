@@ -5,6 +5,7 @@
 //! effect. What anybody sees is computed here and shown elsewhere.
 
 pub mod command;
+pub mod depth;
 pub mod fact;
 pub mod fork;
 pub mod growth;

@@ -34,7 +34,7 @@ schema='{"type":"object","properties":{"text":{"type":"string"}},"required":["te
 none='{"type":"object"}'
 tools() {
   local list='' name
-  for name in picture structured fails waits crashes large environment grows steps strange; do
+  for name in picture structured deep fails waits crashes large environment grows steps strange; do
     list+=",{\"name\":\"$name\",\"inputSchema\":$none}"
   done
   if [ -n "${grown:-}" ]; then list+=",{\"name\":\"grown\",\"inputSchema\":$none}"; fi
@@ -48,6 +48,8 @@ call() {
     picture) result "{\"content\":[{\"type\":\"text\",\"text\":\"a dot\"},{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"$png\"}]}" ;;
     strange) result "{\"content\":[{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"bm90IGFuIGltYWdl\"},{\"type\":\"audio\",\"mimeType\":\"audio/wav\",\"data\":\"AAAA\"},{\"type\":\"resource\",\"resource\":{\"uri\":\"mem://note\",\"text\":\"a note\"}},{\"type\":\"resource_link\",\"name\":\"more\",\"uri\":\"mem://more\"}]}" ;;
     structured) result '{"content":[],"structuredContent":{"answer":42}}' ;;
+    # Lists in lists, as many as DEEP says.
+    deep) open=$(printf '[%.0s' $(seq "${DEEP:-100}")); result "{\"content\":[],\"structuredContent\":{\"answer\":$open${open//\[/]}}}" ;;
     fails) result '{"content":[{"type":"text","text":"it went wrong"}],"isError":true}' ;;
     # No answer; the cancellation is noted when it comes.
     waits) : ;;

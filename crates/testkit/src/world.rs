@@ -9,9 +9,11 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use sturdy_engine::extension::Extensions;
+use sturdy_engine::files::HangPlan;
 use sturdy_engine::share::SharePace;
 use sturdy_engine::task::PanicPlan;
 use sturdy_engine::{Engine, EngineError, EngineOptions, Environment, NewSession, PromptRequest};
+use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::message::{Message, MessageWithParts};
@@ -165,16 +167,16 @@ impl World {
     pub async fn ask(&self, session: &SessionId, text: &str) -> Result<MessageWithParts, EngineError> {
         let message = self.prompt(session, text).await?;
         let raw = self.engine.answer(session, &message).await?;
-        let info: Message = serde_json::from_str(&raw.info).expect("a message");
-        let parts = raw.parts.iter().map(|part| serde_json::from_str(part).expect("a part")).collect();
+        let info: Message = read_stored(&raw.info).expect("a message");
+        let parts = raw.parts.iter().map(|part| read_stored(part).expect("a part")).collect();
         Ok(MessageWithParts { info, parts })
     }
 
     pub async fn messages(&self, session: &SessionId) -> Vec<MessageWithParts> {
         let page = self.engine.store().messages(session, MessageQuery::default()).await.expect("messages");
         let parse = |raw: &sturdy_store::RawMessage| MessageWithParts {
-            info: serde_json::from_str(&raw.info).expect("a message"),
-            parts: raw.parts.iter().map(|part| serde_json::from_str(part).expect("a part")).collect(),
+            info: read_stored(&raw.info).expect("a message"),
+            parts: raw.parts.iter().map(|part| read_stored(part).expect("a part")).collect(),
         };
         page.items.iter().map(parse).collect()
     }
@@ -220,6 +222,7 @@ pub fn options(disk: &Disk, crash: CrashPlan) -> EngineOptions {
         wire_version: "1.18.33".to_owned(),
         crash,
         panics: PanicPlan::default(),
+        hang: HangPlan::default(),
         extensions: Extensions::default(),
         share: SharePace::default(),
     }

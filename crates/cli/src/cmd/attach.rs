@@ -17,7 +17,7 @@ const TERMINAL: &str = "opencode";
 pub(crate) fn run(arguments: Attach) -> Result<ExitCode, Failure> {
     // Nothing of ours is printed over the terminal's screen.
     out::start_log(LogLevel::Off, LogFormat::Text);
-    cmd::runtime()?.block_on(attach(arguments))
+    cmd::block_on(attach(arguments))
 }
 
 async fn attach(arguments: Attach) -> Result<ExitCode, Failure> {

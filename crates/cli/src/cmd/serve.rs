@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode, Failure> {
     let environment = keys::environment();
     let environment = if arguments.trust_all { environment.trusting_all() } else { environment };
     let directory = connect::directory(None)?;
-    cmd::runtime()?.block_on(serve(arguments, environment, directory))
+    cmd::block_on(serve(arguments, environment, directory))
 }
 
 async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -> Result<ExitCode, Failure> {

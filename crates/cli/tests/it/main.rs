@@ -4,6 +4,7 @@
 
 #[cfg(target_os = "linux")]
 mod disk;
+mod hang;
 mod program;
 mod run;
 mod serve;

@@ -22,7 +22,9 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             continue;
         }
         for instance in inner.instances.ready() {
-            if let Some(branch) = moved(&instance).await {
+            // A directory that does not answer is looked at again the next time.
+            let looking = tokio::time::timeout(EVERY, moved(&inner, &instance));
+            if let Some(branch) = looking.await.unwrap_or_default() {
                 let event = Event::VcsBranchUpdated { branch };
                 let (directory, project) = (&instance.directory, &instance.project.id);
                 inner.feed.tell(inner.clock.now(), Some(directory), Some(project), event);
@@ -32,9 +34,9 @@ pub(crate) async fn run(inner: Arc<Inner>) {
 }
 
 /// The branch, if it is another one than the last time.
-async fn moved(instance: &Arc<Instance>) -> Option<Option<String>> {
+async fn moved(inner: &Inner, instance: &Arc<Instance>) -> Option<Option<String>> {
     let file = instance.checkout()?.dirs.own.join("HEAD");
-    let now = tokio::task::spawn_blocking(move || read_head(&file)).await.ok()??;
+    let now = inner.files.run(&instance.directory, move || read_head(&file)).await.ok()??;
     let mut last = instance.head.lock().unwrap_or_else(PoisonError::into_inner);
     let before = last.replace(now.clone());
     let (before, now) = (before.as_deref().map(branch_of)?, branch_of(&now));

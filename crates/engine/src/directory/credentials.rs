@@ -49,7 +49,10 @@ impl Engine {
         });
         changed.await.map_err(|_| EngineError::Closing)?.map_err(|cause| refused(&cause))?;
         for instance in self.inner.instances.made() {
-            instance.renew_catalog(self.inner.catalog(&instance.settings));
+            let catalog = self.inner.catalog_maker();
+            let settings = instance.settings.clone();
+            let made = self.inner.files.run(&instance.directory, move || catalog.make(&settings)).await?;
+            instance.renew_catalog(made);
         }
         Ok(())
     }

@@ -8,18 +8,20 @@ use crate::directory::branch::read_head;
 use crate::directory::config::{ConfigError, Settings, Warning};
 use crate::directory::context;
 use crate::directory::formatters::formatters;
-use crate::directory::instructions::Fetched;
+use crate::directory::instructions::{Fetched, Instruction};
 use crate::directory::mcp::ToolServers;
 use crate::directory::permits;
 use crate::directory::sandbox::sandbox;
 use crate::engine::Inner;
+use crate::environment::Environment;
 use crate::error::EngineError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use sturdy_llm::auth::Credentials;
 use sturdy_llm::catalog::Sources;
-use sturdy_llm::{Catalog, ModelEntry};
+use sturdy_llm::{Catalog, Http, ModelEntry};
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::rules::is_hidden;
 use sturdy_session::talk::ToolSpec;
@@ -31,7 +33,7 @@ use sturdy_session::types::session::Session;
 use sturdy_worktree::bound::Limits;
 use sturdy_worktree::format::Formatter;
 use sturdy_worktree::lsp::Lsp;
-use sturdy_worktree::process::{STORE, hide_variables};
+use sturdy_worktree::process::{STORE, Sandbox, hide_variables};
 use sturdy_worktree::tool::{Reach, Settings as ToolSettings, Skill, Tool};
 use sturdy_worktree::tools::{LspTool, is_offered};
 use sturdy_worktree::vcs::Checkout;
@@ -70,73 +72,25 @@ const REACH_PRIVATE: &str = "STURDY_REACH_PRIVATE";
 /// The tool `lsp` is an experiment of the reference, switched on by either.
 const LSP_TOOL: [&str; 2] = ["OPENCODE_EXPERIMENTAL_LSP_TOOL", "OPENCODE_EXPERIMENTAL"];
 
-impl Inner {
-    pub(crate) async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
-        let directory = absolute(&self.options.directory, directory);
-        let cell = self.instances.cell(&directory);
-        cell.get_or_try_init(|| self.make(directory)).await.cloned()
-    }
+/// What was read of a directory.
+struct Read {
+    found: sturdy_worktree::project::Project,
+    settings: Arc<Settings>,
+    catalog: Catalog,
+    formatters: Vec<Formatter>,
+    sandbox: Option<Sandbox>,
+    head: Option<String>,
+}
 
-    /// The instance a session belongs to.
-    pub(crate) async fn instance_of(&self, session: &SessionId) -> Result<Arc<Instance>, EngineError> {
-        let gone = || EngineError::NoSession(session.clone());
-        let info = self.store.session(session).await?.ok_or_else(gone)?;
-        let info: Session = serde_json::from_str(&info).map_err(|_| gone())?;
-        self.instance(&info.directory).await
-    }
+/// Makes the providers and models of a configuration, with the credentials that are stored now.
+pub(crate) struct CatalogMaker {
+    environment: Environment,
+    http: Http,
+}
 
-    async fn make(&self, directory: String) -> Result<Arc<Instance>, EngineError> {
-        let place = Path::new(&directory);
-        let found = sturdy_worktree::project::resolve(place).await;
-        let worktree = found.worktree.to_string_lossy().into_owned();
-        let environment = &self.options.environment;
-        let settings = Arc::new(self.trust.load(place, &found.worktree, environment)?);
-        let agents = Agents::build(&settings)?;
-        let catalog = Mutex::new(Arc::new(self.catalog(&settings)));
-        let project = self.note_project(&found).await?;
-        let checkout =
-            found.git.as_ref().map(|dirs| Checkout { top: found.worktree.clone(), dirs: dirs.clone() });
-        let path = found.path_of(place);
-        let skills = skills_of(&settings);
-        let delegates = agents
-            .delegates()
-            .map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
-        let mut tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
-        if LSP_TOOL.iter().any(|flag| environment.is_on(flag)) {
-            tools.push(Arc::new(LspTool::new()));
-        }
-        let mut tool_settings = tool_settings(&settings, skills, self.output_dir());
-        tool_settings.variables.push((STORE.into(), self.realm().into()));
-        if environment.is_on(REACH_PRIVATE) {
-            tool_settings.reach = Reach::Anywhere;
-        }
-        tool_settings.sandbox = sandbox(&settings, place, &found).map(Arc::new);
-        tool_settings.lsp = self.languages(&settings, place, &found.worktree, &project.id);
-        tool_settings.formatters = formatters(&settings, place, &found.worktree);
-        let mcp = ToolServers::new(self, &directory, &project.id, &settings);
-        if self.instances.is_started(&directory) {
-            mcp.start();
-        }
-        Ok(Arc::new(Instance {
-            path,
-            directory,
-            worktree,
-            project,
-            settings,
-            agents,
-            catalog,
-            tools,
-            mcp,
-            tool_settings: Arc::new(tool_settings),
-            fetched: Fetched::default(),
-            head: Mutex::new(checkout.as_ref().and_then(|one| read_head(&one.dirs.own.join("HEAD")))),
-            checkout,
-        }))
-    }
-
-    /// The providers and models of a configuration, with the credentials that are stored now.
-    pub(crate) fn catalog(&self, settings: &Settings) -> Catalog {
-        let environment = &self.options.environment;
+impl CatalogMaker {
+    pub(crate) fn make(&self, settings: &Settings) -> Catalog {
+        let environment = &self.environment;
         let credentials = Credentials::load(&environment.shared_data_dir().join("auth.json"));
         let credentials = credentials.unwrap_or_else(|cause| {
             warn!(%cause, "stored credentials cannot be read");
@@ -158,13 +112,104 @@ impl Inner {
         catalog.warnings.iter().for_each(|message| warn!("{message}"));
         catalog
     }
+}
+
+impl Inner {
+    pub(crate) async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
+        let directory = absolute(&self.options.directory, directory);
+        let cell = self.instances.cell(&directory);
+        cell.get_or_try_init(|| self.make(directory)).await.cloned()
+    }
+
+    /// The instance a session belongs to.
+    pub(crate) async fn instance_of(&self, session: &SessionId) -> Result<Arc<Instance>, EngineError> {
+        let gone = || EngineError::NoSession(session.clone());
+        let info = self.store.session(session).await?.ok_or_else(gone)?;
+        let info: Session = read_stored(&info).map_err(|_| gone())?;
+        self.instance(&info.directory).await
+    }
+
+    async fn make(&self, directory: String) -> Result<Arc<Instance>, EngineError> {
+        let place = Path::new(&directory);
+        let environment = &self.options.environment;
+        let Read { found, settings, catalog, formatters, sandbox, head } = self.read(&directory).await?;
+        let worktree = found.worktree.to_string_lossy().into_owned();
+        let agents = Agents::build(&settings)?;
+        let catalog = Mutex::new(Arc::new(catalog));
+        let project = self.note_project(&found, &directory).await?;
+        let checkout =
+            found.git.as_ref().map(|dirs| Checkout { top: found.worktree.clone(), dirs: dirs.clone() });
+        let path = found.path_of(place);
+        let skills = skills_of(&settings);
+        let delegates = agents
+            .delegates()
+            .map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
+        let mut tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
+        if LSP_TOOL.iter().any(|flag| environment.is_on(flag)) {
+            tools.push(Arc::new(LspTool::new()));
+        }
+        let mut tool_settings = tool_settings(&settings, skills, self.output_dir());
+        tool_settings.variables.push((STORE.into(), self.realm().into()));
+        if environment.is_on(REACH_PRIVATE) {
+            tool_settings.reach = Reach::Anywhere;
+        }
+        tool_settings.sandbox = sandbox.map(Arc::new);
+        tool_settings.lsp = self.languages(&settings, place, &found.worktree, &project.id);
+        tool_settings.formatters = formatters;
+        let mcp = ToolServers::new(self, &directory, &project.id, &settings);
+        if self.instances.is_started(&directory) {
+            mcp.start();
+        }
+        Ok(Arc::new(Instance {
+            path,
+            directory,
+            worktree,
+            project,
+            settings,
+            agents,
+            catalog,
+            tools,
+            mcp,
+            tool_settings: Arc::new(tool_settings),
+            fetched: Fetched::default(),
+            head: Mutex::new(head),
+            checkout,
+        }))
+    }
+
+    /// What stands in the files of a directory. Any of them may lie on a mount that hangs.
+    async fn read(&self, directory: &str) -> Result<Read, EngineError> {
+        let place = PathBuf::from(directory);
+        let environment = self.options.environment.clone();
+        let trust = self.trust.clone();
+        let catalog = self.catalog_maker();
+        let runtime = tokio::runtime::Handle::current();
+        let reading = move || {
+            let found = runtime.block_on(sturdy_worktree::project::resolve(&place));
+            let settings = Arc::new(trust.load(&place, &found.worktree, &environment)?);
+            let catalog = catalog.make(&settings);
+            let formatters = formatters(&settings, &place, &found.worktree);
+            let sandbox = sandbox(&settings, &place, &found);
+            let head = found.git.as_ref().and_then(|dirs| read_head(&dirs.own.join("HEAD")));
+            Ok(Read { found, settings, catalog, formatters, sandbox, head })
+        };
+        self.files.run(directory, reading).await?
+    }
+
+    pub(crate) fn catalog_maker(&self) -> CatalogMaker {
+        CatalogMaker { environment: self.options.environment.clone(), http: self.http.clone() }
+    }
 
     /// Keeps the record of a project: its first worktree, the others beside it.
-    async fn note_project(&self, found: &sturdy_worktree::project::Project) -> Result<Project, EngineError> {
+    async fn note_project(
+        &self,
+        found: &sturdy_worktree::project::Project,
+        directory: &str,
+    ) -> Result<Project, EngineError> {
         let now = self.clock.now();
         let worktree = found.worktree.to_string_lossy().into_owned();
         let known = self.store.project(&found.id).await?;
-        let known: Option<Project> = known.and_then(|text| serde_json::from_str(&text).ok());
+        let known: Option<Project> = known.and_then(|text| read_stored(&text).ok());
         let mut project = known.unwrap_or_else(|| Project {
             id: found.id.clone(),
             worktree: worktree.clone(),
@@ -176,7 +221,13 @@ impl Inner {
             sandboxes: Vec::new(),
         });
         project.time.updated = now;
-        project.sandboxes.retain(|other| Path::new(other).is_dir());
+        let mut sandboxes = project.sandboxes.clone();
+        let looking = self.files.run(directory, move || {
+            sandboxes.retain(|other| Path::new(other).is_dir());
+            sandboxes
+        });
+        // One that does not answer is not known to be gone.
+        project.sandboxes = looking.await.unwrap_or(project.sandboxes);
         if project.worktree != worktree && !project.sandboxes.contains(&worktree) {
             project.sandboxes.push(worktree);
         }
@@ -297,10 +348,11 @@ impl Instance {
         &self,
         agent: &Agent,
         entry: &ModelEntry,
+        instructions: Vec<Instruction>,
         structured: bool,
         extra: Option<&str>,
     ) -> Vec<String> {
-        context::system_text(self, agent, entry, structured, extra)
+        context::system_text(self, agent, entry, instructions, structured, extra)
     }
 }
 

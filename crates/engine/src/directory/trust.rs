@@ -106,7 +106,9 @@ impl Inner {
                 return Ok(());
             }
             // `sturdy trust` may have said so since the settings were read.
-            if self.trust.is_trusted(&trust.key) {
+            let known = self.trust.clone();
+            let key = trust.key.clone();
+            if self.files.run(directory, move || known.is_trusted(&key)).await? {
                 self.read_again(&instance.directory, &instance.project.id);
                 continue;
             }

@@ -31,10 +31,15 @@ impl Engine {
     ) -> Result<ChangedSettings, EngineError> {
         let directory = absolute(&self.options().directory, directory);
         let place = PathBuf::from(&directory);
-        let found = sturdy_worktree::project::resolve(&place).await;
+        let runtime = tokio::runtime::Handle::current();
+        let resolving = {
+            let place = place.clone();
+            move || runtime.block_on(sturdy_worktree::project::resolve(&place))
+        };
+        let found = self.look_at_files(&directory, resolving).await?;
         let environment = self.options().environment.clone();
         let worktree = found.worktree.clone();
-        change(move || {
+        self.change(&directory, move || {
             let file = Places::new(&place, &worktree, &environment).project_file();
             let check = || {
                 let settings = config::load(&place, &worktree, &environment)?;
@@ -50,7 +55,8 @@ impl Engine {
     pub async fn change_global_settings(&self, patch: Map<String, Value>) -> Result<(), EngineError> {
         let environment = self.options().environment.clone();
         let directory = self.options().directory.clone();
-        change(move || {
+        let named = directory.to_string_lossy().into_owned();
+        self.change(&named, move || {
             let file = Places::new(&directory, &directory, &environment).global_file();
             let check = || {
                 let settings = config::load_global(&environment)?;
@@ -60,20 +66,17 @@ impl Engine {
         })
         .await
     }
-}
 
-/// Works on the disk where that holds nobody up.
-async fn change<F>(change: F) -> Result<(), EngineError>
-where
-    F: FnOnce() -> Result<(), UpdateError> + Send + 'static,
-{
-    let changed = tokio::task::spawn_blocking(move || {
-        let _one = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
-        change()
-    });
-    match changed.await {
-        Ok(changed) => changed.map_err(refused),
-        Err(cause) => Err(EngineError::Bad(format!("The configuration was not changed: {cause}"))),
+    /// Works on the disk where that holds nobody up.
+    async fn change<F>(&self, directory: &str, change: F) -> Result<(), EngineError>
+    where
+        F: FnOnce() -> Result<(), UpdateError> + Send + 'static,
+    {
+        let changed = self.look_at_files(directory, move || {
+            let _one = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+            change()
+        });
+        changed.await?.map_err(refused)
     }
 }
 

@@ -217,7 +217,7 @@ impl Intake<'_> {
 
     async fn is_directory(&self, path: &Path) -> bool {
         let path = path.to_owned();
-        tokio::task::spawn_blocking(move || path.is_dir()).await.unwrap_or(false)
+        self.inner.files.run(&self.instance.directory, move || path.is_dir()).await.unwrap_or(false)
     }
 
     /// What the model would be shown if it read the file itself.

@@ -254,7 +254,7 @@ impl Inner {
         name: &str,
         snippet: &str,
     ) -> Result<(), EngineError> {
-        let roots = roots_of(instance).await?;
+        let roots = roots_of(self, instance).await?;
         let command = snippet.to_owned();
         let asks = tokio::task::spawn_blocking(move || command_asks(&roots, &command)).await;
         let asks = asks.map_err(|_| EngineError::Bad("Reading a snippet was given up".to_owned()))?;
@@ -324,7 +324,7 @@ impl Inner {
         agent: &Agent,
         named: Vec<PartBody>,
     ) -> Result<Vec<PartBody>, EngineError> {
-        let roots = roots_of(instance).await?;
+        let roots = roots_of(self, instance).await?;
         let mut shown = Vec::new();
         for part in named {
             let asks = match &part {
@@ -381,16 +381,14 @@ impl Inner {
     }
 }
 
-async fn roots_of(instance: &Instance) -> Result<Roots, EngineError> {
+async fn roots_of(inner: &Inner, instance: &Instance) -> Result<Roots, EngineError> {
     let directory = PathBuf::from(&instance.directory);
     let worktree = PathBuf::from(&instance.worktree);
     let temporary = instance.settings.places().environment.temporary_dir();
-    let made = tokio::task::spawn_blocking(move || {
+    let making = inner.files.run(&instance.directory, move || {
         Roots::new(&directory, &worktree).map(|roots| roots.with_temporary(&temporary))
-    })
-    .await;
-    let lost = || EngineError::Bad("The directory of the session cannot be read".to_owned());
-    made.map_err(|_| lost())?.map_err(|_| lost())
+    });
+    making.await?.map_err(|_| EngineError::Bad("The directory of the session cannot be read".to_owned()))
 }
 
 /// What reading an attached file would ask for.

@@ -20,7 +20,7 @@ pub(crate) async fn named_in(inner: &Inner, instance: &Instance, text: &str) -> 
     // Without version control there is no worktree; paths are then meant from where the work is done.
     let base = if instance.worktree == "/" { &instance.directory } else { &instance.worktree };
     let base = PathBuf::from(base);
-    let looked = tokio::task::spawn_blocking(move || {
+    let looked = inner.files.run(&instance.directory, move || {
         let look = |mention: Mention| {
             let part = place(&mention, home.as_deref(), &base).and_then(|path| file(&mention.name, &path));
             (mention.name, part)

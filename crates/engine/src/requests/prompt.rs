@@ -6,6 +6,7 @@ use crate::error::EngineError;
 use crate::requests::intake::{Intake, ResolvedParts};
 use crate::run::request;
 use std::sync::Arc;
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::turn::{Answer, Input, NewPrompt, Refusal};
 use sturdy_session::types::format::OutputFormat;
@@ -90,7 +91,7 @@ impl Inner {
     ) -> Result<NewPrompt, EngineError> {
         let info =
             self.store.session(session).await?.ok_or_else(|| EngineError::NoSession(session.clone()))?;
-        let info: Session = serde_json::from_str(&info).map_err(|cause| sturdy_store::ReadError::Broken {
+        let info: Session = read_stored(&info).map_err(|cause| sturdy_store::ReadError::Broken {
             what: cause.to_string(),
             place: format!("session {session}"),
         })?;
@@ -139,7 +140,8 @@ impl Inner {
         if let Some(model) = self.last_model(&info.id).await? {
             return Ok(model);
         }
-        let recent = self.options.environment.recent_models();
+        let environment = self.options.environment.clone();
+        let recent = self.files.run(&instance.directory, move || environment.recent_models()).await?;
         let entry = instance.catalog().default_model(instance.settings.model(), &recent);
         let entry = entry.map_err(|cause| EngineError::Unknown(cause.to_string()))?;
         Ok((entry.info.provider_id.clone(), entry.info.id.clone()))
@@ -149,7 +151,7 @@ impl Inner {
     async fn last_model(&self, session: &SessionId) -> Result<Option<(String, String)>, EngineError> {
         let query = MessageQuery { limit: Some(LOOK_BACK), before: None };
         let page = self.store.messages(session, query).await?;
-        let model = |raw: &RawMessage| match serde_json::from_str(&raw.info) {
+        let model = |raw: &RawMessage| match read_stored(&raw.info) {
             Ok(Message::User(info)) => Some((info.model.provider_id, info.model.model_id)),
             Ok(Message::Assistant(_)) | Err(_) => None,
         };
@@ -172,7 +174,7 @@ impl Inner {
         prompt: &MessageId,
     ) -> Result<RawMessage, EngineError> {
         let found = request::find_back(self, session, |raw| {
-            raw.id == *prompt || matches!(serde_json::from_str(&raw.info), Ok(Message::Assistant(_)))
+            raw.id == *prompt || matches!(read_stored(&raw.info), Ok(Message::Assistant(_)))
         });
         found.await?.ok_or_else(|| EngineError::NoSession(session.clone()))
     }

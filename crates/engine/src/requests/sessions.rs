@@ -3,6 +3,7 @@
 use crate::directory::instance::Instance;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::{Map, Num};
 use sturdy_session::slug::slug;
@@ -118,7 +119,7 @@ impl Engine {
         while next < order.len() && order.len() < DEPTH_MAX * DEPTH_MAX {
             let query = SessionQuery { parent: Some(order[next].clone()), ..SessionQuery::default() };
             for record in self.inner.store.sessions(query).await? {
-                let Ok(child) = serde_json::from_str::<Session>(&record) else { continue };
+                let Ok(child) = read_stored::<Session>(&record) else { continue };
                 // A client may name any parent, also one below itself.
                 if !order.contains(&child.id) {
                     order.push(child.id);

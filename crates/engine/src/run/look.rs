@@ -7,6 +7,7 @@
 use crate::error::EngineError;
 use crate::run::handle::Mail;
 use std::slice;
+use sturdy_session::depth::read_stored;
 use sturdy_session::fork::usage_of;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::turn::{Input, NewPrompt, Refusal, State};
@@ -138,7 +139,7 @@ async fn bodies_of(
         return Err(EngineError::Absent);
     }
     let parts = store.parts_of(session, message).await?;
-    Ok(parts.iter().filter_map(|part| Some(serde_json::from_str::<Part>(part).ok()?.body)).collect())
+    Ok(parts.iter().filter_map(|part| Some(read_stored::<Part>(part).ok()?.body)).collect())
 }
 
 pub(crate) async fn find_part(
@@ -148,7 +149,7 @@ pub(crate) async fn find_part(
 ) -> Result<Option<Part>, EngineError> {
     let rows = store.rows_of(session, &[], slice::from_ref(id)).await?;
     let Some((_, text)) = rows.parts.into_iter().next() else { return Ok(None) };
-    serde_json::from_str(&text).map(Some).map_err(|cause| {
+    read_stored(&text).map(Some).map_err(|cause| {
         let (what, place) = (cause.to_string(), format!("part {id}"));
         ReadError::Broken { what, place }.into()
     })

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::{Input, Refusal, RestoreError, State};
 use sturdy_session::types::message::{Message, MessageWithParts};
@@ -194,7 +195,7 @@ impl Inner {
         let place = || format!("session {id}");
         let damaged = |cause: RestoreError| self.set_damaged(id, with_source(&cause), place());
         let unreadable = |cause: serde_json::Error| self.set_damaged(id, cause.to_string(), place());
-        let info: Session = serde_json::from_str(&loaded.info).map_err(unreadable)?;
+        let info: Session = read_stored(&loaded.info).map_err(unreadable)?;
         let wanted = State::open_messages(&loaded.machine).map_err(damaged)?;
         let mut open = Vec::new();
         if let Some(step) = &wanted.step
@@ -203,7 +204,7 @@ impl Inner {
             open.push(parse_message(&raw).map_err(unreadable)?);
         }
         for (_, text) in self.store.rows_of(id, &wanted.prompts, &[]).await?.messages {
-            let info = serde_json::from_str(&text).map_err(unreadable)?;
+            let info = read_stored(&text).map_err(unreadable)?;
             open.push(MessageWithParts { info, parts: Vec::new() });
         }
         let state = State::restore(info, &loaded.machine, open).map_err(damaged)?;
@@ -293,7 +294,7 @@ fn with_source(cause: &RestoreError) -> String {
 
 /// A message as the store gives it, in our types.
 pub(crate) fn parse_message(raw: &RawMessage) -> Result<MessageWithParts, serde_json::Error> {
-    let info: Message = serde_json::from_str(&raw.info)?;
-    let parts = raw.parts.iter().map(|part| serde_json::from_str(part)).collect::<Result<_, _>>()?;
+    let info: Message = read_stored(&raw.info)?;
+    let parts = raw.parts.iter().map(|part| read_stored(part)).collect::<Result<_, _>>()?;
     Ok(MessageWithParts { info, parts })
 }

@@ -1,7 +1,7 @@
 //! Builds what a model is asked, from the store as it stands.
 
 use crate::directory::instance::Instance;
-use crate::directory::instructions::addresses;
+use crate::directory::instructions::{self, addresses};
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::run::effects::model::Call;
@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use sturdy_llm::catalog::Ask;
 use sturdy_llm::{Model, ModelEntry};
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::prompt::history::{Gather, drop_failed_compactions};
 use sturdy_session::prompt::lower::{Target, lower};
@@ -74,11 +75,14 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
         messages.push(Turn::Assistant(vec![AssistantItem::Text { text: words, metadata: None }]));
     }
     instance.fetched.refresh(addresses(&instance.settings), instance.tool_settings.reach).await;
+    let settings = instance.settings.clone();
+    let reading = inner.files.run(&instance.directory, move || instructions::read(&settings));
+    let instructions = reading.await.map_err(unknown)?;
     let request = Request {
         model: entry.info.api.id.clone(),
         tools: offered,
         tool_choice,
-        system: instance.system_text(agent, &entry, is_structured, user.system.as_deref()),
+        system: instance.system_text(agent, &entry, instructions, is_structured, user.system.as_deref()),
         messages,
         output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
         temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
@@ -197,7 +201,7 @@ async fn message_info(
     id: &MessageId,
 ) -> Result<Message, EngineError> {
     let info = inner.store.message_info(session, id).await?.ok_or_else(|| no_message(id))?;
-    serde_json::from_str(&info).map_err(|cause| {
+    read_stored(&info).map_err(|cause| {
         let place = format!("message {id}");
         ReadError::Broken { what: cause.to_string(), place }.into()
     })
@@ -219,7 +223,7 @@ pub(crate) async fn agent_of_step(
 pub(crate) async fn session_info(inner: &Arc<Inner>, session: &SessionId) -> Result<Session, EngineError> {
     let gone = || EngineError::NoSession(session.clone());
     let record = inner.store.session(session).await?.ok_or_else(gone)?;
-    serde_json::from_str(&record).map_err(|_| gone())
+    read_stored(&record).map_err(|_| gone())
 }
 
 /// What the model sees: everything before the step, back to the last compaction. A prompt that came
@@ -266,8 +270,8 @@ pub(crate) async fn walk_back(
             }
         };
         let look = async {
-            for raw in page.items.iter().rev() {
-                if visit(parsed(raw)?).is_break() {
+            for message in parsed_all(page.items).await? {
+                if visit(message?).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -300,6 +304,14 @@ pub(crate) async fn find_back(
             return Ok(None);
         }
     }
+}
+
+/// Newest first, and off the workers: a long conversation takes a while to read.
+async fn parsed_all(
+    page: Vec<RawMessage>,
+) -> Result<impl Iterator<Item = Result<MessageWithParts, EngineError>>, EngineError> {
+    let parsing = tokio::task::spawn_blocking(move || page.iter().rev().map(parsed).collect::<Vec<_>>());
+    Ok(parsing.await.map_err(|_| EngineError::Closing)?.into_iter())
 }
 
 fn parsed(raw: &RawMessage) -> Result<MessageWithParts, EngineError> {

@@ -27,6 +27,10 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
             let message = format!("The session is not shared: {why}");
             named(StatusCode::BAD_GATEWAY, "ShareUnavailableError", &message)
         }
+        EngineError::Hangs(directory) => {
+            let message = format!("The files of {directory} do not answer. Try again when they do.");
+            come_back(named(StatusCode::SERVICE_UNAVAILABLE, "DirectoryUnavailableError", &message))
+        }
         EngineError::Absent => not_found("There is no such thing."),
         EngineError::Overloaded(id) => {
             let message = format!("Session {id} has more to do than it can take. Try again in a moment.");

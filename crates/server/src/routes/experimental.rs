@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use sturdy_engine::Instance;
 use sturdy_llm::catalog::takes_patches;
+use sturdy_session::depth::read_stored;
 use sturdy_session::types::project::Project;
 use sturdy_session::types::session::{GlobalSession, ProjectSummary, Session};
 use sturdy_store::{ReadError, SessionQuery};
@@ -154,7 +155,7 @@ async fn sessions(State(app): State<App>, query: Query) -> Result<Response, ApiE
     let projects = known_projects(&app).await?;
     let mut list = Vec::new();
     for text in store.sessions(wanted).await? {
-        let session: Session = serde_json::from_str(&text)
+        let session: Session = read_stored(&text)
             .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: "a session".to_owned() })?;
         let project = projects.get(&session.project_id).cloned();
         list.push(GlobalSession { session, project });
@@ -170,7 +171,7 @@ async fn sessions(State(app): State<App>, query: Query) -> Result<Response, ApiE
 
 async fn known_projects(app: &App) -> Result<HashMap<String, ProjectSummary>, ApiError> {
     let all = app.engine().store().projects().await?;
-    let read = |text: &String| serde_json::from_str::<Project>(text).ok();
+    let read = |text: &String| read_stored::<Project>(text).ok();
     let summary = |project: Project| {
         let Project { id, name, worktree, .. } = project;
         (id.clone(), ProjectSummary { id, name, worktree })

@@ -1,11 +1,13 @@
 //! Files of the directory: lists, contents, names and lines that are looked for.
 
+use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
 use crate::extract::Query;
 use crate::instance::{Here, Location};
 use crate::reply;
 use crate::wire::v2::Located;
+use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
 use std::path::Path;
@@ -35,18 +37,18 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(get, path = "/file", operation_id = "file.list", params(("path" = String, Query)),
     responses((status = 200, description = "Names", body = [Object]), (status = 400, description = "Outside"),
         (status = 404, description = "Not there")))]
-async fn list(Here(here): Here, query: Query) -> Result<Response, ApiError> {
+async fn list(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let path = query.wanted("path")?.to_owned();
-    let listed = look(&here, move |roots| search::list(roots, &path)).await?;
+    let listed = look(&app, &here, move |roots| search::list(roots, &path)).await?;
     Ok(reply::json(&listed))
 }
 
 /// What is in a file; one that is not there is empty.
 #[utoipa::path(get, path = "/file/content", operation_id = "file.read", params(("path" = String, Query)),
     responses((status = 200, description = "Content", body = Object), (status = 400, description = "Outside")))]
-async fn content(Here(here): Here, query: Query) -> Result<Response, ApiError> {
+async fn content(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let path = query.wanted("path")?.to_owned();
-    let content = look(&here, move |roots| search::content(roots, &path)).await?;
+    let content = look(&app, &here, move |roots| search::content(roots, &path)).await?;
     Ok(reply::json(&content))
 }
 
@@ -106,9 +108,13 @@ async fn find_symbol(Here(here): Here, query: Query) -> Result<Response, ApiErro
 #[utoipa::path(get, path = "/api/fs/list", operation_id = "v2.fs.list",
     params(("path" = Option<String>, Query), ("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Names", body = Object)))]
-async fn second_list(Location(here): Location, query: Query) -> Result<Response, ApiError> {
+async fn second_list(
+    State(app): State<App>,
+    Location(here): Location,
+    query: Query,
+) -> Result<Response, ApiError> {
     let path = query.get("path").unwrap_or_default().to_owned();
-    let listed = look(&here, move |roots| search::list(roots, &path)).await?;
+    let listed = look(&app, &here, move |roots| search::list(roots, &path)).await?;
     let listed: Vec<_> = listed.iter().map(|one| json!({ "path": one.path, "type": one.kind })).collect();
     Ok(reply::json(&Located::at(&here, listed)))
 }
@@ -152,32 +158,34 @@ where
     let place = limit::place().await;
     let stop = CancellationToken::new();
     let _caller = stop.clone().drop_guard();
-    look(here, move |roots| {
+    let here = here.clone();
+    // As long as it takes: four at a time, and whoever leaves stops it.
+    let searched = tokio::task::spawn_blocking(move || {
         let _place = place;
-        search(roots, &stop)
-    })
-    .await
+        search(&roots(&here)?, &stop)
+    });
+    match searched.await {
+        Ok(found) => found.map_err(refused),
+        Err(cause) => {
+            let reference = crate::error::reference();
+            tracing::error!(%reference, %cause, "a search ended early");
+            Err(ApiError::Unforeseen { reference })
+        }
+    }
 }
 
 /// Looks at the disk where that holds nobody up.
-async fn look<T, F>(here: &Arc<Instance>, look: F) -> Result<T, ApiError>
+async fn look<T, F>(app: &App, here: &Arc<Instance>, look: F) -> Result<T, ApiError>
 where
     T: Send + 'static,
     F: FnOnce(&Roots) -> Result<T, SearchError> + Send + 'static,
 {
-    let here = here.clone();
-    let looked = tokio::task::spawn_blocking(move || {
-        let roots = Roots::new(Path::new(&here.directory), Path::new(&here.worktree))?;
-        look(&roots)
-    });
-    match looked.await {
-        Ok(found) => found.map_err(refused),
-        Err(cause) => {
-            let reference = crate::error::reference();
-            tracing::error!(%reference, %cause, "a look at the disk ended early");
-            Err(ApiError::Unforeseen { reference })
-        }
-    }
+    let place = here.clone();
+    app.engine().look_at_files(&here.directory, move || look(&roots(&place)?)).await?.map_err(refused)
+}
+
+fn roots(here: &Instance) -> Result<Roots, SearchError> {
+    Ok(Roots::new(Path::new(&here.directory), Path::new(&here.worktree))?)
 }
 
 fn refused(cause: SearchError) -> ApiError {

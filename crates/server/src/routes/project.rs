@@ -10,6 +10,7 @@ use crate::wire::body::EditProject;
 use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
+use sturdy_session::depth::read_stored;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::project::{GLOBAL, Project};
 use sturdy_store::ReadError;
@@ -92,7 +93,7 @@ async fn directories(State(app): State<App>, params: Params) -> Result<Response,
 
 async fn find(app: &App, id: &str) -> Result<Project, ApiError> {
     let text = app.engine().store().project(id).await?.ok_or_else(|| ApiError::NoProject(id.to_owned()))?;
-    serde_json::from_str(&text).map_err(|cause| {
+    read_stored(&text).map_err(|cause| {
         let place = format!("project {id}");
         ReadError::Broken { what: cause.to_string(), place }.into()
     })

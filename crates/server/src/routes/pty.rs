@@ -57,15 +57,18 @@ async fn list(State(app): State<App>, Here(here): Here) -> Response {
 #[utoipa::path(get, path = "/pty/shells", operation_id = "pty.shells",
     responses((status = 200, description = "Shells", body = [Object])))]
 async fn shells(State(app): State<App>, _: Here) -> Response {
-    let listed = std::fs::read_to_string("/etc/shells").unwrap_or_default();
-    let own = app.engine().options().environment.filled("SHELL");
-    let lines = listed.lines().map(str::trim).filter(|line| line.starts_with('/'));
-    let paths: BTreeSet<&str> = lines.chain(own).filter(|path| Path::new(path).is_file()).collect();
+    let own = app.engine().options().environment.filled("SHELL").map(str::to_owned);
+    let paths = tokio::task::spawn_blocking(move || {
+        let listed = std::fs::read_to_string("/etc/shells").unwrap_or_default();
+        let lines = listed.lines().map(str::trim).filter(|line| line.starts_with('/')).map(str::to_owned);
+        lines.chain(own).filter(|path| Path::new(path).is_file()).collect::<BTreeSet<String>>()
+    });
+    let paths = paths.await.unwrap_or_default();
     let shown = |path: &str| {
         let name = path.rsplit('/').next().unwrap_or(path);
         json!({ "path": path, "name": name, "acceptable": !UNLIKE_SH.contains(&name) })
     };
-    reply::json(&paths.into_iter().map(shown).collect::<Vec<_>>())
+    reply::json(&paths.iter().map(|path| shown(path)).collect::<Vec<_>>())
 }
 
 /// Starts a program in a terminal: the user's shell, unless another is named.

@@ -12,6 +12,7 @@ use axum::extract::State;
 use axum::response::Response;
 use std::collections::{BTreeMap, BTreeSet};
 use sturdy_engine::EngineError;
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::Message;
@@ -133,7 +134,7 @@ async fn diff(State(app): State<App>, OfSession(id): OfSession, query: Query) ->
     };
     let Ok(message) = MessageId::parse(message) else { return Ok(reply::text("[]")) };
     let found = app.engine().store().message(&id, &message).await?;
-    let info = found.and_then(|raw| serde_json::from_str(&raw.info).ok());
+    let info = found.and_then(|raw| read_stored(&raw.info).ok());
     let diffs: Vec<FileDiff> = match info {
         Some(Message::User(user)) => user.summary.map(|summary| summary.diffs).unwrap_or_default(),
         Some(Message::Assistant(_)) | None => Vec::new(),

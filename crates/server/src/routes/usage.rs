@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
+use sturdy_session::depth::read_stored;
 use sturdy_session::json::Num;
 use sturdy_session::types::usage::Tokens;
 
@@ -78,7 +79,7 @@ async fn usage(State(app): State<App>, query: Query) -> Result<Response, ApiErro
     let found = app.engine().store().messages_between(since, until, MESSAGES_MAX).await?;
     let is_complete = found.len() < MESSAGES_MAX as usize;
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    for step in found.iter().filter_map(|data| serde_json::from_str::<Step>(data).ok()) {
+    for step in found.iter().filter_map(|data| read_stored::<Step>(data).ok()) {
         let key = match by {
             "model" => format!("{}/{}", step.provider, step.model),
             "agent" => step.agent,

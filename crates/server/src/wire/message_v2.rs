@@ -4,6 +4,7 @@
 //! one message here: what only asks for a summary becomes none, because the summary behind it says all.
 
 use serde_json::{Map, Value, json};
+use sturdy_session::depth::read_stored;
 use sturdy_store::{RawMessage, ReadError};
 
 /// None: this half has no word for it.
@@ -12,8 +13,8 @@ pub(crate) fn message(raw: &RawMessage) -> Result<Option<Value>, ReadError> {
         what: cause.to_string(),
         place: format!("message {}", raw.id),
     };
-    let info: Value = serde_json::from_str(&raw.info).map_err(broken)?;
-    let parts = raw.parts.iter().map(|part| serde_json::from_str(part).map_err(broken));
+    let info: Value = read_stored(&raw.info).map_err(broken)?;
+    let parts = raw.parts.iter().map(|part| read_stored(part).map_err(broken));
     let parts: Vec<Value> = parts.collect::<Result<_, _>>()?;
     Ok(match info["role"].as_str() {
         Some("user") => user(&info, &parts),

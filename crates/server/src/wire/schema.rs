@@ -6,12 +6,17 @@ use crate::error::{ApiError, Kind};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_path_to_error::Segment;
+use sturdy_session::depth::{LEVELS_MAX, is_text_deeper};
 use sturdy_session::json::mend_surrogates;
 
 /// Reads a body.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|cause| ApiError::schema(Kind::Body, format!("The body is not UTF-8: {cause}")))?;
+    if is_text_deeper(bytes, LEVELS_MAX) {
+        let message = format!("The body nests lists and objects deeper than {LEVELS_MAX} levels");
+        return Err(ApiError::schema(Kind::Body, message));
+    }
     let text = mend_surrogates(text);
     // Every body is an object; serde would take a list for one, field by field.
     if text.trim_start().starts_with('[') {

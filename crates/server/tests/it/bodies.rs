@@ -1,7 +1,7 @@
 //! Routes that take a body and are neither sessions nor prompts.
 
 use crate::stream::Stream;
-use crate::world::{World, no_such_session};
+use crate::world::{Answer, World, no_such_session};
 use serde_json::json;
 
 #[tokio::test]
@@ -123,4 +123,29 @@ async fn a_change_that_would_not_load_is_refused_and_a_broken_file_can_be_mended
     let other = format!("?directory={}", world.other().display());
     assert_eq!(world.send("PATCH", &format!("/config{other}"), &wrong).await.status, 400);
     assert!(!world.other().join("opencode.json").exists() && !world.other().join("opencode.jsonc").exists());
+}
+
+#[tokio::test]
+async fn a_body_that_nests_too_deep_is_refused_and_changes_nothing() {
+    let world = World::new().await;
+    let with = |levels: usize| {
+        let lists = "[".repeat(levels) + &"]".repeat(levels);
+        format!(r#"{{"title":"Deep","metadata":{{"lists":{lists}}}}}"#)
+    };
+    let send = async |levels: usize| {
+        let request = world.request("POST", "/session").header("content-type", "application/json");
+        Answer::of(request.body(with(levels)).send().await.unwrap()).await
+    };
+
+    // Was: stored with 125 to 127 levels, and never readable again.
+    for levels in [63, 120, 124, 125, 100_000] {
+        let refused = send(levels).await;
+        let message = "The body nests lists and objects deeper than 64 levels";
+        let body = json!({ "name": "BadRequest", "data": { "message": message, "kind": "Body" } });
+        assert_eq!(refused.both(), (400, body), "{levels} levels");
+    }
+    assert_eq!(world.get("/session").await.json(), json!([]));
+
+    assert_eq!(send(62).await.status, 200);
+    assert_eq!(world.get("/session").await.json().as_array().unwrap().len(), 1);
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use sturdy_engine::extension::Extensions;
+use sturdy_engine::files::HangPlan;
 use sturdy_engine::share::SharePace;
 use sturdy_engine::task::PanicPlan;
 use sturdy_engine::{Engine, EngineOptions, Environment};
@@ -93,6 +94,7 @@ impl World {
             wire_version: "1.18.33".to_owned(),
             crash: CrashPlan::default(),
             panics: PanicPlan::default(),
+            hang: HangPlan::default(),
             extensions: Extensions::default(),
             share: quick(),
         });

@@ -5,6 +5,7 @@
 mod bench;
 mod commands;
 mod compaction;
+mod depth;
 mod events;
 mod facts;
 mod file_stories;

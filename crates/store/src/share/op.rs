@@ -3,6 +3,7 @@
 use super::OP_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use sturdy_session::depth::{LEVELS_MAX, is_text_deeper};
 
 /// The form of payloads that is written today.
 pub const SCHEMA: u64 = 1;
@@ -150,6 +151,9 @@ impl Operation {
             (Some(_), false) => Err(invalid("a removal has no payload")),
             (Some(text), true) if serde_json::from_str::<&RawValue>(text).is_err() => {
                 Err(invalid("the payload is not JSON"))
+            }
+            (Some(text), true) if is_text_deeper(text.as_bytes(), LEVELS_MAX) => {
+                Err(invalid("the payload nests lists and objects too deep"))
             }
             _ => Ok(kind),
         }

@@ -6,13 +6,19 @@
 use crate::tool::{Attached, Done, ToolFailure};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use rmcp::model::{
+    CallToolResult, ContentBlock, ErrorData, JsonRpcMessage, RequestId, ResourceContents,
+    ServerJsonRpcMessage,
+};
 use serde_json::{Value, json};
+use sturdy_session::depth::{LEVELS_MAX, is_deeper, is_text_deeper};
 
 /// What is read from a resource and given to a model.
 const BLOB_BYTES_MAX: usize = 10 * 1024 * 1024;
 /// Files of one answer.
 const FILES_MAX: usize = 20;
+/// The message, its result, and the member of it that holds what a tool answered.
+const ENVELOPE_LEVELS: usize = 3;
 
 const READABLE: [&str; 5] = ["application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp"];
 
@@ -106,6 +112,31 @@ pub fn pieces_of(pieces: Vec<Piece>) -> (Vec<String>, Vec<Attached>) {
     (texts, files)
 }
 
+/// What the model is told of an answer that nobody can store.
+fn too_deep() -> String {
+    format!("The answer nests lists and objects deeper than {LEVELS_MAX} levels.")
+}
+
+/// What is taken in place of a message that is too deep: an error, if somebody waits for it. None when it is
+/// not too deep.
+pub(super) fn instead_of_deep(message: &[u8]) -> Option<Result<ServerJsonRpcMessage, NobodyWaits>> {
+    #[derive(serde::Deserialize)]
+    struct Answered {
+        id: Option<RequestId>,
+    }
+    if !is_text_deeper(message, LEVELS_MAX + ENVELOPE_LEVELS) {
+        return None;
+    }
+    // What is skipped on the way to the id may be as deep as it likes.
+    let answered = serde_json::from_slice::<Answered>(message).ok().and_then(|answered| answered.id);
+    let refusal = |id| JsonRpcMessage::error(ErrorData::internal_error(too_deep(), None), Some(id));
+    Some(answered.map(refusal).ok_or(NobodyWaits))
+}
+
+/// A message that is not an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NobodyWaits;
+
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Answer {
@@ -136,6 +167,9 @@ impl Answer {
                 text
             };
             return Err(ToolFailure::failed(said));
+        }
+        if structured.as_ref().is_some_and(|value| is_deeper(value, LEVELS_MAX)) {
+            return Err(ToolFailure::failed(too_deep()));
         }
         // The structured form repeats the texts, where there are texts.
         texts.extend(structured.map(|value| value.to_string()));

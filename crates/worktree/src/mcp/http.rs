@@ -3,7 +3,7 @@
 //! The SDK drives the protocol; this is the client it sends through. It is ours because the SDK's own
 //! reads an answer to its end, however long that is.
 
-use super::{ConnectError, MESSAGE_BYTES_MAX};
+use super::{ConnectError, MESSAGE_BYTES_MAX, content};
 use futures_util::stream::{Stream, StreamExt, TryStream};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -160,6 +160,9 @@ impl StreamableHttpClient for Web {
         let wants_answer = matches!(message, JsonRpcMessage::Request(_));
         let kind = content_type(&response);
         let body = body(response, MESSAGE_BYTES_MAX).await?;
+        if let Some(Ok(refusal)) = content::instead_of_deep(&body) {
+            return Ok(StreamableHttpPostResponse::Json(refusal, given));
+        }
         match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
             Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, given)),
             // Some servers say something where nothing is expected.
@@ -247,6 +250,10 @@ fn events(response: Response) -> BoxedSseResponse {
         let mut passed_on = Event::default();
         (passed_on.event, passed_on.data) = (event.event, event.data);
         (passed_on.id, passed_on.retry) = (event.id, event.retry);
+        let deep = passed_on.data.as_deref().and_then(|data| content::instead_of_deep(data.as_bytes()));
+        if let Some(Ok(refusal)) = deep {
+            passed_on.data = serde_json::to_string(&refusal).ok();
+        }
         Ok(passed_on)
     });
     events.boxed()

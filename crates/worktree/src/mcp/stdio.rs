@@ -8,7 +8,7 @@
 //! What it writes is bounded: a line that is too long is dropped as it comes, and if it was an answer,
 //! whoever waits for it is told. A line that is no message is not an end: programs greet.
 
-use super::MESSAGE_BYTES_MAX;
+use super::{MESSAGE_BYTES_MAX, content};
 use crate::bound::{prefix, suffix};
 use crate::process::{environment, stray};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
@@ -274,13 +274,17 @@ impl Transport<RoleClient> for Lines {
                     None => continue,
                 }
             }
-            let message = serde_json::from_slice::<ServerJsonRpcMessage>(&self.line);
+            let instead = content::instead_of_deep(&self.line);
+            let message = match instead {
+                None => serde_json::from_slice::<ServerJsonRpcMessage>(&self.line).ok(),
+                Some(instead) => instead.ok(),
+            };
             self.line.clear();
             // The room of a large message is not kept for small ones.
             self.line.shrink_to(64 * 1024);
             match message {
-                Ok(message) => return Some(message),
-                Err(cause) => debug!(%cause, "an MCP server sent a line that is no message"),
+                Some(message) => return Some(message),
+                None => debug!("an MCP server sent a line that is no message"),
             }
         }
     }

@@ -195,6 +195,34 @@ async fn an_answer_of_fifty_megabytes_fails_the_call_and_not_the_connection() {
 }
 
 #[tokio::test]
+async fn an_answer_that_nests_too_deep_fails_the_call_and_not_the_connection() {
+    // Was: at 70 levels taken as it came, at 1000 dropped in silence while the call waited for its timeout.
+    for levels in ["63", "64", "70", "1000"] {
+        let (mut place, bench) = (place("well"), Bench::new());
+        let Place::Local { variables, .. } = &mut place.server.place else { unreachable!() };
+        variables.push(("DEEP".to_owned(), levels.to_owned()));
+        let kept = place.kept().await;
+
+        let answered = kept.call(&bench, "deep", json!({})).await;
+        let echo = kept.call(&bench, "echo", json!({ "text": "still here" })).await.unwrap();
+
+        match answered {
+            Ok(done) => assert_eq!((levels, done.output.len()), ("63", r#"{"answer":}"#.len() + 2 * 63)),
+            Err(failed) => {
+                assert_ne!(levels, "63");
+                assert!(
+                    failed.text.contains("nests lists and objects deeper than 64 levels"),
+                    "{}",
+                    failed.text
+                );
+            }
+        }
+        assert_eq!(echo.output, "still here");
+        kept.end().await;
+    }
+}
+
+#[tokio::test]
 async fn the_environment_of_a_server_has_what_is_configured_and_none_of_our_keys() {
     let (mut place, bench) = (place("well"), Bench::new());
     let Place::Local { variables, .. } = &mut place.server.place else { unreachable!() };

@@ -3,7 +3,7 @@
 use super::{Inputs, Place, Speaker, system};
 use crate::directory::agents::Agent;
 use crate::directory::instance::Instance;
-use crate::directory::instructions;
+use crate::directory::instructions::Instruction;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sturdy_llm::ModelEntry;
@@ -14,10 +14,10 @@ pub(crate) fn system_text(
     instance: &Instance,
     agent: &Agent,
     entry: &ModelEntry,
+    mut instructions: Vec<Instruction>,
     structured: bool,
     extra: Option<&str>,
 ) -> Vec<String> {
-    let mut instructions = instructions::read(&instance.settings);
     instructions.extend(instance.fetched.all());
     let can_load = !rules::is_hidden("skill", &agent.permission);
     let servers = servers(instance, agent);

@@ -12,11 +12,14 @@ use crate::run::request;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use sturdy_llm::ModelError;
+use sturdy_session::depth::{LEVELS_MAX, is_deeper};
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::talk::Said;
+use sturdy_session::json::Map;
+use sturdy_session::talk::{CallInput, Said};
 use sturdy_session::turn::{Input, Tools};
 use sturdy_session::types::failure::{ApiFailure, Failure};
 use tokio::time::{Instant, sleep_until};
@@ -93,7 +96,7 @@ async fn pump(
             item = stream.next(), if !ended && !gathered.is_full() => match item {
                 Some(Ok(said)) => {
                     finished |= matches!(said, Said::Finished { .. });
-                    gathered.push(texts.hear(said));
+                    gathered.push(texts.hear(flat_enough(said)));
                 }
                 Some(Err(error)) => (ended, broke) = (true, Some(error.into_failure())),
                 None => ended = true,
@@ -141,6 +144,46 @@ impl<'a> Texts<'a> {
             }
             other => other,
         }
+    }
+}
+
+/// What a model says, without what is too deep to be stored. Arguments that are too deep are malformed, and
+/// the model is told so.
+fn flat_enough(mut said: Said) -> Said {
+    match &mut said {
+        Said::ToolCalled { input, metadata, .. } => {
+            if let CallInput::Json(value) = input
+                && is_deeper(value, LEVELS_MAX)
+            {
+                let error = format!("lists and objects nest deeper than {LEVELS_MAX} levels");
+                *input = CallInput::Malformed { text: value.to_string(), error };
+            }
+            drop_deep(metadata);
+        }
+        Said::ToolReturned { output, .. } => {
+            if is_deeper(output, LEVELS_MAX) {
+                *output = Value::String(output.to_string());
+            }
+        }
+        Said::TextStarted { metadata, .. }
+        | Said::TextEnded { metadata, .. }
+        | Said::TextReplaced { metadata, .. }
+        | Said::ReasoningStarted { metadata, .. }
+        | Said::ReasoningGrew { metadata, .. }
+        | Said::ReasoningEnded { metadata, .. }
+        | Said::Finished { metadata, .. } => drop_deep(metadata),
+        Said::Started
+        | Said::TextGrew { .. }
+        | Said::ToolInputStarted { .. }
+        | Said::ToolInputGrew { .. } => {}
+    }
+    said
+}
+
+/// What a provider wants back for its own use is flat; anything else is not kept.
+fn drop_deep(metadata: &mut Option<Map>) {
+    if metadata.as_ref().is_some_and(|map| map.values().any(|value| is_deeper(value, LEVELS_MAX - 1))) {
+        *metadata = None;
     }
 }
 

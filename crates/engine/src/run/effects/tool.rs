@@ -22,6 +22,7 @@ use crate::run::trees::{Ledger, Watch};
 use ask::Asker;
 use pace::Pace;
 use std::sync::{Arc, OnceLock};
+use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Outcome;
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::{Answer, Input, OpenAsk, RunTool, STRUCTURED_TOOL, StepFiles};
@@ -197,7 +198,7 @@ async fn act(run: &Run, place: &Place) -> Outcome {
 async fn place(run: &Run) -> Result<Place, EngineError> {
     let record = run.inner.store.session(&run.session).await?;
     let gone = || EngineError::NoSession(run.session.clone());
-    let info: Session = serde_json::from_str(&record.ok_or_else(gone)?).map_err(|_| gone())?;
+    let info: Session = read_stored(&record.ok_or_else(gone)?).map_err(|_| gone())?;
     let instance = run.inner.instance(&info.directory).await?;
     let agent = request::agent_of_step(&run.inner, &run.session, &run.call.step).await?;
     let agent = instance.agent(&agent)?;
@@ -217,7 +218,7 @@ async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
     }
     let step = request::assistant_message(&run.inner, &run.session, &run.call.step).await?;
     let parts = run.inner.store.parts_of(&run.session, &step.parent_id).await?;
-    let named = |text: &String| match serde_json::from_str::<Part>(text).ok()?.body {
+    let named = |text: &String| match read_stored::<Part>(text).ok()?.body {
         PartBody::Agent(agent) => Some(agent.name),
         _ => None,
     };
@@ -255,7 +256,7 @@ fn world(
             Box::pin(async move {
                 let todos =
                     store.todos(&session).await.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
-                Ok(todos.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+                Ok(todos.and_then(|text| read_stored(&text).ok()).unwrap_or_default())
             })
         }),
         set_todos: Arc::new(move |todos| {

@@ -12,6 +12,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::{PermissionId, QuestionId, SessionId};
 use sturdy_session::row::AskKind;
 use sturdy_session::turn::{Answer, Refusal};
@@ -124,7 +125,7 @@ async fn open(app: &App, session: &SessionId, kind: AskKind) -> Result<Vec<RawAs
 }
 
 fn read<T: serde::de::DeserializeOwned>(ask: &RawAsk) -> Result<T, ReadError> {
-    serde_json::from_str(&ask.data)
+    read_stored(&ask.data)
         .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: format!("ask {}", ask.id) })
 }
 

@@ -1,10 +1,12 @@
 //! A file as it is, in the spelling of the v2 API.
 
+use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind, V2Error};
 use crate::extract::Params;
 use crate::instance::{Location, percent_decode};
 use axum::body::Body;
+use axum::extract::State;
 use axum::response::Response;
 use http::header::{CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use std::io::Read as _;
@@ -25,10 +27,14 @@ pub(super) fn routes() -> Routes {
     params(("path" = String, Path), ("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "The file", content_type = "application/octet-stream", body = Vec<u8>),
         (status = 400, description = "Not there, outside, or too large")))]
-async fn read(Location(here): Location, params: Params) -> Result<Response, ApiError> {
+async fn read(
+    State(app): State<App>,
+    Location(here): Location,
+    params: Params,
+) -> Result<Response, ApiError> {
     let path = percent_decode(params.get("path"));
-    let read = tokio::task::spawn_blocking(move || bytes_of(&here, &path)).await;
-    let bytes = read.map_err(|_| bad("The file could not be read".to_owned()))??;
+    let directory = here.directory.clone();
+    let bytes = app.engine().look_at_files(&directory, move || bytes_of(&here, &path)).await??;
     let kind = kind(&bytes);
     let mut response = Response::new(Body::from(bytes));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -10,6 +10,7 @@ use crate::wire::v2::{self, Located};
 use axum::extract::State;
 use axum::response::Response;
 use sturdy_engine::directory::commands::commands;
+use sturdy_session::depth::read_stored;
 use sturdy_session::row::AskKind;
 use sturdy_store::AskQuery;
 
@@ -131,7 +132,7 @@ async fn permissions(State(app): State<App>, Location(here): Location) -> Result
     let wanted =
         AskQuery { kind: Some(AskKind::Permission), directory: Some(here.directory.clone()), session: None };
     let asks = app.engine().store().asks(wanted).await?;
-    let stored = asks.iter().filter_map(|ask| serde_json::from_str(&ask.data).ok());
+    let stored = asks.iter().filter_map(|ask| read_stored(&ask.data).ok());
     let unstored = app.engine().unstored_requests(Some(&here.directory));
     let asks: Vec<_> = stored.chain(unstored).map(v2::permission).collect();
     Ok(reply::json(&Located::at(&here, asks)))

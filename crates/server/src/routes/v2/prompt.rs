@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sturdy_engine::feed::event_seq;
 use sturdy_engine::{EngineError, PromptRequest};
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::json::Num;
 use sturdy_session::turn::Refusal;
@@ -169,7 +170,7 @@ fn is_same(known: &RawMessage, text: &str) -> bool {
 }
 
 fn stored_prompt(raw: &RawMessage) -> Result<Value, ReadError> {
-    let parts = raw.parts.iter().map(|part| serde_json::from_str(part));
+    let parts = raw.parts.iter().map(|part| read_stored(part));
     let parts: Result<Vec<Value>, _> = parts.collect();
     let parts = parts.map_err(|cause| ReadError::Broken {
         what: cause.to_string(),

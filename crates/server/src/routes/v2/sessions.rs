@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use sturdy_engine::{EngineError, NewSession};
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::{Session, SessionModel};
 use sturdy_store::ReadError;
@@ -106,6 +107,6 @@ pub(super) async fn find(app: &App, params: &Params) -> Result<Session, ApiError
 }
 
 pub(super) fn read(text: &str) -> Result<Session, ApiError> {
-    serde_json::from_str(text)
+    read_stored(text)
         .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: "a session".to_owned() }.into())
 }

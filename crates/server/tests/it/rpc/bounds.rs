@@ -111,3 +111,20 @@ async fn without_its_store_a_method_says_so_and_a_subscription_ends() {
     let refused = session.call("info", []).await.unwrap_err();
     assert_eq!((refused.code(), told(&refused).1), (Some("StoreUnavailableError"), Some(503.0)));
 }
+
+#[tokio::test]
+async fn arguments_that_nest_too_deep_are_refused() {
+    let world = World::new().await;
+    let post = async |levels: usize| {
+        // A list is written inside another one, so that it is not taken for an expression.
+        let lists = "[[".repeat(levels) + &"]]".repeat(levels);
+        let body = format!("[\"push\",[\"pipeline\",0,[\"echo\"],[{lists}]]]\n[\"pull\",1]");
+        Answer::of(world.request("POST", "/rpc").body(body).send().await.unwrap()).await.text
+    };
+
+    let flat = post(64).await;
+    let deep = post(80).await;
+
+    assert!(flat.starts_with("[\"resolve\",1,"), "{flat}");
+    assert!(deep.starts_with("[\"abort\",") && deep.contains("nests deeper"), "{deep}");
+}

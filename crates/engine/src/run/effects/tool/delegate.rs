@@ -9,6 +9,7 @@ use crate::requests::sessions::NewSession;
 use crate::run::request;
 use serde_json::json;
 use std::sync::Arc;
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::json::Map;
 use sturdy_session::types::message::Message;
@@ -164,7 +165,7 @@ impl Delegate {
         while let Some(id) = above.filter(|_| depth <= most) {
             depth += 1;
             let record = self.inner.store.session(&id).await.ok().flatten();
-            above = record.and_then(|text| serde_json::from_str::<Session>(&text).ok()?.parent_id);
+            above = record.and_then(|text| read_stored::<Session>(&text).ok()?.parent_id);
         }
         if depth < most {
             return Ok(());
@@ -181,9 +182,9 @@ impl Delegate {
         parts: &[String],
         metadata: Map,
     ) -> Result<Delegated, ToolFailure> {
-        let parts = parts.iter().filter_map(|part| serde_json::from_str(part).ok());
+        let parts = parts.iter().filter_map(|part| read_stored(part).ok());
         let bodies: Vec<PartBody> = parts.map(|part: sturdy_session::types::part::Part| part.body).collect();
-        if let Ok(Message::Assistant(info)) = serde_json::from_str(info)
+        if let Ok(Message::Assistant(info)) = read_stored(info)
             && let Some(error) = info.error
         {
             let why = sturdy_llm::failure::message(&error).to_owned();
