@@ -541,7 +541,7 @@ impl Fact {
         };
         // With the name: an unknown word deeper down is damage, not a newer version.
         let unknown_kind = format!("unknown variant `{kind}`");
-        serde_json::from_str(&tagged).map_err(|source| {
+        crate::depth::read_stored(&tagged).map_err(|source| {
             if source.to_string().starts_with(&unknown_kind) {
                 FactError::Unknown(kind.to_owned())
             } else {

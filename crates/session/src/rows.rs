@@ -133,7 +133,7 @@ impl Folder {
             && before.is_none()
         {
             *before = self.folded.rows.iter().find_map(|write| match &write.change {
-                RowChange::Part(row) if row.id == *id => serde_json::from_str(&row.data).ok(),
+                RowChange::Part(row) if row.id == *id => crate::depth::read_stored(&row.data).ok(),
                 _ => None,
             });
         }

@@ -33,7 +33,7 @@ impl Replay {
     }
 
     pub fn from_keyframe(keyframe: &str) -> Result<Self, ReplayError> {
-        let frame = serde_json::from_str(keyframe).map_err(ReplayError::Unreadable)?;
+        let frame = crate::depth::read_stored(keyframe).map_err(ReplayError::Unreadable)?;
         let state = State::from_keyframe(frame).map_err(ReplayError::Misfit)?;
         Ok(Self { state })
     }

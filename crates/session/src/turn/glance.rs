@@ -18,7 +18,7 @@ impl Glance {
         if machine.is_empty() {
             return Ok(Self::default());
         }
-        let machine: Machine = serde_json::from_str(machine)?;
+        let machine: Machine = crate::depth::read_stored(machine)?;
         let status = machine.status();
         let waiting = machine.waiting.into_iter().map(|waiting| waiting.message).collect();
         Ok(Self { status, waiting })

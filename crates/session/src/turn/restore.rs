@@ -34,7 +34,7 @@ impl State {
     ) -> Result<Self, RestoreError> {
         let machine: Machine = match machine {
             "" => Machine::default(),
-            text => serde_json::from_str(text).map_err(RestoreError::Machine)?,
+            text => crate::depth::read_stored(text).map_err(RestoreError::Machine)?,
         };
         let mut state = Self { info: Some(Box::new(info)), machine };
         let user_of = |id: &MessageId| {
@@ -79,7 +79,7 @@ impl State {
         if machine.is_empty() {
             return Ok(OpenMessages::default());
         }
-        let machine: Machine = serde_json::from_str(machine).map_err(RestoreError::Machine)?;
+        let machine: Machine = crate::depth::read_stored(machine).map_err(RestoreError::Machine)?;
         Ok(machine.open_messages())
     }
 
