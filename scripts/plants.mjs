@@ -1,17 +1,18 @@
 #!/usr/bin/env node
 // Plants bugs and looks whether a test turns red. A test that no bug turns red is decoration.
 //
-//   scripts/plants.mjs            every bug of crates/session/plants.txt
+//   scripts/plants.mjs            every bug of every crates/*/plants.txt
+//   scripts/plants.mjs CRATE      those of one crate: session, store, engine
 //   scripts/plants.mjs NAME...    only these
 //
-// The crate is copied, and every bug is written into the copy at once, behind a switch: `was` becomes
+// The crates are copied, and every bug is written into the copy at once, behind a switch: `was` becomes
 // `(if planted("NAME") { is } else { was })`. So there is one build, and each bug is one run of one test with the
 // environment variable STURDY_PLANT. With no bug switched on, all those tests must be green. A bug whose
 // `was` is not found exactly once fails: the code has moved on, and so must the list.
 //
 // Ends with a line `N passed, M failed`.
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,7 +21,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const target = process.env.CARGO_TARGET_DIR
   ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "sturdy-target");
 const copy = join(target, "plants");
-const crate = join(copy, "crates", "session");
+const crateOf = (name) => join(copy, "crates", name);
 
 /** Blocks of `[name]` and `key  value` lines. */
 function parse(text) {
@@ -42,25 +43,19 @@ function fail(why) {
   process.exit(2);
 }
 
-function copyCrate() {
+function copyCrates() {
+  mkdirSync(copy, { recursive: true });
   for (const name of ["crates", "Cargo.toml", "Cargo.lock", "clippy.toml"]) {
     rmSync(join(copy, name), { recursive: true, force: true });
+    cpSync(join(root, name), join(copy, name), { recursive: true });
   }
-  mkdirSync(crate, { recursive: true });
-  for (const name of ["Cargo.toml", "Cargo.lock", "clippy.toml"]) cpSync(join(root, name), join(copy, name));
-  for (const name of ["Cargo.toml", "src", "tests", "benches"]) {
-    cpSync(join(root, "crates", "session", name), join(crate, name), { recursive: true });
-  }
-  // What the copy leaves out is no member of it.
-  const manifest = readFileSync(join(copy, "Cargo.toml"), "utf8").replace(/^default-members.*$/m, "");
-  writeFileSync(join(copy, "Cargo.toml"), manifest);
 }
 
 /** Writes the bugs into the copy; gives those that could not be written. */
 function plant(plants) {
   const misfits = [];
   for (const bug of plants) {
-    const path = join(crate, "src", bug.file);
+    const path = join(crateOf(bug.crate), "src", bug.file);
     const source = readFileSync(path, "utf8");
     if (source.split(bug.was).length !== 2) {
       misfits.push(bug);
@@ -77,15 +72,19 @@ function plant(plants) {
         PLANT.as_str() == name
     }
   `;
-  const lib = join(crate, "src", "lib.rs");
-  writeFileSync(lib, readFileSync(lib, "utf8") + door);
+  for (const name of new Set(plants.map((bug) => bug.crate))) {
+    const lib = join(crateOf(name), "src", "lib.rs");
+    writeFileSync(lib, readFileSync(lib, "utf8") + door);
+  }
   return misfits;
 }
 
-function build() {
+/** Builds the tests of these crates; gives the program of each. */
+function build(crates) {
+  const packages = crates.flatMap((name) => ["-p", `sturdy-${name}`]);
   const said = spawnSync(
     "cargo",
-    ["test", "--offline", "-p", "sturdy-session", "--test", "it", "--no-run", "--message-format", "json"],
+    ["test", "--offline", ...packages, "--test", "it", "--no-run", "--message-format", "json"],
     {
       cwd: copy,
       // A target of its own: cargo would take the copy's objects for those of the crate itself.
@@ -100,35 +99,44 @@ function build() {
     for (const { message } of lines) if (message?.level === "error") console.error(message.rendered);
     fail("the copy with the bugs does not build");
   }
-  return lines.find((line) => line.executable && line.target.name === "it").executable;
+  const built = lines.filter((line) => line.executable && line.target.name === "it");
+  const of = (name) => built.find((line) => line.manifest_path === join(crateOf(name), "Cargo.toml"))?.executable;
+  return new Map(crates.map((name) => [name, of(name) ?? fail(`the tests of ${name} were not built`)]));
 }
 
 /** Whether the tests are green with this bug switched on. */
-function isGreen(program, tests, bug) {
+function isGreen(crate, tests, bug) {
   const env = { ...process.env, STURDY_PLANT: bug, INSTA_UPDATE: "no", INSTA_FORCE_PASS: "0" };
-  const ran = spawnSync(program, ["--exact", ...tests], { cwd: crate, env, encoding: "utf8", timeout: 300_000 });
+  const ran = spawnSync(programs.get(crate), ["--exact", ...tests], { cwd: crateOf(crate), env, encoding: "utf8", timeout: 300_000 });
   const counted = ran.stdout.match(/^running (\d+) tests?$/m)?.[1];
   if (Number(counted) !== tests.length) fail(`these are not ${tests.length} tests: ${tests.join(" ")}`);
   return ran.status === 0;
 }
 
-const all = parse(readFileSync(join(root, "crates", "session", "plants.txt"), "utf8"));
+const all = readdirSync(join(root, "crates")).flatMap((crate) => {
+  const list = join(root, "crates", crate, "plants.txt");
+  return existsSync(list) ? parse(readFileSync(list, "utf8")).map((bug) => ({ ...bug, crate })) : [];
+});
 const wanted = process.argv.slice(2);
-const plants = wanted.length === 0 ? all : all.filter((bug) => wanted.includes(bug.name));
+const plants = wanted.length === 0 ? all : all.filter((bug) => wanted.includes(bug.name) || wanted.includes(bug.crate));
 for (const bug of plants) {
   for (const key of ["file", "was", "is", "red"]) if (!bug[key]) fail(`${bug.name} has no line "${key}"`);
 }
-copyCrate();
+if (plants.length === 0) fail(`there is no such bug: ${wanted.join(" ")}`);
+copyCrates();
 const misfits = plant(plants);
-const program = build();
 const fits = plants.filter((bug) => !misfits.includes(bug));
-const tests = [...new Set(fits.flatMap((bug) => bug.red.split(" ")))];
-if (!isGreen(program, tests, "")) fail("the tests are red before any bug is switched on");
+const crates = [...new Set(fits.map((bug) => bug.crate))];
+const programs = build(crates);
+for (const crate of crates) {
+  const tests = new Set(fits.filter((bug) => bug.crate === crate).flatMap((bug) => bug.red.split(" ")));
+  if (!isGreen(crate, [...tests], "")) fail(`the tests of ${crate} are red before any bug is switched on`);
+}
 
 let failed = misfits.length;
-for (const bug of misfits) console.log(`not planted  ${bug.name}: its text is not found once in ${bug.file}`);
+for (const bug of misfits) console.log(`not planted  ${bug.name}: its text is not found once in ${bug.crate}/src/${bug.file}`);
 for (const bug of fits) {
-  const green = bug.red.split(" ").filter((test) => isGreen(program, [test], bug.name));
+  const green = bug.red.split(" ").filter((test) => isGreen(bug.crate, [test], bug.name));
   if (green.length > 0) failed += 1;
   console.log(green.length > 0 ? `not caught   ${bug.name} by ${green.join(" ")}` : `caught       ${bug.name}`);
 }

@@ -46,17 +46,27 @@ pub(crate) fn engine_options(
     environment: Environment,
     directory: PathBuf,
 ) -> EngineOptions {
+    let crash = planned_crash(&environment);
     EngineOptions {
         data_dir: data_dir.to_owned(),
         durability,
         directory,
         environment,
         wire_version: WIRE_VERSION.to_owned(),
-        crash: CrashPlan::default(),
+        crash,
         panics: PanicPlan::default(),
         hang: HangPlan::default(),
         extensions: Extensions::default(),
         share: SharePace::default(),
+    }
+}
+
+/// Tests of the built program let its writing thread panic at a commit. Only in a debug build.
+fn planned_crash(environment: &Environment) -> CrashPlan {
+    let commit = environment.filled("STURDY_TEST_PANIC_AT_COMMIT").and_then(|number| number.parse().ok());
+    match commit {
+        Some(number) if cfg!(debug_assertions) => CrashPlan::Panic(number),
+        _ => CrashPlan::Never,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Keys out of sight of the commands that the server runs.
+//! Keys out of sight of the commands that the server runs, and memory that is given back.
 //!
 //! What a process was started with stands in `/proc/…/environ` as long as it lives, for every program of
 //! the same user to read. So the program starts itself again, in the same process, without the variables
@@ -12,6 +12,14 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::OnceLock;
 use sturdy_engine::Environment;
+use sturdy_engine::hide_variables;
+
+/// Settings of the C library's allocator, read when a process starts. Left to itself it keeps large buffers, the
+/// larger the ones it has seen: after six prompts of 31 MB the server held 320 MB more than before. With this,
+/// what is larger than a megabyte goes back to the system when it is free.
+#[cfg(target_os = "linux")]
+const ALLOCATOR: (&str, &str) =
+    ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=1048576:glibc.malloc.trim_threshold=1048576");
 
 /// Says which open file the keys are in.
 #[cfg(target_os = "linux")]
@@ -41,7 +49,13 @@ fn hidden_environment() -> Environment {
     #[cfg(target_os = "linux")]
     {
         match variables.remove(HANDED_OVER) {
-            Some(file) => variables.extend(linux::take(&file)),
+            Some(file) => {
+                variables.extend(linux::take(&file));
+                // Ours, and not for the commands that the server runs.
+                if variables.get(ALLOCATOR.0).is_some_and(|value| value == ALLOCATOR.1) {
+                    hide_variables([ALLOCATOR.0.to_owned()]);
+                }
+            }
             None => linux::hand_over(),
         }
         linux::close();
@@ -57,7 +71,7 @@ fn is_key(name: &OsStr) -> bool {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::{HANDED_OVER, OsString, is_key};
+    use super::{ALLOCATOR, HANDED_OVER, OsString, is_key};
     use crate::out;
     use std::fmt::Display;
     use std::fs::{File, OpenOptions};
@@ -67,10 +81,14 @@ mod linux {
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
-    /// Starts this process again without its keys. Comes back if there are none, or if it cannot.
+    /// Starts this process again without its keys, and with an allocator that gives back. Comes back if it cannot.
     pub(super) fn hand_over() {
         let keys: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| is_key(name)).collect();
-        if keys.is_empty() {
+        let (tunables, wanted) = ALLOCATOR;
+        // Whoever has settings of their own keeps them; and what only asks a server needs none.
+        let is_server = std::env::args_os().nth(1).is_some_and(|command| command == "serve");
+        let is_tuned = cfg!(not(target_env = "gnu")) || !is_server || std::env::var_os(tunables).is_some();
+        if keys.is_empty() && is_tuned {
             return;
         }
         let started = file_of(&keys).and_then(|file| {
@@ -79,6 +97,9 @@ mod linux {
             again.arg0(arguments.next().unwrap_or_default()).args(arguments);
             for (name, _) in &keys {
                 again.env_remove(name);
+            }
+            if !is_tuned {
+                again.env(tunables, wanted);
             }
             // Comes back only with an error.
             Err::<(), io::Error>(again.env(HANDED_OVER, file.as_raw_fd().to_string()).exec())

@@ -24,6 +24,7 @@ pub mod share;
 mod supervise;
 pub mod task;
 mod upkeep;
+pub mod verify;
 
 pub use directory::Instance;
 pub use engine::{Engine, EngineOptions};
@@ -35,5 +36,5 @@ pub use requests::{
     ShellRequest,
 };
 pub use run::{Handle, View};
-pub use sturdy_worktree::process::{SandboxOffer, sandbox_offer};
+pub use sturdy_worktree::process::{SandboxOffer, hide_variables, sandbox_offer};
 pub use supervise::Damage;

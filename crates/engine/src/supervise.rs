@@ -78,6 +78,10 @@ impl Quarantine {
         }
     }
 
+    pub(crate) fn holds(&self, id: &SessionId) -> bool {
+        self.lock().contains_key(id)
+    }
+
     pub(crate) fn release(&self, id: &SessionId) {
         self.lock().remove(id);
     }
@@ -168,7 +172,7 @@ impl Inner {
     }
 
     /// The record as it is stored, or as much as is known without it.
-    async fn last_record(&self, id: &SessionId) -> Result<Session, EngineError> {
+    pub(crate) async fn last_record(&self, id: &SessionId) -> Result<Session, EngineError> {
         let gone = || EngineError::NoSession(id.clone());
         let place = self.store.session_place(id).await?.ok_or_else(gone)?;
         let record = match self.store.session(id).await {

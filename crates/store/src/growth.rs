@@ -14,8 +14,20 @@ use sturdy_session::growth;
 pub(crate) const PART_COLUMNS: &str = "id, session_id, is_open, data, position";
 
 // By seq, because that is what the index orders; by position, because the row's own entry may be folded away.
-const GREW: &str = "SELECT position, data, blob FROM log WHERE session_id = ?1
+const GREW: &str = "SELECT position, data, blob, subject FROM log WHERE session_id = ?1
     AND seq > COALESCE((SELECT seq FROM log WHERE position = ?2), 0) AND position > ?2 AND kind = ?3 ORDER BY seq";
+
+/// What stands in a text for a piece of it that cannot be read.
+const MISSING: &str = "\n[A piece of this text is damaged and cannot be read.]\n";
+
+/// What to do about growth that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Damage {
+    /// Somebody wants to read what there is: a sentence stands in its place.
+    Shown,
+    /// Somebody wants to go on with it: nothing is given.
+    Refused,
+}
 
 /// A part as its row has it.
 #[derive(Debug)]
@@ -41,12 +53,20 @@ impl Part {
 
 /// Adds to the open ones among `parts` what they have grown by. One pass over the log for each session.
 pub(crate) fn add_growth(connection: &Connection, parts: &mut [Part]) -> Result<(), Failure> {
+    add_growth_or(connection, parts, Damage::Shown)
+}
+
+pub(crate) fn add_growth_or(
+    connection: &Connection,
+    parts: &mut [Part],
+    damage: Damage,
+) -> Result<(), Failure> {
     let mut open: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, part) in parts.iter().enumerate().filter(|(_, part)| part.is_open) {
         open.entry(part.session.clone()).or_default().push(index);
     }
     for (session, indexes) in open {
-        add_growth_of_session(connection, &session, &indexes, parts)?;
+        add_growth_of_session(connection, &session, &indexes, parts, damage)?;
     }
     Ok(())
 }
@@ -56,6 +76,7 @@ fn add_growth_of_session(
     session: &str,
     indexes: &[usize],
     parts: &mut [Part],
+    damage: Damage,
 ) -> Result<(), Failure> {
     let from = indexes.iter().map(|index| parts[*index].position).min().unwrap_or(0);
     let mut grown: HashMap<&str, (i64, String)> = indexes
@@ -67,13 +88,22 @@ fn add_growth_of_session(
     let mut rows = statement.query((session, from, growth::KIND))?;
     while let Some(row) = rows.next()? {
         let position: i64 = row.get(0)?;
-        let data = text_of(connection, row, 1, 2)?;
-        let grew =
-            growth::read(&data).map_err(|error| Failure::broken(format!("log entry {position}"), error))?;
-        if let Some((since, text)) = grown.get_mut(&*grew.part)
+        let read = text_of(connection, row, 1, 2);
+        let broken = |error| Failure::broken(format!("log entry {position}"), error);
+        let grew = match &read {
+            Ok(data) => growth::read(data).map_err(broken),
+            Err(failure) => Err(failure.clone()),
+        };
+        let subject: Option<String> = row.get(3)?;
+        let (part, more) = match (&grew, damage) {
+            (Ok(grew), _) => (Some(&*grew.part), &*grew.delta),
+            (Err(Failure::Broken { .. }), Damage::Shown) => (subject.as_deref(), MISSING),
+            (Err(failure), _) => return Err(failure.clone()),
+        };
+        if let Some((since, text)) = part.and_then(|part| grown.get_mut(part))
             && position > *since
         {
-            text.push_str(&grew.delta);
+            text.push_str(more);
         }
     }
 

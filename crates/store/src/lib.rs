@@ -40,13 +40,13 @@ pub use error::{CommitError, DriverError, DriverErrorKind, OpenError, ReadError}
 pub use fold::{Folded, Sizes};
 pub use load::Loaded;
 pub use lock::Owner;
-pub use log::{LogEntry, LogPage, Origin, Scope};
+pub use log::{DAMAGED, LogEntry, LogPage, Origin, Scope};
 pub use meters::StoreMeters;
 pub use open::Options;
 pub use read::asks::{AskQuery, RawAsk};
 pub use read::messages::{Before, MessagePage, MessageQuery, RawMessage};
 pub use read::moment::{Opening, Outline, Overview, OverviewQuery, SessionGlance};
-pub use read::rows::{CurrentRows, SessionRows};
+pub use read::rows::{CurrentRows, RowPosition, SessionRows};
 pub use read::search::{Found, FoundPart, SearchQuery};
 pub use read::sessions::{CreatedEdge, SessionOrder, SessionPlace, SessionQuery};
 pub use verify::{Finding, Progress, Report, Stage};

@@ -4,7 +4,7 @@
 
 use crate::Store;
 use crate::error::ReadError;
-use crate::growth::{PART_COLUMNS, Part, add_growth};
+use crate::growth::{Damage, PART_COLUMNS, Part, add_growth_or};
 use crate::read::asks::{RawAsk, asks_of};
 use rusqlite::OptionalExtension as _;
 use sturdy_session::id::SessionId;
@@ -57,7 +57,7 @@ impl Store {
                 .prepare_cached(&open)?
                 .query_map([id], Part::from_row)?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
-            add_growth(connection, &mut parts)?;
+            add_growth_or(connection, &mut parts, Damage::Refused)?;
             Ok(Some(Loaded {
                 seq: seq.cast_unsigned(),
                 info,

@@ -221,7 +221,7 @@ fn read_page(
     let mut entries = Vec::new();
     let mut bytes = 0;
     while let Some(row) = rows.next()? {
-        let entry: LogEntry = entry(connection, row)?;
+        let Some(entry) = entry_or_damage(connection, row)? else { continue };
         bytes += entry.data.len();
         entries.push(entry);
         if bytes >= PAGE_BYTES_MAX {
@@ -254,7 +254,7 @@ fn origins(
         let mut rows = statement.query((id, from, seq, growth::KIND))?;
         let mut entries = Vec::new();
         while let Some(row) = rows.next()? {
-            entries.push(entry(connection, row)?);
+            entries.extend(entry_or_damage(connection, row)?);
         }
         origins.push(Origin { session: first.session.clone(), keyframe, entries });
     }
@@ -281,6 +281,29 @@ pub(crate) fn entry(connection: &Connection, row: &Row<'_>) -> Result<LogEntry, 
         directory: row.get(7)?,
         project: row.get(8)?,
     })
+}
+
+/// The kind of an entry that cannot be read: no fact, so that whoever reads it sees that something is missing.
+pub const DAMAGED: &str = "damaged";
+
+/// One damaged entry does not keep the others from being read. None if not even its session is known.
+fn entry_or_damage(connection: &Connection, row: &Row<'_>) -> Result<Option<LogEntry>, Failure> {
+    let what = match entry(connection, row) {
+        Ok(entry) => return Ok(Some(entry)),
+        Err(Failure::Broken { what, .. }) => what,
+        Err(failure @ Failure::Unavailable(_)) => return Err(failure),
+    };
+    let Ok(session) = SessionId::parse(&row.get::<_, String>(1)?) else { return Ok(None) };
+    Ok(Some(LogEntry {
+        position: row.get::<_, i64>(0)?.cast_unsigned(),
+        session,
+        seq: row.get::<_, i64>(2)?.cast_unsigned(),
+        kind: DAMAGED.to_owned(),
+        at: row.get::<_, i64>(4)?.cast_unsigned(),
+        data: what,
+        directory: row.get(7)?,
+        project: row.get(8)?,
+    }))
 }
 
 /// Invariant I12, the reading side: the text of an entry, wherever it stands.

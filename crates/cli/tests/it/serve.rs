@@ -332,3 +332,52 @@ fn a_hangup_reads_configuration_again_and_tells_the_clients() {
     assert!(lines.any(|line| line.contains("global.disposed")));
     assert_eq!(server.json("GET", "/config", "")["username"], "after");
 }
+
+#[test]
+fn a_panic_of_the_writing_thread_ends_the_program_with_its_own_code() {
+    let place = Place::new().with("STURDY_TEST_PANIC_AT_COMMIT", "1");
+    let server = place.serve(&[]);
+
+    let answer = server.ask("POST", "/session", "content-type: application/json\r\n", "{}");
+
+    // Answered or cut off by the end of the process, but never kept waiting, and never told that it is stored.
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 5"), "{answer}");
+    let (code, stderr) = server.ended();
+    assert_eq!(code, Some(4), "{stderr}");
+    assert!(stderr.contains("error: the store's writing thread failed; the server ends."), "{stderr}");
+    // Whoever starts it again finds a store.
+    let place = place.with("STURDY_TEST_PANIC_AT_COMMIT", "");
+    let server = place.serve(&[]);
+    assert!(server.json("POST", "/session", "{}")["id"].is_string());
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn memory_of_large_prompts_is_given_back() {
+    const MB: usize = 1024 * 1024;
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let resident = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+    };
+    let text = "x".repeat(24 * MB);
+    let body = json!({ "noReply": true, "parts": [{ "type": "text", "text": text }] }).to_string();
+    let before = resident();
+    for _ in 0..4 {
+        let session = server.json("POST", "/session", "{}")["id"].as_str().unwrap().to_owned();
+        let kept = server.ask(
+            "POST",
+            &format!("/session/{session}/message"),
+            "content-type: application/json\r\n",
+            &body,
+        );
+        assert!(kept.starts_with("HTTP/1.1 200"), "{}", &kept[..kept.len().min(300)]);
+        server.json("DELETE", &format!("/session/{session}"), "");
+    }
+
+    // Was: some 60 MB more with each, for as long as the process lived.
+    let grown = resident().saturating_sub(before) / MB;
+    assert!(grown < 48, "{grown} MB are kept after everything is deleted");
+}

@@ -25,6 +25,8 @@ pub enum Resync {
     Future,
     /// Older than what is kept.
     Horizon,
+    /// An entry that came after it cannot be read; the reader goes on behind it.
+    Damaged,
 }
 
 impl Resync {
@@ -35,6 +37,7 @@ impl Resync {
             Self::Epoch => "epoch",
             Self::Future => "future",
             Self::Horizon => "horizon",
+            Self::Damaged => "damaged",
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct Reader {
     replays: HashMap<SessionId, Replay>,
     /// A read of the log that has begun: it goes on when the reader is polled again.
     fetching: Option<BoxFuture<'static, Result<Fetched, ReadError>>>,
+    /// Something of what was passed over could not be read, and the client is not told yet.
+    has_gap: bool,
 }
 
 /// What a reader is given.
@@ -49,6 +51,8 @@ pub enum Page {
 /// A page of the log, read and understood.
 pub(super) struct Fetched {
     pub(super) facts: Vec<(LogEntry, Fact)>,
+    /// Some entries could not be read.
+    pub(super) has_gap: bool,
     pub(super) origins: Vec<Origin>,
     pub(super) reached: u64,
     pub(super) horizon: u64,
@@ -69,7 +73,17 @@ impl Reader {
         position: u64,
     ) -> Self {
         let place = feed.place(position);
-        Self { feed, scope, wake, tick, position, place, replays: HashMap::new(), fetching: None }
+        Self {
+            feed,
+            scope,
+            wake,
+            tick,
+            position,
+            place,
+            replays: HashMap::new(),
+            fetching: None,
+            has_gap: false,
+        }
     }
 
     /// The position of the last durable entry this reader was given or passed over.
@@ -84,6 +98,9 @@ impl Reader {
     /// that was begun is not begun again.
     pub async fn next(&mut self) -> Result<Page, ReadError> {
         loop {
+            if std::mem::take(&mut self.has_gap) {
+                return Ok(Page::Resync(Resync::Damaged));
+            }
             self.wake.mark_unchanged();
             if self.fetching.is_none() {
                 match self.look() {
@@ -183,7 +200,8 @@ impl Reader {
 
     /// Shows a page of the log as it was shown when it happened.
     fn show(&mut self, fetched: Fetched) -> Vec<Arc<Shown>> {
-        let Fetched { facts, origins, reached, .. } = fetched;
+        let Fetched { facts, has_gap, origins, reached, .. } = fetched;
+        self.has_gap |= has_gap;
         for origin in origins {
             let session = origin.session.clone();
             self.replays.insert(session, begin(origin));
@@ -242,7 +260,9 @@ pub(super) async fn fetch(
     known: Vec<SessionId>,
 ) -> Result<Fetched, ReadError> {
     let page = store.log_page(position, scope, known, PAGE).await?;
+    let read = page.entries.len();
     let mut facts: Vec<_> = page.entries.into_iter().filter_map(readable).collect();
+    let has_gap = facts.len() < read;
     let compacted = facts.iter().filter(|(_, fact)| matches!(fact, Fact::ToolCompacted { .. }));
     let subjects = compacted.filter_map(|(entry, fact)| Some((fact.subject()?.to_string(), entry.position)));
     let subjects: Vec<_> = subjects.collect();
@@ -256,7 +276,7 @@ pub(super) async fn fetch(
             }
         }
     }
-    Ok(Fetched { facts, origins: page.origins, reached: page.reached, horizon: page.horizon })
+    Ok(Fetched { facts, has_gap, origins: page.origins, reached: page.reached, horizon: page.horizon })
 }
 
 /// A session as it was before the first entry that a reader missed.

@@ -199,7 +199,7 @@ impl Inner {
         let wanted = State::open_messages(&loaded.machine).map_err(damaged)?;
         let mut open = Vec::new();
         if let Some(step) = &wanted.step
-            && let Some(raw) = self.store.message(id, step).await?
+            && let Some(raw) = self.store.whole_message(id, step).await?
         {
             open.push(parse_message(&raw).map_err(unreadable)?);
         }

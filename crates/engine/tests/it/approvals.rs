@@ -35,7 +35,7 @@ async fn turn(world: &World, session: &SessionId, command: &str) {
 }
 
 /// A turn whose command a person allows for good.
-async fn allow_always(world: &World, session: &SessionId, command: &str) {
+pub(crate) async fn allow_always(world: &World, session: &SessionId, command: &str) {
     let mut seen = Seen::from_now(world.engine.feed());
     world.provider.will(runs(command));
     world.provider.will(answer().text("Fine.").finish("stop"));

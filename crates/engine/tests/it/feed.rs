@@ -2,7 +2,7 @@
 
 use crate::turns::texts;
 use std::sync::Arc;
-use sturdy_engine::feed::{Page, Reader, Scope, Shown};
+use sturdy_engine::feed::{Page, Reader, Resync, Scope, Shown};
 use sturdy_session::id::SessionId;
 use sturdy_session::rows::KEYFRAME_EVERY;
 use sturdy_session::turn::SessionPatch;
@@ -189,4 +189,40 @@ async fn who_comes_back_from_a_restart_without_a_cursor_is_shown_how_it_ended_wh
     assert_eq!(after_something_else.position(), world.engine.store().head());
     let shown = format!("{:?}", essence(&read_to(&mut back, end).await));
     assert!(shown.contains("Cut off") && shown.contains("MessageAbortedError"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_reader_that_meets_damage_is_told_and_goes_on() {
+    let damages = [
+        "UPDATE log SET data = '{' WHERE position = (SELECT MIN(position) FROM log WHERE kind = 'text.grew.1')",
+        "UPDATE log SET blob = 'gone' WHERE position = (SELECT MIN(position) FROM log WHERE kind = 'text.ended.1')",
+    ];
+    for damage in damages {
+        let world = World::new().await;
+        let start = world.engine.store().head();
+        let session = world.session().await;
+        for turn in ["one", "two"] {
+            world.provider.will(answer().text_in_chunks(&format!("answer {turn}"), 4).finish("stop"));
+            world.ask(&session.id, turn).await.unwrap();
+        }
+        let world = world.reopen_damaged(damage).await;
+        let end = world.engine.store().head();
+
+        let mut reader = world.engine.feed().reader_after(Scope::All, start);
+        let mut shown = Vec::new();
+        let mut told = Vec::new();
+        while reader.position() < end || told.is_empty() {
+            // Was: a missing blob ended the stream, and again whenever the reader came back.
+            match reader.next().await.unwrap() {
+                Page::Entries(entries) => shown.extend(entries),
+                Page::Resync(why) => told.push(why),
+            }
+        }
+
+        assert_eq!(told, [Resync::Damaged], "{damage}");
+        let last = shown.last().and_then(|shown| shown.position());
+        assert_eq!(last, Some(end), "what comes behind the damage is shown: {damage}");
+        let events: Vec<u8> = shown.iter().flat_map(|shown| shown.events.concat()).collect();
+        assert!(String::from_utf8(events).unwrap().contains("two"), "{damage}");
+    }
 }

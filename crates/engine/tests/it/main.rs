@@ -38,3 +38,4 @@ mod undo_crash;
 mod undo_edges;
 mod undo_keeping;
 mod unused;
+mod verify;

@@ -8,8 +8,9 @@ use sturdy_engine::{Damage, EngineError};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::oracle;
+use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
-use sturdy_store::{CommitError, CrashPlan};
+use sturdy_store::{CommitError, CrashPlan, MessageQuery};
 use sturdy_testkit::script::Gate;
 use sturdy_testkit::world::Disk;
 use sturdy_testkit::{Answer, Provider, Seen, World, answer};
@@ -193,6 +194,15 @@ async fn a_damaged_session_is_listed_and_removable_and_keeps_nobody_else_from_be
         let refused = world.prompt(&broken, "go").await;
         assert!(matches!(refused, Err(EngineError::Damaged { .. } | EngineError::Read(_))), "{refused:?}");
         assert_at_rest(&world, &whole).await;
+        // As far as it can be read, it is: so it can be exported.
+        let record = world.engine.session_record(&broken).await.unwrap();
+        assert!(serde_json::from_str::<Session>(&record).is_ok(), "{record}");
+        let read = world.engine.store().messages(&broken, MessageQuery::default()).await.unwrap();
+        let texts: String = read.items.iter().flat_map(|message| message.parts.clone()).collect();
+        match statement(&broken).contains("text.grew") {
+            true => assert!(texts.contains("A piece of this text is damaged"), "{texts}"),
+            false => assert_eq!(texts.contains("So far."), !read.items.is_empty(), "{texts}"),
+        }
 
         let mut seen = Seen::from_now(world.engine.feed());
         world.engine.remove_session(&broken).await.unwrap();

@@ -195,3 +195,15 @@ async fn a_thousand_and_thirty_streams_do_not_stop_a_server_with_the_usual_limit
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 768);
     assert_eq!(statuses.iter().filter(|status| **status == 503).count(), 1030 - 768);
 }
+
+#[tokio::test]
+async fn a_server_that_cannot_store_anything_any_more_is_not_healthy() {
+    let world = World::about_to_break().await;
+    assert_eq!(world.get("/global/health").await.status, 200);
+
+    let refused = world.send("POST", "/session", &json!({})).await;
+
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    let health = world.get("/global/health").await;
+    assert_eq!((health.status, &health.json()["healthy"]), (503, &json!(false)));
+}

@@ -78,7 +78,20 @@ impl World {
         Self::open_with(root, options, "1").await
     }
 
+    /// A world whose writing thread panics at its first commit.
+    pub(crate) async fn about_to_break() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for place in ["home", "project", "other"] {
+            std::fs::create_dir_all(root.path().join(place)).unwrap();
+        }
+        Self::open_planned(root, ServerOptions::default(), "1", CrashPlan::Panic(1)).await
+    }
+
     async fn open_with(root: TempDir, options: ServerOptions, trust_all: &str) -> Self {
+        Self::open_planned(root, options, trust_all, CrashPlan::Never).await
+    }
+
+    async fn open_planned(root: TempDir, options: ServerOptions, trust_all: &str, crash: CrashPlan) -> Self {
         let variables = HashMap::from([
             ("HOME".to_owned(), root.path().join("home").display().to_string()),
             ("USER".to_owned(), "ada".to_owned()),
@@ -92,7 +105,7 @@ impl World {
             directory: root.path().join("project"),
             environment: Environment::new(variables),
             wire_version: "1.18.33".to_owned(),
-            crash: CrashPlan::default(),
+            crash,
             panics: PanicPlan::default(),
             hang: HangPlan::default(),
             extensions: Extensions::default(),

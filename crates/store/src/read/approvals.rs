@@ -57,16 +57,17 @@ fn collect(
     statement: &str,
     values: impl rusqlite::Params,
 ) -> Result<Vec<ApprovalRow>, ReadError> {
-    let row = |row: &Row<'_>| {
-        Ok(ApprovalRow {
-            id: row.get(0)?,
-            project_id: row.get(1)?,
-            directory: row.get(2)?,
-            permission: row.get(3)?,
-            pattern: row.get(4)?,
-        })
-    };
     let mut statement = connection.prepare_cached(statement)?;
-    let rows = statement.query_map(values, row)?;
+    let rows = statement.query_map(values, approval)?;
     Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
+}
+
+fn approval(row: &Row<'_>) -> rusqlite::Result<ApprovalRow> {
+    Ok(ApprovalRow {
+        id: row.get(0)?,
+        project_id: row.get(1)?,
+        directory: row.get(2)?,
+        permission: row.get(3)?,
+        pattern: row.get(4)?,
+    })
 }

@@ -5,7 +5,7 @@
 
 use crate::Store;
 use crate::error::ReadError;
-use crate::growth::{Part, add_growth};
+use crate::growth::{Damage, Part, add_growth, add_growth_or};
 use crate::log::clamp;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use sturdy_session::id::{MessageId, SessionId};
@@ -86,6 +86,30 @@ impl Store {
             let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
             let Some(found) = found else { return Ok(None) };
             Ok(with_parts(connection, &session, vec![found])?.pop())
+        })
+        .await
+    }
+
+    /// A message with its parts, or nothing if any of it is damaged: for those who go on with it.
+    pub async fn whole_message(
+        &self,
+        session: &SessionId,
+        message: &MessageId,
+    ) -> Result<Option<RawMessage>, ReadError> {
+        let (session, message) = (session.clone(), message.clone());
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(ONE)?;
+            let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
+            let Some(found) = found else { return Ok(None) };
+            let mut parts = Vec::new();
+            read_parts(connection, &session, &found.id, &mut parts)?;
+            add_growth_or(connection, &mut parts, Damage::Refused)?;
+            Ok(Some(RawMessage {
+                id: message_id(&found.id)?,
+                created: found.created.cast_unsigned(),
+                info: found.data,
+                parts: parts.into_iter().map(|part| part.data).collect(),
+            }))
         })
         .await
     }

@@ -26,6 +26,23 @@ const PARTS: &str = "SELECT part.id, part.message_id, part.session_id, part.ord,
     ORDER BY message.ord, message.id, part.ord, part.id";
 const TODOS: &str = "SELECT data FROM todo WHERE session_id = ?1";
 
+const POSITIONS: &str = "SELECT 'session', id, position FROM session WHERE id = ?1
+    UNION ALL SELECT 'message', id, position FROM message WHERE session_id = ?1
+    UNION ALL SELECT 'part', id, position FROM part WHERE session_id = ?1
+    UNION ALL SELECT 'ask', id, position FROM ask WHERE session_id = ?1
+    UNION ALL SELECT 'todo', session_id, position FROM todo WHERE session_id = ?1";
+
+/// Which entry a row says that it was written by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowPosition {
+    pub kind: &'static str,
+    pub id: String,
+    pub position: u64,
+}
+
+/// The kinds of rows, as they are called here.
+const KINDS: [&str; 5] = ["session", "message", "part", "ask", "todo"];
+
 /// Rows that still exist, as JSON texts, in the order they were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CurrentRows {
@@ -76,6 +93,20 @@ impl Store {
             add_growth(connection, &mut found)?;
             current.parts = ids.into_iter().zip(found.into_iter().map(|part| part.data)).collect();
             Ok(current)
+        })
+        .await
+    }
+
+    /// Which entries the rows of a session name.
+    pub async fn row_positions(&self, session: &SessionId) -> Result<Vec<RowPosition>, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| {
+            let shape = |row: &Row<'_>| {
+                let named: String = row.get(0)?;
+                let kind = KINDS.into_iter().find(|kind| *kind == named).unwrap_or("row");
+                Ok(RowPosition { kind, id: row.get(1)?, position: row.get::<_, i64>(2)?.cast_unsigned() })
+            };
+            Ok(read(connection, POSITIONS, session.as_str(), shape)?)
         })
         .await
     }

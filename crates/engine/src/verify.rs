@@ -1,0 +1,140 @@
+//! Whether a store keeps its promises: its own, each session's log against the oracle, each row against the log.
+//!
+//! Rows are worked out again from the log and compared whole, with the entry that wrote each; what people allowed
+//! for good must be what they answered. Nothing is changed.
+//!
+//! Not here: what one file of a database must look like (`sturdy_store::Store::verify`).
+
+mod rebuild;
+
+use std::collections::HashMap;
+use sturdy_session::depth::read_stored;
+use sturdy_session::fact::Fact;
+use sturdy_session::id::SessionId;
+use sturdy_session::oracle::Oracle;
+use sturdy_session::row::ApprovalRow;
+use sturdy_session::types::session::Session;
+use sturdy_store::{Finding, LogEntry, ReadError, SessionQuery, Store};
+
+/// What was read and what is not as promised.
+#[derive(Debug, Default)]
+pub struct Verified {
+    pub sessions: u64,
+    pub entries: u64,
+    pub rows: u64,
+    pub blobs: u64,
+    pub findings: Vec<Finding>,
+    /// Found, and too many to be listed.
+    pub more_findings: u64,
+}
+
+/// Checks everything.
+pub async fn everything(store: &Store) -> Result<Verified, ReadError> {
+    let report = store.verify(|_| ()).await?;
+    let mut verified = Verified {
+        entries: report.entries,
+        rows: report.rows,
+        blobs: report.blobs,
+        findings: report.findings,
+        more_findings: report.more_findings,
+        ..Verified::default()
+    };
+    let sessions = all_sessions(store).await?;
+    let mut allowed = Allowed::default();
+    check(store, sessions, &mut verified, &mut allowed).await?;
+    check_approvals(store, &allowed, &mut verified).await?;
+    Ok(verified)
+}
+
+/// Checks some sessions.
+pub async fn sessions(store: &Store, wanted: Vec<SessionId>) -> Result<Verified, ReadError> {
+    let mut verified = Verified::default();
+    check(store, wanted, &mut verified, &mut Allowed::default()).await?;
+    Ok(verified)
+}
+
+/// What the logs say that people allowed, by id.
+type Allowed = HashMap<String, ApprovalRow>;
+
+async fn check(
+    store: &Store,
+    sessions: Vec<SessionId>,
+    verified: &mut Verified,
+    allowed: &mut Allowed,
+) -> Result<(), ReadError> {
+    let is_folded = store.horizon().await? > 0;
+    for id in sessions {
+        verified.sessions += 1;
+        match session(store, &id, is_folded, allowed).await {
+            Ok(findings) => {
+                let found = |what| Finding { place: format!("session {id}"), what };
+                verified.findings.extend(findings.into_iter().map(found));
+            }
+            Err(ReadError::Broken { what, place }) => verified.findings.push(Finding { place, what }),
+            Err(cause) => return Err(cause),
+        }
+    }
+    Ok(())
+}
+
+async fn all_sessions(store: &Store) -> Result<Vec<SessionId>, ReadError> {
+    let records = store.sessions(SessionQuery::default()).await?;
+    // One that cannot be read has been reported by the store already.
+    let id = |text: &String| read_stored::<Session>(text).ok().map(|session| session.id);
+    Ok(records.iter().filter_map(id).collect())
+}
+
+/// What is wrong with one session.
+async fn session(
+    store: &Store,
+    id: &SessionId,
+    is_folded: bool,
+    allowed: &mut Allowed,
+) -> Result<Vec<String>, ReadError> {
+    let entries = store.entries_of(id).await?;
+    if entries.is_empty() {
+        return Ok(vec!["it has no log".to_owned()]);
+    }
+    let mut findings = Vec::new();
+    let facts = read(&entries, &mut findings);
+    if !findings.is_empty() {
+        // A log with holes in it proves nothing about rows.
+        return Ok(findings);
+    }
+    let mut oracle = if is_folded { Oracle::of_folded_log() } else { Oracle::default() };
+    let judged = facts.iter().try_for_each(|(_, fact)| oracle.read(fact));
+    if let Err(broken) = judged.and_then(|()| oracle.end().map(|_| ())) {
+        findings.push(broken.to_string());
+    }
+    let stored = store.rows_of_session(id).await?;
+    let positions = store.row_positions(id).await?;
+    let rebuilt = rebuild::rows(facts.into_iter().map(|(entry, fact)| (entry.seq, entry.position, fact)));
+    findings.extend(rebuilt.compare(stored));
+    findings.extend(rebuilt.compare_positions(&positions));
+    allowed.extend(rebuilt.approvals.into_iter().map(|row| (row.id.clone(), row)));
+    Ok(findings)
+}
+
+/// An approval that an answer gave allows what was answered. A person may have taken one back; and one that no log
+/// knows was given apart from any call, or in a session that is gone.
+async fn check_approvals(store: &Store, allowed: &Allowed, verified: &mut Verified) -> Result<(), ReadError> {
+    for stored in store.approvals(None).await? {
+        if allowed.get(&stored.id).is_some_and(|said| *said != stored) {
+            let place = format!("approval {}", stored.id);
+            let what = "it allows something else than was answered".to_owned();
+            verified.findings.push(Finding { place, what });
+        }
+    }
+    Ok(())
+}
+
+fn read<'a>(entries: &'a [LogEntry], findings: &mut Vec<String>) -> Vec<(&'a LogEntry, Fact)> {
+    let mut facts = Vec::with_capacity(entries.len());
+    for entry in entries {
+        match Fact::parse(&entry.kind, &entry.data) {
+            Ok(fact) => facts.push((entry, fact)),
+            Err(cause) => findings.push(format!("entry {}: {cause}", entry.seq)),
+        }
+    }
+    facts
+}
