@@ -14,7 +14,7 @@ use sturdy_session::growth;
 pub(crate) const PART_COLUMNS: &str = "id, session_id, is_open, data, position";
 
 // By seq, because that is what the index orders; by position, because the row's own entry may be folded away.
-const GREW: &str = "SELECT position, data, blob, subject FROM log WHERE session_id = ?1
+const GREW: &str = "SELECT position, data, blob FROM log WHERE session_id = ?1
     AND seq > COALESCE((SELECT seq FROM log WHERE position = ?2), 0) AND position > ?2 AND kind = ?3 ORDER BY seq";
 
 /// What stands in a text for a piece of it that cannot be read.
@@ -94,16 +94,21 @@ fn add_growth_of_session(
             Ok(data) => growth::read(data).map_err(broken),
             Err(failure) => Err(failure.clone()),
         };
-        let subject: Option<String> = row.get(3)?;
-        let (part, more) = match (&grew, damage) {
-            (Ok(grew), _) => (Some(&*grew.part), &*grew.delta),
-            (Err(Failure::Broken { .. }), Damage::Shown) => (subject.as_deref(), MISSING),
+        match (&grew, damage) {
+            (Ok(grew), _) => {
+                if let Some((since, text)) = grown.get_mut(&*grew.part)
+                    && position > *since
+                {
+                    text.push_str(&grew.delta);
+                }
+            }
+            // Whose it was cannot be read either: each that was open then may miss something.
+            (Err(Failure::Broken { .. }), Damage::Shown) => {
+                for (_, text) in grown.values_mut().filter(|(since, _)| *since < position) {
+                    text.push_str(MISSING);
+                }
+            }
             (Err(failure), _) => return Err(failure.clone()),
-        };
-        if let Some((since, text)) = part.and_then(|part| grown.get_mut(part))
-            && position > *since
-        {
-            text.push_str(more);
         }
     }
 

@@ -1,9 +1,9 @@
 //! An open part is its row plus its growth.
 
-use crate::bench::{Draft, msg, part_json, part_row, prt, ses};
+use crate::bench::{Draft, msg, open, part_json, part_row, prt, ses};
 use std::slice;
 use sturdy_session::row::RowChange;
-use sturdy_store::MessageQuery;
+use sturdy_store::{MessageQuery, ReadError};
 
 stores! {
     async fn an_open_part_is_read_with_its_growth_everywhere(store: Store) {
@@ -70,4 +70,26 @@ stores! {
 
         assert_eq!(store.parts_of(&ses("a"), &msg("1")).await.unwrap(), [part_json("x", &pieces.concat())]);
     }
+}
+
+#[tokio::test]
+async fn growth_that_is_damaged_is_told_where_it_is_read_and_refused_where_it_is_gone_on_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    let draft = Draft::new("a", 0).session("s").message("1", 2, 1).open_part("1", "x", 3);
+    store
+        .commit(draft.grew("1", "x", "one ").grew("1", "x", "two ").grew("1", "x", "three").commit)
+        .await
+        .unwrap();
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    let second = "(SELECT position FROM log WHERE kind = 'text.grew.1' ORDER BY position LIMIT 1 OFFSET 1)";
+    raw.execute_batch(&format!("UPDATE log SET data = '{{' WHERE position = {second}")).unwrap();
+
+    let read = store.message(&ses("a"), &msg("1")).await.unwrap().unwrap();
+
+    // Was: nothing of the message could be read.
+    assert!(read.parts[0].contains("one \\n[A piece of this text is damaged"), "{}", read.parts[0]);
+    assert!(read.parts[0].contains("three"), "{}", read.parts[0]);
+    assert!(matches!(store.whole_message(&ses("a"), &msg("1")).await, Err(ReadError::Broken { .. })));
+    assert!(matches!(store.load(&ses("a")).await, Err(ReadError::Broken { .. })));
 }
