@@ -2,6 +2,8 @@
 //!
 //! Made on first use and kept until somebody says that the configuration changed. Sessions do not
 //! belong to it: they live in the store and survive it.
+//!
+//! One file although it is long: making a directory's state and asking for it share every field.
 
 use crate::directory::agents::{Agent, Agents};
 use crate::directory::branch::read_head;
