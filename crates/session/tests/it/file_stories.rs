@@ -29,11 +29,11 @@ fn running() -> Bench {
 
 fn asked(bench: &Bench) -> UserMessage {
     let shown = bench.shown.iter().flat_map(|(_, events)| events);
-    let user = shown.filter_map(|event| match event {
+    let mut user = shown.filter_map(|event| match event {
         Event::MessageUpdated { info: Message::User(info), .. } => Some((**info).clone()),
         _ => None,
     });
-    user.last().expect("a prompt was shown")
+    user.next_back().expect("a prompt was shown")
 }
 
 fn diffed(bench: &Bench) -> Input {
