@@ -2,7 +2,7 @@
 //!
 //! `build.rs` puts the providers together, `info.rs` is how they look to a client, `choose.rs`
 //! picks one when nobody said which, `traits.rs` says what follows from
-//! the family of a model, `variants.rs` and `options.rs` what to send along, `connect.rs` makes something that answers.
+//! the family of a model, `variants.rs` and `options.rs` what to send along, and `../connect.rs` makes something that answers.
 //!
 //! Not here: reading configuration files. The `provider` section comes in as JSON, with
 //! `{env:…}` and `{file:…}` already replaced.
@@ -18,11 +18,10 @@ use tracing::warn;
 
 mod build;
 mod choose;
-mod connect;
 mod info;
 mod merge;
 mod options;
-mod protocol;
+pub(crate) mod protocol;
 mod traits;
 mod variants;
 

@@ -8,6 +8,8 @@
 
 mod exchange;
 
+pub(crate) mod sse;
+
 pub use exchange::{Exchange, ExchangeAnswer, ExchangeMethod};
 
 use crate::ModelError;

@@ -9,6 +9,7 @@
 //! (`sturdy-engine`). A failure leaves this crate as the fact clients will see.
 
 use futures_util::stream::BoxStream;
+pub(crate) use http::sse;
 use std::fmt;
 use sturdy_session::talk::{Request, Said};
 use sturdy_session::types::failure::Failure;
@@ -19,6 +20,7 @@ mod arguments;
 pub mod auth;
 mod call_ids;
 pub mod catalog;
+mod connect;
 pub mod demo;
 pub mod failure;
 mod gemini;
@@ -31,7 +33,6 @@ mod openai_chat;
 mod openai_responses;
 mod schema;
 pub mod secret;
-mod sse;
 
 pub use crate::http::Http;
 pub use catalog::{Catalog, ModelEntry, NotFound};

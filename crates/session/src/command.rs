@@ -4,6 +4,8 @@
 //! and `fill` puts their output in. In between the caller runs them: that is not for a pure
 //! crate to do.
 
+pub mod mention;
+
 use std::ops::Range;
 
 const ALL: &str = "$ARGUMENTS";

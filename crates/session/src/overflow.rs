@@ -3,7 +3,7 @@
 //! A model has a window; a part of it belongs to the answer. What is left is `usable`, and a
 //! step that used as much means that the next one would not fit.
 
-use crate::json::{Num, utf16_len};
+use crate::json::utf16_len;
 use crate::types::usage::Tokens;
 
 /// More than this is never asked of a model in one answer, unless the settings say so.
@@ -65,19 +65,7 @@ impl Limits {
     #[must_use]
     pub fn is_full(&self, tokens: &Tokens, budget: &Budget) -> bool {
         let Some(usable) = self.usable(budget) else { return false };
-        budget.auto && used(tokens) >= usable
-    }
-}
-
-/// What a step used of the window.
-#[must_use]
-pub fn used(tokens: &Tokens) -> u64 {
-    match tokens.total.map_or(0, Num::count) {
-        0 => {
-            let parts = [tokens.input, tokens.output, tokens.cache.read, tokens.cache.write];
-            parts.into_iter().map(Num::count).fold(0, u64::saturating_add)
-        }
-        total => total,
+        budget.auto && tokens.used() >= usable
     }
 }
 

@@ -8,13 +8,13 @@ use crate::id::{MessageId, PartId, SessionId};
 use crate::json::{Map, Num};
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
-use crate::turn::{Diffed, Ready, RevertTotals};
 use crate::types::message::{AssistantMessage, AssistantRole, AssistantTime, TurnSummary, UserMessage};
 use crate::types::part::{
     Created, Part, PartBody, ReasoningPart, RetryError, RetryPart, Span, StepFinishPart, StepStartPart,
     TextPart, ToolPart,
 };
 use crate::types::session::{Action, Revert, Rule, Session, SessionModel, SessionSummary};
+use crate::types::step::{Diffed, Ready, RevertTotals};
 use crate::types::tool::{Ran, Started, Took, ToolState};
 use crate::types::usage::Tokens;
 use serde_json::Value;

@@ -3,6 +3,9 @@
 //! Invariant I10: rows equal the fold of the log. `fold` is used by the live commit and by
 //! `verify`, so there is one way to compute a row.
 
+pub mod growth;
+pub mod row;
+
 use crate::fact::{Fact, Posted};
 use crate::id::SessionId;
 use crate::records::{self, Owner};

@@ -4,6 +4,7 @@
 //! provider's body and its stream into `Said`; the turn machine knows only these words.
 
 use crate::json::Map;
+pub use crate::types::finish::FinishReason;
 use crate::types::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -191,39 +192,4 @@ pub enum CallInput {
         text: String,
         error: String,
     },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FinishReason {
-    Stop,
-    Length,
-    ToolCalls,
-    ContentFilter,
-    Error,
-    Unknown,
-}
-
-impl FinishReason {
-    /// As it stands in `finish` and in `step-finish.reason`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Length => "length",
-            Self::ToolCalls => "tool-calls",
-            Self::ContentFilter => "content-filter",
-            Self::Error => "error",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// Whether the model is done for now, rather than waiting for results.
-    #[must_use]
-    pub fn is_final(self) -> bool {
-        match self {
-            Self::Stop | Self::Length | Self::ContentFilter | Self::Error => true,
-            Self::ToolCalls | Self::Unknown => false,
-        }
-    }
 }

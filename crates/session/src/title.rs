@@ -1,5 +1,7 @@
 //! Titles: the default one, the generated one, and that of a fork (spec: model-and-storage §2.2).
 
+pub mod slug;
+
 use crate::json::{utf16_len, utf16_prefix};
 use crate::stamp::Millis;
 

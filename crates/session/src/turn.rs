@@ -13,7 +13,6 @@
 mod admit;
 mod asks;
 mod compact;
-mod compaction;
 mod deciding;
 mod edit;
 mod effect;
@@ -32,15 +31,13 @@ mod structured;
 mod subtask;
 mod tools;
 
+pub use crate::types::compaction::{Compaction, FollowUp, Words};
+pub use crate::types::step::{Diffed, Follow, Limits, PathPair, Ready, RevertTotals, StepFiles, StepKind};
 pub use asks::{DISMISSED_TEXT, rejected_text};
-pub use compaction::{Compaction, FollowUp, NewSummary, Words};
 pub use edit::SessionPatch;
 pub use effect::{Effect, RunTool, Tools};
 pub use glance::Glance;
-pub use input::{
-    Answer, Ask, Diffed, Follow, Input, Limits, NewPrompt, NewRevert, NewShell, PathPair, Ready,
-    RevertTotals, StepFiles, StepKind,
-};
+pub use input::{Answer, Ask, Input, NewPrompt, NewRevert, NewShell, NewSummary};
 pub use phase::{LastWord, Pause, Phase};
 pub use restore::{Keyframe, OpenMessages, RestoreError};
 pub use shell::STOPPED as SHELL_STOPPED;

@@ -21,6 +21,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
+/// Where git keeps what belongs to a checkout, and what its linked worktrees share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitDirs {
+    pub own: PathBuf,
+    pub common: PathBuf,
+}
+
 /// Enough for every short answer; longer ones say so with [`Git::stdout_bytes_max`].
 const STDOUT_BYTES_MAX: usize = 1024 * 1024;
 

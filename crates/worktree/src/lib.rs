@@ -7,6 +7,7 @@
 pub mod bound;
 pub mod format;
 pub mod git;
+pub mod limit;
 pub mod lsp;
 pub mod mcp;
 pub mod packages;

@@ -9,6 +9,7 @@
 //! their words (`tools/change.rs`).
 
 mod client;
+mod diagnostic;
 mod frame;
 mod known;
 mod words;
@@ -16,8 +17,8 @@ mod words;
 pub use known::known;
 pub use words::Operation;
 
-use crate::tool::Diagnostic;
 use client::Client;
+pub use diagnostic::{Diagnostic, Severity};
 use frame::FrameError;
 use futures_util::future::{BoxFuture, join_all};
 use serde_json::Value;

@@ -7,6 +7,7 @@
 //! Not here: the stored project record and moving sessions to a new id.
 
 use crate::git::Git;
+pub use crate::git::GitDirs;
 use rustix::fs::OFlags;
 use sha1::{Digest, Sha1};
 use std::ffi::OsStr;
@@ -32,13 +33,6 @@ pub struct Project {
     pub git: Option<GitDirs>,
     /// The id remembered from before, when it was another one: what is stored under it moves.
     pub former_id: Option<String>,
-}
-
-/// Where git keeps what belongs to a checkout, and what its linked worktrees share.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GitDirs {
-    pub own: PathBuf,
-    pub common: PathBuf,
 }
 
 impl Project {

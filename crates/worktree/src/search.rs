@@ -3,7 +3,7 @@
 //! The same walking and searching as the tools', with the shapes of the HTTP routes
 //! (spec: http-api §12). All of it blocks; callers run it where that is allowed.
 
-pub mod limit;
+pub use crate::limit;
 
 use crate::path::{FileKind, Located, PathError, Roots, WorkPath};
 use crate::tool::ToolFailure;

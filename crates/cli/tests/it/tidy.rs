@@ -10,6 +10,7 @@
 mod arrows;
 mod docs;
 mod files;
+mod modules;
 mod tree;
 mod web;
 

@@ -6,7 +6,7 @@
 
 /// The language a provider is spoken to in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Protocol {
+pub(crate) enum Protocol {
     Chat,
     Responses,
     Anthropic,
@@ -36,11 +36,11 @@ const PACKAGES: [(&str, Protocol, Option<&str>); 17] = [
 
 impl Protocol {
     /// None: it is not spoken here.
-    pub(super) fn of(npm: &str) -> Option<Self> {
+    pub(crate) fn of(npm: &str) -> Option<Self> {
         PACKAGES.iter().find(|(name, ..)| *name == npm).map(|(_, protocol, _)| *protocol)
     }
 
-    pub(super) fn needs_key(self) -> bool {
+    pub(crate) fn needs_key(self) -> bool {
         match self {
             Self::Chat => false,
             Self::Responses | Self::Anthropic | Self::Gemini => true,
@@ -49,6 +49,6 @@ impl Protocol {
 }
 
 /// Where a provider is that names no address.
-pub(super) fn home(npm: &str) -> Option<&'static str> {
+pub(crate) fn home(npm: &str) -> Option<&'static str> {
     PACKAGES.iter().find(|(name, ..)| *name == npm).and_then(|(_, _, home)| *home)
 }

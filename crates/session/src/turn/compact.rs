@@ -7,14 +7,15 @@
 //! A summary that does not make room would be made again and again. So automatic ones in a row, without
 //! a step between them that fits, are counted, and the count is durable.
 
-use super::compaction::{Compaction, FollowUp, NewSummary, Words};
 use super::deciding::Deciding;
+use super::input::NewSummary;
 use super::state::OpenStep;
 use super::{Effect, State, admit, next};
 use crate::fact::{Fact, Posted, TurnEnd};
 use crate::id::MessageId;
 use crate::prompt::tail::follow_up;
 use crate::talk::FinishReason;
+use crate::types::compaction::{Compaction, FollowUp, Words};
 use crate::types::failure::Failure;
 use crate::types::message::{ModelRef, UserMessage, UserRole};
 use crate::types::part::{CompactionPart, Created, Part, PartBody};

@@ -5,7 +5,7 @@
 
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
-use crate::turn::input::StepKind;
+use crate::types::step::StepKind;
 use crate::types::usage::Usage;
 use serde::{Deserialize, Serialize};
 

@@ -12,12 +12,12 @@ use crate::json::{Map, Num};
 use crate::records::{self, Owner};
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
-use crate::turn::input::{Ready, StepFiles, StepKind};
 use crate::turn::phase::{LastWord, Pause, Phase};
 use crate::types::message::{AssistantMessage, UserMessage};
 use crate::types::part::{Part, PartBody};
 use crate::types::session::Session;
 use crate::types::status::Status;
+use crate::types::step::{Ready, StepFiles, StepKind};
 use crate::types::usage::Tokens;
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,6 @@
 //! the next step nor a restart finds it again.
 
 use super::deciding::Deciding;
-use super::input::Follow;
 use super::next::Then;
 use super::state::OpenStep;
 use super::{Effect, Ready, State, StepKind, admit, files};
@@ -16,6 +15,7 @@ use crate::talk::FinishReason;
 use crate::title::is_default_title;
 use crate::types::message::{UserMessage, UserRole};
 use crate::types::part::{Created, Part, PartBody, SubtaskPart, TextPart};
+use crate::types::step::Follow;
 use serde_json::Value;
 
 /// What stands on the call of a subtask that was stopped.

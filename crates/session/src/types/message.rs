@@ -8,7 +8,7 @@ use super::usage::Tokens;
 use crate::id::{MessageId, SessionId};
 use crate::json::{Num, whole, whole_option};
 use crate::stamp::Millis;
-use crate::talk::FinishReason;
+use crate::types::finish::FinishReason;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::HashMap;
 use std::fmt;

@@ -6,7 +6,7 @@ use super::usage::Tokens;
 use crate::id::{MessageId, PartId, SessionId};
 use crate::json::{Map, Num, whole, whole_option};
 use crate::stamp::Millis;
-use crate::talk::FinishReason;
+use crate::types::finish::FinishReason;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -125,6 +125,18 @@ impl Usage {
 }
 
 impl Tokens {
+    /// What a step used of the window.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        match self.total.map_or(0, Num::count) {
+            0 => {
+                let parts = [self.input, self.output, self.cache.read, self.cache.write];
+                parts.into_iter().map(Num::count).fold(0, u64::saturating_add)
+            }
+            total => total,
+        }
+    }
+
     /// Adds to the totals of a session, which carry no `total`.
     pub fn add(&mut self, other: &Self) {
         self.input += other.input;

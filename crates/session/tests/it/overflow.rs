@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sturdy_session::json::Num;
-use sturdy_session::overflow::{Budget, Limits, estimate, used};
+use sturdy_session::overflow::{Budget, Limits, estimate};
 use sturdy_session::types::usage::{CacheTokens, Tokens};
 
 fn limits(context: u64, input: Option<u64>, output: u64) -> Limits {
@@ -85,13 +85,13 @@ fn without_a_total_the_parts_are_added_but_not_reasoning() {
         reasoning: Num(5000.0),
         cache: CacheTokens { read: Num(300.0), write: Num(4000.0) },
     };
-    assert_eq!(used(&tokens), 4321);
+    assert_eq!(tokens.used(), 4321);
 
     tokens.total = Some(Num(0.0));
-    assert_eq!(used(&tokens), 4321);
+    assert_eq!(tokens.used(), 4321);
 
     tokens.total = Some(Num(7.0));
-    assert_eq!(used(&tokens), 7);
+    assert_eq!(tokens.used(), 7);
 }
 
 #[test]

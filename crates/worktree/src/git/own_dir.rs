@@ -9,8 +9,8 @@
 //!
 //! Not here: references. They are asked of the repository itself, which runs nothing for them.
 
+use super::GitDirs;
 use super::{Git, GitError};
-use crate::project::GitDirs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

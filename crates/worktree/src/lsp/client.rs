@@ -2,11 +2,11 @@
 //!
 //! What it says is read leniently, as JSON: a server that adds to the protocol is still understood.
 
+use super::diagnostic::{Diagnostic, Severity};
 use super::frame::Framed;
 use super::words::{self, Ask, Method, Operation};
 use super::{LspError, Server};
 use crate::process::Service;
-use crate::tool::{Diagnostic, Severity};
 use async_lsp::router::Router;
 use async_lsp::{AnyNotification, AnyRequest, MainLoop, ServerSocket};
 use serde_json::{Value, json};

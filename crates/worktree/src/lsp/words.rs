@@ -1,6 +1,6 @@
 //! The words of the protocol, as far as they are used.
 
-use crate::tool::{Diagnostic, Severity};
+use super::diagnostic::{Diagnostic, Severity};
 use async_lsp::lsp_types::notification::Notification;
 use async_lsp::lsp_types::request::Request;
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,7 @@
 
 use super::{Memory, ToolFailure};
 use crate::bound::Limits;
+pub use crate::lsp::{Diagnostic, Severity};
 use crate::path::{Located, Roots, WorkPath};
 use crate::process::Sandbox;
 use futures_util::future::BoxFuture;
@@ -169,27 +170,6 @@ pub struct Delegated {
 pub struct Edited {
     pub path: PathBuf,
     pub change: crate::format::Change,
-}
-
-/// What a language server says about a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostic {
-    pub path: PathBuf,
-    /// From 1.
-    pub line: u32,
-    pub column: u32,
-    pub severity: Severity,
-    pub message: String,
-    /// The same as the server said it, for clients.
-    pub said: Map,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    Error,
-    Warning,
-    Information,
-    Hint,
 }
 
 type Answer<T> = BoxFuture<'static, Result<T, ToolFailure>>;

@@ -7,8 +7,8 @@ pub(crate) use search::{FileMatches, Searched, search};
 
 use super::ask;
 use crate::bound::prefix;
+use crate::limit;
 use crate::path::WorkPath;
-use crate::search::limit;
 use crate::tool::{Call, Done, Tool, ToolFailure, World, map, spec, text};
 use crate::walk::Walk;
 use futures_util::future::BoxFuture;

@@ -31,6 +31,28 @@ fn every_built_invariant_is_named_where_it_is_kept() {
     nothing_is_wrong("invariants", found);
 }
 
+/// The drawing of ARCHITECTURE §14 names files and directories that are there.
+#[test]
+fn every_file_of_the_drawn_tree_exists() {
+    let page = file("ARCHITECTURE.md").text;
+    let drawing = page.split("## 14. The tree").nth(1).expect("ARCHITECTURE has a tree");
+    let mut found = Vec::new();
+    let mut source = String::new();
+    for line in drawing.lines() {
+        let Some((_, drawn)) = line.split_once("─ ") else { continue };
+        // What stands behind the names, and a wide gap, is said of them.
+        let names = drawn.split("   ").next().unwrap_or_default();
+        if let Some((name, _)) = names.split_once("/src/") {
+            source = format!("crates/{name}/src");
+        } else if line.starts_with("│  │  ") {
+            let paths = names.split(' ').filter(|name| name.ends_with(".rs") || name.ends_with('/'));
+            let missing = paths.filter(|path| !root().join(&source).join(path).exists());
+            found.extend(missing.map(|path| format!("{source}/{path}")));
+        }
+    }
+    nothing_is_wrong("files that are drawn and not there", found);
+}
+
 #[test]
 fn every_test_that_a_document_names_exists() {
     let all = files();

@@ -4,8 +4,8 @@
 //! faster: the files with the smallest paths win. What can no longer win is not searched.
 
 use crate::bound::prefix;
+use crate::limit::{HEAP_BYTES_MAX, REGEX_BYTES_MAX, REGEX_DEPTH_MAX, Stoppable};
 use crate::path::WorkPath;
-use crate::search::limit::{HEAP_BYTES_MAX, REGEX_BYTES_MAX, REGEX_DEPTH_MAX, Stoppable};
 use crate::tool::ToolFailure;
 use crate::walk::Walk;
 use grep_matcher::Matcher;

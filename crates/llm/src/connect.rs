@@ -1,7 +1,7 @@
 //! Makes something that answers out of an entry of the catalog (spec: engine §10.4).
 
-use super::protocol::{self, Protocol};
-use super::{Interleaved, ModelEntry, ModelInfo};
+use crate::catalog::protocol::{self, Protocol};
+use crate::catalog::{Interleaved, ModelEntry, ModelInfo};
 use crate::demo::{self, Demo, Kind};
 use crate::http::Timeouts;
 use crate::link::Link;

@@ -49,12 +49,3 @@ pub enum Words {
     /// The model is told to go on. `request` is what the person wrote, when only the summary tells of it.
     GoOn { overflow: bool, request: Option<String> },
 }
-
-/// A person asks for a compaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewSummary {
-    pub agent: String,
-    pub model: ModelRef,
-    /// Go on behind it, as if the window had been full.
-    pub auto: bool,
-}
