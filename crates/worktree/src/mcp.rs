@@ -17,6 +17,7 @@ mod connect;
 mod content;
 mod handler;
 mod http;
+mod older;
 mod stdio;
 mod tools;
 

@@ -60,13 +60,18 @@ impl Status {
         match self {
             Self::Connected => json!({ "status": "connected" }),
             Self::Disabled => json!({ "status": "disabled" }),
-            Self::Failed(error) => json!({ "status": "failed", "error": error }),
+            Self::Failed(error) => json!({ "status": "failed", "error": plain(error) }),
             Self::NeedsAuth => json!({ "status": "needs_auth" }),
             Self::NeedsRegistration(error) => {
-                json!({ "status": "needs_client_registration", "error": error })
+                json!({ "status": "needs_client_registration", "error": plain(error) })
             }
         }
     }
+}
+
+/// The words of a server without anything that a terminal would obey.
+fn plain(words: &str) -> String {
+    words.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
 }
 
 /// Why a server was not asked.

@@ -416,3 +416,10 @@ async fn a_directory_without_servers_starts_nothing_for_them() {
     assert!(instance.tool("read_mcp_resource").await.is_none());
     assert_eq!(instance.all_tools().await.len(), instance.tools.len());
 }
+
+#[test]
+fn what_a_server_complains_of_has_nothing_a_terminal_would_obey() {
+    let status = Status::Failed("no\u{1b}[2J\u{7} way\nat all".to_owned());
+
+    assert_eq!(status.wire(), json!({ "status": "failed", "error": "no[2J way\nat all" }));
+}

@@ -65,6 +65,39 @@ async fn a_server_on_the_web_is_called_with_the_configured_headers() {
 }
 
 #[tokio::test]
+async fn a_server_that_only_speaks_the_older_transport_is_called() {
+    let web = Web::start(WebOptions { older: true, ..WebOptions::default() }).await;
+    let mut server = web.remote();
+    server["headers"] = json!({ "x-team": "blue" });
+    let world = world(server).await;
+
+    let state = call(&world, "echo", "long ago").await;
+
+    assert_eq!(said(&state), "long ago");
+    assert_eq!(web.called(), ["echo"]);
+    assert!(web.header("x-team").iter().all(|value| value.as_deref() == Some("blue")));
+    assert_eq!(status(&world).await, Status::Connected);
+}
+
+#[tokio::test]
+async fn a_redirect_within_the_origin_is_followed_and_one_elsewhere_is_not() {
+    let web = Web::start(WebOptions::default()).await;
+    let mut server = web.remote_at("/moved");
+    server["headers"] = json!({ "x-team": "blue" });
+    let moved = world(server).await;
+    let away = world(web.remote_at("/away")).await;
+
+    let state = call(&moved, "echo", "over there").await;
+
+    assert_eq!(said(&state), "over there");
+    assert!(web.header("x-team").iter().all(|value| value.as_deref() == Some("blue")));
+    let seen = web.header("host").len();
+    let Status::Failed(error) = status(&away).await else { panic!("it is connected") };
+    assert!(error.contains("307"), "{error}");
+    assert_eq!(web.header("host").len(), seen, "nothing is sent to another origin");
+}
+
+#[tokio::test]
 async fn an_answer_of_fifty_megabytes_fails_its_call_alone() {
     let web = Web::start(WebOptions::default()).await;
     let world = world(web.remote()).await;

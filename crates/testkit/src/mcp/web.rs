@@ -16,7 +16,10 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::ReceiverStream;
 
 /// How the server behaves.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +34,8 @@ pub struct WebOptions {
     pub events: bool,
     /// Who registers is given a secret, and has to say it to get tokens.
     pub confidential: bool,
+    /// Speaks the older transport alone: a stream of events, and an address for messages.
+    pub older: bool,
     /// When the secret expires, in seconds.
     pub secret_expires_at: Option<u64>,
 }
@@ -50,6 +55,8 @@ struct Known {
     grants: Vec<String>,
     /// And by whom: name and secret.
     askers: Vec<(String, Option<String>)>,
+    /// Where answers go in the older transport.
+    stream: Option<mpsc::Sender<String>>,
 }
 
 #[derive(Debug)]
@@ -77,7 +84,10 @@ impl Web {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let shared = Arc::new(Shared { options, base, known: Mutex::default() });
         let router = Router::new()
-            .route("/mcp", post(message).get(no_stream).delete(no_stream))
+            .route("/mcp", post(message).get(stream).delete(no_stream))
+            .route("/messages", post(older_message))
+            .route("/moved", post(moved).get(moved))
+            .route("/away", post(away).get(away))
             .route("/.well-known/oauth-protected-resource/mcp", get(resource))
             .route("/.well-known/oauth-authorization-server", get(metadata))
             .route("/register", post(register))
@@ -98,6 +108,12 @@ impl Web {
     #[must_use]
     pub fn remote(&self) -> Value {
         json!({ "type": "remote", "url": format!("{}/mcp", self.shared.base) })
+    }
+
+    /// The same under another address: one that leads to it (`/moved`), or to another origin (`/away`).
+    #[must_use]
+    pub fn remote_at(&self, path: &str) -> Value {
+        json!({ "type": "remote", "url": format!("{}{path}", self.shared.base) })
     }
 
     /// An address that answers and is no MCP server.
@@ -180,6 +196,45 @@ fn answer(status: u16, body: Value) -> Response<Body> {
 
 async fn page() -> Response<Body> {
     Response::builder().header("content-type", "text/html").body(Body::from("<h1>Hello</h1>")).unwrap()
+}
+
+async fn moved() -> Response<Body> {
+    Response::builder().status(307).header("location", "/mcp").body(Body::empty()).unwrap()
+}
+
+async fn away(State(shared): State<Arc<Shared>>) -> Response<Body> {
+    let elsewhere = format!("{}/mcp", shared.base.replace("127.0.0.1", "localhost"));
+    Response::builder().status(307).header("location", elsewhere).body(Body::empty()).unwrap()
+}
+
+/// The stream of the older transport.
+async fn stream(State(shared): State<Arc<Shared>>) -> Response<Body> {
+    if !shared.options.older {
+        return Response::builder().status(405).body(Body::empty()).unwrap();
+    }
+    let (sender, answers) = mpsc::channel(16);
+    sender.try_send("event: endpoint\ndata: /messages?session=1\n\n".to_owned()).unwrap();
+    shared.known.lock().unwrap().stream = Some(sender);
+    let events = ReceiverStream::new(answers).map(Ok::<_, std::convert::Infallible>);
+    let response = Response::builder().header("content-type", "text/event-stream");
+    response.body(Body::from_stream(events)).unwrap()
+}
+
+async fn older_message(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    let asked: Value = serde_json::from_slice(&body).unwrap();
+    let stream = {
+        let mut known = shared.known.lock().unwrap();
+        known.seen.push(headers);
+        if asked["method"] == "tools/call" {
+            known.called.push(asked["params"]["name"].as_str().unwrap().to_owned());
+        }
+        known.stream.clone()
+    };
+    let reply = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result(&asked) });
+    if let Some(stream) = stream.filter(|_| !asked["id"].is_null()) {
+        stream.send(format!("event: message\ndata: {reply}\n\n")).await.unwrap();
+    }
+    StatusCode::ACCEPTED
 }
 
 async fn no_stream() -> StatusCode {
@@ -299,6 +354,9 @@ async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byte
 }
 
 async fn message(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    if shared.options.older {
+        return Response::builder().status(405).body(Body::empty()).unwrap();
+    }
     let asked: Value = serde_json::from_slice(&body).unwrap();
     let (is_welcome, result) = {
         let mut known = shared.known.lock().unwrap();

@@ -2,6 +2,7 @@
 
 use super::client::{Changes, Client};
 use super::handler::{Handler, Listeners};
+use super::older::Older;
 use super::{LAST_WORDS, Place, Server, auth, http, stdio};
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService, serve_client_with_ct};
 use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
@@ -43,7 +44,7 @@ pub async fn connect(
     let handler = Handler {
         server: server.name.clone(),
         root: server.root.clone(),
-        changes,
+        changes: changes.clone(),
         listeners: listeners.clone(),
     };
     let (running, program) = match &server.place {
@@ -66,12 +67,14 @@ pub async fn connect(
                     let why = timeout(LAST_WORDS, program.run(&CancellationToken::new())).await;
                     return Err(why.map_or(cause, ConnectError::Failed));
                 }
-                Err(Silent::Refused(cause)) => return Err(cause),
+                Err(Silent::Refused(cause) | Silent::Older(cause)) => return Err(cause),
             }
         }
         Place::Remote { url, headers, oauth } => {
             let config = http::config(&server.name, url, headers)?;
             let web = http::Web::new()?;
+            let known = config.custom_headers.clone();
+            let older = web.clone();
             let running = match oauth {
                 None => {
                     let transport = StreamableHttpClientTransport::with_client(web, config);
@@ -83,10 +86,26 @@ pub async fn connect(
                     initialise(server, handler, transport, &stop).await
                 }
             };
+            let running = match running {
+                Err(Silent::Older(cause)) => {
+                    let listeners = listeners.clone();
+                    let (name, root) = (server.name.clone(), server.root.clone());
+                    let handler = Handler { server: name, root, changes, listeners };
+                    let opening = timeout(server.connect_timeout, Older::open(older, url, known));
+                    match opening.await {
+                        Ok(Ok(transport)) => initialise(server, handler, transport, &stop).await,
+                        // Not that either: what was tried first is what a person expects.
+                        Ok(Err(_)) | Err(_) => Err(Silent::Refused(cause)),
+                    }
+                }
+                other => other,
+            };
             match running {
                 Ok(running) => (running, None),
                 Err(Silent::Refused(ConnectError::NeedsAuth)) => return Err(logins.needed(server).await),
-                Err(Silent::Refused(cause) | Silent::Lost(cause)) => return Err(cause),
+                Err(Silent::Refused(cause) | Silent::Lost(cause) | Silent::Older(cause)) => {
+                    return Err(cause);
+                }
             }
         }
     };
@@ -120,6 +139,8 @@ where
 enum Silent {
     /// It is not there any more.
     Lost(ConnectError),
+    /// It may speak the older transport.
+    Older(ConnectError),
     Refused(ConnectError),
 }
 
@@ -129,6 +150,9 @@ fn not_initialised(cause: ClientInitializeError) -> Silent {
     }
     let failed = |text: &str| ConnectError::Failed(crate::bound::prefix(text, 500).to_owned());
     match cause {
+        ClientInitializeError::TransportError { error, .. } if http::may_be_older(&*error.error) => {
+            Silent::Older(failed(&http::words(&*error.error)))
+        }
         ClientInitializeError::TransportError { error, .. } => {
             Silent::Lost(failed(&http::words(&*error.error)))
         }

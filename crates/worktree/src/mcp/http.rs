@@ -5,8 +5,8 @@
 
 use super::{ConnectError, MESSAGE_BYTES_MAX, content};
 use futures_util::stream::{Stream, StreamExt, TryStream};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
-use reqwest::{RequestBuilder, Response, StatusCode};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
@@ -27,13 +27,14 @@ const JSON: &str = "application/json";
 
 /// Longest wait for a connection to stand.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const REDIRECTS_MAX: usize = 5;
 /// What is read of an answer that only says no.
 const REFUSAL_BYTES_MAX: usize = 64 * 1024;
 
 /// An event as the SDK wants it.
 type Event = <BoxedSseResponse as TryStream>::Ok;
 
-type Answered<T> = Result<T, StreamableHttpError<WebError>>;
+pub(super) type Answered<T> = Result<T, StreamableHttpError<WebError>>;
 
 /// Why a request got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -70,11 +71,39 @@ impl Web {
     pub(super) fn new() -> Result<Self, ConnectError> {
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
-            // A redirect would carry the login to somebody else.
+            // A redirect could carry the login to somebody else; those of the same origin are followed by us.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("sturdy/", env!("CARGO_PKG_VERSION")))
             .build();
         client.map(Self).map_err(|cause| ConnectError::Failed(cause.to_string()))
+    }
+
+    /// Tells a server something, at the address it named.
+    pub(super) async fn tell(
+        &self,
+        endpoint: Url,
+        message: &ClientJsonRpcMessage,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Answered<Response> {
+        Self::send(self.0.post(endpoint).json(message), None, headers, None).await
+    }
+
+    /// Sends a request, and sends it again wherever the server says within its own origin.
+    async fn follow(request: RequestBuilder) -> Result<Response, WebError> {
+        let (client, request) = request.build_split();
+        let mut request = request?;
+        for _ in 0..REDIRECTS_MAX {
+            let again = request.try_clone();
+            let response = client.execute(request).await?;
+            match again.zip(redirected(&response)) {
+                Some((mut again, to)) => {
+                    *again.url_mut() = to;
+                    request = again;
+                }
+                None => return Ok(response),
+            }
+        }
+        Err(WebError::Lost(format!("it leads on to other addresses more than {REDIRECTS_MAX} times")))
     }
 
     async fn send(
@@ -90,7 +119,7 @@ impl Web {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let response = request.send().await.map_err(WebError::from)?;
+        let response = Self::follow(request).await?;
         let challenge = response.headers().get(WWW_AUTHENTICATE);
         let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         match response.status() {
@@ -111,7 +140,7 @@ pub(super) fn config(
     url: &str,
     headers: &[(String, String)],
 ) -> Result<StreamableHttpClientTransportConfig, ConnectError> {
-    let parsed = reqwest::Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let Some(parsed) = parsed else {
         return Err(ConnectError::Failed(format!("The url of {server:?} is no http or https address")));
     };
@@ -205,6 +234,23 @@ impl StreamableHttpClient for Web {
     }
 }
 
+/// Where an answer leads, if that is of the same origin.
+fn redirected(response: &Response) -> Option<Url> {
+    // The same is to be said there; the other ways to redirect ask for something else.
+    const SAME_AGAIN: [StatusCode; 4] = [
+        StatusCode::MOVED_PERMANENTLY,
+        StatusCode::FOUND,
+        StatusCode::TEMPORARY_REDIRECT,
+        StatusCode::PERMANENT_REDIRECT,
+    ];
+    if !SAME_AGAIN.contains(&response.status()) {
+        return None;
+    }
+    let to = response.headers().get(LOCATION)?.to_str().ok()?;
+    let to = response.url().join(to).ok()?;
+    (to.origin() == response.url().origin()).then_some(to)
+}
+
 /// An answer that says no: in the words of the protocol, if it has them.
 async fn refused(response: Response) -> Answered<StreamableHttpPostResponse> {
     let status = response.status();
@@ -270,6 +316,15 @@ fn counted(
             _ => Ok(chunk),
         }
     })
+}
+
+/// Whether a server answers as those do that speak the older transport: it takes no messages at this address.
+pub(super) fn may_be_older(cause: &(dyn Error + 'static)) -> bool {
+    let status = match cause.downcast_ref::<StreamableHttpError<WebError>>() {
+        Some(StreamableHttpError::HttpStatus(status)) => status.status,
+        _ => return false,
+    };
+    matches!(status, 400 | 404 | 405)
 }
 
 /// What a person is told of a request that failed.
