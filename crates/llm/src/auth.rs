@@ -99,6 +99,12 @@ impl Credentials {
         self.known.get(provider)
     }
 
+    /// Whoever publishes settings for those who log in with them.
+    pub fn well_known(&self) -> impl Iterator<Item = &str> {
+        let is_well_known = |credential: &Credential| matches!(credential, Credential::WellKnown { .. });
+        self.known.iter().filter(move |(_, one)| is_well_known(one)).map(|(name, _)| name.as_str())
+    }
+
     /// The key to send, if the stored credential is one. Tokens of the other kinds need a
     /// conversation with whoever issued them before they are of use.
     #[must_use]

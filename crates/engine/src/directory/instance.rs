@@ -71,6 +71,9 @@ impl fmt::Debug for Instance {
 /// Lets `webfetch` and addresses among the instructions reach this machine and its networks.
 const REACH_PRIVATE: &str = "STURDY_REACH_PRIVATE";
 
+/// How long a command may run when it does not say so itself.
+const BASH_TIMEOUT: &str = "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS";
+
 /// The tool `lsp` is an experiment of the reference, switched on by either.
 const LSP_TOOL: [&str; 2] = ["OPENCODE_EXPERIMENTAL_LSP_TOOL", "OPENCODE_EXPERIMENTAL"];
 
@@ -157,6 +160,8 @@ impl Inner {
         }
         tool_settings.sandbox = sandbox.map(Arc::new);
         tool_settings.lsp = self.languages(&settings, place, &found.worktree, &project.id);
+        let timeout_ms = environment.filled(BASH_TIMEOUT).and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
+        tool_settings.command_timeout_ms = timeout_ms.unwrap_or(tool_settings.command_timeout_ms);
         tool_settings.formatters = formatters;
         let mcp = ToolServers::new(self, &directory, &project.id, &settings);
         if self.instances.is_started(&directory) {

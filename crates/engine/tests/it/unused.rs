@@ -10,6 +10,10 @@ fn what_has_no_effect_is_said_by_name_and_line() {
             "opencode.json",
             "{\n \"plugin\": [\"opencode-thing\", [\"other\", {}]],\n \"references\": { \"a\": \"../a\" },\n \"share\": \"auto\",\n \"autoupdate\": false,\n \"experimental\": { \"batch_tool\": true, \"novelty\": 1 },\n \"skills\": { \"urls\": [\"https://x\"] }\n}",
         )
+        .at_home(
+            ".local/share/opencode/auth.json",
+            r#"{"https://corp.example":{"type":"wellknown","key":"X","token":"SECRET"}}"#,
+        )
         .in_project(".opencode/tool/deploy.ts", "export default {}")
         .in_project(".opencode/plugin/notify.js", "export default {}");
     let settings = desk.load();
@@ -35,6 +39,7 @@ fn what_has_no_effect_is_said_by_name_and_line() {
         "deploy.ts:0 is not run: custom tools of OpenCode are not supported",
         "notify.js:0 is not run: plugins of OpenCode are not supported",
         ":0 the variable OPENCODE_AUTO_SHARE has no effect",
+        "auth.json:0 names https://corp.example, whose published settings are not fetched",
     ] {
         assert!(said.iter().any(|line| line.starts_with(words)), "{words} in {said:#?}");
     }
@@ -42,5 +47,29 @@ fn what_has_no_effect_is_said_by_name_and_line() {
         !said.iter().any(|line| line.contains("autoupdate")),
         "what is so anyway needs no remark: {said:#?}"
     );
+    assert!(!said.iter().any(|line| line.contains("SECRET")));
     assert_eq!(settings.wire()["warnings"].as_array().map(Vec::len), Some(said.len()));
+}
+
+#[test]
+fn whoever_runs_the_machine_has_the_last_word() {
+    let machine = tempfile::tempdir().unwrap();
+    let managed = r#"{ "username": "machine", "permission": { "bash": { "rm *": "deny" } } }"#;
+    std::fs::write(machine.path().join("opencode.json"), managed).unwrap();
+    let desk = Desk::new()
+        .with("OPENCODE_TEST_MANAGED_CONFIG_DIR", &machine.path().display().to_string())
+        .with("OPENCODE_CONFIG_CONTENT", r#"{ "username": "variable" }"#)
+        .at_home(
+            ".config/opencode/opencode.json",
+            r#"{ "username": "home", "permission": { "bash": "allow" } }"#,
+        )
+        .in_project("opencode.json", r#"{ "username": "project", "permission": { "bash": "allow" } }"#);
+
+    let settings = desk.load();
+
+    assert_eq!(settings.username(), "machine");
+    let rules: Vec<_> =
+        settings.rules().iter().map(|rule| format!("{} {}", rule.permission, rule.pattern)).collect();
+    assert_eq!(rules.last().map(String::as_str), Some("bash rm *"));
+    assert_eq!(settings.user_rules().last(), settings.rules().last(), "no project loosens it");
 }

@@ -53,6 +53,8 @@ pub struct Settings {
     pub sandbox: Option<Arc<Sandbox>>,
     /// Added to the environment of every command.
     pub variables: Vec<(OsString, OsString)>,
+    /// How long a command may run when it does not say so itself.
+    pub command_timeout_ms: u64,
     /// Files are changed only after they were read.
     pub read_before_write: bool,
     /// The agent may use `task`, so a hint may suggest it.
@@ -73,6 +75,7 @@ impl Settings {
             shell: None,
             sandbox: None,
             variables: Vec::new(),
+            command_timeout_ms: 120_000,
             read_before_write: true,
             may_delegate: false,
             reach: Reach::Public,

@@ -22,8 +22,6 @@ use std::time::Duration;
 use sturdy_session::talk::ToolSpec;
 use tokio::time::{Instant, timeout_at};
 
-const TIMEOUT_MS: u64 = 120_000;
-
 /// A day: longer than any turn.
 const TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
@@ -52,7 +50,7 @@ impl Bash {
     pub fn new() -> Self {
         let properties = json!({
             "command": text("The command to run"),
-            "timeout": integer(1, "Time limit in milliseconds (default 120000)"),
+            "timeout": integer(1, "Time limit in milliseconds (two minutes unless it is set otherwise)"),
             "workdir": text("The directory to run in (default: the working directory). Use it instead of cd."),
         });
         Self(spec("bash", include_str!("bash.md"), properties, &["command"]))
@@ -220,7 +218,7 @@ async fn run(
     directory: PathBuf,
     shell: Shell,
 ) -> Result<Done, ToolFailure> {
-    let timeout_ms = input.timeout.unwrap_or(TIMEOUT_MS).min(TIMEOUT_MS_MAX);
+    let timeout_ms = input.timeout.unwrap_or(world.settings.command_timeout_ms).min(TIMEOUT_MS_MAX);
     let command = Command {
         program: shell.program,
         // Behind `--`, so that a command that begins with a dash is not an option.

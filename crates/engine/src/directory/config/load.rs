@@ -228,6 +228,8 @@ impl<'a> Reader<'a> {
             self.add_markdown(&mut found, &dir, level)?;
         }
         found.extend(from_environment(places));
+        // Whoever runs the machine has the last word.
+        self.add_files(&mut found, &places.managed_files(), Level::User)?;
         Ok(found)
     }
 

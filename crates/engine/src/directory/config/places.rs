@@ -127,6 +127,14 @@ impl Places {
         if self.environment.trusts_all() { None } else { owner::refusal(path) }
     }
 
+    /// Settings of whoever runs the machine.
+    pub(super) fn managed_files(&self) -> [PathBuf; 2] {
+        let usual =
+            if cfg!(target_os = "macos") { "/Library/Application Support/opencode" } else { "/etc/opencode" };
+        let dir = PathBuf::from(self.environment.filled("OPENCODE_TEST_MANAGED_CONFIG_DIR").unwrap_or(usual));
+        ["opencode.json", "opencode.jsonc"].map(|name| dir.join(name))
+    }
+
     /// Files inside a `.opencode` directory.
     pub(super) fn files_in(dir: &Path) -> [PathBuf; 4] {
         PROJECT_NAMES.map(|name| dir.join(name))

@@ -7,6 +7,7 @@ use super::places::{Places, files_below};
 use super::warning::Warning;
 use serde_json::{Map, Value};
 use std::path::Path;
+use sturdy_llm::auth::Credentials;
 
 /// Keys without effect, and what to do instead.
 const KEYS: [(&[&str], &str); 14] = [
@@ -61,6 +62,12 @@ pub(super) fn warnings(merged: &Merged, places: &Places) -> Vec<Warning> {
         line: None,
     }));
     all.extend(programs(places));
+    let file = places.environment.shared_data_dir().join("auth.json");
+    let stored = Credentials::load(&file).unwrap_or_default();
+    all.extend(stored.well_known().map(|address| {
+        let why = "copy what you need of them into your own";
+        Warning::about(&file, format!("names {address}, whose published settings are not fetched: {why}"))
+    }));
     all
 }
 
