@@ -207,6 +207,20 @@ impl Inner {
         CatalogMaker { environment: self.options.environment.clone(), http: self.http.clone() }
     }
 
+    /// The project of a session was set up by the command for that.
+    pub(crate) async fn note_initialised(&self, session: &SessionId) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        let id = self.instance_of(session).await?.project.id.clone();
+        let known = self.store.project(&id).await?;
+        let known: Option<Project> = known.and_then(|text| serde_json::from_str(&text).ok());
+        let Some(mut project) = known else { return Ok(()) };
+        project.time.initialized = Some(now);
+        let text = serde_json::to_string(&project).expect("BUG: a project is always JSON");
+        self.store.put_project(&id, text, now).await?;
+        self.feed.tell(now, None, None, Event::ProjectUpdated(Box::new(project)));
+        Ok(())
+    }
+
     /// Keeps the record of a project: its first worktree, the others beside it.
     async fn note_project(
         &self,

@@ -40,6 +40,8 @@ use tracing::debug;
 /// Where a skill wants what was typed behind its name. Other holes of templates are left alone: a document may speak
 /// of `$1`.
 const ALL_ARGUMENTS: &str = "$ARGUMENTS";
+/// The command that sets a project up.
+const INIT: &str = "init";
 /// Snippets one template may run.
 const SNIPPETS_MAX: usize = 32;
 const SNIPPET_TIMEOUT: Duration = Duration::from_secs(30);
@@ -94,7 +96,7 @@ impl Engine {
         model: (String, String),
         message: Option<MessageId>,
     ) -> Result<MessageId, EngineError> {
-        let command = "init".to_owned();
+        let command = INIT.to_owned();
         let model = Some(model);
         self.command(session, CommandRequest { command, model, message, ..CommandRequest::default() }).await
     }
@@ -118,6 +120,11 @@ async fn find(instance: &Instance, name: &str) -> Result<Command, EngineError> {
 
 async fn note_end(engine: Engine, session: SessionId, asked: MessageId, command: String, arguments: String) {
     let Ok(answer) = engine.answer(&session, &asked).await else { return };
+    if command == INIT
+        && let Err(cause) = engine.inner.note_initialised(&session).await
+    {
+        debug!(%session, %cause, "it is not noted that the project is set up");
+    }
     let executed = Input::Executed { command, arguments, message: answer.id };
     if let Err(cause) = engine.inner.say(&session, vec![executed]).await {
         debug!(%session, %cause, "the end of a command is not noted");

@@ -25,6 +25,7 @@ mod mcp;
 mod mcp_login;
 mod mcp_web;
 mod permits;
+mod projects;
 mod refusals;
 mod running;
 mod structured;
