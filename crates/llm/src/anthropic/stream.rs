@@ -197,11 +197,9 @@ impl Decoder {
                 let text = delta.thinking.unwrap_or_default();
                 out.push_back(Said::ReasoningGrew { block: name, text, metadata: None });
             }
-            ("signature_delta", Some(Block::Thinking { signature })) => {
-                // One that is too long is refused when the thought ends.
-                if signature.len() <= PART_BYTES_MAX {
-                    signature.push_str(delta.signature.as_deref().unwrap_or_default());
-                }
+            // One that is too long is refused when the thought ends.
+            ("signature_delta", Some(Block::Thinking { signature })) if signature.len() <= PART_BYTES_MAX => {
+                signature.push_str(delta.signature.as_deref().unwrap_or_default());
             }
             ("input_json_delta", Some(block)) => {
                 grow_call(block, delta.partial_json.unwrap_or_default(), out);

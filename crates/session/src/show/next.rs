@@ -89,7 +89,7 @@ impl NextShown<'_> {
                 self.push("step.failed", json!({ "assistantMessageID": message, "error": error }));
             }
             Fact::TextStarted { .. } | Fact::TextGrew { .. } | Fact::TextEnded { .. } => {
-                self.text(before, fact)
+                self.text(before, fact);
             }
             Fact::ToolCalled { .. }
             | Fact::ToolStarted { .. }

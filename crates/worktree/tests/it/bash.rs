@@ -219,7 +219,7 @@ async fn a_flood_is_shown_while_it_comes() {
 async fn a_redirection_to_a_temporary_file_is_not_asked_about() {
     let mut bench = Bench::new();
     let temporary = bench.outside.clone();
-    std::os::unix::fs::symlink(&bench.dir.parent().unwrap(), temporary.join("link")).unwrap();
+    std::os::unix::fs::symlink(bench.dir.parent().unwrap(), temporary.join("link")).unwrap();
     bench.world.roots = bench.world.roots.clone().with_temporary(&temporary);
     let shown = temporary.display();
     let outside = format!("{shown}/*");

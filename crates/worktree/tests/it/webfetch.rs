@@ -240,7 +240,7 @@ async fn this_machine_is_reached_when_a_person_allows_it_and_a_redirect_elsewher
         tokio::join!(bench.ok("webfetch", json!({ "url": url })), serve(listener, hops), serve(other, page));
 
     let host = |url: &str| url.trim_start_matches("http://").trim_end_matches("/page").to_owned();
-    let private = |url: &str| ask("private_network", &host(url), &host(url));
+    let private = |url: &str| ask("private_network", host(url), &host(url));
     assert_eq!(done.output, "there");
     assert_eq!(bench.asked(), [ask("webfetch", &url, "*"), private(&url), private(&elsewhere)]);
 }

@@ -111,12 +111,12 @@ pub fn is_metadata(address: IpAddr) -> bool {
 
 /// The IPv4 address in one of the forms that carry one.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let (high, low) = match address.segments() {
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
-        | [0, 0, 0, 0, 0xffff, 0, high, low]
-        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        | [0x2002, high, low, ..] => (high, low),
-        _ => return None,
+    let ([0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+    | [0, 0, 0, 0, 0xffff, 0, high, low]
+    | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+    | [0x2002, high, low, ..]) = address.segments()
+    else {
+        return None;
     };
     let [a, b] = high.to_be_bytes();
     let [c, d] = low.to_be_bytes();
