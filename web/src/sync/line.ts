@@ -120,8 +120,10 @@ export class Line {
 
   /** Another session is followed: the same line with another filter, from the same place. */
   refilter(): void {
-    const isOpen = ["opening", "catching up", "live"].includes(this.#state.name);
-    if (isOpen) void this.open("again");
+    const { name } = this.#state;
+    // One that is still being opened has not been given a connection yet.
+    if (name === "opening") void this.open();
+    else if (name === "catching up" || name === "live") void this.open("again");
   }
 
   /** A person, the network or the screen says: now. */

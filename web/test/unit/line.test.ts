@@ -125,6 +125,19 @@ test("a line that follows another session is opened again from the same place, w
   assert.equal(bench.line.state.name, "live");
 });
 
+test("a line that is still being opened asks for room when it is to follow another session", async () => {
+  const bench = new Bench();
+  bench.room = false;
+  void bench.line.open();
+
+  // Was: it took a connection that four other tabs had used up.
+  bench.line.refilter();
+  await settled();
+
+  assert.equal(bench.asked.length, 0);
+  assert.equal(bench.line.state.name, "crowded");
+});
+
 test("a line that was told how far the log is shows how far it is, and is live when nothing more comes", async () => {
   const bench = new Bench();
   void bench.line.open();
