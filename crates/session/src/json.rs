@@ -7,6 +7,8 @@
 //! Reading is as wide as JavaScript's: `5.0` is the integer 5, and half of a character that
 //! a program cut in two (`mend_surrogates`) does not make a text unreadable.
 
+pub mod depth;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

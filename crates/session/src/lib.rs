@@ -5,7 +5,6 @@
 //! effect. What anybody sees is computed here and shown elsewhere.
 
 pub mod command;
-pub mod depth;
 pub mod fact;
 pub mod fork;
 pub mod id;
@@ -26,5 +25,6 @@ pub mod turn;
 pub mod types;
 
 pub use command::mention;
+pub use json::depth;
 pub use rows::{growth, row};
 pub use title::slug;

@@ -33,7 +33,6 @@ fn what_has_no_effect_is_said_by_name_and_line() {
         "opencode.json:3 \"references\" has no effect",
         "opencode.json:7 \"skills.urls\" has no effect",
         "opencode.json:6 \"experimental.batch_tool\" has no effect",
-        "opencode.json:4 \"share\": \"auto\" has no effect",
         "opencode.json:2 the plugin opencode-thing is not run",
         "opencode.json:2 the plugin other is not run",
         "deploy.ts:0 is not run: custom tools of OpenCode are not supported",
