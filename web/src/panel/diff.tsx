@@ -31,7 +31,7 @@ export function DiffView(props: { patch: string; options?: DiffOptions; onCommen
     </Show>
   );
   return (
-    <div class="diff" classList={{ "is-split": props.options?.split === true }} tabindex="0" role="region" aria-label={words.panels.changes}>
+    <div class="diff" classList={{ "is-split": props.options?.split === true }} tabindex="0" role="group" aria-label={words.panels.changes}>
       <table>
         <tbody>
           <Show when={props.options?.split === true} fallback={<For each={shown()}>{(row) => <><UnifiedRow row={row} onLine={onLine()} />{form(row.kind === "hunk" ? undefined : row, 4)}</>}</For>}>
