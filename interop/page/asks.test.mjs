@@ -17,6 +17,7 @@ after(() => desk.close());
 afterEach(async () => {
   desk.check();
   await desk.leave();
+  await desk.rest();
 });
 
 const ask = (session, text = 'go') =>

@@ -116,6 +116,13 @@ export class Desk {
     for (const tab of this.tabs) await tab.context.close();
     this.tabs = [];
   }
+
+  /** Nothing runs, and no answer waits: a turn that goes on would take the next test's answers from the provider. */
+  async rest() {
+    const running = await this.server.tell('GET', '/session/status');
+    for (const session of Object.keys(running)) await this.server.tell('POST', `/session/${session}/abort`);
+    this.provider.scripts = [];
+  }
 }
 
 export const live = (page) => page.locator('[data-line="live"]').waitFor({ state: 'attached' });

@@ -17,6 +17,7 @@ after(() => desk.close());
 afterEach(async () => {
   desk.check();
   await desk.leave();
+  await desk.rest();
 });
 
 test('a project that wants to start something is asked about by the page, and what it wants is in sight', async () => {

@@ -15,6 +15,7 @@ after(() => desk.close());
 afterEach(async () => {
   desk.check();
   await desk.leave();
+  await desk.rest();
 });
 
 const shown = async (page) => (await page.locator('.timeline-rows article').allInnerTexts()).map((text) => text.replaceAll(/\d+(\.\d+)? m?s\b|\d\d:\d\d/g, '').replaceAll(/\s+/g, ' ').trim());

@@ -15,6 +15,7 @@ after(() => desk.close());
 afterEach(async () => {
   desk.check();
   await desk.leave();
+  await desk.rest();
 });
 
 /** What must hold of the page whatever it was told. */

@@ -18,6 +18,7 @@ after(() => desk.close());
 afterEach(async () => {
   desk.check();
   await desk.leave();
+  await desk.rest();
 });
 
 const SESSION = { id: 'ses_shared', slug: 'a-share', projectID: 'p', directory: '/x', title: 'Somebody else’s session', version: '1', cost: 0, tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } }, time: { created: 1_794_800_000_000, updated: 1_794_800_000_000 } };

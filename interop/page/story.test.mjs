@@ -15,6 +15,7 @@ after(() => desk.close());
 afterEach(async () => {
   desk.check();
   await desk.leave();
+  await desk.rest();
 });
 
 const text = async (page, selector) => (await page.locator(selector).allInnerTexts()).join('\n');

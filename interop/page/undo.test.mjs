@@ -20,6 +20,7 @@ after(() => desk.close());
 afterEach(async () => {
   desk.check();
   await desk.leave();
+  await desk.rest();
 });
 
 const at = (name) => join(desk.world.project, name);
