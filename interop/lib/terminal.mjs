@@ -25,6 +25,9 @@ function end(socket) {
   open.delete(socket);
 }
 
+/** @param {string} screen @param {string | RegExp} words */
+const has = (screen, words) => (typeof words === 'string' ? screen.includes(words) : words.test(screen));
+
 export class Terminal {
   /** @param {string} socket */
   constructor(socket) {
@@ -73,18 +76,17 @@ export class Terminal {
    * @param {number} [withinMs]
    */
   async shows(wanted, withinMs = DEADLINE_MS) {
-    const is = typeof wanted === 'string' ? (screen) => screen.includes(wanted) : (screen) => wanted.test(screen);
     let screen = '';
     try {
-      return await until(`the screen shows ${wanted}`, async () => is((screen = await this.screen())) && screen, withinMs);
+      return await until(`the screen shows ${wanted}`, async () => has((screen = await this.screen()), wanted) && screen, withinMs);
     } catch (error) {
       throw new Error(`${error.message}; it shows:\n${screen.trimEnd()}`);
     }
   }
 
-  /** Waits until something is no longer on the screen. @param {string} unwanted */
+  /** Waits until something is no longer on the screen. @param {string | RegExp} unwanted */
   hides(unwanted) {
-    return until(`the screen no longer shows ${unwanted}`, async () => !(await this.screen()).includes(unwanted));
+    return until(`the screen no longer shows ${unwanted}`, async () => !has(await this.screen(), unwanted));
   }
 
   /** Waits for the end of the program. */

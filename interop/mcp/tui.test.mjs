@@ -24,10 +24,9 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     await terminal.type('/mcps');
     await terminal.shows('/mcps');
     await terminal.press('Enter');
-    const dialog = await terminal.shows('every web');
 
     for (const words of [/every web .*Connected/i, /py .*Connected/i, /off .*Disabled/i, /broken .*Failed/i]) {
-      assert.match(dialog, words);
+      await terminal.shows(words);
     }
   });
 
@@ -40,9 +39,9 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     await terminal.press('Enter');
     await terminal.shows('Permission required');
     await terminal.press('Enter');
-    const screen = await terminal.shows('It echoed.');
+    await terminal.shows('It echoed.');
 
-    assert.match(screen, /every_echo/);
+    await terminal.shows(/every_echo/);
     assert.equal(it.provider.asked.at(-1).body.messages.at(-1).content, 'Echo: seen from afar');
   });
 });

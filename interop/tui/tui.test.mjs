@@ -63,11 +63,11 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     const again = await open(t);
     await again.press('C-x');
     await again.press('l');
-    const list = await again.shows(TITLE);
-    assert.ok(list.includes('Sessions'));
+    await again.shows('Sessions');
+    await again.shows(TITLE);
     await again.press('Enter');
-    const reopened = await again.shows('The first half and the second half.');
-    assert.ok(reopened.includes('Tell me both halves'));
+    await again.shows('The first half and the second half.');
+    await again.shows('Tell me both halves');
   });
 
   test('continues the last session', async (t) => {
@@ -85,14 +85,14 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
 
     const terminal = await open(t);
     await prompt(terminal, 'Run it');
-    const asked = await terminal.shows('Permission required');
-    assert.ok(asked.includes('$ echo a${EMPTY}bc'));
+    await terminal.shows('Permission required');
+    await terminal.shows('$ echo a${EMPTY}bc');
     assert.equal((await it.server.tell('GET', '/permission')).length, 1);
     await terminal.shows('Allow once');
     await terminal.press('Enter');
 
-    const screen = await terminal.shows('It ran.');
-    assert.match(screen, /abc/);
+    await terminal.shows('It ran.');
+    await terminal.shows(/abc/);
     assert.deepEqual(await it.server.tell('GET', '/permission'), []);
   });
 
@@ -182,8 +182,8 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
 
     await terminal.shows('The model takes a break');
     await terminal.shows(/retrying.*in \ds/i);
-    const screen = await terminal.shows('It is back.');
-    assert.ok(!/retrying/i.test(screen), screen);
+    await terminal.shows('It is back.');
+    await terminal.hides(/retrying/i);
   });
 
   test('summarises a conversation, and the model goes on from there', async (t) => {
