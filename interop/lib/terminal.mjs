@@ -65,6 +65,13 @@ export class Terminal {
     await this.tmux('send-keys', '-l', text);
   }
 
+  /** A command of the client, chosen from the list that opens while it is typed. @param {string} name with its slash */
+  async command(name) {
+    await this.type(name);
+    await this.shows(new RegExp(`${name} {2,}\\S`));
+    await this.press('Enter');
+  }
+
   /** Keys by name: Enter, Escape, C-x. @param {string[]} keys */
   async press(...keys) {
     await this.tmux('send-keys', ...keys);
@@ -84,9 +91,25 @@ export class Terminal {
     }
   }
 
-  /** Waits until something is no longer on the screen. @param {string | RegExp} unwanted */
-  hides(unwanted) {
-    return until(`the screen no longer shows ${unwanted}`, async () => !has(await this.screen(), unwanted));
+  /** Waits until something is no longer on the screen. @param {string | RegExp} unwanted @param {number} [withinMs] */
+  hides(unwanted, withinMs = DEADLINE_MS) {
+    return until(`the screen no longer shows ${unwanted}`, async () => !has(await this.screen(), unwanted), withinMs);
+  }
+
+  /**
+   * Presses a key until something is no longer on the screen. A dialog is drawn before it listens, and a
+   * key that comes between is lost.
+   * @param {string} key @param {string | RegExp} unwanted
+   */
+  async dismiss(key, unwanted) {
+    for (let tries = 1; ; tries++) {
+      await this.press(key);
+      try {
+        return await this.hides(unwanted, DEADLINE_MS / 6);
+      } catch (error) {
+        if (tries === 6) throw error;
+      }
+    }
   }
 
   /** Waits for the end of the program. */

@@ -21,9 +21,7 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     const terminal = await open(t);
     await terminal.shows('4 MCP /status');
 
-    await terminal.type('/mcps');
-    await terminal.shows('/mcps');
-    await terminal.press('Enter');
+    await terminal.command('/mcps');
 
     for (const words of [/every web .*Connected/i, /py .*Connected/i, /off .*Disabled/i, /broken .*Failed/i]) {
       await terminal.shows(words);
@@ -38,7 +36,7 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     await terminal.shows('Echo something');
     await terminal.press('Enter');
     await terminal.shows('Permission required');
-    await terminal.press('Enter');
+    await terminal.dismiss('Enter', 'Permission required');
     await terminal.shows('It echoed.');
 
     await terminal.shows(/every_echo/);

@@ -158,9 +158,7 @@ describe('opencode attach in a hostile repository', { concurrency: 1, timeout: 3
     const terminal = await attach(it.world, it.server.url);
     t.after(() => terminal.close());
     await terminal.shows('Ask anything');
-    await terminal.type('/mcps');
-    await terminal.shows('/mcps');
-    await terminal.press('Enter');
+    await terminal.command('/mcps');
     await terminal.shows(/program .*Failed/i);
     await terminal.press('Escape');
     await terminal.hides('program');
@@ -173,11 +171,7 @@ describe('opencode attach in a hostile repository', { concurrency: 1, timeout: 3
     await terminal.shows('Call tool trust');
     await terminal.shows('Do you trust the settings of this project?');
     await terminal.shows('starts the MCP server program');
-    await terminal.press('Right');
-    await terminal.press('Right');
-    await terminal.press('Enter');
-    await terminal.shows(/Nothing ran\.|Reject/);
-    if (!(await terminal.screen()).includes('Nothing ran.')) await terminal.press('Enter');
+    await terminal.dismiss('Escape', 'Permission required');
     await terminal.shows('Nothing ran.');
 
     assert.deepEqual([await markers(it.world), it.attacker.heard], [[], []]);

@@ -89,7 +89,7 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     await terminal.shows('$ echo a${EMPTY}bc');
     assert.equal((await it.server.tell('GET', '/permission')).length, 1);
     await terminal.shows('Allow once');
-    await terminal.press('Enter');
+    await terminal.dismiss('Enter', 'Permission required');
 
     await terminal.shows('It ran.');
     await terminal.shows(/abc/);
@@ -107,7 +107,7 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     const terminal = await open(t);
     await prompt(terminal, 'Ask me');
     await terminal.shows('2. Blue');
-    await terminal.press('2');
+    await terminal.dismiss('2', '2. Blue');
     await terminal.shows('So be it.');
 
     assert.match(JSON.stringify(it.provider.asked.at(-1).body.messages.at(-1)), /Blue/);
@@ -193,9 +193,7 @@ describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
     await prompt(terminal, 'Tell me a word');
     await terminal.shows('The word is xyzzy.');
     await idle();
-    await terminal.type('/compact');
-    await terminal.shows('/compact');
-    await terminal.press('Enter');
+    await terminal.command('/compact');
     await terminal.shows('They spoke of a magic word.');
     await idle();
     await prompt(terminal, 'Which was it');

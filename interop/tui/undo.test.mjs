@@ -20,6 +20,13 @@ async function send(terminal, text) {
   await terminal.press('Enter');
 }
 
+/** The prompt that was undone is in the input line again, to be changed. Takes it out, once it is there. */
+async function clear(terminal, text) {
+  await terminal.shows(text);
+  await terminal.press('C-u');
+  await terminal.hides(text);
+}
+
 const files = (expected) =>
   until(`the files are ${JSON.stringify(expected)}`, async () =>
     Object.entries(expected).every(([name, text]) => read(name) === text));
@@ -45,21 +52,22 @@ describe('opencode attach in a repository', { concurrency: 1, timeout: 300_000 }
     await terminal.shows('Second done.');
     await files({ 'old.txt': 'one\ntwo\n', 'made.txt': null });
 
-    await send(terminal, '/undo');
+    await terminal.command('/undo');
     await files({ 'made.txt': 'new\n' });
-    await terminal.shows('message reverted');
+    await terminal.shows('1 message reverted');
     await terminal.hides('Second done.');
     await until('the session says where it is cut', async () => (await newest()).revert !== undefined);
+    await clear(terminal, 'Do the second thing');
 
-    // The prompt that was undone is in the input line again, to be changed.
-    await terminal.press('C-u');
-    await send(terminal, '/undo');
+    await terminal.command('/undo');
     await files({ 'old.txt': 'one\n', 'made.txt': null });
+    await terminal.shows('2 message reverted');
+    await clear(terminal, 'Do the first thing');
 
-    await terminal.press('C-u');
-    await send(terminal, '/redo');
+    await terminal.command('/redo');
     await files({ 'old.txt': 'one\ntwo\n', 'made.txt': 'new\n' });
-    await send(terminal, '/redo');
+    await terminal.shows('1 message reverted');
+    await terminal.command('/redo');
     await files({ 'old.txt': 'one\ntwo\n', 'made.txt': null });
     await terminal.shows('Second done.');
     await until('nothing is cut', async () => (await newest()).revert === undefined);
