@@ -1,6 +1,6 @@
 // World, provider and server of one test file, and their end.
 
-import { after, before } from 'node:test';
+import { after, afterEach, before } from 'node:test';
 import { Provider } from './provider.mjs';
 import { Server } from './server.mjs';
 import { World } from './world.mjs';
@@ -20,6 +20,10 @@ export function bench({ config = {}, options = {}, env = {}, args = [] } = {}) {
     made.provider = await Provider.start();
     await made.world.configure(made.provider.config(config, options));
     made.server = await Server.start(made.world, { env, args });
+  });
+  // What a failed test did not use is not an answer to the next one.
+  afterEach(() => {
+    made.provider.scripts = [];
   });
   after(async () => {
     await made.server?.stop();

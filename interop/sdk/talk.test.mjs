@@ -83,8 +83,10 @@ for (const { name, open } of CLIENTS) {
         await gate.opened;
         reply.finish();
       }, says('Second'));
+      const asked = it.provider.asked.length;
       const first = api().prompt(id, { parts: text('One') });
-      await until('the first is busy', async () => (await api().status()).data[id]);
+      // Busy is not enough: what comes before the model was asked is answered in the same breath.
+      await until('the model is asked', () => it.provider.asked.length > asked);
 
       const second = api().prompt(id, { parts: text('Two') });
       await until('the second is stored', async () => (await api().messages(id)).data.filter((m) => m.info.role === 'user').length === 2);
