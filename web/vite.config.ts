@@ -29,8 +29,9 @@ export default defineConfig({
         // Two files until the list is usable, one more for a session: requests cost more than bytes.
         codeSplitting: {
           groups: [
+            { name: "remend", test: /node_modules\/remend/ },
             { name: "core", test: /solid-js|src\/words\/en\.ts|src\/(kit|wire)\/|src\/sync\/(?!travel)|src\/view\/(store|live|router|preferences|keys|seen|announce|actions|prompts|drafts|undo)|src\/page\/(app|list|pill|palette|session-menu)/ },
-            { name: "session", test: /node_modules\/(marked|remend|virtua)|src\/timeline\/|src\/dock\/docks|src\/text\/(?!highlight\.worker|patch)|src\/panel\/(ring|todo)|src\/page\/(session|composer|suggestions)\.|src\/view\/(catalog|queue)/ },
+            { name: "session", test: /node_modules\/(marked|virtua)|src\/timeline\/|src\/dock\/docks|src\/text\/(?!highlight\.worker|patch)|src\/panel\/(ring|todo)|src\/page\/(session|composer|suggestions)\.|src\/view\/(catalog|queue)/ },
           ],
         },
       },

@@ -38,7 +38,7 @@ export default defineConfig(({ mode }) => ({
         chunkFileNames: `${mode}-[name].js`,
         assetFileNames: `${mode}[extname]`,
         // One file that needs nothing beside it.
-        ...(mode === "viewer" ? { codeSplitting: false } : {}),
+        codeSplitting: mode === "viewer" ? false : { groups: [{ name: "remend", test: /node_modules\/remend/ }] },
       },
     },
   },

@@ -40,12 +40,12 @@ async function violations(page) {
   return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary?.split('\n')[1] ?? ''}`));
 }
 
-const PLACES = ['/', '/board', '/asks', '/new', '/search?q=every', '/usage', '/settings', '/login'];
+const PLACES = ['/', '/board', '/asks', '/new', '/search?q=every', '/usage', '/shares', '/settings', '/login'];
 for (const theme of ['light', 'dark']) {
   for (const [name, size] of [['desk', { width: 1440, height: 900 }], ['tablet', { width: 820, height: 1100 }], ['phone', { width: 360, height: 740, touch: true }]]) {
     test(`axe finds nothing on any page: ${name}, ${theme}`, { timeout: 300_000 }, async () => {
       const found = [];
-      const panels = ['changes', 'todo', 'context', 'family', 'files', 'log'];
+      const panels = ['changes', 'todo', 'context', 'family', 'files', 'log', 'share'];
       for (const path of [...PLACES, `/s/${session.id}`, ...panels.map((panel) => `/s/${session.id}?panel=${panel}`)]) {
         const page = await desk.tab(path, { ...size, theme });
         await page.locator('main').first().waitFor({ state: 'attached' });

@@ -116,13 +116,13 @@ test('a server that shares nowhere says so when a link is wanted', async () => {
   await live(page);
   await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
   await page.getByRole('menuitem', { name: 'Share' }).click();
-  const sheet = page.getByRole('dialog', { name: 'Share this session' });
+  const panel = page.getByRole('complementary', { name: 'Share' });
 
-  await sheet.getByRole('button', { name: 'Make a link' }).click();
+  await panel.getByRole('button', { name: 'Make a link' }).click();
 
-  await sheet.getByRole('alert').waitFor();
-  assert.ok((await sheet.getByRole('alert').innerText()).length > 10);
-  assert.equal(await sheet.locator('pre').count(), 0);
-  await sheet.getByRole('button', { name: 'Close' }).click();
-  await sheet.waitFor({ state: 'detached' });
+  await panel.getByRole('alert').waitFor();
+  assert.ok((await panel.getByRole('alert').innerText()).length > 10);
+  assert.equal(await panel.locator('pre').count(), 0);
+  await panel.getByRole('button', { name: 'Close' }).click();
+  await panel.waitFor({ state: 'detached' });
 });

@@ -30,8 +30,8 @@ struct Packed {
 }
 
 /// Where a person can be on the page. An address below `/s/` names a session.
-const ADDRESSES: [&str; 9] =
-    ["/", "/board", "/asks", "/s/{sessionID}", "/new", "/search", "/usage", "/settings", "/login"];
+const ADDRESSES: [&str; 10] =
+    ["/", "/board", "/asks", "/s/{sessionID}", "/new", "/search", "/usage", "/shares", "/settings", "/login"];
 
 /// Where a person with a link looks at somebody's session: a page of its own, without a way into this one.
 const SHARE: &str = "/share/{shareID}";

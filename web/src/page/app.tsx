@@ -22,6 +22,7 @@ const AsksPage = lazy(() => import("./asks.tsx").then((file) => ({ default: file
 const BoardPage = lazy(() => import("./board.tsx").then((file) => ({ default: file.BoardPage })));
 const SearchPage = lazy(() => import("./search.tsx").then((file) => ({ default: file.SearchPage })));
 const UsagePage = lazy(() => import("./usage.tsx").then((file) => ({ default: file.UsagePage })));
+const SharesPage = lazy(() => import("./shares.tsx").then((file) => ({ default: file.SharesPage })));
 const SettingsPage = lazy(() => import("./settings.tsx").then((file) => ({ default: file.SettingsPage })));
 const LoginPage = lazy(() => import("./login.tsx").then((file) => ({ default: file.LoginPage })));
 
@@ -104,6 +105,7 @@ function Content() {
       <Match when={at("asks")}><AsksPage /></Match>
       <Match when={at("search")}>{(now) => <SearchPage query={now().query} />}</Match>
       <Match when={at("usage")}><UsagePage /></Match>
+      <Match when={at("shares")}><SharesPage /></Match>
       <Match when={at("settings")}><SettingsPage /></Match>
     </Switch>
   );

@@ -14,6 +14,7 @@ const PLACES: readonly (readonly [string, string, string])[] = [
   ["inbox", words.asks, "/asks"],
   ["search", words.search, "/search"],
   ["coins", words.usage, "/usage"],
+  ["globe", words.shares, "/shares"],
   ["settings", words.settings, "/settings"],
 ];
 

@@ -1,17 +1,16 @@
 // What can be done with a whole session.
 
-import { Show, createSignal, lazy } from "solid-js";
+import { Show, createSignal } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { Menu, MenuItem } from "../kit/menu.tsx";
 import { archive, compactNow, descendants, forkAt, remove, rename, saveHtml, saveJson } from "../view/actions.ts";
 import { serverNow } from "../view/live.ts";
+import { navigate, sessionPath } from "../view/router.ts";
 import { words } from "../words/en.ts";
 import type { Session } from "../wire/types.ts";
 
-const ShareSheet = lazy(() => import("./share-sheet.tsx").then((file) => ({ default: file.ShareSheet })));
-
 export function SessionMenu(props: { session: Session }) {
-  const [dialog, setDialog] = createSignal<"none" | "rename" | "remove" | "share">("none");
+  const [dialog, setDialog] = createSignal<"none" | "rename" | "remove">("none");
   const [title, setTitle] = createSignal("");
   const isArchived = () => Boolean(props.session.time.archived);
   const close = () => setDialog("none");
@@ -21,7 +20,7 @@ export function SessionMenu(props: { session: Session }) {
         <MenuItem icon="pencil" onPick={() => { setTitle(props.session.title); setDialog("rename"); }}>{words.rename}</MenuItem>
         <MenuItem icon="git-fork" onPick={() => void forkAt(props.session.id, undefined)}>{words.fork}</MenuItem>
         <MenuItem icon="scissors" onPick={() => void compactNow(props.session.id)}>{words.compactNow}</MenuItem>
-        <MenuItem icon="globe" onPick={() => setDialog("share")}>{words.share}</MenuItem>
+        <MenuItem icon="globe" onPick={() => navigate(sessionPath(props.session.id, "share"))}>{words.share}</MenuItem>
         <MenuItem icon="arrow-down" onPick={() => void saveHtml(props.session.id)}>{words.exportHtml}</MenuItem>
         <MenuItem icon="arrow-down" onPick={() => void saveJson(props.session.id)}>{words.exportJson}</MenuItem>
         <MenuItem icon={isArchived() ? "archive-restore" : "archive"} onPick={() => void archive(props.session.id, isArchived() ? undefined : serverNow())}>{isArchived() ? words.restore : words.archive}</MenuItem>
@@ -38,7 +37,6 @@ export function SessionMenu(props: { session: Session }) {
           </form>
         </Dialog>
       </Show>
-      <Show when={dialog() === "share"}><ShareSheet id={props.session.id} onClose={close} /></Show>
       <Show when={dialog() === "remove"}>
         <Dialog label={words.remove} onClose={close}>
           <p>{words.removeSure(props.session.title, descendants(props.session.id))}</p>

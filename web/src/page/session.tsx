@@ -26,6 +26,7 @@ const ContextPanel = lazy(() => import("../panel/context.tsx").then((file) => ({
 const FamilyPanel = lazy(() => import("../panel/family.tsx").then((file) => ({ default: file.FamilyPanel })));
 const LogPanel = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.LogPanel })));
 const PastBar = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.PastBar })));
+const SharePanel = lazy(() => import("../panel/sharing.tsx").then((file) => ({ default: file.SharePanel })));
 const FilesPanel = lazy(() => import("../panel/files.tsx").then((file) => ({ default: file.FilesPanel })));
 
 type Opened = { readonly as: "reading" } | { readonly as: "here" } | { readonly as: "gone" } | { readonly as: "failed"; readonly text: string };
@@ -129,7 +130,7 @@ function Header(props: { id: string; panel: Panel | undefined }) {
   );
 }
 
-const PANEL_ICONS: Readonly<Record<Panel, string>> = { changes: "file-diff", todo: "list-todo", context: "coins", family: "git-branch", files: "folder", log: "history" };
+const PANEL_ICONS: Readonly<Record<Panel, string>> = { changes: "file-diff", todo: "list-todo", context: "coins", family: "git-branch", files: "folder", log: "history", share: "globe" };
 
 function PanelTabs(props: { id: string; panel: Panel | undefined }) {
   const offered = () => PANELS.filter((panel) => panel !== "log" || features()["travel"] === true);
@@ -168,6 +169,7 @@ function Side(props: { id: string; panel: Panel; now: Place; onQuote: (text: str
           <Match when={props.panel === "context"}><ContextPanel sessionID={props.id} /></Match>
           <Match when={props.panel === "family"}><FamilyPanel sessionID={props.id} /></Match>
           <Match when={props.panel === "log"}><LogPanel sessionID={props.id} at={props.now.at} /></Match>
+          <Match when={props.panel === "share"}><Show when={props.id} keyed>{(id) => <SharePanel sessionID={id} />}</Show></Match>
           <Match when={props.panel === "files"}><FilesPanel sessionID={props.id} file={props.now.file} line={props.now.line} /></Match>
         </Switch>
       </div>

@@ -7,6 +7,7 @@ import { type Preferences, prefer, preferences } from "../view/preferences.ts";
 import { SHORTCUTS } from "../view/keys.ts";
 import { world } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { LinkBox } from "../panel/link-box.tsx";
 import { Tokens } from "./tokens.tsx";
 import { segment } from "../wire/api.ts";
 
@@ -104,7 +105,7 @@ export function SettingsPage() {
           <button type="button" onClick={invite}>{words.invite}</button>
           <Show when={devices().length > 0}><button type="button" onClick={logout}>{words.logoutHere}</button></Show>
         </div>
-        <Show when={code() !== ""}><p class="small">{words.inviteHint}</p><pre class="terminal" tabindex="0">{code()}</pre></Show>
+        <Show when={code() !== ""}><p class="small">{words.inviteHint}</p><LinkBox url={code()} label={words.invite} /></Show>
       </section>
       <Tokens />
       <p class="muted small"><a href={new URL(LICENSES, import.meta.url).pathname} target="_blank" rel="noopener">Licenses</a></p>

@@ -2,7 +2,6 @@
 // open only where `links.ts` allows, and an image from elsewhere is a link until somebody clicks it.
 
 import type { Token, Tokens } from "marked";
-import remend from "remend";
 import { For, type JSX, Show, createMemo, createSignal } from "solid-js";
 import { Dynamic } from "solid-js/web";
 import { Icon } from "../kit/icon.tsx";
@@ -29,10 +28,21 @@ export function Markdown(props: { text: string; isOpen: boolean }) {
   );
 }
 
+/** Closes what is begun. Loaded with the first text that grows: most are whole when they come. */
+const [mend, setMend] = createSignal<(text: string) => string>();
+let isMendAsked = false;
+function askForMend(): void {
+  if (isMendAsked) return;
+  isMendAsked = true;
+  // Without it a begun **word** shows its stars until it is whole; nothing else is missing.
+  import("remend").then((file) => setMend(() => file.default), () => {});
+}
+
 /** What is begun in the last block (bold, code, a link) is closed, so that it does not flicker. */
 function closed(token: Token): Token {
   if (token.type !== "paragraph" && token.type !== "heading" && token.type !== "list") return token;
-  const mended = remend(token.raw);
+  askForMend();
+  const mended = mend()?.(token.raw) ?? token.raw;
   if (mended === token.raw) return token;
   return wholeBlocks(mended)[0] ?? token;
 }

@@ -10,11 +10,12 @@ export type Route =
   | { readonly page: "new"; readonly directory: string | undefined }
   | { readonly page: "search"; readonly query: string }
   | { readonly page: "usage" }
+  | { readonly page: "shares" }
   | { readonly page: "settings" }
   | { readonly page: "login" }
   | { readonly page: "unknown" };
 
-export const PANELS = ["changes", "todo", "context", "family", "files", "log"] as const;
+export const PANELS = ["changes", "todo", "context", "family", "files", "log", "share"] as const;
 export type Panel = (typeof PANELS)[number];
 
 const [address, setAddress] = createSignal(location.pathname + location.search + location.hash);
@@ -28,6 +29,7 @@ export function route(): Route {
     case "board":
     case "asks":
     case "usage":
+    case "shares":
     case "settings":
     case "login":
       return { page: first };

@@ -33,6 +33,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** `user:password`, for the one call that exchanges it for a cookie. */
   readonly basic?: string;
+  /** The right to a share, which is asked for in place of a login. */
+  readonly right?: string;
 }
 
 export type Fetch = (path: string, init: RequestInit) => Promise<Response>;
@@ -58,8 +60,9 @@ export class Api {
     }
     if (options.directory !== undefined) headers["x-opencode-directory"] = encodeURIComponent(options.directory);
     if (options.basic !== undefined) headers["authorization"] = `Basic ${base64(options.basic)}`;
+    if (options.right !== undefined) headers["authorization"] = `Bearer ${options.right}`;
     if (options.signal) init.signal = options.signal;
-    const response = await this.#answer(path, init);
+    const response = await this.#answer(path, init, options.right !== undefined);
     const text = await response.text();
     const value = (text === "" ? null : JSON.parse(text)) as T;
     return { value, position: response.headers.get("x-sturdy-position"), headers: response.headers };
@@ -78,8 +81,10 @@ export class Api {
     return (await this.call<T>(path, { ...options, method: "POST", body: body ?? {} })).value;
   }
 
-  async #answer(path: string, init: RequestInit): Promise<Response> {
+  async #answer(path: string, init: RequestInit, isByRight = false): Promise<Response> {
     const response = await this.#send(path, init);
+    // A right that is refused says nothing about the login.
+    if (response.status === 401 && !isByRight) this.#onLocked();
     if (!response.ok) throw await this.#refused(response);
     return response;
   }
@@ -94,7 +99,6 @@ export class Api {
   }
 
   async #refused(response: Response): Promise<CallError> {
-    if (response.status === 401) this.#onLocked();
     const text = await response.text().catch(() => "");
     return new CallError(response.status, sentence(text, response.status), retryAfter(response.headers));
   }
@@ -104,7 +108,8 @@ export class Api {
 export function sentence(body: string, status: number): string {
   try {
     const value = JSON.parse(body) as { message?: unknown; data?: { message?: unknown }; error?: unknown };
-    for (const said of [value.data?.message, value.message, value.error]) {
+    const inner = value.error !== null && typeof value.error === "object" && "message" in value.error ? value.error.message : value.error;
+    for (const said of [value.data?.message, value.message, inner]) {
       if (typeof said === "string" && said !== "") return said;
     }
   } catch {

@@ -84,6 +84,7 @@ export const words = {
   cancel: "Cancel",
   save: "Save",
   share: "Share",
+  shares: "Shares",
   exportHtml: "Save as a page",
   exportJson: "Save as JSON",
   compactNow: "Summarise now",
@@ -211,7 +212,7 @@ export const words = {
   noAsksHint: "Permissions and questions of all sessions appear here.",
   retryIn: (attempt: number, seconds: number, message: string) => `Attempt ${attempt + 1} in ${seconds} s · ${message}`,
   // Panels
-  panels: { changes: "Changes", todo: "Todo", context: "Context", family: "Family", files: "Files", log: "Log" },
+  panels: { changes: "Changes", todo: "Todo", context: "Context", family: "Family", files: "Files", log: "Log", share: "Share" },
   noChanges: "No changes",
   noChangesHint: "What the working tree differs from its last commit appears here.",
   notGit: "The directory is in no git repository.",

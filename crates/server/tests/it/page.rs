@@ -25,9 +25,18 @@ fn build_of(shell: &Answer) -> String {
 async fn a_navigation_gets_the_shell_and_everything_else_stays_api() {
     let world = World::new().await;
 
-    for path in
-        ["/", "/board", "/asks", "/new?dir=x", "/s/ses_1", "/search?q=a", "/usage", "/settings", "/login"]
-    {
+    for path in [
+        "/",
+        "/board",
+        "/asks",
+        "/new?dir=x",
+        "/s/ses_1",
+        "/search?q=a",
+        "/usage",
+        "/shares",
+        "/settings",
+        "/login",
+    ] {
         let shell = navigate(&world, path).await;
         assert_eq!(shell.status, 200, "{path}");
         assert_eq!(shell.header("content-type"), Some("text/html; charset=utf-8"));

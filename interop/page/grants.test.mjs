@@ -1,0 +1,111 @@
+// The share panel: a link, narrower links with an end, a QR code, revoking while somebody reads, and who did what.
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { until } from '../lib/wait.mjs';
+import { Desk, live, picture } from './desk.mjs';
+
+/** @type {Desk} */
+let desk;
+before(async () => {
+  desk = await Desk.open({ args: ['--share'] });
+});
+after(() => desk.close());
+afterEach(async () => {
+  desk.check();
+  await desk.leave();
+  await desk.rest();
+});
+
+const panel = (page) => page.getByRole('complementary', { name: 'Share' });
+
+/** A session that is shared from its panel. */
+async function shared(title) {
+  const session = await desk.session({ title });
+  await desk.prompt(session, `Words of ${title}`);
+  const page = await desk.tab(`/s/${session.id}?panel=share`);
+  await live(page);
+  await panel(page).getByRole('button', { name: 'Make a link', exact: true }).click();
+  await panel(page).getByRole('button', { name: 'Make another link' }).waitFor();
+  return { session, page };
+}
+
+/** Makes a narrower link and gives its address. */
+async function grant(page, label) {
+  await panel(page).getByLabel('Who it is for').fill(label);
+  await panel(page).getByRole('button', { name: 'Make another link' }).click();
+  return panel(page).getByRole('group', { name: label }).innerText();
+}
+
+test('a link for one reader ends at once when it is revoked, and the other stays', async () => {
+  const { session, page } = await shared('Two readers');
+  const first = await grant(page, 'The colleague');
+  const second = await grant(page, 'The auditor');
+  assert.match(first, /\/share\/.+#stdy1\./);
+  assert.notEqual(first, second);
+  const rows = panel(page).locator('[data-grant]');
+  assert.equal(await rows.count(), 2);
+  assert.match(await rows.filter({ hasText: 'The colleague' }).innerText(), /reads.*until/s);
+  await picture(page, 'grants');
+  const one = await desk.tab(new URL(first).pathname + new URL(first).hash);
+  const two = await desk.tab(new URL(second).pathname + new URL(second).hash);
+  for (const reader of [one, two]) await reader.locator('.prompt-text', { hasText: 'Words of Two readers' }).waitFor();
+
+  await panel(page).getByRole('button', { name: 'Revoke The colleague' }).click();
+
+  await one.getByRole('alert').getByText('This share has ended').waitFor();
+  await rows.filter({ hasText: 'The colleague' }).getByText('revoked').waitFor();
+  await desk.prompt(session, 'Said after one was revoked');
+  await two.locator('.prompt-text', { hasText: 'Said after one was revoked' }).waitFor();
+  assert.equal(await one.getByText('Said after one was revoked').count(), 0);
+  await panel(page).getByText('Who did what').click();
+  const used = panel(page).locator('.audit li');
+  await used.filter({ hasText: 'revoke' }).getByText('This server').waitFor();
+  assert.equal(await used.filter({ hasText: 'attenuate' }).count(), 2);
+  const kept = await page.evaluate(() => JSON.stringify([location.href, document.cookie, { ...localStorage }, { ...sessionStorage }]));
+  assert.doesNotMatch(kept, /stdy1/, 'the right is in no address and no storage');
+});
+
+test('a link is drawn as a QR code, and all links are taken back together', async () => {
+  const { session, page } = await shared('Drawn');
+  await grant(page, 'A phone');
+  await grant(page, 'A tablet');
+
+  await panel(page).getByRole('button', { name: 'Show as QR code' }).first().click();
+  const code = panel(page).getByRole('img', { name: 'QR code: Opens the page for reading' });
+  await code.waitFor();
+  const box = await code.boundingBox();
+  assert.ok(box && box.width > 150 && Math.abs(box.width - box.height) < 2, JSON.stringify(box));
+  await panel(page).getByRole('button', { name: 'Revoke all' }).click();
+  await until('both are revoked', async () => (await panel(page).locator('[data-grant].is-ended').count()) === 2);
+  await panel(page).getByRole('button', { name: 'Take the link back' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Take the link back' }).click();
+
+  await panel(page).getByRole('button', { name: 'Make a link', exact: true }).waitFor();
+  const { share } = await desk.server.tell('GET', `/session/${session.id}`);
+  assert.equal(share, undefined);
+});
+
+test('all shares are listed, and each leads to its panel', async () => {
+  const { page } = await shared('Listed');
+  await panel(page).getByRole('link', { name: 'Shares' }).click();
+  await page.getByRole('main', { name: 'Shares' }).waitFor();
+
+  await page.getByRole('main').getByRole('link', { name: /Listed/ }).click();
+
+  await panel(page).getByRole('button', { name: 'Make another link' }).waitFor();
+  assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Listed');
+});
+
+test('a server that is not asked for a share says nothing of its right', async () => {
+  const session = await desk.session({ title: 'Private' });
+  const page = await desk.tab('/favicon.svg');
+  const asked = [];
+  page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+  await page.goto(`${desk.server.url}/s/${session.id}?panel=share`);
+  await live(page);
+
+  await panel(page).getByRole('button', { name: 'Make a link', exact: true }).waitFor();
+
+  assert.deepEqual(asked.filter((one) => one.includes('/share')), []);
+});

@@ -1,0 +1,160 @@
+// The links of one share: make a narrower one, revoke one or all, ask every writer again, see who did what.
+
+import { For, Show, createSignal, onCleanup, onMount } from "solid-js";
+import { say } from "../kit/toast.tsx";
+import { asCallError } from "../sync/send.ts";
+import { api, serverNow } from "../view/live.ts";
+import { segment } from "../wire/api.ts";
+import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
+import { LinkBox } from "./link-box.tsx";
+
+interface Grant {
+  readonly cap_id: string;
+  readonly parent_id: string | null;
+  readonly scope: readonly string[];
+  readonly expires_at: number | null;
+  readonly max_ops: number | null;
+  readonly used_ops: number;
+  readonly label: string;
+  readonly created_at: number;
+  readonly revoked_at: number | null;
+}
+interface Used {
+  readonly id: number;
+  readonly at: number;
+  readonly cap_id: string;
+  readonly method: string;
+  readonly code: string;
+  readonly address: string;
+}
+
+const PRESETS = ["viewer", "writer", "drop_box", "owner"] as const;
+type Preset = (typeof PRESETS)[number];
+const LIFETIMES = [7, 1, 30, 0] as const;
+const DAY_MS = 86_400_000;
+/** Rows of one answer, answers that are asked for, and rows that are shown. */
+const AUDIT_PAGE = 500;
+const AUDIT_PAGES_MAX = 20;
+const AUDIT_SHOWN_MAX = 100;
+
+export function Grants(props: { share: string; right: string }) {
+  const [grants, setGrants] = createSignal<readonly Grant[]>([]);
+  const [audit, setAudit] = createSignal<readonly Used[]>();
+  const [made, setMade] = createSignal<{ readonly url: string; readonly name: string }>();
+  const abort = new AbortController();
+  onCleanup(() => abort.abort());
+  const failed = (cause: unknown) => {
+    if (!abort.signal.aborted) say(asCallError(cause).message, "bad");
+  };
+  const call = async <T,>(rest: string, method: "GET" | "POST" | "DELETE" = "GET", body?: unknown) =>
+    (await api.call<T>(`/api/share/${segment(props.share)}${rest}`, { method, body, right: props.right, signal: abort.signal })).value;
+  const read = () => call<readonly Grant[]>("/capabilities").then(setGrants, failed);
+  onMount(() => void read());
+  const nameOf = (id: string) => {
+    const found = grants().find((one) => one.cap_id === id);
+    return found?.parent_id === null ? more.grantOwner : more.grantNamed(found?.label ?? "", id);
+  };
+  const make = async (preset: Preset, days: number, label: string) => {
+    const ends = days > 0 ? { expires_at: Math.round(serverNow() + days * DAY_MS) } : {};
+    const answer = await call<{ url: string; cap_id: string }>("/capabilities", "POST", { scope: [preset], label, ...ends });
+    setMade({ url: answer.url, name: more.grantNamed(label, answer.cap_id) });
+    await read();
+  };
+  const revoke = (id: string) => void call(`/capabilities/${segment(id)}`, "DELETE").then(() => { setMade(undefined); return read(); }).catch(failed);
+  const rotate = () => void call("/rotate", "POST", {}).then(() => say(more.rotated), failed);
+  const readAudit = async () => {
+    let rows: readonly Used[] = [];
+    for (let page = 0; page < AUDIT_PAGES_MAX; page += 1) {
+      const next = await call<readonly Used[]>(`/audit?after=${rows.at(-1)?.id ?? 0}`);
+      rows = [...rows, ...next].slice(-AUDIT_SHOWN_MAX);
+      if (next.length < AUDIT_PAGE) break;
+    }
+    setAudit(rows.toReversed());
+  };
+  const others = () => grants().filter((one) => one.parent_id !== null);
+  const standing = () => others().filter((one) => one.revoked_at === null);
+  return (
+    <section class="grants" aria-label={more.grants}>
+      <h3>{more.grants}</h3>
+      <p class="small muted">{more.grantsHint}</p>
+      <ul class="approvals">
+        <For each={others()}>
+          {(one) => (
+            <li classList={{ "is-ended": one.revoked_at !== null }} data-grant={one.cap_id}>
+              <span class="grow">
+                <span class="cut" dir="auto">{more.grantNamed(one.label, one.cap_id)}</span>
+                <span class="list-meta num">
+                  <span>{one.scope.map((right) => more.rights[right] ?? right).join(", ")}</span>
+                  <span>{endOf(one)}</span>
+                  <Show when={one.scope.includes("append")}><span>{more.grantUsed(one.used_ops, one.max_ops)}</span></Show>
+                </span>
+              </span>
+              <Show when={one.revoked_at === null}>
+                <button type="button" aria-label={more.revokeNamed(more.grantNamed(one.label, one.cap_id))} onClick={() => revoke(one.cap_id)}>{more.revoke}</button>
+              </Show>
+            </li>
+          )}
+        </For>
+      </ul>
+      <Show when={made()}>
+        {(fresh) => (
+          <div role="status">
+            <p class="small"><strong dir="auto">{fresh().name}</strong>: {more.grantOnce}</p>
+            <LinkBox url={fresh().url} label={fresh().name} />
+          </div>
+        )}
+      </Show>
+      <NewGrant onMake={(preset, days, label) => make(preset, days, label).catch(failed)} />
+      <div class="dialog-buttons">
+        <Show when={standing().length > 1}><button type="button" class="danger" onClick={() => revoke("all")}>{more.revokeAll}</button></Show>
+        <button type="button" title={more.rotateHint} onClick={rotate}>{more.rotate}</button>
+      </div>
+      <details class="audit" onToggle={(event) => event.currentTarget.open && void readAudit().catch(failed)}>
+        <summary>{more.audit}</summary>
+        <ul class="approvals">
+          <For each={audit() ?? []} fallback={<li class="muted small">{audit() === undefined ? "…" : more.auditEmpty}</li>}>
+            {(row) => (
+              <li class="small">
+                <span class="num muted">{words.ago(row.at, serverNow())}</span>
+                <span class="grow cut" dir="auto">{nameOf(row.cap_id)}</span>
+                <code>{row.method}</code>
+                <span classList={{ bad: row.code !== "ok" }}>{row.code}</span>
+                <span class="muted cut">{row.address}</span>
+              </li>
+            )}
+          </For>
+        </ul>
+        <Show when={(audit()?.length ?? 0) >= AUDIT_SHOWN_MAX}><p class="small muted">{more.auditMore(AUDIT_SHOWN_MAX)}</p></Show>
+      </details>
+    </section>
+  );
+}
+
+function endOf(one: Grant): string {
+  if (one.revoked_at !== null) return more.grantRevoked;
+  if (one.expires_at === null) return "";
+  return one.expires_at <= serverNow() ? more.grantEnded : more.grantEnds(new Date(one.expires_at).toLocaleDateString("en"));
+}
+
+function NewGrant(props: { onMake: (preset: Preset, days: number, label: string) => Promise<unknown> }) {
+  const [label, setLabel] = createSignal("");
+  const [preset, setPreset] = createSignal<Preset>("viewer");
+  const [days, setDays] = createSignal<number>(LIFETIMES[0]);
+  const [isSent, setSent] = createSignal(false);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setSent(true);
+    await props.onMake(preset(), days(), label().trim());
+    setLabel("");
+    setSent(false);
+  };
+  return (
+    <form class="token-form" onSubmit={(event) => void submit(event)}>
+      <input type="text" maxlength="100" aria-label={more.grantLabel} placeholder={more.grantLabel} value={label()} onInput={(event) => setLabel(event.currentTarget.value)} />
+      <select aria-label={more.grantMay} onChange={(event) => setPreset(event.currentTarget.value as Preset)}><For each={PRESETS}>{(one) => <option value={one} selected={one === preset()}>{more.grantPresets[one]}</option>}</For></select>
+      <select aria-label={more.tokenLife} onChange={(event) => setDays(Number(event.currentTarget.value))}><For each={LIFETIMES}>{(one) => <option value={one} selected={one === days()}>{more.lifetime(one)}</option>}</For></select>
+      <button type="submit" disabled={isSent()}>{more.grantMake}</button>
+    </form>
+  );
+}

@@ -1,0 +1,92 @@
+// The share of a session: its link, the narrower links made of it, and who used which for what.
+//
+// The owner's right is asked for when the panel opens and forgotten when it closes: it is in no address and no storage.
+
+import { Show, createEffect, createSignal, on, onCleanup } from "solid-js";
+import { Dialog } from "../kit/dialog.tsx";
+import { asCallError } from "../sync/send.ts";
+import { api, serverNow } from "../view/live.ts";
+import { session } from "../view/store.ts";
+import { segment } from "../wire/api.ts";
+import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
+import { Grants } from "./grants.tsx";
+import { LinkBox } from "./link-box.tsx";
+
+/** What `POST /sturdy/session/{id}/share` answers. */
+export interface ShareLink {
+  readonly shareID: string;
+  readonly url: string;
+  readonly state: string;
+  /** Absent: this server keeps the share itself. */
+  readonly service: string | null;
+  readonly error: string | null;
+  readonly created: number;
+  readonly reference: string;
+}
+
+export function SharePanel(props: { sessionID: string }) {
+  const [link, setLink] = createSignal<ShareLink>();
+  const [isSent, setSent] = createSignal(false);
+  const [isSure, setSure] = createSignal(true);
+  const [trouble, setTrouble] = createSignal("");
+  const url = () => session(props.sessionID)?.share?.url;
+  let abort = new AbortController();
+  onCleanup(() => abort.abort());
+  const failed = (cause: unknown) => {
+    if (!abort.signal.aborted) setTrouble(asCallError(cause).message);
+  };
+  createEffect(on(url, (now) => {
+    abort.abort();
+    abort = new AbortController();
+    setLink(undefined);
+    if (now === undefined) return;
+    const { signal } = abort;
+    api.call<ShareLink>(`/sturdy/session/${segment(props.sessionID)}/share`, { method: "POST", signal }).then(({ value }) => signal.aborted || setLink(value), failed);
+  }));
+  const act = async (method: "POST" | "DELETE") => {
+    setSent(true);
+    setTrouble("");
+    await api.call(`/session/${segment(props.sessionID)}/share`, { method }).catch(failed);
+    setSent(false);
+    setSure(true);
+  };
+  return (
+    <div class="share-panel">
+      <p class="small muted">{more.shareHint}</p>
+      <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
+      <Show when={url()} fallback={<button type="button" class="primary" disabled={isSent()} onClick={() => void act("POST")}>{more.shareMake}</button>}>
+        {(address) => (
+          <>
+            <h3>{more.shareLink}</h3>
+            <LinkBox url={address()} label={more.shareReads} />
+            <p class="small muted">
+              {more.shareStates[link()?.state ?? "active"]} <Show when={link()}>{(found) => words.ago(found().created, serverNow())}</Show>
+              <Show when={link()?.error}>{(said) => <span class="bad"> {said()}</span>}</Show>
+            </p>
+            <div class="dialog-buttons">
+              <button type="button" class="danger" disabled={isSent()} onClick={() => setSure(false)}>{more.shareStop}</button>
+              <a class="button" href="/shares">{words.shares}</a>
+            </div>
+            <Show when={link()}>
+              {(found) => (
+                <Show when={found().service === null} fallback={<p class="small muted">{more.shareElsewhere(found().service ?? "")}</p>}>
+                  <Grants share={found().shareID} right={found().reference} />
+                </Show>
+              )}
+            </Show>
+          </>
+        )}
+      </Show>
+      <Show when={!isSure()}>
+        <Dialog label={more.shareStop} onClose={() => setSure(true)}>
+          <p>{more.shareStopSure}</p>
+          <footer class="dialog-buttons">
+            <button type="button" class="danger" disabled={isSent()} onClick={() => void act("DELETE")}>{more.shareStop}</button>
+            <button type="button" autofocus onClick={() => setSure(true)}>{words.cancel}</button>
+          </footer>
+        </Dialog>
+      </Show>
+    </div>
+  );
+}
