@@ -30,7 +30,7 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: "remend", test: /node_modules\/remend/ },
-            { name: "core", test: /solid-js|src\/words\/en\.ts|src\/(kit|wire)\/|src\/sync\/(?!travel)|src\/view\/(store|live|router|preferences|keys|seen|announce|actions|prompts|drafts|undo)|src\/page\/(app|list|pill|palette|session-menu)/ },
+            { name: "core", test: /solid-js|src\/words\/en\.ts|src\/(kit|wire)\/|src\/sync\/(?!travel)|src\/view\/(store|live|router|preferences|keys|seen|announce|actions|prompts|drafts|undo|find)|src\/page\/(app|list|pill|palette|session-menu)/ },
             { name: "session", test: /node_modules\/(marked|virtua)|src\/timeline\/|src\/dock\/docks|src\/text\/(?!highlight\.worker|patch)|src\/panel\/(ring|todo)|src\/page\/(session|composer|suggestions)\.|src\/view\/(catalog|queue)/ },
           ],
         },

@@ -140,6 +140,10 @@ test('an ask is answered, and a turn undone and brought back, by keyboard alone'
   await sheet.waitFor({ state: 'detached' });
   await page.locator('.undone').getByRole('button', { name: 'Redo all' }).focus();
   await page.keyboard.press('Enter');
+  const redo = page.getByRole('dialog', { name: 'Redo all' });
+  await redo.getByRole('button', { name: 'Bring the conversation back' }).waitFor();
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Enter');
 
   await page.locator('.undone').waitFor({ state: 'detached' });
   await page.locator('.prompt-text', { hasText: 'fetch it' }).waitFor();

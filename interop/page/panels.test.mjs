@@ -5,7 +5,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { says } from '../lib/provider.mjs';
-import { until } from '../lib/wait.mjs';
+import { Gate, until } from '../lib/wait.mjs';
 import { Desk, ECHO, live, picture } from './desk.mjs';
 
 /** @type {Desk} */
@@ -110,6 +110,24 @@ test('every panel is reached on a phone and closed again', async () => {
   }
 });
 
+test('a session is read once, however many of its panels are opened', async () => {
+  const session = await desk.session({ title: 'Read once' });
+  await desk.prompt(session, 'hello');
+  const page = await desk.tab('/favicon.svg');
+  const reads = [];
+  page.on('request', (request) => new URL(request.url()).pathname === `/sturdy/session/${session.id}` && reads.push(request.url()));
+  await page.goto(`${desk.server.url}/s/${session.id}`);
+  await page.locator('.step .prose').last().waitFor();
+  await live(page);
+
+  for (const name of ['Todo', 'Context', 'Changes']) {
+    await page.locator('.panel-tabs').getByRole('button', { name }).click();
+    await page.getByRole('complementary', { name }).waitFor();
+  }
+
+  assert.equal(reads.length, 1, 'was: every change of the address read it again');
+});
+
 test('a server that shares nowhere says so when a link is wanted', async () => {
   const session = await desk.session({ title: 'Not shared' });
   const page = await desk.tab(`/s/${session.id}`);
@@ -125,4 +143,50 @@ test('a server that shares nowhere says so when a link is wanted', async () => {
   assert.equal(await panel.locator('pre').count(), 0);
   await panel.getByRole('button', { name: 'Close' }).click();
   await panel.waitFor({ state: 'detached' });
+});
+
+test('the board has a lane for what failed, and not for what somebody stopped', async () => {
+  const failed = await desk.session({ title: 'It failed' });
+  const stopped = await desk.session({ title: 'It was stopped' });
+  desk.provider.will((reply) => reply.refuse(401, 'The key is wrong'));
+  await desk.server.tell('POST', `/session/${failed.id}/message`, { parts: [{ type: 'text', text: 'fail' }] });
+  const begun = new Gate();
+  desk.provider.will(async (reply) => {
+    reply.text('Working');
+    begun.open();
+    await reply.gone;
+  });
+  await desk.server.tell('POST', `/session/${stopped.id}/prompt_async`, { parts: [{ type: 'text', text: 'work' }] });
+  await begun.opened;
+  await desk.server.tell('POST', `/session/${stopped.id}/abort`);
+  const page = await desk.tab('/board');
+  await live(page);
+  const lane = page.getByRole('region', { name: 'Failed or interrupted' });
+
+  await lane.getByRole('link', { name: /It failed/ }).waitFor();
+  assert.equal(await lane.getByRole('link', { name: /It was stopped/ }).count(), 0);
+  await picture(page, 'board-failed');
+  await desk.prompt(failed, 'better now', ECHO);
+
+  await lane.getByRole('link', { name: /It failed/ }).waitFor({ state: 'detached' });
+  assert.equal(await page.getByRole('main').getByRole('link', { name: /It failed/ }).count(), 1, 'it is in another lane');
+});
+
+test('a phone attaches a picture from its camera', async () => {
+  const session = await desk.session({ title: 'With a picture' });
+  const page = await desk.tab(`/s/${session.id}`, { width: 360, height: 740, touch: true });
+  await live(page);
+  await page.getByRole('button', { name: 'Take a picture' }).waitFor();
+  const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+
+  await page.locator('input[type=file][accept="image/*"][capture]').setInputFiles({ name: 'photo.png', mimeType: 'image/png', buffer: png });
+  await page.locator('.attached li', { hasText: 'photo.png' }).waitFor();
+  desk.provider.will(says('I see it.'));
+  await page.getByLabel('Ask, or say what to do').fill('What is this?');
+  await page.getByRole('button', { name: 'Send' }).tap();
+
+  await page.locator('.step .prose', { hasText: 'I see it.' }).waitFor();
+  const [sent] = await desk.server.tell('GET', `/session/${session.id}/message`);
+  const file = sent.parts.find((part) => part.type === 'file');
+  assert.deepEqual([file?.filename, file?.mime], ['photo.png', 'image/png']);
 });

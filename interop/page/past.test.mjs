@@ -120,3 +120,38 @@ test('words are found in what was said in all sessions, and a hit leads to its m
   await page.goto(`${desk.server.url}/search?q=wombat`);
   await hits.getByText('call', { exact: true }).first().waitFor();
 });
+
+test('words are found in the open session, also far above what is drawn, and the keys lead from hit to hit', async () => {
+  const session = await desk.session({ title: 'To look through' });
+  await desk.prompt(session, 'The first echidna');
+  for (let i = 0; i < 40; i += 1) await desk.prompt(session, `Filler ${i}`);
+  await desk.prompt(session, 'The last echidna');
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.locator('.prompt-text', { hasText: 'The last echidna' }).waitFor();
+  assert.equal(await page.getByText('The first echidna').count(), 0);
+  await page.keyboard.press('Control+f');
+  const bar = page.getByRole('search', { name: 'Find in this session' });
+  const inSight = (text) => until(`${text} is in sight`, async () => {
+    const box = await page.locator('.prompt-text', { hasText: text }).boundingBox().catch(() => null);
+    return box !== null && box.y > 0 && box.y < 900;
+  });
+
+  await bar.getByRole('searchbox').fill('ECHIDNA');
+  // Each is said by the prompt and by its echo.
+  await bar.getByText(/^1 of \d+$/).waitFor();
+  const count = Number(/of (\d+)/.exec(await bar.getByRole('status').innerText())?.[1]);
+  assert.ok(count >= 2, String(count));
+  for (let i = 1; i < count; i += 1) await page.keyboard.press('Enter');
+
+  await bar.getByText(`${count} of ${count}`).waitFor();
+  await inSight('The first echidna');
+  await until('the words are marked', () => page.evaluate(() => (CSS.highlights.get('find')?.size ?? 0) > 0));
+  await page.keyboard.press('Enter');
+  await inSight('The last echidna');
+  await bar.getByRole('searchbox').fill('nobody said this');
+  await bar.getByText('Nothing found').waitFor();
+  await page.keyboard.press('Escape');
+  await bar.waitFor({ state: 'detached' });
+  assert.equal(await page.evaluate(() => CSS.highlights.has('find')), false);
+});

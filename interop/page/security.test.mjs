@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { says } from '../lib/provider.mjs';
 import { Desk, live } from './desk.mjs';
 import { HOSTILE } from './hostile.mjs';
 
@@ -86,4 +87,23 @@ test('the page cannot be framed and asks nobody else', async () => {
   assert.match(policy, /frame-ancestors 'none'/);
   assert.match(policy, /default-src 'none'/);
   assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+});
+
+test('text from right to left keeps its direction, and the page keeps its own', async () => {
+  const session = await desk.session({ title: 'مرحبا \u202Eevil\u202C' });
+  desk.provider.will(says('مرحبا بالعالم\n\nPlain words.\n\nzero\u200B\u200C\u200D\uFEFFwidth'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: '\u2067שלום\u2069' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+
+  const paragraphs = page.locator('.step .prose p');
+  await paragraphs.nth(2).waitFor();
+
+  const directions = await paragraphs.evaluateAll((all) => all.map((one) => getComputedStyle(one).direction));
+  assert.deepEqual(directions, ['rtl', 'ltr', 'ltr']);
+  assert.equal(await paragraphs.nth(2).evaluate((one) => one.textContent), 'zero\u200B\u200C\u200D\uFEFFwidth', 'nothing is dropped in silence');
+  const list = await page.locator('.list').boundingBox();
+  const timeline = await page.locator('.timeline').boundingBox();
+  assert.ok(list && timeline && list.x < timeline.x, 'the list stays where it was');
+  const row = page.locator('.list-row', { hasText: 'evil' });
+  assert.equal(await row.locator('.list-meta').evaluate((one) => getComputedStyle(one).direction), 'ltr', 'a title turns nothing else around');
 });

@@ -68,6 +68,11 @@ test('undo shows its plan, leaves a conflict alone, and redo brings everything b
   await picture(page, 'undone');
   await page.reload();
   await undone.getByRole('button', { name: 'Redo all' }).click();
+  const redo = page.getByRole('dialog', { name: 'Redo all' });
+  const coming = await redo.locator('.plan li').evaluateAll((rows) => rows.map((row) => [row.dataset.file, row.className]));
+  assert.deepEqual(coming, [['made.txt', 'is-create']]);
+  assert.equal(read('made.txt'), null, 'a plan changes nothing');
+  await redo.getByRole('button', { name: 'Bring 1 file back' }).click();
 
   await undone.waitFor({ state: 'detached' });
   await page.locator('.step .prose', { hasText: 'Done: second turn' }).waitFor();
@@ -91,6 +96,11 @@ test('a conflict that is ticked goes back too, and one turn is brought back alon
   await until('both went back', () => read('mine.txt') === 'before\n' && read('late.txt') === null);
 
   await page.locator('.undone').getByRole('button', { name: 'Redo one' }).click();
+  const redo = page.getByRole('dialog', { name: 'Redo one' });
+  await redo.locator('[data-file="mine.txt"]').waitFor();
+  assert.equal(await redo.locator('[data-file="late.txt"]').count(), 0, 'what stays undone is not in the plan');
+  assert.equal(read('mine.txt'), 'before\n', 'a plan changes nothing');
+  await redo.getByRole('button', { name: /^Bring 1 file back/ }).click();
   await page.locator('.prompt', { hasText: 'make it' }).waitFor();
 
   await until('what was there before the undo is back', () => read('mine.txt') === 'somebody else\n');

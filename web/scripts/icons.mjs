@@ -1,7 +1,7 @@
 // Writes src/kit/icons.ts: the shapes of the icons we use, as plain values. Run it when the list changes.
 import { readFileSync, writeFileSync } from "node:fs";
 
-const NAMES = `archive archive-restore arrow-down arrow-up at-sign ban bot brain check chevron-down
+const NAMES = `archive archive-restore arrow-down arrow-up at-sign ban bot brain camera check chevron-down
 chevron-left chevron-right circle circle-alert circle-check circle-dot circle-help circle-pause circle-x clipboard-list clock coins copy
 corner-down-right ellipsis file file-diff file-pen file-text folder folder-tree git-branch git-fork globe hand history house
 image inbox info layout-dashboard list list-todo loader-circle menu message-square paperclip

@@ -8,7 +8,7 @@ import "./style/parts.css";
 import "./style/pages.css";
 import { App } from "./page/app.tsx";
 import { line, start, tabs } from "./view/live.ts";
-import { readPreferences, showTheme } from "./view/preferences.ts";
+import { preferences, readPreferences, showTheme } from "./view/preferences.ts";
 import { startRouter } from "./view/router.ts";
 
 showTheme();
@@ -19,3 +19,4 @@ for (const name of ["online", "pageshow"]) window.addEventListener(name, () => l
 const root = document.getElementById("root");
 if (root) render(() => <App />, root);
 void start("first");
+if (preferences().notices) void import("./view/notices.ts").then((file) => file.startNotices(), () => {});

@@ -3,21 +3,27 @@
 import { For, Show, createMemo } from "solid-js";
 import { everySecond, useSeconds } from "../kit/ticking.tsx";
 import { serverNow } from "../view/live.ts";
+import { useEnds } from "../view/ends.ts";
 import { sessionPath } from "../view/router.ts";
 import { sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import type { Session } from "../wire/types.ts";
 import { type Need, NeedGlyph, needOf, projectName } from "./list.tsx";
 
-const LANES: readonly Need[] = ["asks", "busy", "retry", "unseen", "idle"];
+const LANES: readonly Need[] = ["asks", "busy", "retry", "failed", "unseen", "idle"];
 const LANE_MAX = 30;
 
 export function BoardPage() {
   useSeconds();
+  const shown = createMemo(() => sessions().filter((one) => !one.time.archived).sort((a, b) => b.time.updated - a.time.updated));
+  const hasFailed = useEnds(shown);
+  const laneOf = (one: Session): Need => {
+    const need = needOf(one);
+    return (need === "unseen" || need === "idle") && hasFailed(one.id) ? "failed" : need;
+  };
   const lanes = createMemo(() => {
     const by = new Map<Need, Session[]>(LANES.map((need) => [need, []]));
-    const roots = sessions().filter((one) => !one.time.archived);
-    for (const one of roots.sort((a, b) => b.time.updated - a.time.updated)) by.get(needOf(one))?.push(one);
+    for (const one of shown()) by.get(laneOf(one))?.push(one);
     return by;
   });
   return (

@@ -43,6 +43,7 @@ export function Composer(props: {
   const [picked, setPicked] = createSignal<{ readonly model?: string; readonly agent?: string; readonly variant?: string }>({});
   let field!: HTMLTextAreaElement;
   let picker!: HTMLInputElement;
+  let camera!: HTMLInputElement;
 
   const busy = () => props.sessionID !== undefined && status(props.sessionID).type !== "idle";
   const isShell = () => text().startsWith("!");
@@ -174,6 +175,10 @@ export function Composer(props: {
       <div class="composer-row">
         <button type="button" class="quiet" aria-label={words.attach} title={words.attach} onClick={() => picker.click()}><Icon name="paperclip" /></button>
         <input ref={picker} type="file" multiple hidden onChange={() => { void attach([...(picker.files ?? [])]); picker.value = ""; }} />
+        <Show when={isTouch}>
+          <button type="button" class="quiet" aria-label={words.camera} title={words.camera} onClick={() => camera.click()}><Icon name="camera" /></button>
+          <input ref={camera} type="file" accept="image/*" capture="environment" hidden onChange={() => { void attach([...(camera.files ?? [])]); camera.value = ""; }} />
+        </Show>
         <Choosers catalog={catalog()} model={model() && `${model()?.providerID}/${model()?.modelID}`} agent={picked().agent ?? info()?.agent} variant={picked().variant} onPick={(next) => setPicked({ ...picked(), ...next })} />
         <span class="grow" />
         <Show when={isShell()}><span class="muted small cut">{words.shellHint}</span></Show>

@@ -13,7 +13,8 @@ import { words } from "../words/en.ts";
 import type { Session } from "../wire/types.ts";
 import { SessionMenu } from "./session-menu.tsx";
 
-export type Need = "asks" | "retry" | "busy" | "unseen" | "idle";
+/** `failed` is known only where it was read: see `view/ends.ts`. */
+export type Need = "asks" | "retry" | "busy" | "failed" | "unseen" | "idle";
 
 /** What a session needs or does, the most urgent first. */
 export function needOf(session: Session): Need {
@@ -23,7 +24,7 @@ export function needOf(session: Session): Need {
   return isUnseen(session.id, session.time.updated) && session.parentID === undefined ? "unseen" : "idle";
 }
 
-const ICONS: Readonly<Record<Need, string>> = { asks: "hand", retry: "refresh-cw", busy: "loader-circle", unseen: "circle-dot", idle: "circle" };
+const ICONS: Readonly<Record<Need, string>> = { asks: "hand", retry: "refresh-cw", busy: "loader-circle", failed: "circle-x", unseen: "circle-dot", idle: "circle" };
 
 export function NeedGlyph(props: { need: Need }) {
   return (

@@ -24,7 +24,8 @@ interface Hits {
   readonly cursor?: number;
 }
 
-const PAUSE_MS = 120;
+/** Between two keys of somebody who types; what was asked before is given up. */
+const PAUSE_MS = 40;
 /** One letter is everywhere. */
 const WORDS_MIN = 2;
 /** Stretches of the store that are looked at before a person is asked whether to go on. */

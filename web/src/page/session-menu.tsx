@@ -5,7 +5,8 @@ import { Dialog } from "../kit/dialog.tsx";
 import { Menu, MenuItem } from "../kit/menu.tsx";
 import { archive, compactNow, descendants, forkAt, remove, rename, saveHtml, saveJson } from "../view/actions.ts";
 import { serverNow } from "../view/live.ts";
-import { navigate, sessionPath } from "../view/router.ts";
+import { setFinding } from "../view/find.ts";
+import { navigate, route, sessionPath } from "../view/router.ts";
 import { words } from "../words/en.ts";
 import type { Session } from "../wire/types.ts";
 
@@ -13,11 +14,16 @@ export function SessionMenu(props: { session: Session }) {
   const [dialog, setDialog] = createSignal<"none" | "rename" | "remove">("none");
   const [title, setTitle] = createSignal("");
   const isArchived = () => Boolean(props.session.time.archived);
+  const isOpen = () => {
+    const now = route();
+    return now.page === "session" && now.id === props.session.id;
+  };
   const close = () => setDialog("none");
   return (
     <>
       <Menu label={`${words.menu}: ${props.session.title}`} icon="ellipsis">
         <MenuItem icon="pencil" onPick={() => { setTitle(props.session.title); setDialog("rename"); }}>{words.rename}</MenuItem>
+        <Show when={isOpen()}><MenuItem icon="search" onPick={() => setFinding(true)}>{words.find}</MenuItem></Show>
         <MenuItem icon="git-fork" onPick={() => void forkAt(props.session.id, undefined)}>{words.fork}</MenuItem>
         <MenuItem icon="scissors" onPick={() => void compactNow(props.session.id)}>{words.compactNow}</MenuItem>
         <MenuItem icon="globe" onPick={() => navigate(sessionPath(props.session.id, "share"))}>{words.share}</MenuItem>

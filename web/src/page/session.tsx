@@ -1,13 +1,14 @@
 // One session: header, conversation, docks, composer, and a panel beside it.
 
-import { For, Match, Show, Switch, createEffect, createSignal, lazy, on, onCleanup } from "solid-js";
+import { For, Match, Show, Switch, createEffect, createMemo, createSignal, lazy, on, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { Menu, MenuItem } from "../kit/menu.tsx";
 import { Empty } from "../kit/empty.tsx";
 import { Docks } from "../dock/docks.tsx";
 import { asCallError } from "../sync/send.ts";
 import { setUp } from "../view/actions.ts";
-import { features, follow, line, openThread } from "../view/live.ts";
+import { isFinding, setFinding } from "../view/find.ts";
+import { features, follow, line, lineState, openThread } from "../view/live.ts";
 import { navigate, PANELS, type Panel, type Route, sessionPath } from "../view/router.ts";
 import { look } from "../view/seen.ts";
 import { ancestry, past, session, status, thread, world } from "../view/store.ts";
@@ -20,6 +21,7 @@ import { TodoPanel } from "../panel/todo.tsx";
 import { SessionMenu } from "./session-menu.tsx";
 
 // Panels are loaded when they are opened.
+const FindBar = lazy(() => import("./find.tsx").then((file) => ({ default: file.FindBar })));
 const UndoSheet = lazy(() => import("../panel/undo.tsx").then((file) => ({ default: file.UndoSheet })));
 const ChangesPanel = lazy(() => import("../panel/changes.tsx").then((file) => ({ default: file.ChangesPanel })));
 const ContextPanel = lazy(() => import("../panel/context.tsx").then((file) => ({ default: file.ContextPanel })));
@@ -34,7 +36,10 @@ type Opened = { readonly as: "reading" } | { readonly as: "here" } | { readonly 
 type Place = Extract<Route, { page: "session" }>;
 
 export function SessionPage(page: { now: Place }) {
-  const props = { get id() { return page.now.id; }, get panel() { return page.now.panel; } };
+  // An address changes for many reasons (a panel, a message, a moment); the session is read anew only when it is another.
+  const id = createMemo(() => page.now.id);
+  const panel = createMemo(() => page.now.panel);
+  const props = { get id() { return id(); }, get panel() { return panel(); } };
   const [opened, setOpened] = createSignal<Opened>({ as: "reading" });
   let composer: ComposerHandle | undefined;
 
@@ -55,6 +60,13 @@ export function SessionPage(page: { now: Place }) {
       });
   }));
   onCleanup(() => follow(undefined));
+  // Everything was read anew, and this is not there any more.
+  createEffect(() => {
+    const isHere = session(props.id) !== undefined || thread(props.id) !== undefined;
+    if (opened().as === "here" && lineState().name === "live" && !isHere) setOpened({ as: "gone" });
+  });
+  createEffect(on(() => props.id, () => setFinding(false), { defer: true }));
+  onCleanup(() => setFinding(false));
   createEffect(() => {
     const info = session(props.id);
     const isIdle = status(props.id).type === "idle";
@@ -67,6 +79,7 @@ export function SessionPage(page: { now: Place }) {
     <>
       <main class="session" classList={{ "is-past": past()?.sessionID === props.id }} id="main" aria-label={session(props.id)?.title ?? words.sessions}>
         <Header id={props.id} panel={props.panel} />
+        <Show when={isFinding()}><FindBar sessionID={props.id} panel={props.panel} /></Show>
         <Switch>
           <Match when={opened().as === "gone"}>
             <Empty icon="circle-x" title={words.gone} hint={words.goneHint}><a class="button" href="/">{words.sessions}</a></Empty>

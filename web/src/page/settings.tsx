@@ -4,9 +4,11 @@ import { For, Show, createSignal, onMount } from "solid-js";
 import { everySecond, useSeconds } from "../kit/ticking.tsx";
 import { api, line, server, serverNow, tabs } from "../view/live.ts";
 import { type Preferences, prefer, preferences } from "../view/preferences.ts";
+import { askForNotices, canNotify, startNotices, stopNotices } from "../view/notices.ts";
 import { SHORTCUTS } from "../view/keys.ts";
 import { world } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 import { LinkBox } from "../panel/link-box.tsx";
 import { Tokens } from "./tokens.tsx";
 import { segment } from "../wire/api.ts";
@@ -59,6 +61,7 @@ export function SettingsPage() {
         </label>
         <Switchable label={words.showEverything} value={preferences().showEverything} onChange={(showEverything) => change({ showEverything })} />
         <Switchable label={words.showArchived} value={preferences().showArchived} onChange={(showArchived) => change({ showArchived })} />
+        <NoticeSwitch onChange={(notices) => change({ notices })} />
         <Switchable label={words.letterKeys} value={preferences().letterKeys} onChange={(letterKeys) => change({ letterKeys })} />
       </section>
       <section>
@@ -113,11 +116,29 @@ export function SettingsPage() {
   );
 }
 
-function Switchable(props: { label: string; value: boolean; onChange: (value: boolean) => void }) {
+function NoticeSwitch(props: { onChange: (value: boolean) => void }) {
+  const [isRefused, setRefused] = createSignal(false);
+  const turn = async (isWanted: boolean) => {
+    const isOn = isWanted && (await askForNotices());
+    setRefused(isWanted && !isOn);
+    props.onChange(isOn);
+    if (isOn) startNotices();
+    else stopNotices();
+  };
+  return (
+    <>
+      <Switchable label={more.notices} value={preferences().notices} isOff={!canNotify()} onChange={(isWanted) => void turn(isWanted)} />
+      <p class="muted small">{canNotify() ? more.noticesHint : more.noticesInsecure}</p>
+      <Show when={isRefused()}><p class="bad small" role="alert">{more.noticesRefused}</p></Show>
+    </>
+  );
+}
+
+function Switchable(props: { label: string; value: boolean; isOff?: boolean; onChange: (value: boolean) => void }) {
   return (
     <label class="setting">
       <span class="grow">{props.label}</span>
-      <input type="checkbox" checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} />
+      <input type="checkbox" checked={props.value} disabled={props.isOff} onChange={(event) => props.onChange(event.currentTarget.checked)} />
     </label>
   );
 }

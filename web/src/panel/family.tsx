@@ -1,42 +1,62 @@
-// Parents above, sub-agents below, each with what it does now.
+// Parents above, sub-agents below, and forks: the session this one was copied from, and the copies made of it, each
+// with what it does now. A sub-agent belongs to its parent; a fork is independent.
 
 import { For, Show } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { Empty } from "../kit/empty.tsx";
 import { NeedGlyph, needOf } from "../page/list.tsx";
-import { sessionPath } from "../view/router.ts";
-import { ancestry, sessions } from "../view/store.ts";
+import { messagePath, sessionPath } from "../view/router.ts";
+import { ancestry, session, sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 import type { Session } from "../wire/types.ts";
 
 const DEPTH_MAX = 8;
 
+type Below = (id: string) => Session[];
+
 export function FamilyPanel(props: { sessionID: string }) {
   const above = () => ancestry(props.sessionID).slice(0, -1);
   const below = () => childrenOf(props.sessionID);
+  const origin = () => originOf(session(props.sessionID));
+  const forks = () => forksOf(props.sessionID);
   return (
-    <Show when={above().length + below().length > 0} fallback={<Empty icon="git-branch" title={words.noFamily} />}>
+    <Show when={above().length + below().length + forks().length > 0 || origin() !== undefined} fallback={<Empty icon="git-branch" title={words.noFamily} />}>
       <Show when={above().length > 0}>
         <h3>{words.parents}</h3>
-        <ul class="tree"><For each={above()}>{(one) => <Row session={one} />}</For></ul>
+        <ul class="tree"><For each={above()}>{(one) => <Row session={one} icon="corner-down-right" />}</For></ul>
       </Show>
       <Show when={below().length > 0}>
         <h3>{words.children}</h3>
-        <Branch sessions={below()} depth={0} />
+        <Branch sessions={below()} below={childrenOf} icon="corner-down-right" depth={0} />
+      </Show>
+      <Show when={origin()}>
+        {(from) => (
+          <>
+            <h3>{more.forkedFrom}</h3>
+            <ul class="tree">
+              <Show when={session(from().sessionID)} fallback={<li class="muted small">{more.forkGone}</li>}>{(one) => <Row session={one()} icon="git-fork" at={from().messageID} />}</Show>
+            </ul>
+          </>
+        )}
+      </Show>
+      <Show when={forks().length > 0}>
+        <h3>{more.forks}</h3>
+        <Branch sessions={forks()} below={forksOf} icon="git-fork" depth={0} />
       </Show>
     </Show>
   );
 }
 
-function Branch(props: { sessions: readonly Session[]; depth: number }) {
+function Branch(props: { sessions: readonly Session[]; below: Below; icon: string; depth: number }) {
   return (
     <ul class="tree">
       <For each={props.sessions}>
         {(one) => (
           <>
-            <Row session={one} />
-            <Show when={props.depth < DEPTH_MAX && childrenOf(one.id).length > 0}>
-              <li><Branch sessions={childrenOf(one.id)} depth={props.depth + 1} /></li>
+            <Row session={one} icon={props.icon} />
+            <Show when={props.depth < DEPTH_MAX && props.below(one.id).length > 0}>
+              <li><Branch sessions={props.below(one.id)} below={props.below} icon={props.icon} depth={props.depth + 1} /></li>
             </Show>
           </>
         )}
@@ -45,13 +65,15 @@ function Branch(props: { sessions: readonly Session[]; depth: number }) {
   );
 }
 
-function Row(props: { session: Session }) {
+/** `at` is the message at which a fork left: the link leads there. */
+function Row(props: { session: Session; icon: string; at?: string | undefined }) {
   return (
     <li>
-      <a href={sessionPath(props.session.id)}>
+      <a href={props.at === undefined ? sessionPath(props.session.id) : messagePath(props.session.id, props.at)}>
         <NeedGlyph need={needOf(props.session)} />
-        <span class="cut grow">{props.session.title}</span>
-        <Icon name="corner-down-right" class="muted" />
+        <span class="cut grow" dir="auto">{props.session.title}</span>
+        <Show when={props.at !== undefined}><span class="muted small">{more.forkPoint}</span></Show>
+        <Icon name={props.icon} class="muted" />
       </a>
     </li>
   );
@@ -59,4 +81,12 @@ function Row(props: { session: Session }) {
 
 function childrenOf(id: string): Session[] {
   return sessions().filter((one) => one.parentID === id).sort((a, b) => a.time.created - b.time.created);
+}
+
+function originOf(one: Session | undefined) {
+  return one?.metadata?.["sturdy.fork"];
+}
+
+function forksOf(id: string): Session[] {
+  return sessions().filter((one) => originOf(one)?.sessionID === id).sort((a, b) => a.time.created - b.time.created);
 }

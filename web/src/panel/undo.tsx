@@ -1,13 +1,11 @@
-// Undo and redo: the plan of what would happen to which file before anything happens, and what is undone now.
-//
-// The plan is the server's. A file with somebody else's work in it is left alone unless it is ticked, one by one.
+// Undo: the plan of what would happen to which file before anything happens, which is the server's; and what is
+// undone now. Not here: the way back (`redo.tsx`), how a plan is shown (`plan.tsx`).
 
 import { For, Show, createMemo, createSignal, onMount } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { say } from "../kit/toast.tsx";
 import { asCallError } from "../sync/send.ts";
-import { moveCut, unrevert } from "../view/actions.ts";
 import { draft } from "../view/drafts.ts";
 import { api } from "../view/live.ts";
 import { backToComposer } from "../view/prompts.ts";
@@ -17,8 +15,9 @@ import { Turn } from "../timeline/turn.tsx";
 import { segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
-import type { FileDiff, RevertPlan, Uncaptured } from "../wire/types.ts";
-import { DiffView } from "./diff.tsx";
+import type { RevertPlan } from "../wire/types.ts";
+import { PlanList, UncapturedList, patchBetween } from "./plan.tsx";
+import { RedoSheet } from "./redo.tsx";
 
 export function UndoSheet(props: { at: UndoPlace }) {
   const [forced, setForced] = createSignal<ReadonlySet<string>>(new Set());
@@ -62,27 +61,8 @@ export function UndoSheet(props: { at: UndoPlace }) {
       <Show when={trouble() === ""} fallback={<p class="bad" role="alert">{trouble()}</p>}>
         <p class="small muted">{more.undoMessages(messages())}</p>
         <Show when={plan() !== undefined} fallback={<p class="muted pulse">…</p>}>
-          <ul class="plan">
-            <For each={files()} fallback={<li class="muted">{more.undoNoFiles}</li>}>
-              {(file) => (
-                <li class={`is-${file.action}`} data-file={file.file}>
-                  <Show when={file.action === "conflict"} fallback={<Icon name={ICONS[file.action] ?? "file-pen"} />}>
-                    <input type="checkbox" checked={forced().has(file.file)} onChange={() => toggle(file.file)} aria-label={more.undoForce(file.file)} />
-                  </Show>
-                  <details class="grow">
-                    <summary>
-                      <code class="cut" title={file.file}>{file.file}</code>
-                      <span class="small" classList={{ warn: file.action === "conflict", muted: file.action !== "conflict" }}>
-                        {forced().has(file.file) ? more.undoForced : more.undoActions[file.action]}
-                        <Show when={file.why}>{(why) => <>: {why()}</>}</Show>
-                      </span>
-                    </summary>
-                    <Show when={patchOf(props.at, file.file)} fallback={<p class="card-note">{words.noChanges}</p>}>{(patch) => <DiffView patch={patch()} />}</Show>
-                  </details>
-                </li>
-              )}
-            </For>
-          </ul>
+          <PlanList files={files()} empty={more.undoNoFiles} forced={forced()} onToggle={toggle}
+            patchOf={(file) => patchBetween(props.at.sessionID, props.at.messageID, undefined, file)} />
         </Show>
       </Show>
       <UncapturedList calls={plan()?.uncaptured ?? []} />
@@ -97,19 +77,6 @@ export function UndoSheet(props: { at: UndoPlace }) {
   );
 }
 
-const ICONS: Readonly<Record<string, string>> = { create: "plus", delete: "trash-2", change: "file-pen" };
-
-/** What the turns from here on did to this file, as far as they are loaded. */
-function patchOf(at: UndoPlace, file: string): string | undefined {
-  const order = thread(at.sessionID)?.order ?? [];
-  const diffs = order.slice(Math.max(0, order.indexOf(at.messageID))).flatMap((id): readonly FileDiff[] => {
-    const info = message(at.sessionID, id);
-    return info?.role === "user" ? (info.summary?.diffs ?? []) : [];
-  });
-  const patches = diffs.filter((diff) => diff.file === file && diff.patch).map((diff) => diff.patch);
-  return patches.length === 0 ? undefined : patches.join("\n");
-}
-
 /** The words of the prompt go back into the composer, if nothing is being written there. */
 function keepPrompt(at: UndoPlace): void {
   if (message(at.sessionID, at.messageID)?.role !== "user" || draft(at.sessionID) !== "") return;
@@ -118,20 +85,10 @@ function keepPrompt(at: UndoPlace): void {
   if (said !== "") backToComposer(at.sessionID, said);
 }
 
-/** What stays because nobody knows what it was. */
-function UncapturedList(props: { calls: readonly Uncaptured[] }) {
-  return (
-    <Show when={props.calls.length > 0}>
-      <p class="warn small">{more.uncaptured(props.calls.length)}</p>
-      <ul class="paths"><For each={props.calls}>{(call) => <li><code>{call.tool}</code> <span class="muted small">{call.why}</span></li>}</For></ul>
-    </Show>
-  );
-}
-
 /** What is undone now: how much, what was left alone, and the ways back. */
 export function UndoneBlock(props: { sessionID: string }) {
   const [isShown, setShown] = createSignal(false);
-  const [isSent, setSent] = createSignal(false);
+  const [redoing, setRedoing] = createSignal<{ readonly to: string | undefined }>();
   const revert = () => session(props.sessionID)?.revert;
   const ids = createMemo(() => {
     const order = thread(props.sessionID)?.order ?? [];
@@ -142,19 +99,16 @@ export function UndoneBlock(props: { sessionID: string }) {
   const conflicts = () => revert()?.conflicts ?? [];
   /** Where the cut would stand if one turn came back. */
   const next = () => ids().slice(1).find((id) => message(props.sessionID, id)?.role === "user");
-  const redo = async (run: () => Promise<unknown>) => {
-    setSent(true);
-    await run();
-    setSent(false);
-  };
+  const coming = (to: string | undefined) => (to === undefined ? ids().length : ids().indexOf(to));
   return (
     <section class="undone" aria-label={more.undone(ids().length, files(), conflicts().length)}>
       <header>
         <Icon name="undo-2" />
         <span class="grow">{more.undone(ids().length, files(), conflicts().length)} <span class="muted">{more.undoneFinal}</span></span>
-        <Show when={next()}>{(id) => <button type="button" disabled={isSent()} onClick={() => void redo(() => moveCut(props.sessionID, id()))}>{more.redoOne}</button>}</Show>
-        <button type="button" disabled={isSent()} onClick={() => void redo(() => unrevert(props.sessionID))}><Icon name="redo-2" /> {more.redoAll}</button>
+        <Show when={next()}>{(id) => <button type="button" onClick={() => setRedoing({ to: id() })}>{more.redoOne}</button>}</Show>
+        <button type="button" onClick={() => setRedoing({ to: undefined })}><Icon name="redo-2" /> {more.redoAll}</button>
       </header>
+      <Show when={redoing()} keyed>{({ to }) => <RedoSheet sessionID={props.sessionID} to={to} messages={coming(to)} onClose={() => setRedoing(undefined)} />}</Show>
       <Show when={conflicts().length > 0}>
         <ul class="paths"><For each={conflicts()}>{(one) => <li><code>{one.file}</code> <span class="muted small">{one.why}</span></li>}</For></ul>
       </Show>

@@ -38,6 +38,8 @@ export interface Ports {
   after(ms: number, run: () => void): () => void;
   /** Whether another tab's share of connections leaves room for this one. */
   hasRoom(): Promise<boolean>;
+  /** Whether this tab listens while it is hidden. */
+  staysAwake(): boolean;
 }
 
 export interface Hearing {
@@ -147,6 +149,7 @@ export class Line {
     this.#cancelSleep();
     if (isVisible) return this.hurry();
     this.#cancelSleep = this.#ports.after(HIDDEN_MS_MAX, () => {
+      if (this.#ports.staysAwake()) return;
       if (this.#state.name !== "locked" && this.#state.name !== "crowded") this.#rest({ name: "asleep" });
     });
   }

@@ -25,6 +25,8 @@ export class Travel {
   readonly sessionID: string;
   readonly entries: readonly PastEntry[];
   readonly marks: readonly Mark[];
+  /** Of the entries; they grow. */
+  readonly #positions: readonly number[];
   /** The world behind every `KEPT_EVERY`th entry. */
   #kept: World[];
   #now: World;
@@ -35,6 +37,7 @@ export class Travel {
     this.sessionID = sessionID;
     this.entries = entries;
     this.marks = marksOf(entries);
+    this.#positions = entries.map((entry) => parsePlace(entry.position)?.position ?? 0);
     const begin = emptyWorld();
     begin.threads.set(sessionID, emptyThread(sessionID, NOWHERE));
     this.#kept = [begin];
@@ -60,7 +63,14 @@ export class Travel {
 
   /** The last entry at or before a position; -1 when all are after it. */
   indexOf(position: number): number {
-    return this.entries.findLastIndex((entry) => (parsePlace(entry.position)?.position ?? 0) <= position);
+    let low = 0;
+    let high = this.#positions.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#positions[middle] ?? 0) <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
   }
 
   #step(entry: PastEntry): void {

@@ -2,29 +2,40 @@
 // open only where `links.ts` allows, and an image from elsewhere is a link until somebody clicks it.
 
 import type { Token, Tokens } from "marked";
-import { For, type JSX, Show, createMemo, createSignal } from "solid-js";
+import { For, type JSX, Match, Show, Switch, createMemo, createSignal } from "solid-js";
 import { Dynamic } from "solid-js/web";
 import { Icon } from "../kit/icon.tsx";
 import { copyText } from "../kit/copy.ts";
 import { words } from "../words/en.ts";
-import { BlockCutter, wholeBlocks } from "./blocks.ts";
+import { BlockCutter, type Blocks, wholeBlocks } from "./blocks.ts";
 import { Code } from "./code.tsx";
 import { safeHref } from "./links.ts";
 
 /** A text that may still grow. */
 export function Markdown(props: { text: string; isOpen: boolean }) {
   const cutter = new BlockCutter();
-  const blocks = createMemo(() =>
-    props.isOpen ? cutter.cut(props.text) : { done: wholeBlocks(props.text), open: [] },
-  );
+  const blocks = createMemo((): Blocks => (props.isOpen ? cutter.cut(props.text) : { done: cutter.end(props.text), open: [] }));
   // The same array object grows; a copy lets `For` see which blocks are new.
   const done = createMemo(() => [...blocks().done]);
   const open = createMemo(() => blocks().open.map(closed));
+  const places = createMemo(() => open().map((_, at) => at), [], { equals: (a, b) => a.length === b.length });
   return (
     <div class="prose" classList={{ "is-open": props.isOpen }}>
       <For each={done()}>{(token) => <Block token={token} depth={0} />}</For>
-      <For each={open()}>{(token) => <Block token={token} depth={0} />}</For>
+      <For each={places()}>{(at) => <Show when={open()[at]}>{(token) => <OpenBlock token={token()} />}</Show>}</For>
     </div>
+  );
+}
+
+/** A block that grows. Code and lists go on where they are; what else there is is short, and made anew. */
+function OpenBlock(props: { token: Token }) {
+  return (
+    <Switch fallback={<Show when={props.token} keyed>{(token) => <Block token={token} depth={0} />}</Show>}>
+      <Match when={props.token.type === "code"}>
+        <Code text={(props.token as Tokens.Code).text} language={(props.token as Tokens.Code).lang} isOpen />
+      </Match>
+      <Match when={props.token.type === "list"}><List token={props.token as Tokens.List} depth={1} /></Match>
+    </Switch>
   );
 }
 
@@ -44,7 +55,12 @@ function closed(token: Token): Token {
   askForMend();
   const mended = mend()?.(token.raw) ?? token.raw;
   if (mended === token.raw) return token;
-  return wholeBlocks(mended)[0] ?? token;
+  const whole = wholeBlocks(mended)[0];
+  if (whole?.type !== "list" || token.type !== "list") return whole ?? token;
+  // Only its last item has something open.
+  const items = (token as Tokens.List).items;
+  const last = (whole as Tokens.List).items.at(-1);
+  return last && (whole as Tokens.List).items.length === items.length ? ({ ...token, items: [...items.slice(0, -1), last] } as Token) : whole;
 }
 
 /** Deeper than anybody writes, and far from where the browser gives up: below, a text is shown as it was written. */

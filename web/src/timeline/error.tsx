@@ -4,6 +4,7 @@ import { Show } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { words } from "../words/en.ts";
 import { askAgain, compactNow, goOn } from "../view/actions.ts";
+import { isInterrupted } from "../wire/failure.ts";
 import type { AssistantMessage, Failure } from "../wire/types.ts";
 
 interface Told {
@@ -23,10 +24,8 @@ function toldOf(error: Failure): Told {
       const hint = data.isRetryable === false ? `${data.message ?? ""} ${words.error.apiFinal}` : data.message;
       return { title: `${words.error.api}${code}`, hint, tone: "bad", way: "again" };
     }
-    case "MessageAbortedError": {
-      const isRestart = /restart|interrupt|server/i.test(data.message ?? "");
-      return { title: isRestart ? words.error.restarted : words.error.aborted, hint: data.message, tone: "thin", way: "go on" };
-    }
+    case "MessageAbortedError":
+      return { title: isInterrupted(error) ? words.error.restarted : words.error.aborted, hint: data.message, tone: "thin", way: "go on" };
     case "ContextOverflowError":
       return { title: words.error.overflow, hint: data.message, tone: "warn", way: "compact" };
     case "ContentFilterError":

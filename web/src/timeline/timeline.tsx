@@ -113,7 +113,8 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
       handle?.scrollToIndex(indexOf(), { align: "start" });
       await frames();
     }
-    document.getElementById(wanted)?.focus({ preventScroll: true });
+    // Whoever looks for words goes on typing or presses Enter again.
+    if (!document.activeElement?.closest(".find")) document.getElementById(wanted)?.focus({ preventScroll: true });
   };
 
   return (

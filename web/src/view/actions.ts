@@ -63,12 +63,6 @@ export async function compactNow(id: string): Promise<void> {
 export const setUp = (id: string) =>
   told(() => api.post(path(id, "/command"), { command: "init", arguments: "" }));
 
-/** Where the undone part begins from now on: a later prompt brings back what is before it. */
-export const moveCut = (id: string, messageID: string) => told(() => api.post<Session>(path(id, "/revert"), { messageID }));
-
-/** Brings back everything that is undone. */
-export const unrevert = (id: string) => told(() => api.post<Session>(path(id, "/unrevert")));
-
 export const withdraw = (id: string, messageID: string) =>
   told(() => api.call(`/sturdy/session/${segment(id)}/queue/${segment(messageID)}`, { method: "DELETE" }));
 

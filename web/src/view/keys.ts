@@ -2,12 +2,14 @@
 
 import { navigate, route, sessionPath } from "./router.ts";
 import { stop } from "./actions.ts";
+import { isFinding, setFinding } from "./find.ts";
 import { preferences } from "./preferences.ts";
 import { message, session, sessions, thread } from "./store.ts";
 import { setUndoing } from "./undo.ts";
 
 export const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["Ctrl K", "Go to a session or a place"],
+  ["Ctrl F", "Find in the session"],
   ["Enter", "Send (Shift Enter: a new line)"],
   ["Esc Esc", "Stop the turn"],
   ["j k", "Next and previous message"],
@@ -32,6 +34,11 @@ export function startKeys(openPalette: () => void): void {
     if (isCommand && event.key.toLowerCase() === "k") {
       event.preventDefault();
       return openPalette();
+    }
+    // Once more, and the browser's own find opens.
+    if (isCommand && !event.shiftKey && event.key.toLowerCase() === "f" && route().page === "session" && !isFinding()) {
+      event.preventDefault();
+      return void setFinding(true);
     }
     if (event.key === "Escape") {
       const now = route();

@@ -35,6 +35,13 @@ let isFiltered = false;
 let boot: string | undefined;
 let openSession: string | undefined;
 
+let isKeptAwake = false;
+/** This tab goes on listening while it is hidden, or goes to sleep as others do. */
+export function keepAwake(isKept: boolean): void {
+  isKeptAwake = isKept;
+  if (!isKept) line.visible(document.visibilityState === "visible");
+}
+
 const broadcast = new BroadcastChannel("sturdy");
 export const tabs = new Tabs(
   {
@@ -55,6 +62,7 @@ export const line = new Line(
       return () => clearTimeout(timer);
     },
     hasRoom: () => tabs.hasRoom(pause),
+    staysAwake: () => isKeptAwake,
   },
   {
     path: () => streamPath(openSession),
@@ -119,7 +127,7 @@ export async function start(why: "first" | "resync" | "login"): Promise<void> {
   if (why === "resync") reads.reset();
   try {
     await readOverview(undefined);
-    if (openSession !== undefined) await openThread(openSession);
+    if (openSession !== undefined) await openThread(openSession).catch(leaveIfGone);
     setTrouble(undefined);
     if (why === "resync") touchAll();
     void line.open();
@@ -130,6 +138,13 @@ export async function start(why: "first" | "resync" | "login"): Promise<void> {
     await pause(error.retryAfterMs ?? 2000);
     void start(why);
   }
+}
+
+/** The open session is not in this store: the list is shown all the same, and the stream must not name it. */
+function leaveIfGone(cause: unknown): void {
+  const { status } = asCallError(cause);
+  if (status !== 404 && status !== 400) throw cause;
+  openSession = undefined;
 }
 
 async function readOverview(cursor: string | undefined): Promise<void> {

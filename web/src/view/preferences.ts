@@ -7,9 +7,10 @@ export interface Preferences {
   readonly showEverything: boolean;
   readonly letterKeys: boolean;
   readonly showArchived: boolean;
+  readonly notices: boolean;
 }
 
-const USUAL: Preferences = { theme: "system", showEverything: false, letterKeys: true, showArchived: false };
+const USUAL: Preferences = { theme: "system", showEverything: false, letterKeys: true, showArchived: false, notices: false };
 const NAME = "sturdy.preferences";
 
 function stored(): Preferences {

@@ -39,6 +39,8 @@ export interface Session {
   readonly model?: { readonly id: string; readonly providerID: string; readonly variant?: string };
   readonly summary?: { readonly additions: number; readonly deletions: number; readonly files: number };
   readonly share?: { readonly url: string };
+  /** Where a fork came from; without a message it is a copy of everything. */
+  readonly metadata?: { readonly "sturdy.fork"?: { readonly sessionID: string; readonly messageID?: string } };
   readonly time: {
     readonly created: number;
     readonly updated: number;

@@ -39,6 +39,10 @@ export const more = {
   undoneShow: "Show what was undone",
   redoOne: "Redo one",
   redoAll: "Redo all",
+  redoMessages: (n: number) => `${count(n, "message comes", "messages come")} back.`,
+  redoLeaves: "A file that somebody has changed since the undo is left alone.",
+  redoNoFiles: "No file changes. Only the conversation comes back.",
+  redoButton: (files: number) => (files === 0 ? "Bring the conversation back" : `Bring ${count(files, "file", "files")} back`),
   // Share
   shareHint: "Whoever has the link sees the whole session, also what is still to come, and can change nothing. It stays until you take it back.",
   shareMake: "Make a link",
@@ -102,6 +106,23 @@ export const more = {
   trustOnce: "Trust until the server ends",
   trustAlways: "Trust as it is now",
   trustNo: "Go on without",
+  // Notices
+  notices: "Tell me when something needs me or a turn has ended",
+  noticesHint: "Notices of the browser, while this page is not in front. They name the session and the tool, never what was said.",
+  noticesInsecure: "The browser shows notices only over HTTPS or on the server's own machine.",
+  noticesRefused: "The browser refused. Allow notices for this address in its own settings, then try again.",
+  noticeAsk: (title: string) => `Needs you: ${title}`,
+  noticeEnd: "The turn has ended",
+  noticeQuestion: "question",
+  // Find
+  findOlder: "The one before",
+  findNewer: "The next one",
+  findAt: (n: number, of: number) => `${words.number(n)} of ${words.number(of)}`,
+  // Family
+  forkedFrom: "Forked from",
+  forkPoint: "to where it left",
+  forkGone: "A session that is gone",
+  forks: "Forks",
   // Usage
   period: "Period",
   measure: "Measure",

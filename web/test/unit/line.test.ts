@@ -16,6 +16,7 @@ class Bench {
   resyncs = 0;
   answers: (() => Response)[] = [];
   room = true;
+  isKeptAwake = false;
   line: Line;
 
   constructor() {
@@ -32,6 +33,7 @@ class Bench {
           };
         },
         hasRoom: async () => this.room,
+        staysAwake: () => this.isKeptAwake,
       },
       {
         path: () => "/global/event",
@@ -176,6 +178,19 @@ test("waits grow, and what the server asks for is honoured", async () => {
   }
 
   assert.deepEqual(waits, [500, 1000, 7000]);
+});
+
+test("a hidden tab that watches for others keeps its line", async () => {
+  const bench = new Bench();
+  void bench.line.open();
+  await settled();
+  await bench.asked[0]?.say(delta("e.3"));
+  bench.isKeptAwake = true;
+
+  bench.line.visible(false);
+  await bench.pass(20_000);
+
+  assert.equal(bench.line.state.name, "live");
 });
 
 test("a hidden tab lets its line go and opens it again when it is seen", async () => {

@@ -106,3 +106,34 @@ test("places are compared by position and then by index, and one without an inde
   assert.equal(place("41").position, 41);
   for (const text of ["", "x", "a.b", "e.1.x", "e.1.2.3", "1.5.x"]) assert.equal(parsePlace(text), undefined, text);
 });
+
+test("the blocks that were drawn while a text grew are those at its end", () => {
+  const text = "# Title\n\nOne.\n\n- a\n- b\n- c\n\nThe end.";
+  const cutter = new BlockCutter();
+  let drawn: readonly unknown[] = [];
+  for (let length = 1; length <= text.length; length += 1) drawn = [...cutter.cut(text.slice(0, length)).done];
+
+  const all = cutter.end(text);
+
+  assert.ok(drawn.length > 2);
+  drawn.forEach((token, index) => assert.equal(all[index], token, "not drawn again"));
+  assert.deepEqual(all, wholeBlocks(text));
+});
+
+test("of a growing list only the item that grows is new", () => {
+  const cutter = new BlockCutter();
+  const items = (text: string) => (cutter.cut(text).open.find((token) => token.type === "list") as { items: unknown[] }).items;
+  const before = items("- one\n- two\n- thr");
+
+  const after = items("- one\n- two\n- three");
+
+  assert.deepEqual([after[0] === before[0], after[1] === before[1], after[2] === before[2]], [true, true, false]);
+});
+
+test("a name that is defined at the end of a text counts in all of it", () => {
+  const text = "See [x].\n\nMore.\n\n[x]: https://example.com";
+  const cutter = new BlockCutter();
+  for (let length = 1; length <= text.length; length += 1) cutter.cut(text.slice(0, length));
+
+  assert.deepEqual(cutter.end(text), wholeBlocks(text));
+});
