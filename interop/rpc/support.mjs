@@ -10,11 +10,11 @@ import { World } from '../lib/world.mjs';
 globalThis.WebSocket ??= WebSocket;
 
 /** Starts the program before the tests of a file, with the demo as its model. */
-export function bench({ env = {} } = {}) {
+export function bench({ env = {}, args = [] } = {}) {
   const made = { world: /** @type {World} */ (undefined), server: /** @type {Server} */ (undefined) };
   before(async () => {
     made.world = await World.make();
-    made.server = await Server.start(made.world, { env });
+    made.server = await Server.start(made.world, { env, args });
   });
   after(async () => {
     await made.server?.stop();

@@ -19,6 +19,8 @@ mod socket;
 mod subscription;
 mod value;
 
+pub(crate) use failure::thrown;
+
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
@@ -35,7 +37,7 @@ use http::header::{self, HeaderValue};
 use serde_json::json;
 use std::sync::Arc;
 use sturdy_capnweb::wire::READ_BUFFER_BYTES;
-use sturdy_capnweb::{Limits, Options, batch};
+use sturdy_capnweb::{Limits, Options, Stub, batch};
 use sturdy_session::depth::LEVELS_MAX;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -82,11 +84,17 @@ pub(crate) fn routes() -> Routes {
         (status = 408, description = "The body did not arrive in time"), (status = 413, description = "Too large"),
         (status = 415, description = "Not text")))]
 async fn post(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
+    let root = root::stub(&app);
+    answer_batch(&app, request, root).await
+}
+
+/// Serves a batch whose first object is `root`.
+pub(crate) async fn answer_batch(app: &App, request: Request, root: Stub) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let options = options(Caller::new(&app, Transport::Batch));
+    let options = options(Caller::new(app, Transport::Batch));
     let patience = options.limits.batch_deadline;
     let body = extract::read(&parts, body, options.limits.batch_bytes_max).await;
-    let body = body.map_err(|unread| unread.refuse(&app))?;
+    let body = body.map_err(|unread| unread.refuse(app))?;
 
     let deadline = async {
         tokio::select! {
@@ -94,7 +102,7 @@ async fn post(State(app): State<App>, request: Request) -> Result<Response, ApiE
             () = app.closing().cancelled() => {}
         }
     };
-    Ok(match batch::serve_until(root::stub(&app), &body, options, deadline).await {
+    Ok(match batch::serve_until(root, &body, options, deadline).await {
         Ok(answer) => {
             let mut response = Response::new(answer.into());
             let kind = HeaderValue::from_static(batch::CONTENT_TYPE);
@@ -112,6 +120,16 @@ async fn upgrade(
     State(app): State<App>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
+    let root = root::stub(&app);
+    answer_upgrade(app, upgrade, root).await
+}
+
+/// Talks over a WebSocket, with `root` as the first object.
+pub(crate) async fn answer_upgrade(
+    app: App,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    root: Stub,
+) -> Response {
     let Ok(upgrade) = upgrade else { return refuse().await };
     let Some(place) = app.rpc().take() else { return come_back() };
 
@@ -121,7 +139,7 @@ async fn upgrade(
         .max_message_size(frame_bytes_max)
         .max_frame_size(frame_bytes_max);
     upgrade.on_upgrade(move |socket| async move {
-        let talk = socket::converse(app.clone(), socket);
+        let talk = socket::converse(app.clone(), socket, root);
         // In a task of the engine, so that its end is waited for when the server closes.
         let talking = app.engine().tasks().spawn("rpc", async move {
             talk.await;

@@ -7,18 +7,22 @@
 //! Not here: the engine's side that sends (`sturdy_engine::share`).
 
 mod at;
+mod follow;
 mod grants;
 mod http;
 mod limits;
 mod refuse;
+mod rpc;
 mod viewer;
 
 pub(crate) use http::routes;
 
 use crate::app::App;
 use ::http::request::Parts;
+use follow::Pages;
 use secrecy::{ExposeSecret as _, SecretString};
 use sturdy_engine::Engine;
+use sturdy_store::share::ShareBudget;
 use subtle::ConstantTimeEq as _;
 
 /// How the service meets the outside.
@@ -28,29 +32,49 @@ pub struct ShareOptions {
     pub public_url: String,
     /// Who creates shares must send this in `x-opencode-share-key`; none: everybody who reaches the port may.
     pub gateway_key: Option<SecretString>,
+    /// What all shares may be and hold together, where there is no key.
+    pub budget: ShareBudget,
 }
+
+impl ShareOptions {
+    /// Open to whoever reaches the port.
+    #[must_use]
+    pub fn at(public_url: impl Into<String>) -> Self {
+        Self { public_url: public_url.into(), gateway_key: None, budget: BUDGET }
+    }
+}
+
+/// Enough for a team; a disk is larger.
+const BUDGET: ShareBudget = ShareBudget { shares: 10_000, bytes: 4 * 1024 * 1024 * 1024 };
 
 /// The running service.
 #[derive(Debug)]
 pub(crate) struct Shares {
     public_url: String,
     gateway_key: Option<SecretString>,
+    budget: ShareBudget,
+    pages: Pages,
 }
 
 /// Paths that are for whoever has a link, with or without the server's password.
-const PATHS: [&str; 3] = ["/api/share", "/api/shares", "/share"];
+const PATHS: [&str; 4] = ["/api/share", "/api/shares", "/share", "/rpc/share"];
 
 impl Shares {
     /// Turns the service on. Sessions of the engine are shared here from now on.
     pub(crate) fn new(options: ShareOptions, engine: &Engine) -> Self {
         let public_url = options.public_url.trim_end_matches('/').to_owned();
         engine.receive_shares(&public_url);
-        Self { public_url, gateway_key: options.gateway_key }
+        Self { public_url, gateway_key: options.gateway_key, budget: options.budget, pages: Pages::default() }
     }
 
     /// The link of a share.
     fn url(&self, share: &str) -> String {
         format!("{}/share/{share}", self.public_url)
+    }
+
+    /// What all shares may hold together while whoever reaches the port may make them.
+    fn budget(&self) -> Option<ShareBudget> {
+        self.gateway_key.is_none().then_some(self.budget)
     }
 
     /// Whether somebody who wants a new share may have one.

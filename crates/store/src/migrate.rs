@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
         text: include_str!("../migrations/0004_session_order.sql"),
     },
     Migration { number: 5, name: "outbox", text: include_str!("../migrations/0005_outbox.sql") },
+    Migration { number: 6, name: "share_bytes", text: include_str!("../migrations/0006_share_bytes.sql") },
 ];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (

@@ -62,6 +62,35 @@ pub struct ShareCall {
     pub transport: &'static str,
     /// The first half of the caller's address.
     pub address: String,
+    /// What all shares may hold together, for callers that nobody vouches for.
+    pub budget: Option<ShareBudget>,
+}
+
+/// What all shares of a store may be and hold together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShareBudget {
+    pub shares: u64,
+    pub bytes: u64,
+}
+
+impl ShareBudget {
+    /// Whether there is room for this much more.
+    fn check(
+        self,
+        connection: &rusqlite::Connection,
+        more_shares: u64,
+        more_bytes: u64,
+    ) -> Result<(), ShareError> {
+        const HELD: &str = "SELECT count(*), COALESCE(sum(bytes), 0) FROM share WHERE deleted IS NULL";
+        let held = connection
+            .prepare_cached(HELD)?
+            .query_row((), |row| Ok((capability::count(row, 0)?, capability::count(row, 1)?)))?;
+        let (shares, bytes) = held;
+        if shares + more_shares > self.shares || bytes.saturating_add(more_bytes) > self.bytes {
+            return Err(Refusal::Full.into());
+        }
+        Ok(())
+    }
 }
 
 impl crate::Store {

@@ -73,7 +73,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     let share = arguments.share.then(|| {
         let public_url = arguments.share_url.unwrap_or_else(|| address.clone());
         names.extend(host_of(&public_url));
-        ShareOptions { public_url, gateway_key: share_key(&engine.options().environment) }
+        ShareOptions { gateway_key: share_key(&engine.options().environment), ..ShareOptions::at(public_url) }
     });
     let options = ServerOptions { password, cors: arguments.cors, names, share, ..ServerOptions::default() };
     let app = App::new(engine.clone(), options);

@@ -209,6 +209,7 @@ impl<'a> Target<'a> {
             actor: "engine".to_owned(),
             transport: "own",
             address: String::new(),
+            budget: None,
         }
     }
 

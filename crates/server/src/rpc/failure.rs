@@ -10,7 +10,7 @@ use sturdy_capnweb::{ErrorValue, Thrown};
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// What `error.rs` would answer, taken apart. It stays the one place where errors get their words.
-pub(super) async fn thrown(cause: impl Into<ApiError>) -> Thrown {
+pub(crate) async fn thrown(cause: impl Into<ApiError>) -> Thrown {
     let response = cause.into().into_response();
     let status = u32::from(response.status().as_u16());
     let body = to_bytes(response.into_body(), BODY_BYTES_MAX).await.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! A session over a WebSocket: axum's frames to the protocol's and back.
 
 use super::caller::{Caller, Transport};
-use super::{options, root};
+use super::options;
 use crate::app::App;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use bytes::Bytes;
@@ -9,14 +9,14 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use std::future::ready;
 use std::pin::pin;
 use sturdy_capnweb::wire::{Incoming, Outgoing, drive};
-use sturdy_capnweb::{Connection, ErrorValue};
+use sturdy_capnweb::{Connection, ErrorValue, Stub};
 use tracing::debug;
 
 /// Talks until one side ends it. When the server closes, the peer is told why.
-pub(super) async fn converse(app: App, socket: WebSocket) {
+pub(super) async fn converse(app: App, socket: WebSocket, root: Stub) {
     let caller = Caller::new(&app, Transport::Socket);
     debug!(caller = %caller.who, "an rpc connection is open");
-    let connection = Connection::new(Some(root::stub(&app)), options(caller));
+    let connection = Connection::new(Some(root), options(caller));
     let handle = connection.handle();
 
     let socket = socket

@@ -1,5 +1,6 @@
 //! What every call about a share begins with: the service is on, which share, what right is shown, who calls.
 
+use super::Shares;
 use super::refuse::Unmet;
 use crate::app::App;
 use crate::door::Ends;
@@ -59,6 +60,7 @@ pub(super) fn caller(app: &App, parts: &Parts) -> ShareCall {
         actor: "http".to_owned(),
         transport: "rest",
         address: peer.map(first_half).unwrap_or_default(),
+        budget: app.shares().and_then(Shares::budget),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::reply;
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sturdy_engine::share::{new_capability_id, new_secret};
 use sturdy_session::stamp::Millis;
 use sturdy_store::share::{Attenuation, Scope, SturdyRef};
@@ -40,6 +40,12 @@ pub(crate) struct Narrow {
     params(("shareID" = String, Path)), request_body = Narrow,
     responses((status = 201, description = "The capability; its reference is shown once", body = Object)))]
 async fn attenuate(at: AtShare, Payload(wanted): Payload<Narrow>) -> Result<Response, Unmet> {
+    let made = attenuated(&at, wanted).await?;
+    Ok(announced(reply::json_with(StatusCode::CREATED, &made)))
+}
+
+/// Makes a narrower capability, and answers what its holder needs.
+pub(super) async fn attenuated(at: &AtShare, wanted: Narrow) -> Result<Value, Unmet> {
     let auth = at.auth(None)?;
     let unknown = || ApiError::schema(Kind::Payload, "Expected names of rights\n  at [\"scope\"]");
     let scope = Scope::parse(&wanted.scope).ok_or_else(unknown)?;
@@ -54,15 +60,14 @@ async fn attenuate(at: AtShare, Payload(wanted): Payload<Narrow>) -> Result<Resp
     };
     let made = at.store().attenuate_share(at.call.clone(), at.share.clone(), auth, attenuation).await?;
     let link = at.app.shares().ok_or(Unmet::Off)?.url(&at.share);
-    let answer = json!({
+    Ok(json!({
         "cap_id": made.capability.cap_id,
         "sturdy_ref": reference.reveal(),
         // What follows the mark never reaches a server or its logs.
         "url": format!("{link}#{}", reference.reveal()),
         "capability": made.capability,
         "epoch": made.epoch,
-    });
-    Ok(announced(reply::json_with(StatusCode::CREATED, &answer)))
+    }))
 }
 
 /// The capabilities of a share.

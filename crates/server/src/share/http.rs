@@ -3,13 +3,15 @@
 use super::at::{AtShare, caller};
 use super::limits::{BODY_BYTES_MAX, PAGE};
 use super::refuse::Unmet;
-use super::{grants, viewer};
+use super::{grants, rpc, viewer};
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
 use crate::extract::{Optional, Payload, Query};
 use crate::reply;
 use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use http::request::Parts;
@@ -18,12 +20,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sturdy_engine::share::{new_capability_id, new_secret, new_share_id};
-use sturdy_store::share::{Batch, LegacyItem, NewShare, SturdyRef};
+use sturdy_store::share::{Batch, LegacyItem, NewShare, ShareCall, SturdyRef};
 use utoipa::ToSchema;
 
 /// Says that this service knows more than OpenCode's contract.
 const ANNOUNCE: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("x-sturdy-share"), HeaderValue::from_static("ops/1"));
+    (HeaderName::from_static("x-sturdy-share"), HeaderValue::from_static("ops/1 rpc/1"));
 
 pub(crate) fn routes() -> Routes {
     Routes::new()
@@ -34,7 +36,9 @@ pub(crate) fn routes() -> Routes {
         .routes(routes!(redeem))
         .routes(routes!(append, read_ops))
         .routes(routes!(events))
+        .routes(routes!(socket))
         .merge(grants::routes())
+        .merge(rpc::routes())
 }
 
 pub(super) fn announced(mut response: Response) -> Response {
@@ -47,13 +51,13 @@ pub(super) fn announced(mut response: Response) -> Response {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct CreateShare {
     #[serde(rename = "sessionID")]
-    session_id: String,
+    pub(super) session_id: String,
     /// Repeated with the same id and secret, the same share is answered.
-    request_id: Option<String>,
+    pub(super) request_id: Option<String>,
     /// The owner's secret; without it the service makes one.
-    secret: Option<String>,
+    pub(super) secret: Option<String>,
     /// `link` (whoever has the address may read) or `private`.
-    visibility: Option<String>,
+    pub(super) visibility: Option<String>,
 }
 
 /// Makes a share. The answer's `secret` is the owner's capability and is shown once.
@@ -68,6 +72,13 @@ async fn create(
     if !shares.may_create(&parts) {
         return Err(Unmet::Gateway);
     }
+    let made = created(&app, caller(&app, &parts), wanted).await?;
+    Ok(announced(reply::json(&made)))
+}
+
+/// Makes a share, and answers what its owner needs.
+pub(super) async fn created(app: &App, call: ShareCall, wanted: CreateShare) -> Result<Value, Unmet> {
+    let shares = app.shares().ok_or(Unmet::Off)?;
     let visibility = wanted.visibility.unwrap_or_else(|| "link".to_owned());
     if !["link", "private"].contains(&visibility.as_str()) {
         return Err(ApiError::schema(Kind::Payload, "Expected link or private\n  at [\"visibility\"]").into());
@@ -87,16 +98,16 @@ async fn create(
         visibility,
         label: "owner".to_owned(),
     };
-    let made = app.engine().store().create_share(caller(&app, &parts), new).await?;
+    let made = app.engine().store().create_share(call, new).await?;
     let reference = SturdyRef::new(&made.share, &made.capability, secret);
-    Ok(announced(reply::json(&json!({
+    Ok(json!({
         "id": made.share,
         "url": shares.url(&made.share),
         "secret": reference.reveal(),
         "cap_id": made.capability,
         "epoch": made.epoch,
         "cursor": made.cursor,
-    }))))
+    }))
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -230,4 +241,20 @@ async fn events(at: AtShare, query: Query, headers: HeaderMap) -> Result<Respons
         None => query.number("after")?,
     };
     viewer::follow(at.app, at.share, at.bearer, cursor).await
+}
+
+/// The share, live, over a WebSocket: one object per message.
+#[utoipa::path(get, path = "/api/share/{shareID}/ws", operation_id = "share.socket",
+    params(("shareID" = String, Path), ("after" = Option<u64>, Query)),
+    responses((status = 101, description = "A WebSocket"), (status = 400, description = "Not an upgrade")))]
+async fn socket(
+    at: AtShare,
+    query: Query,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Unmet> {
+    let after = query.number("after")?;
+    let Ok(upgrade) = upgrade else {
+        return Err(ApiError::schema(Kind::Query, "This address takes a WebSocket").into());
+    };
+    viewer::converse(at.app, at.share, at.bearer, after, upgrade).await
 }

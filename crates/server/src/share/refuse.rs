@@ -2,12 +2,17 @@
 
 use crate::error::ApiError;
 use crate::reply;
+use axum::body::to_bytes;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
+use sturdy_capnweb::{ErrorValue, Thrown};
 use sturdy_store::CommitError;
 use sturdy_store::share::{Refusal, ShareError};
+
+/// A refusal is a few lines.
+const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// Why a call of the share service was not met.
 #[derive(Debug)]
@@ -40,6 +45,27 @@ impl From<Refusal> for Unmet {
 impl From<ApiError> for Unmet {
     fn from(error: ApiError) -> Self {
         Self::Request(error)
+    }
+}
+
+impl Unmet {
+    /// The same as an error that a method throws: the code before the message, and as a property with the others.
+    pub(super) async fn thrown(self) -> Thrown {
+        let body = match self {
+            Self::Request(error) => return crate::rpc::thrown(error).await,
+            other => to_bytes(other.into_response().into_body(), BODY_BYTES_MAX).await.unwrap_or_default(),
+        };
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let error = &body["error"];
+        let code = error["code"].as_str().unwrap_or("overloaded");
+        let message = error["message"].as_str().unwrap_or_default();
+        let mut thrown = ErrorValue::new(format!("{code}: {message}")).code(code);
+        for name in ["epoch", "cursor", "applied_seq"] {
+            if let Some(count) = error[name].as_u64() {
+                thrown = thrown.with(name, count as f64);
+            }
+        }
+        thrown.into()
     }
 }
 
@@ -93,6 +119,7 @@ fn refused(refusal: &Refusal) -> Response {
         Refusal::NotFound => StatusCode::NOT_FOUND,
         Refusal::Gone => StatusCode::GONE,
         Refusal::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+        Refusal::Full => StatusCode::INSUFFICIENT_STORAGE,
     };
     let fields: Vec<(&str, u64)> = match refusal {
         Refusal::StaleEpoch { epoch } => vec![("epoch", *epoch)],
@@ -112,7 +139,8 @@ fn refused(refusal: &Refusal) -> Response {
         | Refusal::WriterForbidden
         | Refusal::NotFound
         | Refusal::Gone
-        | Refusal::TooLarge(_) => Vec::new(),
+        | Refusal::TooLarge(_)
+        | Refusal::Full => Vec::new(),
     };
     body(status, refusal.code(), &refusal.to_string(), refusal.is_retryable(), &fields)
 }

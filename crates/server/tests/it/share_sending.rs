@@ -20,7 +20,7 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn receiving() -> ServerOptions {
-    let share = ShareOptions { public_url: "https://share.example".to_owned(), gateway_key: None };
+    let share = ShareOptions::at("https://share.example");
     ServerOptions { share: Some(share), ..ServerOptions::default() }
 }
 
@@ -560,4 +560,43 @@ async fn a_service_with_the_old_contract_is_sent_what_the_session_shows() {
     nothing_shared(&world).await;
     assert!(values.lock().unwrap().is_empty());
     world.close().await;
+}
+
+/// T-REC-02 in the small, T-OUT-03
+#[tokio::test]
+async fn a_long_session_with_large_parts_is_sent_in_batches_within_their_bounds() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let large = "ä".repeat(400_000);
+    for number in 0..150 {
+        let text = if number % 70 == 1 { large.clone() } else { format!("number {number}") };
+        let mut body = prompt(&text);
+        body["noReply"] = json!(true);
+        let said = sender.send("POST", &format!("/session/{session}/message"), &body).await;
+        assert_eq!(said.status, 200, "{}", said.text);
+    }
+
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+
+    let mut numbers = Vec::new();
+    for body in relay.batches() {
+        let batch: Value = serde_json::from_slice(&body).unwrap();
+        let ops = batch["ops"].as_array().unwrap();
+        let bytes: usize = ops.iter().filter_map(|op| op["payload_json"].as_str()).map(str::len).sum();
+        assert!(
+            ops.len() <= 256 && (bytes <= 512 * 1024 || ops.len() == 1),
+            "{} operations, {bytes} bytes",
+            ops.len()
+        );
+        numbers.extend(ops.iter().map(|op| op["seq"].as_u64().unwrap()));
+    }
+    let count = numbers.len() as u64;
+    assert_eq!(numbers, (1..=count).collect::<Vec<_>>());
+    // Nothing is said twice: a session, messages with one part each, what it changed, and its model.
+    assert!(count <= 150 * 2 + 4, "{count}");
+    sender.close().await;
+    receiver.close().await;
 }

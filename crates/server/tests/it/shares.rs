@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sturdy_server::{Password, ServerOptions, ShareOptions};
 
 fn sharing() -> ShareOptions {
-    ShareOptions { public_url: "https://share.example/".to_owned(), gateway_key: None }
+    ShareOptions::at("https://share.example/")
 }
 
 async fn world() -> World {

@@ -128,13 +128,15 @@ pub(crate) struct ShareRow {
     pub(crate) session: String,
     pub(crate) created: Millis,
     pub(crate) updated: Millis,
+    /// Of all payloads together.
+    pub(crate) bytes: u64,
 }
 
 /// The share, unless it never existed or is a tombstone.
 pub(crate) fn load_share(transaction: &rusqlite::Connection, share: &str) -> Result<ShareRow, ShareError> {
     const SHARE: &str =
         "SELECT epoch, cursor, log_from, sync_count, generation, snapshot, visibility, session_id,
-        created, updated, deleted FROM share WHERE share_id = ?1";
+        created, updated, deleted, bytes FROM share WHERE share_id = ?1";
     let mut statement = transaction.prepare_cached(SHARE)?;
     let found = statement
         .query_row([share], |row| {
@@ -150,6 +152,7 @@ pub(crate) fn load_share(transaction: &rusqlite::Connection, share: &str) -> Res
                 session: row.get(7)?,
                 created: count(row, 8)?,
                 updated: count(row, 9)?,
+                bytes: count(row, 11)?,
             };
             Ok((share, is_deleted))
         })

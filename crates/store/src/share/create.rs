@@ -75,6 +75,9 @@ fn create(
         }
         transaction.execute(REMEMBER, (request, &new.share, &secret[..]))?;
     }
+    if let Some(budget) = call.budget {
+        budget.check(transaction, 1, 0)?;
+    }
     let now = call.now.cast_signed();
     transaction.execute(SHARE, (&new.share, &new.session, &call.actor, &new.visibility, now))?;
     capability::insert(

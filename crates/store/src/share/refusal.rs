@@ -35,6 +35,8 @@ pub enum Refusal {
     Gone,
     #[error("{0}")]
     TooLarge(String),
+    #[error("the service holds as much as it may; whoever runs it can give you a key")]
+    Full,
 }
 
 impl Refusal {
@@ -57,6 +59,7 @@ impl Refusal {
             Self::NotFound => "not_found",
             Self::Gone => "gone",
             Self::TooLarge(_) => "too_large",
+            Self::Full => "full",
         }
     }
 

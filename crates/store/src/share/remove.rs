@@ -10,7 +10,7 @@ use sturdy_session::stamp::Millis;
 
 const TOMBSTONE: &str =
     "UPDATE share SET deleted = ?2, epoch = epoch + 1, cursor = cursor + 1, log_from = cursor + 1,
-    snapshot = NULL WHERE share_id = ?1 AND deleted IS NULL";
+    snapshot = NULL, bytes = 0 WHERE share_id = ?1 AND deleted IS NULL";
 const ERASE: [&str; 4] = [
     "DELETE FROM share_entity WHERE share_id = ?1",
     "DELETE FROM share_op WHERE share_id = ?1",
@@ -48,8 +48,13 @@ impl crate::Store {
     /// Answers with how many shares and rows went.
     pub async fn tidy_shares(&self, now: Millis) -> Result<(u64, u64), ShareError> {
         self.change_share(move |transaction| {
-            let call =
-                ShareCall { now, actor: "service".to_owned(), transport: "upkeep", address: String::new() };
+            let call = ShareCall {
+                now,
+                actor: "service".to_owned(),
+                transport: "upkeep",
+                address: String::new(),
+                budget: None,
+            };
             let empty = tidy_empty(transaction, &call)?;
             let rows = tidy_log(transaction, now)?;
             Ok((empty, rows))

@@ -28,7 +28,8 @@ async fn a_migration_that_changed_after_it_was_applied_is_refused() {
 async fn a_store_of_a_newer_version_is_refused() {
     let (_directory, opened) = after("INSERT INTO migration VALUES (999, 'later', 'x')").await;
 
-    assert!(matches!(opened, Err(OpenError::Newer { found: 999, known: 5 })), "{opened:?}");
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap().count() as u64;
+    assert!(matches!(opened, Err(OpenError::Newer { found: 999, known }) if known == files), "{opened:?}");
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! Shares: what is sent is applied once, authority only narrows, and what is taken back is gone.
+//!
+//! One file although it is long: the sender that tests of shares are written with stands beside what it is for.
 
 use serde_json::{Value, json};
 use sturdy_store::Store;
 use sturdy_store::share::{
-    Ack, Attenuation, Batch, Chain, LegacyItem, NewShare, Operation, Refusal, Scope, ShareAuth, ShareCall,
-    ShareError, ShownOp, SturdyRef, chain_start,
+    Ack, Attenuation, Batch, Chain, LegacyItem, NewShare, Operation, Refusal, Scope, ShareAuth, ShareBudget,
+    ShareCall, ShareError, ShownOp, SturdyRef, chain_start,
 };
 
 pub(crate) const SHARE: &str = "AbCdEfGhIjKlMnOpQrStUv";
@@ -15,7 +17,7 @@ pub(crate) fn call() -> ShareCall {
 }
 
 pub(crate) fn at(now: u64) -> ShareCall {
-    ShareCall { now, actor: "ada".to_owned(), transport: "test", address: "127.0".to_owned() }
+    ShareCall { now, actor: "ada".to_owned(), transport: "test", address: "127.0".to_owned(), budget: None }
 }
 
 fn owner_ref() -> SturdyRef {
@@ -379,4 +381,39 @@ fn an_unknown_share_and_a_wrong_secret_are_answered_at_the_same_length() {
     let length = |refusal: Refusal| refusal.code().len() + refusal.to_string().len();
 
     assert_eq!(length(Refusal::NotFound), length(Refusal::Unauthorized));
+}
+
+stores! {
+    async fn a_service_without_a_key_holds_no_more_than_its_budget(store: Store) {
+        create(&store).await;
+        let mut sender = Sender::new("wr_a");
+        let held = |bytes: u64| ShareCall { budget: Some(ShareBudget { shares: 1, bytes }), ..call() };
+        let part = |text: &str| vec![("part", "part/m/p".to_owned(), Some(json!({ "text": text })))];
+
+        let another = NewShare {
+            share: "another".to_owned(),
+            owner: SturdyRef::new("another", "other", SECRET),
+            session: "ses_b".to_owned(),
+            request: None,
+            visibility: "link".to_owned(),
+            label: String::new(),
+        };
+        let one_too_many = store.create_share(held(1000), another.clone()).await;
+        let small = sender.seal(part("small"));
+        store.append_share(held(100), SHARE.to_owned(), owner(), small).await.unwrap();
+        let mut greedy = sender.clone();
+        let large = greedy.seal(part(&"x".repeat(100)));
+        let too_large = store.append_share(held(100), SHARE.to_owned(), owner(), large).await;
+        // A value that replaces another counts once, and what is deleted does not count.
+        for _ in 0..20 {
+            let again = sender.seal(part("smaller"));
+            store.append_share(held(60), SHARE.to_owned(), owner(), again).await.unwrap();
+        }
+        store.delete_share(call(), SHARE.to_owned(), owner()).await.unwrap();
+        let after_all = store.create_share(held(1000), another).await;
+
+        assert!(matches!(one_too_many, Err(ShareError::Refused(Refusal::Full))), "{one_too_many:?}");
+        assert!(matches!(too_large, Err(ShareError::Refused(Refusal::Full))), "{too_large:?}");
+        assert!(after_all.is_ok(), "{after_all:?}");
+    }
 }

@@ -20,11 +20,16 @@ const LOG: &str = "INSERT INTO share_op (share_id, cursor, writer_id, seq, op_id
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 const REJECT: &str = "INSERT INTO share_reject (share_id, writer_id, seq, op_id, code, message)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+// In bytes, not in letters.
+const SIZE: &str = "SELECT COALESCE(sum(length(CAST(payload AS BLOB))), 0) FROM share_entity
+    WHERE share_id = ?1 AND key >= ?2 AND key <= ?3";
+const SIZE_OLD: &str = "SELECT COALESCE(sum(length(CAST(payload AS BLOB))), 0) FROM share_entity
+    WHERE share_id = ?1 AND generation < ?2";
 const WAS_REJECTED: &str = "SELECT 1 FROM share_reject WHERE share_id = ?1 AND op_id = ?2 LIMIT 1";
 const WAS_APPLIED: &str = "SELECT 1 FROM share_op WHERE share_id = ?1 AND op_id = ?2";
 const SHARE: &str =
-    "UPDATE share SET cursor = ?2, generation = ?3, snapshot = ?4, sync_count = ?5, updated = ?6
-    WHERE share_id = ?1";
+    "UPDATE share SET cursor = ?2, generation = ?3, snapshot = ?4, sync_count = ?5, updated = ?6,
+    bytes = ?7 WHERE share_id = ?1";
 const USED: &str = "UPDATE share_capability SET used_ops = ?2 WHERE cap_id = ?1";
 
 /// Applies new operations, one after another.
@@ -62,6 +67,10 @@ impl<'a> Applier<'a> {
         if quota.is_some_and(|left| (ops.len() as u64) > left) {
             return Err(Refusal::TooLarge("the capability's quota is used up".to_owned()).into());
         }
+        let more: usize = ops.iter().map(Operation::payload_bytes).sum();
+        if let Some(budget) = self.call.budget.filter(|_| more > 0) {
+            budget.check(self.transaction, 0, more as u64)?;
+        }
         let mut done = Applied::default();
         let first = ops.first().map_or(0, |op| op.seq);
         for op in ops {
@@ -86,6 +95,7 @@ impl<'a> Applier<'a> {
             self.row.snapshot,
             self.row.sync_count.cast_signed(),
             self.call.now.cast_signed(),
+            self.row.bytes.cast_signed(),
         ])?;
         if applied > 0 {
             let used = used + applied as u64;
@@ -149,6 +159,8 @@ impl<'a> Applier<'a> {
         self.row.cursor += 1;
         match kind {
             Kind::Session | Kind::Message | Kind::Part | Kind::SessionDiff | Kind::Model => {
+                self.shrink(&op.key, &op.key)?;
+                self.row.bytes += op.payload_bytes() as u64;
                 self.transaction.prepare_cached(ENTITY)?.execute(rusqlite::params![
                     self.share,
                     op.key,
@@ -161,13 +173,16 @@ impl<'a> Applier<'a> {
                 ])?;
             }
             Kind::MessageRemove => {
+                self.shrink(&op.key, &op.key)?;
                 self.transaction.prepare_cached(REMOVE)?.execute((self.share, &op.key))?;
                 let message = op.key.trim_start_matches("message/");
                 let first = format!("part/{message}/");
                 let after = format!("part/{message}0");
+                self.shrink(&first, &after)?;
                 self.transaction.prepare_cached(REMOVE_PARTS)?.execute((self.share, first, after))?;
             }
             Kind::PartRemove => {
+                self.shrink(&op.key, &op.key)?;
                 self.transaction.prepare_cached(REMOVE)?.execute((self.share, &op.key))?;
             }
             Kind::SnapshotBegin => {
@@ -176,6 +191,9 @@ impl<'a> Applier<'a> {
             }
             Kind::SnapshotEnd => {
                 let generation = self.row.generation.cast_signed();
+                let old = (self.share, generation);
+                let gone = self.transaction.prepare_cached(SIZE_OLD)?.query_row(old, |row| row.get(0))?;
+                self.row.bytes = self.row.bytes.saturating_sub(i64::cast_unsigned(gone));
                 self.transaction.prepare_cached(REMOVE_OLD)?.execute((self.share, generation))?;
                 self.row.snapshot = None;
             }
@@ -190,6 +208,14 @@ impl<'a> Applier<'a> {
             op.key,
             self.call.now.cast_signed(),
         ])?;
+        Ok(())
+    }
+
+    /// What stands under these keys is replaced or goes.
+    fn shrink(&mut self, first: &str, last: &str) -> Result<(), ShareError> {
+        let keys = (self.share, first, last);
+        let gone = self.transaction.prepare_cached(SIZE)?.query_row(keys, |row| row.get(0))?;
+        self.row.bytes = self.row.bytes.saturating_sub(i64::cast_unsigned(gone));
         Ok(())
     }
 
