@@ -12,11 +12,13 @@ use futures_util::stream::BoxStream;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use sturdy_session::json::Map;
 use sturdy_session::talk::{Request, Said};
 use sturdy_session::types::failure::Failure;
 
-/// A provider that says nothing for this long is taken to have hung, and is asked again.
-const SILENCE_MS: u64 = 300_000;
+/// How long OpenAI may take until its answer begins. Others have no limit unless one is configured: a model
+/// on the user's own machine may think for ten minutes before its first word.
+const OPENAI_HEADERS_MS: u64 = 300_000;
 
 impl ModelEntry {
     /// A model that can be asked. Nothing is sent yet.
@@ -93,23 +95,27 @@ impl ModelEntry {
                 self.provider.id
             )));
         };
-        // `false` switches a limit off; nothing said leaves the one that keeps a turn from hanging for ever.
-        let limit = |name: &str, otherwise: Option<u64>| match self.provider.options.get(name) {
-            None | Some(Value::Null) => otherwise,
-            Some(value) => value.as_u64().filter(|limit| *limit > 0),
-        };
         Ok(Link {
             http: self.http.clone(),
             provider: self.provider.id.clone(),
             base_url: address.trim_end_matches('/').to_owned(),
             key: self.provider.key.clone().or_else(|| self.token(protocol)),
             headers: self.headers(),
-            timeouts: Timeouts {
-                request_ms: limit("timeout", None),
-                header_ms: limit("headerTimeout", Some(SILENCE_MS)),
-                chunk_ms: limit("chunkTimeout", Some(SILENCE_MS)),
-            },
+            timeouts: timeouts(&self.provider.id, &self.provider.options.0),
         })
+    }
+}
+
+/// The limits a provider has: those of its options, `false` for none.
+fn timeouts(provider: &str, options: &Map) -> Timeouts {
+    let limit = |name: &str, otherwise: Option<u64>| match options.get(name) {
+        None | Some(Value::Null) => otherwise,
+        Some(value) => value.as_u64().filter(|limit| *limit > 0),
+    };
+    Timeouts {
+        request_ms: limit("timeout", None),
+        header_ms: limit("headerTimeout", (provider == "openai").then_some(OPENAI_HEADERS_MS)),
+        chunk_ms: limit("chunkTimeout", None),
     }
 }
 
@@ -156,3 +162,6 @@ impl Connected {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,9 @@ const DELAY_MAX_MS: Millis = 2_147_483_647;
 const OVERLOADED: &str = "Provider is overloaded";
 const TOO_MANY_REQUESTS: &str = "Too Many Requests";
 
+/// Tries after the first one in all steps of a turn: a provider that breaks in every step is not asked for ever.
+pub const RETRIES_OF_TURN_MAX: u32 = 20;
+
 /// The next try, as the status shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {

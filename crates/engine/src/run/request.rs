@@ -16,7 +16,7 @@ use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::prompt::history::{Gather, drop_failed_compactions};
 use sturdy_session::prompt::lower::{Target, lower};
 use sturdy_session::prompt::reminders;
-use sturdy_session::talk::{AssistantItem, Request, ToolChoice, Turn, UserItem};
+use sturdy_session::talk::{Request, ToolChoice, Turn, UserItem};
 use sturdy_session::turn::Tools;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
@@ -58,21 +58,27 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
     };
     let sampling = entry.sampling();
     let can_set_temperature = entry.info.capabilities.temperature;
-    let mut offered = match call.tools {
-        Tools::Offered => instance.tools_for(agent, &info, &user, &entry).await,
-        Tools::Withheld => Vec::new(),
-    };
+    // Also in the last step: the calls of the conversation need their tools, and a changed list costs the cache.
+    let mut offered = instance.tools_for(agent, &info, &user, &entry).await;
     let mut messages = lower(&history, &target(&entry));
-    let (is_structured, tool_choice) = match object {
+    let is_structured = object.is_some();
+    let tool_choice = match object {
         Some(tool) => {
+            if call.tools == Tools::Withheld {
+                offered.clear();
+            }
             structured::offer(tool, &mut offered, &mut messages);
-            (true, ToolChoice::Required)
+            ToolChoice::Required
         }
-        None => (false, ToolChoice::Auto),
+        None if call.tools == Tools::Withheld => {
+            messages.push(user_turn(reminders::last_step()));
+            ToolChoice::None
+        }
+        None => ToolChoice::Auto,
     };
-    if call.tools == Tools::Withheld && !is_structured {
-        let words = reminders::last_step().to_owned();
-        messages.push(Turn::Assistant(vec![AssistantItem::Text { text: words, metadata: None }]));
+    if let Some(Turn::Assistant(_)) = messages.last() {
+        // The step before ended without a reason. Not every model takes a request that ends with its own words.
+        messages.push(user_turn(reminders::go_on()));
     }
     instance.fetched.refresh(addresses(&instance.settings), instance.tool_settings.reach).await;
     let settings = instance.settings.clone();
@@ -93,6 +99,10 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
         session: call.session.to_string(),
     };
     Ok((model, request))
+}
+
+fn user_turn(words: &str) -> Turn {
+    Turn::User(vec![UserItem::Text(words.to_owned())])
 }
 
 /// The request for a summary: its agent's words, the conversation as one text, nothing to call.

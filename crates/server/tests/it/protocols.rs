@@ -187,6 +187,54 @@ async fn an_orderly_restart_in_the_middle_keeps_what_was_said_and_goes_on_in_eve
     }
 }
 
+#[tokio::test]
+async fn the_last_step_ends_with_a_user_turn_and_keeps_the_tools_without_a_choice_in_every_protocol() {
+    for dialect in Dialect::ALL {
+        let (world, provider) = world(dialect).await;
+        let place = world.root.path().join("home/.config/opencode/opencode.json");
+        let mut config: Value = serde_json::from_slice(&std::fs::read(&place).unwrap()).unwrap();
+        config["agent"] = json!({ "build": { "steps": 2 } });
+        std::fs::write(&place, config.to_string()).unwrap();
+        std::fs::write(world.project().join("a.txt"), "first\n").unwrap();
+        let a = json!({ "filePath": world.project().join("a.txt") }).to_string();
+        provider.will(answer().call(0, "call_a", "read", &a).finish("tool_calls"));
+        provider.will(answer().text("That is all.").finish("stop"));
+        let session = titled(&world).await;
+
+        let last = world.ask(&session, "look").await;
+
+        assert_eq!(shown(&last), ["text That is all."], "{dialect:?}");
+        let requests = provider.requests();
+        let told = heard(dialect, &requests[1]);
+        assert!(told.last().unwrap().starts_with("user <system-reminder>"), "{dialect:?}: {told:?}");
+        assert_eq!(requests[1]["tools"], requests[0]["tools"], "{dialect:?}");
+        let (choice, none) = match dialect {
+            Dialect::Chat | Dialect::Responses => (&requests[1]["tool_choice"], json!("none")),
+            Dialect::Anthropic => (&requests[1]["tool_choice"], json!({ "type": "none" })),
+            Dialect::Gemini => (&requests[1]["toolConfig"]["functionCallingConfig"]["mode"], json!("NONE")),
+        };
+        assert_eq!(*choice, none, "{dialect:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_step_behind_one_that_ended_without_a_reason_is_asked_for_by_a_user_turn() {
+    // The other two have no reason that nobody knows.
+    for dialect in [Dialect::Chat, Dialect::Anthropic] {
+        let (world, provider) = world(dialect).await;
+        provider.will(answer().text("I will").finish("unheard-of"));
+        provider.will(answer().text("Done.").finish("stop"));
+        let session = titled(&world).await;
+
+        let last = world.ask(&session, "do it").await;
+
+        assert_eq!(shown(&last), ["text Done."], "{dialect:?}");
+        let told = heard(dialect, &provider.requests()[1]);
+        assert_eq!(told[told.len() - 2], "said I will", "{dialect:?}: {told:?}");
+        assert!(told.last().unwrap().starts_with("user <system-reminder>"), "{dialect:?}: {told:?}");
+    }
+}
+
 fn base64_decoded(text: &str) -> Vec<u8> {
     use base64::Engine as _;
     base64::prelude::BASE64_STANDARD.decode(text).unwrap()

@@ -9,6 +9,7 @@ use crate::types::part::{Part, PartBody, TextPart};
 
 const PLAN: &str = include_str!("reminders/plan.md");
 const LAST_STEP: &str = include_str!("reminders/last_step.md");
+const GO_ON: &str = include_str!("reminders/go_on.md");
 const STRUCTURED: &str = include_str!("reminders/structured.md");
 const BUILD: &str = include_str!("reminders/build.md");
 
@@ -16,6 +17,12 @@ const BUILD: &str = include_str!("reminders/build.md");
 #[must_use]
 pub fn last_step() -> &'static str {
     LAST_STEP.trim_end()
+}
+
+/// Said behind the history when it would end with words of the model, which some models do not accept.
+#[must_use]
+pub fn go_on() -> &'static str {
+    GO_ON.trim_end()
 }
 
 /// Said in the system text when the answer has to fit a schema (spec: engine §6).

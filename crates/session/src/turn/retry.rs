@@ -6,7 +6,7 @@ use super::step::Which;
 use super::{Effect, StepKind, next};
 use crate::fact::{Fact, RetryNote};
 use crate::id::MessageId;
-use crate::retry::plan;
+use crate::retry::{RETRIES_OF_TURN_MAX, plan};
 use crate::types::failure::Failure;
 
 impl Deciding<'_> {
@@ -23,7 +23,8 @@ impl Deciding<'_> {
             return self.overflowed(step, failure);
         }
 
-        let plan = plan(&failure, attempt, self.stamp.now(), self.stamp.fraction());
+        let has_budget = state.machine.turn.as_ref().is_some_and(|turn| turn.retries < RETRIES_OF_TURN_MAX);
+        let plan = plan(&failure, attempt, self.stamp.now(), self.stamp.fraction()).filter(|_| has_budget);
         // A call that may have acted is not repeated by asking the model again from the start.
         let (Some(plan), false) = (plan, step.has_running_calls()) else {
             self.interrupt_calls(step, "Tool execution aborted");

@@ -103,6 +103,9 @@ pub struct OpenTurn {
     /// Answers that did not fit the schema.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tries: u32,
+    /// Requests that were sent again because one failed, in all its steps.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u32,
     /// A step of it has changed files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_changed: bool,
@@ -414,6 +417,7 @@ impl State {
         turn.silent_steps = 0;
         if !turn.goes_on_with(messages.len()) {
             (turn.steps, turn.tries) = (0, 0);
+            turn.retries = 0;
         }
         turn.continues = false;
     }
@@ -519,6 +523,9 @@ impl State {
         let Some(turn) = self.machine.turn.as_mut() else { return };
         if let Fact::ToolStarted { tool, input, .. } = fact {
             turn.remember_call(fingerprint(tool, input));
+        }
+        if let Fact::StepDelayed { .. } = fact {
+            turn.retries += 1;
         }
         if let Some(step) = turn.step.as_mut() {
             step.apply(&session, fact);

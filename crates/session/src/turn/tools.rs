@@ -3,7 +3,7 @@
 use super::deciding::Deciding;
 use super::phase::{LastWord, Phase};
 use super::state::{CallPhase, OpenCall, OpenStep};
-use super::{Effect, RunTool, StepKind, subtask};
+use super::{Effect, RunTool, StepKind, Tools, next, subtask};
 use crate::fact::{Fact, Outcome, Running};
 use crate::id::{MessageId, PartId};
 use crate::json::Map;
@@ -73,6 +73,14 @@ impl Deciding<'_> {
         if place >= CALLS_MAX {
             let error =
                 format!("Not run: more than {CALLS_MAX} calls in one answer. Ask for fewer at a time.");
+            let outcome = Outcome::Failed { error, metadata: None };
+            return self.fact(Fact::ToolEnded { part, outcome, end: start });
+        }
+        let turn = state.machine.turn.as_ref();
+        let tools = turn.map(|turn| next::tools_of(turn.steps, step.ready.steps_max));
+        if tools == Some(Tools::Withheld) && !by_provider && tool != super::STRUCTURED_TOOL {
+            // No step follows that could see its result.
+            let error = "Not run: this is the last step, and tools are no longer available.".to_owned();
             let outcome = Outcome::Failed { error, metadata: None };
             return self.fact(Fact::ToolEnded { part, outcome, end: start });
         }

@@ -238,6 +238,52 @@ fn after_five_tries_a_failure_is_final() {
 }
 
 #[test]
+fn retries_are_counted_for_the_whole_turn_and_the_count_is_stored() {
+    let mut bench = Bench::talking();
+    for step in 0..4 {
+        for attempt in 1..=5 {
+            bench.failed(overloaded());
+            let step = bench.step();
+            bench.feed(Input::Timer { step, attempt });
+        }
+        assert_eq!(bench.state.open_turn().unwrap().retries, 5 * (step + 1));
+        bench.said(Said::Started);
+        // No reason that is final: the turn goes on with another step.
+        bench.said(tool_call(&format!("c{step}"), "bash"));
+        let part = bench.call();
+        bench.feed(Input::Returned { part, outcome: done("ok") });
+        bench.said(finished(FinishReason::ToolCalls));
+        bench.prepare();
+        bench.said(Said::Started);
+    }
+    let stored: serde_json::Value = serde_json::from_str(&bench.state.machine_text()).unwrap();
+    assert_eq!(stored["turn"]["retries"], 20);
+
+    assert_snapshot!(bench.failed(overloaded()), @r"
+    fact   session.failed APIError
+    fact   step.ended APIError
+    fact   session.idled failed
+    ");
+}
+
+#[test]
+fn a_call_in_the_last_step_is_not_run() {
+    let mut bench = Bench::new();
+    bench.feed(prompt("go"));
+    let user = bench.state.waiting().next().unwrap().clone();
+    let mut last = ready();
+    last.steps_max = Some(1);
+    bench.feed(Input::Prepared { user, ready: Box::new(last) });
+    bench.said(Said::Started);
+
+    assert_snapshot!(bench.said(tool_call("c1", "bash")), @r"
+    fact   tool.called c1 bash
+    fact   tool.started bash
+    fact   tool.ended failed
+    ");
+}
+
+#[test]
 fn an_abort_during_the_wait_for_a_retry_says_aborted() {
     let mut bench = Bench::talking();
     bench.failed(overloaded());
