@@ -168,6 +168,7 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Map>,
     },
+    /// More of an open text, or of the arguments of a call that has not begun.
     #[serde(rename = "text.grew.1")]
     TextGrew { part: PartId, delta: String },
     /// Carries the final text, so that the growth can be folded away.
@@ -395,7 +396,12 @@ pub enum Outcome {
     /// A person refused it: the turn ends with its step.
     Blocked { error: String },
     /// Stopped from outside; it may have acted and is not repeated. What it reported is kept.
-    Interrupted { error: String },
+    Interrupted {
+        error: String,
+        /// The arguments as far as they came, of a call that had not begun: their growth may be folded away.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw: Option<String>,
+    },
 }
 
 /// Why a stored entry could not be read.

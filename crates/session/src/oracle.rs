@@ -174,6 +174,9 @@ impl Oracle {
                 ensure(known.is_none(), "the text is open already")?;
             }
             Fact::TextGrew { part, delta } => {
+                if let Some(call) = self.calls.get(part) {
+                    return ensure(*call == Call::Called, "arguments grew of a call that runs");
+                }
                 let text = self.texts.get_mut(part).ok_or("a text grew that is not open")?;
                 text.push_str(delta);
             }

@@ -324,7 +324,7 @@ pub fn moved(mut part: Part, fact: &Fact) -> Part {
 
 fn returned(state: &ToolState, outcome: &Outcome, end: Millis) -> ToolState {
     let input = state.input().clone();
-    let (start, reported, raw) = match state {
+    let (start, reported, so_far) = match state {
         ToolState::Pending { raw, .. } => (end, None, Some(raw.clone())),
         ToolState::Running { time, metadata, .. } => (time.start, metadata.clone(), None),
         ToolState::Completed { .. } | ToolState::Error { .. } => return state.clone(),
@@ -349,7 +349,8 @@ fn returned(state: &ToolState, outcome: &Outcome, end: Millis) -> ToolState {
         Outcome::Blocked { error } => {
             ToolState::Error { input, error: error.clone(), metadata: reported, time, raw: None }
         }
-        Outcome::Interrupted { error } => {
+        Outcome::Interrupted { error, raw } => {
+            let raw = raw.clone().or(so_far);
             let mut metadata = reported.unwrap_or_else(Map::new);
             metadata.insert("interrupted".to_owned(), Value::Bool(true));
             ToolState::Error { input, error: error.clone(), metadata: Some(metadata), time, raw }

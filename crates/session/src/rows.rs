@@ -269,8 +269,10 @@ fn row_changes(before: &State, fact: &Fact, seq: u64) -> Vec<RowChange> {
             text.map(|text| RowChange::Part(part_row(&text, ord, true))).into_iter().collect()
         }
         Fact::ToolCalled { message, part, call, tool, running } => {
+            // Its arguments grow until it begins.
+            let is_open = running.is_none();
             let part = owner(message).map(|owner| owner.call(part, call, tool, running.as_deref()));
-            part.map(written).into_iter().collect()
+            part.map(|part| RowChange::Part(part_row(&part, ord, is_open))).into_iter().collect()
         }
         Fact::TextEnded { .. }
         | Fact::ToolStarted { .. }

@@ -20,7 +20,7 @@ use crate::fact::{Fact, Posted, TurnEnd};
 use crate::id::{MessageId, SessionId};
 use crate::records::{self, Owner};
 use crate::stamp::Millis;
-use crate::turn::{State, StepKind};
+use crate::turn::{OpenStep, State, StepKind};
 use crate::types::diff::FileDiff;
 use crate::types::event::{
     Event, OfSession, PermissionReplied, QuestionRejected, QuestionReplied, SessionInfo,
@@ -154,7 +154,9 @@ impl Shown<'_> {
                 self.part(self.owner(message).text(part, *words, *start, metadata.clone()));
             }
             Fact::TextGrew { part, delta } => {
-                let Some(step) = step else { return };
+                // Clients of this wire are not told of arguments while they stream.
+                let is_text = |step: &&OpenStep| step.texts.iter().any(|text| text.part == *part);
+                let Some(step) = step.filter(is_text) else { return };
                 self.events.push(Event::PartDelta {
                     session_id: self.session.clone(),
                     message_id: step.message.clone(),

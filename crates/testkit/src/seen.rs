@@ -95,7 +95,11 @@ impl Record {
                 self.texts.insert(part.clone(), String::new());
             }
             Fact::TextGrew { part, delta } => {
-                self.texts.entry(part.clone()).or_default().push_str(delta);
+                // The arguments of a call grow too, and are no text.
+                let calls = |fact: &Fact| matches!(fact, Fact::ToolCalled { part: call, .. } if call == part);
+                if !self.facts.iter().any(calls) {
+                    self.texts.entry(part.clone()).or_default().push_str(delta);
+                }
             }
             Fact::PromptAdmitted { posted, .. } => self.prompts.push(posted.info.id.clone()),
             _ => {}

@@ -58,8 +58,12 @@ fn join(last: &mut Said, next: Said) -> Option<Said> {
             whole.push_str(&text);
             None
         }
-        // The arguments of a call are not shown while they stream.
-        (_, Said::ToolInputGrew { .. }) => None,
+        (Said::ToolInputGrew { call: open, json: whole }, Said::ToolInputGrew { call, json })
+            if *open == call =>
+        {
+            whole.push_str(&json);
+            None
+        }
         (_, next) => Some(next),
     }
 }
@@ -67,6 +71,7 @@ fn join(last: &mut Said, next: Said) -> Option<Said> {
 fn bytes_of(said: &Said) -> usize {
     match said {
         Said::TextGrew { text, .. } | Said::ReasoningGrew { text, .. } => text.len(),
+        Said::ToolInputGrew { json, .. } => json.len(),
         _ => 64,
     }
 }

@@ -106,7 +106,7 @@ async fn dies_at_every_commit(plan_at: fn(u64) -> CrashPlan) {
         if !world.engine.store().was_crashed() {
             survived += 1;
             // Commits are gathered as they fall, so one run has a few more or less than the next.
-            if survived == 3 {
+            if survived == 6 {
                 break;
             }
             continue;

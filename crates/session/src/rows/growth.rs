@@ -28,10 +28,23 @@ pub fn read(data: &str) -> Result<Grew<'_>, serde_json::Error> {
     serde_json::from_str(data)
 }
 
-/// The same object with more at the end of its `text`.
+/// The same part with more at the end of its `text`, or of the arguments of a call (`state.raw`).
 pub fn add(data: &str, more: &str) -> Result<String, serde_json::Error> {
     let Fields(mut fields) = serde_json::from_str(data)?;
-    let place = fields.iter().position(|(key, _)| key == "text");
+    let is_call = fields.iter().any(|(key, value)| key == "type" && value.get() == "\"tool\"");
+    let state = fields.iter_mut().find(|(key, _)| is_call && key == "state");
+    if let Some((_, state)) = state {
+        let grown = add_to("raw", state.get(), more)?;
+        *state = Cow::Owned(RawValue::from_string(grown)?);
+        return serde_json::to_string(&Fields(fields));
+    }
+    add_to("text", data, more)
+}
+
+/// The same object with more at the end of one of its strings.
+fn add_to(name: &'static str, data: &str, more: &str) -> Result<String, serde_json::Error> {
+    let Fields(mut fields) = serde_json::from_str(data)?;
+    let place = fields.iter().position(|(key, _)| key == name);
     let text = match place {
         Some(place) => {
             let mut text: String = serde_json::from_str(fields[place].1.get())?;
@@ -43,7 +56,7 @@ pub fn add(data: &str, more: &str) -> Result<String, serde_json::Error> {
     let text = serde_json::value::to_raw_value(&text)?;
     match place {
         Some(place) => fields[place].1 = Cow::Owned(text),
-        None => fields.push((Cow::Borrowed("text"), Cow::Owned(text))),
+        None => fields.push((Cow::Borrowed(name), Cow::Owned(text))),
     }
     serde_json::to_string(&Fields(fields))
 }

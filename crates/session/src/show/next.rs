@@ -183,6 +183,10 @@ impl NextShown<'_> {
                 self.push(kind(*words, "text.started", "reasoning.started"), named(*words, part));
             }
             Fact::TextGrew { part, delta } => {
+                if let Some(call) = step.calls.iter().find(|call| call.part == *part) {
+                    let of = json!({ "assistantMessageID": message, "callID": call.call, "delta": delta });
+                    return self.pass("tool.input.delta", of);
+                }
                 let Some(words) = words_in(step, part) else { return };
                 let mut data = named(words, part);
                 data["delta"] = Value::from(delta.as_str());
@@ -236,7 +240,7 @@ impl NextShown<'_> {
                     let (Outcome::Done { output: said, .. }
                     | Outcome::Failed { error: said, .. }
                     | Outcome::Blocked { error: said }
-                    | Outcome::Interrupted { error: said }) = outcome;
+                    | Outcome::Interrupted { error: said, .. }) = outcome;
                     return self.push("shell.ended", json!({ "callID": call.call, "output": said }));
                 }
                 self.ended(of(&call.call), outcome, call.by_provider);
@@ -264,7 +268,9 @@ impl NextShown<'_> {
                 data["content"] = json!([{ "type": "text", "text": output }]);
                 self.push("tool.success", data);
             }
-            Outcome::Failed { error, .. } | Outcome::Blocked { error } | Outcome::Interrupted { error } => {
+            Outcome::Failed { error, .. }
+            | Outcome::Blocked { error }
+            | Outcome::Interrupted { error, .. } => {
                 data["error"] = json!({ "type": "unknown", "message": error });
                 self.push("tool.failed", data);
             }

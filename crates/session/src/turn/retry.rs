@@ -6,6 +6,7 @@ use super::step::Which;
 use super::{Effect, StepKind, next};
 use crate::fact::{Fact, RetryNote};
 use crate::id::MessageId;
+use crate::records;
 use crate::retry::{RETRIES_OF_TURN_MAX, plan};
 use crate::types::failure::Failure;
 

@@ -14,10 +14,11 @@ use crate::stamp::Millis;
 use crate::talk::FinishReason;
 use crate::turn::phase::{LastWord, Pause, Phase};
 use crate::types::message::{AssistantMessage, UserMessage};
-use crate::types::part::{Part, PartBody};
+use crate::types::part::{Part, PartBody, ToolPart};
 use crate::types::session::Session;
 use crate::types::status::Status;
 use crate::types::step::{Ready, StepFiles, StepKind};
+use crate::types::tool::ToolState;
 use crate::types::usage::Tokens;
 use serde::{Deserialize, Serialize};
 
@@ -561,8 +562,10 @@ impl OpenStep {
                 body: Some(Box::new(owner.text(part, *words, *start, metadata.clone()))),
             }),
             Fact::TextGrew { part, delta } => {
-                let open = self.texts.iter_mut().find(|text| text.part == *part);
-                if let Some(text) = open.and_then(|open| open.body.as_mut()).and_then(|body| text_of(body)) {
+                let texts = self.texts.iter_mut().filter(|text| text.part == *part);
+                let calls = self.calls.iter_mut().filter(|call| call.part == *part);
+                let bodies = texts.map(|text| &mut text.body).chain(calls.map(|call| &mut call.body));
+                if let Some(text) = bodies.flatten().find_map(|body| text_of(body)) {
                     text.push_str(delta);
                 }
             }
@@ -725,11 +728,12 @@ fn provider_ran(part: Option<&Part>) -> bool {
     tool.metadata.as_ref().is_some_and(|map| map.contains_key("providerExecuted"))
 }
 
-/// The growing text of a text or reasoning part.
+/// What grows in a part: a text, a thought, or the arguments of a call that has not begun.
 pub(crate) fn text_of(part: &mut Part) -> Option<&mut String> {
     match &mut part.body {
         PartBody::Text(text) => Some(&mut text.text),
         PartBody::Reasoning(reasoning) => Some(&mut reasoning.text),
+        PartBody::Tool(ToolPart { state: ToolState::Pending { raw, .. }, .. }) => Some(raw),
         PartBody::Subtask(_)
         | PartBody::File(_)
         | PartBody::Tool(_)

@@ -96,7 +96,7 @@ impl Deciding<'_> {
             Said::ToolInputStarted { .. } | Said::ToolCalled { .. } | Said::ToolReturned { .. }
                 if step.ready.kind.is_compaction() => {}
             Said::ToolInputStarted { call, name } => self.announced(step, call, name),
-            Said::ToolInputGrew { .. } => {}
+            Said::ToolInputGrew { call, json } => self.arguments_grew(step, &call, json),
             Said::ToolCalled { call, name, input, metadata, by_provider } => {
                 let called = tools::Called { call, name, input, metadata, by_provider };
                 self.called(step, called);

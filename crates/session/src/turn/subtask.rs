@@ -66,7 +66,7 @@ impl Deciding<'_> {
 pub(super) fn worded(step: &OpenStep, outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Interrupted { .. } if matches!(step.ready.kind, StepKind::Subtask { .. }) => {
-            Outcome::Interrupted { error: CANCELLED.to_owned() }
+            Outcome::Interrupted { error: CANCELLED.to_owned(), raw: None }
         }
         outcome => outcome,
     }

@@ -9,10 +9,14 @@ use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::talk::CallInput;
 use crate::types::part::PartBody;
+use crate::types::tool::ToolState;
 use serde_json::Value;
 
 /// More calls than this in one step are refused one by one; the model is told.
 pub(super) const CALLS_MAX: usize = 128;
+
+/// Arguments that are kept while they stream; a call with more of them is not run.
+const RAW_BYTES_MAX: usize = 1024 * 1024;
 
 /// The tool that answers calls which name no tool or carry no JSON.
 pub(super) const INVALID: &str = "invalid";
@@ -30,6 +34,15 @@ impl Deciding<'_> {
     pub(super) fn announced(&mut self, step: &OpenStep, call: String, name: String) {
         if find(step, &call).is_none() {
             self.announce(step, call, name);
+        }
+    }
+
+    /// More of the arguments of a call. What is beyond the limit is not kept: the call will be refused.
+    pub(super) fn arguments_grew(&mut self, step: &OpenStep, call: &str, delta: String) {
+        let Some(open) = find(step, call) else { return };
+        let has_room = raw_of(open).is_some_and(|raw| raw.len() + delta.len() <= RAW_BYTES_MAX);
+        if has_room && !delta.is_empty() {
+            self.fact(Fact::TextGrew { part: open.part.clone(), delta });
         }
     }
 
@@ -179,9 +192,19 @@ impl Deciding<'_> {
     pub(super) fn interrupt_calls(&mut self, step: &OpenStep, error: &str) {
         for call in step.calls.iter().filter(|call| call.phase != CallPhase::Ended) {
             self.withdraw_asks(call);
-            let outcome = Outcome::Interrupted { error: error.to_owned() };
+            let raw = raw_of(call).filter(|raw| !raw.is_empty()).map(str::to_owned);
+            let outcome = Outcome::Interrupted { error: error.to_owned(), raw };
             self.fact(Fact::ToolEnded { part: call.part.clone(), outcome, end: self.stamp.now() });
         }
+    }
+}
+
+/// The arguments of a call that has not begun, as far as they came.
+fn raw_of(call: &OpenCall) -> Option<&str> {
+    let PartBody::Tool(tool) = &call.body.as_deref()?.body else { return None };
+    match &tool.state {
+        ToolState::Pending { raw, .. } => Some(raw),
+        ToolState::Running { .. } | ToolState::Completed { .. } | ToolState::Error { .. } => None,
     }
 }
 

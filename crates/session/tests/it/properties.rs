@@ -233,7 +233,14 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
         Wish::Grow(number, words) => say(text(&block(number), words))?,
         Wish::Close(number) => say(text_ended(&block(number)))?,
         Wish::Announce(number) => {
-            say(Said::ToolInputStarted { call: format!("c{number}"), name: "bash".to_owned() })?
+            let call = format!("c{number}");
+            // What is announced already says more of its arguments.
+            let is_known = step.is_some_and(|step| step.calls.iter().any(|open| open.call == call));
+            say(if is_known {
+                Said::ToolInputGrew { call, json: "{\"command\": ".to_owned() }
+            } else {
+                Said::ToolInputStarted { call, name: "bash".to_owned() }
+            })?
         }
         Wish::Call(number) => say(tool_call(&format!("c{number}"), "bash"))?,
         Wish::Progress => Input::Progressed { part: running()?, title: None, metadata: None },

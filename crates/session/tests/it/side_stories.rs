@@ -184,14 +184,14 @@ fn a_stopped_subtask_reads_as_cancelled_and_is_not_run_again() {
     let part = bench.call();
     bench.feed(Input::Abort);
 
-    let outcome = Outcome::Interrupted { error: "Tool execution aborted".to_owned() };
+    let outcome = Outcome::Interrupted { error: "Tool execution aborted".to_owned(), raw: None };
     assert_snapshot!(bench.feed(Input::Returned { part, outcome }), @r"
     fact   tool.ended interrupted
     fact   step.ended
     fact   session.idled stopped
     effect StopAll
     ");
-    assert_eq!(*last_outcome(&bench), Outcome::Interrupted { error: "Cancelled".to_owned() });
+    assert_eq!(*last_outcome(&bench), Outcome::Interrupted { error: "Cancelled".to_owned(), raw: None });
     bench.feed(prompt("next"));
     assert_snapshot!(bench.prepare(), @r"
     fact   step.started takes 1

@@ -119,11 +119,32 @@ fn a_call_is_seen_before_its_arguments_are_complete() {
     assert_snapshot!(bench.said(announced()), @"fact   tool.called c1 bash");
     assert_snapshot!(bench.said(announced()), @"");
     let grew = Said::ToolInputGrew { call: "c1".to_owned(), json: "{\"comm".to_owned() };
-    assert_snapshot!(bench.said(grew), @"");
+    assert_snapshot!(bench.said(grew), @r#"fact   text.grew "{\"comm""#);
+    assert_eq!(raw_of(&bench).as_deref(), Some("{\"comm"));
     assert_snapshot!(bench.said(tool_call("c1", "bash")), @r"
     fact   tool.started bash
     effect RunTool bash
     ");
+}
+
+/// The arguments of the first call as far as they came, in the part that clients read.
+fn raw_of(bench: &Bench) -> Option<String> {
+    let body = bench.state.open_step()?.calls[0].body.as_deref()?;
+    let state = serde_json::to_value(body).unwrap()["state"].clone();
+    state["raw"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn arguments_beyond_the_limit_are_not_kept() {
+    let mut bench = begun();
+    bench.said(Said::ToolInputStarted { call: "c1".to_owned(), name: "bash".to_owned() });
+    let half = "x".repeat(600 * 1024);
+    let grew = || Said::ToolInputGrew { call: "c1".to_owned(), json: half.clone() };
+
+    bench.said(grew());
+    bench.said(grew());
+
+    assert_eq!(raw_of(&bench).map(|raw| raw.len()), Some(half.len()));
 }
 
 #[test]
@@ -243,9 +264,10 @@ fn a_running_call_reports_and_one_that_ended_does_not() {
 }
 
 #[test]
-fn a_call_whose_arguments_never_came_is_interrupted_and_says_what_it_was() {
+fn a_call_whose_arguments_never_came_whole_is_interrupted_and_keeps_what_came() {
     let mut bench = begun();
     bench.said(Said::ToolInputStarted { call: "c1".to_owned(), name: "bash".to_owned() });
+    bench.said(Said::ToolInputGrew { call: "c1".to_owned(), json: "{\"comm".to_owned() });
 
     bench.feed(Input::Abort);
     let step = bench.state.open_step().map(|step| step.message.clone());
@@ -254,8 +276,17 @@ fn a_call_whose_arguments_never_came_is_interrupted_and_says_what_it_was() {
     }
 
     assert!(bench.state.is_idle());
-    let ended = bench.log.iter().filter(|fact| matches!(fact, Fact::ToolEnded { .. })).count();
-    assert_eq!(ended, 1);
+    let ended: Vec<_> = bench
+        .log
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::ToolEnded { outcome, .. } => Some(outcome.clone()),
+            _ => None,
+        })
+        .collect();
+    let error = "Tool execution aborted".to_owned();
+    // In the fact itself: the growth may be folded away.
+    assert_eq!(ended, [Outcome::Interrupted { error, raw: Some("{\"comm".to_owned()) }]);
 }
 
 #[test]

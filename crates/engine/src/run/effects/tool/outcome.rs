@@ -71,7 +71,7 @@ pub(super) fn failed(failure: ToolFailure, continue_on_deny: bool) -> Outcome {
         FailureKind::Rejected { feedback: None } | FailureKind::Dismissed if !continue_on_deny => {
             Outcome::Blocked { error: text }
         }
-        FailureKind::Aborted => Outcome::Interrupted { error: text },
+        FailureKind::Aborted => Outcome::Interrupted { error: text, raw: None },
         FailureKind::Failed
         | FailureKind::Denied { .. }
         | FailureKind::Rejected { .. }
