@@ -3,6 +3,10 @@
 //! State, rows and shown events are all made of these, so they cannot disagree. Nothing here looks at
 //! today's rows: a record is worked out forward, from what it was before.
 
+mod aside;
+
+pub(crate) use aside::{is_set_aside, set_aside};
+
 use crate::fact::{Edit, Fact, Outcome, Posted, RetryNote, Running, Words};
 use crate::id::{MessageId, PartId, SessionId};
 use crate::json::{Map, Num};

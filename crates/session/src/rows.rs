@@ -20,7 +20,6 @@ use crate::types::ask::PermissionReply;
 use crate::types::event::Event;
 use crate::types::message::{AssistantMessage, UserMessage};
 use crate::types::part::Part;
-use crate::types::session::Session;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -114,7 +113,7 @@ impl Folder {
         let machine = state.machine_text();
         match self.session_entry {
             Some(entry) => {
-                let change = RowChange::Session(session_row(info, machine));
+                let change = RowChange::Session(SessionRow::of(info, machine, json(info)));
                 self.folded.rows.push(RowWrite { entry, change });
             }
             None if machine != self.machine_before => {
@@ -358,22 +357,6 @@ fn approvals(state: &State, fact: &Fact) -> Vec<ApprovalRow> {
         pattern: pattern.clone(),
     };
     ask.always.iter().enumerate().map(row).collect()
-}
-
-fn session_row(info: &Session, machine: String) -> SessionRow {
-    SessionRow {
-        id: info.id.clone(),
-        project_id: info.project_id.clone(),
-        directory: info.directory.clone(),
-        path: info.path.clone(),
-        parent_id: info.parent_id.clone(),
-        title: info.title.clone(),
-        created: info.time.created,
-        updated: info.time.updated,
-        is_archived: info.time.archived.is_some(),
-        data: json(info),
-        machine,
-    }
 }
 
 fn assistant_row(info: &AssistantMessage, ord: u64) -> RowChange {

@@ -101,6 +101,7 @@ impl Deciding<'_> {
             Input::SubtaskReady { part, subtask, ready } => self.start_subtask(part, *subtask, *ready),
             Input::Said { step, attempt, said } => self.said(&step, attempt, said),
             Input::Failed { step, attempt, failure } => self.attempt_failed(&step, attempt, failure),
+            Input::SetAside { step, attempt, parts } => self.set_aside(&step, attempt, parts),
             Input::Timer { step, attempt } => self.attempt_again(&step, attempt),
             Input::Progressed { part, title, metadata } => self.progressed(part, title, metadata),
             Input::Returned { part, outcome } => self.returned(part, outcome),

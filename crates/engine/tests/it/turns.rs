@@ -174,9 +174,81 @@ async fn a_stream_that_breaks_off_keeps_what_was_said_and_is_tried_again() {
     world.engine.answer(&session.id, &prompted).await.unwrap();
 
     let messages = world.messages(&session.id).await;
-    assert_eq!(texts(&messages[1]), ["Half an ans", "Whole."]);
+    // One answer to read; what the attempt said that failed stands beside it.
+    assert_eq!(texts(&messages[1]), ["", "Whole."]);
+    let kept = serde_json::to_value(&messages[1].parts[1]).unwrap();
+    assert_eq!(kept["metadata"]["sturdy"]["failedAttempt"], "Half an ans");
     assert!(assistant(&messages[1]).error.is_none());
     oracle::check(&world.log(&session.id).await).unwrap();
+
+    world.provider.will(answer().text("Yes.").finish("stop"));
+    world.ask(&session.id, "sure?").await.unwrap();
+    let sent = world.provider.requests().last().unwrap()["messages"].to_string();
+    assert!(sent.contains("Whole.") && !sent.contains("Half an ans"), "{sent}");
+}
+
+#[tokio::test]
+async fn an_abort_while_a_retry_waits_leaves_what_was_said_to_be_read() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let mut seen = Seen::from_now(world.engine.feed());
+    let gate = Gate::new();
+    world.provider.will(answer().text("Half an ans").gate(&gate).break_off());
+
+    world.prompt(&session.id, "hi").await.unwrap();
+    seen.until(|record| record.texts.values().any(|text| text == "Half an ans")).await;
+    gate.open();
+    seen.until(|record| record.facts.iter().any(|fact| matches!(fact, Fact::StepDelayed { .. }))).await;
+    world.engine.abort(&session.id).await.unwrap();
+
+    let messages = world.messages(&session.id).await;
+    assert_eq!(texts(&messages[1]), ["Half an ans"]);
+}
+
+/// What the first call has of its arguments while they stream.
+async fn raw_of(world: &World, session: &Session) -> Option<String> {
+    let messages = world.messages(&session.id).await;
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    let part = parts.into_iter().find(|part| matches!(part.body, PartBody::Tool(_)))?;
+    let state = serde_json::to_value(part).unwrap()["state"].clone();
+    Some(state["raw"].as_str()?.to_owned())
+}
+
+#[tokio::test]
+async fn arguments_are_there_while_they_stream_and_stay_with_a_call_that_was_aborted() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.provider.will(answer().call(0, "call_1", "bash", "{\"command\": \"rm -r").hang());
+    world.prompt(&session.id, "go").await.unwrap();
+    let expected = Some("{\"command\": \"rm -r".to_owned());
+    while raw_of(&world, &session).await != expected {
+        tokio::task::yield_now().await;
+    }
+
+    world.engine.abort(&session.id).await.unwrap();
+
+    assert_eq!(raw_of(&world, &session).await, expected);
+    oracle::check(&world.log(&session.id).await).unwrap();
+}
+
+#[tokio::test]
+async fn arguments_that_streamed_are_there_after_a_restart() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.provider.will(answer().call(0, "call_1", "bash", "{\"command\": \"rm -r").hang());
+    world.prompt(&session.id, "go").await.unwrap();
+    let expected = Some("{\"command\": \"rm -r".to_owned());
+    while raw_of(&world, &session).await != expected {
+        tokio::task::yield_now().await;
+    }
+
+    let world = world.reopen().await;
+
+    let messages = world.messages(&session.id).await;
+    let call = messages[1].parts.iter().map(|part| serde_json::to_value(part).unwrap());
+    let call = call.into_iter().find(|part| part["type"] == "tool").unwrap();
+    assert_eq!(call["state"]["status"], "error");
+    assert_eq!(raw_of(&world, &session).await, expected);
 }
 
 #[tokio::test]

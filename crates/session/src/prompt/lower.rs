@@ -14,6 +14,7 @@ mod result;
 
 use super::history::is_provider_executed;
 use crate::json::Map;
+use crate::records::is_set_aside;
 use crate::talk::{AssistantItem, Media, ToolResult, Turn, UserItem};
 use crate::types::message::{AssistantMessage, Message, MessageWithParts};
 use crate::types::part::{FilePart, Part, PartBody, ReasoningPart, TextPart, ToolPart};
@@ -187,6 +188,9 @@ impl Speaker<'_> {
     }
 
     fn text(&mut self, part: &TextPart) {
+        if is_set_aside(part.metadata.as_ref()) {
+            return;
+        }
         let text = match (part.text.is_empty(), self.is_signed && self.same_model) {
             // Signed reasoning must come back with what stood around it, and an empty
             // block is refused: a space keeps the place.
@@ -201,6 +205,9 @@ impl Speaker<'_> {
     }
 
     fn reasoning(&mut self, part: &ReasoningPart) {
+        if is_set_aside(part.metadata.as_ref()) {
+            return;
+        }
         let text = part.text.clone();
         if self.same_model {
             self.items.push(AssistantItem::Reasoning { text, metadata: part.metadata.clone() });

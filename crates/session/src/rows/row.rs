@@ -5,6 +5,7 @@
 
 use crate::id::{MessageId, PartId, SessionId};
 use crate::stamp::Millis;
+use crate::types::session::Session;
 
 /// One change of one row, as part of a commit.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,4 +132,23 @@ pub(crate) const PARTS_OF_ONE_FACT: u32 = 20;
 #[must_use]
 pub fn seq_of_place(ord: u64) -> u64 {
     ord >> PARTS_OF_ONE_FACT
+}
+
+impl SessionRow {
+    /// The row of a session; `data` is its record as JSON.
+    pub(super) fn of(info: &Session, machine: String, data: String) -> Self {
+        Self {
+            id: info.id.clone(),
+            project_id: info.project_id.clone(),
+            directory: info.directory.clone(),
+            path: info.path.clone(),
+            parent_id: info.parent_id.clone(),
+            title: info.title.clone(),
+            created: info.time.created,
+            updated: info.time.updated,
+            is_archived: info.time.archived.is_some(),
+            data,
+            machine,
+        }
+    }
 }

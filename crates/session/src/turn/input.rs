@@ -64,6 +64,12 @@ pub enum Input {
         attempt: u32,
         failure: Failure,
     },
+    /// The next attempt is heard: this is what stands in the message from those that failed. Said before its words.
+    SetAside {
+        step: MessageId,
+        attempt: u32,
+        parts: Vec<Part>,
+    },
     /// The wait before the next attempt is over.
     Timer {
         step: MessageId,
@@ -163,6 +169,7 @@ impl Input {
             | Self::Executed { .. }
             | Self::Said { .. }
             | Self::Failed { .. }
+            | Self::SetAside { .. }
             | Self::Timer { .. }
             | Self::Progressed { .. }
             | Self::Returned { .. }

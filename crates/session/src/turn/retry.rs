@@ -9,6 +9,7 @@ use crate::id::MessageId;
 use crate::records;
 use crate::retry::{RETRIES_OF_TURN_MAX, plan};
 use crate::types::failure::Failure;
+use crate::types::part::Part;
 
 impl Deciding<'_> {
     /// The stream broke or never began. What was said is kept: it is closed with its text.
@@ -49,6 +50,20 @@ impl Deciding<'_> {
             note,
         });
         self.effect(Effect::StartTimer { step: message, attempt, at });
+    }
+
+    /// The model is heard again: what it said in attempts that failed is not part of the answer. It is kept in the
+    /// metadata of its part; until now it was all that there was to read.
+    pub(super) fn set_aside(&mut self, message: &MessageId, attempt: u32, parts: Vec<Part>) {
+        let state = self.now();
+        let Some(step) = state.step_at(message, attempt).filter(|step| step.phase == Phase::Asking) else {
+            return;
+        };
+        let is_closed = |part: &Part| !step.texts.iter().any(|open| open.part == part.id);
+        let of_step = parts.into_iter().filter(|part| part.message_id == step.message && is_closed(part));
+        for part in of_step.filter_map(records::set_aside) {
+            self.fact(Fact::PartWritten { part: Box::new(part) });
+        }
     }
 
     /// The wait is over.

@@ -546,7 +546,8 @@ impl OpenStep {
         match fact {
             Fact::TurnStopping => self.phase = Phase::Stopping,
             Fact::FilesChanged { files, .. } => self.files = Some(files.clone()),
-            Fact::StepBegan { .. } => self.phase = Phase::Talking,
+            // What an attempt said that failed is no part of the answer.
+            Fact::StepBegan { .. } => (self.phase, self.spoke) = (Phase::Talking, false),
             Fact::StepDelayed { attempt, reason, next, .. } => {
                 self.attempt = *attempt;
                 self.phase = Phase::Retrying(Pause { reason: reason.clone(), next: *next });

@@ -6,6 +6,7 @@
 
 use super::Back;
 use crate::engine::Inner;
+use crate::error::EngineError;
 use crate::extension::{Extensions, Moment};
 use crate::run::coalesce::{FLOOR, Gathered};
 use crate::run::request;
@@ -22,6 +23,7 @@ use sturdy_session::json::Map;
 use sturdy_session::talk::{CallInput, Said};
 use sturdy_session::turn::{Input, Tools};
 use sturdy_session::types::failure::{ApiFailure, Failure};
+use sturdy_session::types::part::{Part, PartBody};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -53,7 +55,10 @@ async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
             inner.options.extensions.tell(|extension| extension.before_request(moment, &mut request));
             info!(session = %call.session, step = %call.step, model = %request.model, "model called");
             let texts = Texts::new(&inner.options.extensions, call);
-            pump(model.stream(request), call, texts, back).await
+            match said_before(inner, call).await {
+                Ok(before) => pump(model.stream(request), call, texts, before, back).await,
+                Err(cause) => Some(Failure::unknown(cause.to_string())),
+            }
         }
         Err(failure) => Some(failure),
     };
@@ -63,11 +68,24 @@ async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
     }
 }
 
+/// What earlier attempts of this step have said; it is set aside as soon as this one is heard.
+async fn said_before(inner: &Arc<Inner>, call: &Call) -> Result<Option<Input>, EngineError> {
+    if call.attempt == 0 {
+        return Ok(None);
+    }
+    let parts = request::message(inner, &call.session, &call.step).await?.parts;
+    let is_said = |part: &Part| matches!(part.body, PartBody::Text(_) | PartBody::Reasoning(_));
+    let parts: Vec<_> = parts.into_iter().filter(is_said).collect();
+    let (step, attempt) = (call.step.clone(), call.attempt);
+    Ok((!parts.is_empty()).then_some(Input::SetAside { step, attempt, parts }))
+}
+
 /// Passes a stream on until it ends; gives back how it broke, if it did.
 async fn pump(
     mut stream: BoxStream<'static, Result<Said, ModelError>>,
     call: &Call,
     mut texts: Texts<'_>,
+    mut before: Option<Input>,
     back: &Back,
 ) -> Option<Failure> {
     let mut gathered = Gathered::default();
@@ -76,7 +94,8 @@ async fn pump(
     let (mut ended, mut broke, mut finished) = (false, None, false);
     loop {
         if in_flight.is_none() && !gathered.is_empty() && (ended || Instant::now() >= not_before) {
-            let said = gathered.take().into_iter().map(|said| heard(call, said)).collect();
+            let said = gathered.take().into_iter().map(|said| heard(call, said));
+            let said = before.take().into_iter().chain(said).collect();
             in_flight = Some(Box::pin(back.say_all(said)));
             not_before = Instant::now() + FLOOR;
         }
