@@ -118,7 +118,9 @@ impl Engine {
 
     /// The live state of one directory, made on first use.
     pub async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
-        self.inner.instance(directory).await
+        let instance = self.inner.instance(directory).await?;
+        self.inner.adopt_sessions(&instance).await?;
+        Ok(instance)
     }
 
     /// Starts what a directory runs beside turns: its MCP servers. They stay started when its settings are read

@@ -5,6 +5,7 @@
 //!
 //! Not here: what the session makes of it (`sturdy-session`), and what is done then (`run`).
 
+mod adopt;
 mod change_settings;
 pub(crate) mod data_url;
 mod edits;

@@ -369,6 +369,11 @@ pub enum Edit {
         message: MessageId,
         updated: Millis,
     },
+    /// Its directory belongs to another project now; none of its fields says when.
+    Moved {
+        project: String,
+        path: String,
+    },
     /// Takes the place of the old object.
     Described {
         metadata: Map,

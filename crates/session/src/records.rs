@@ -90,6 +90,10 @@ pub(crate) fn edited(info: &Session, edit: &Edit) -> Session {
         Edit::Renamed { title } | Edit::Titled { title } => record.title.clone_from(title),
         Edit::Archived { archived } => record.time.archived = *archived,
         Edit::Shared { share } => record.share.clone_from(share),
+        Edit::Moved { project, path } => {
+            record.project_id.clone_from(project);
+            record.path = Some(path.clone());
+        }
         Edit::Permitted { rules, updated } => {
             record.permission.get_or_insert_default().extend(rules.iter().cloned());
             record.time.updated = *updated;

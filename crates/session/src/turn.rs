@@ -34,7 +34,7 @@ mod tools;
 pub use crate::types::compaction::{Compaction, FollowUp, Words};
 pub use crate::types::step::{Diffed, Follow, Limits, PathPair, Ready, RevertTotals, StepFiles, StepKind};
 pub use asks::{DISMISSED_TEXT, rejected_text};
-pub use edit::SessionPatch;
+pub use edit::{ProjectPlace, SessionPatch};
 pub use effect::{Effect, RunTool, Tools};
 pub use glance::Glance;
 pub use input::{Answer, Ask, Input, NewPrompt, NewRevert, NewShell, NewSummary};

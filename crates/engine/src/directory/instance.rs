@@ -61,6 +61,10 @@ pub struct Instance {
     checkout: Option<Checkout>,
     /// What its `HEAD` said when it was last looked at.
     pub(crate) head: Mutex<Option<String>>,
+    /// The project that the checkout was before, if it has become another one.
+    pub(crate) former_project: Option<String>,
+    /// Set when the sessions from before it became this project have followed.
+    pub(crate) adopted: tokio::sync::OnceCell<()>,
 }
 impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -181,6 +185,8 @@ impl Inner {
             fetched: Fetched::default(),
             head: Mutex::new(head),
             checkout,
+            former_project: found.former_id,
+            adopted: tokio::sync::OnceCell::new(),
         }))
     }
 

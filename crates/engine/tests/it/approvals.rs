@@ -216,6 +216,55 @@ async fn a_directory_that_becomes_a_repository_and_gets_a_remote_keeps_its_appro
 }
 
 #[tokio::test]
+async fn a_directory_that_becomes_a_repository_and_gets_a_remote_keeps_its_sessions() {
+    let world = World::new().await;
+    let top = world.disk.project();
+    let below = top.join("below");
+    std::fs::create_dir(&below).unwrap();
+    let first = session_in(&world, &top).await;
+    assert_eq!(first.project_id, "global");
+    let belongs = async |session: &Session| -> Session {
+        serde_json::from_str(&world.engine.session_record(&session.id).await.unwrap()).unwrap()
+    };
+
+    make_repository(&top);
+    world.engine.dispose_all();
+    let second = session_in(&world, &top).await;
+    let deeper = session_in(&world, &below).await;
+    let moved = belongs(&first).await;
+    assert_eq!((&moved.project_id, moved.path.as_deref()), (&second.project_id, Some("")));
+    assert_eq!(moved.time.updated, first.time.updated, "nobody has worked on it");
+
+    git(&top, &["remote", "add", "origin", "https://example.org/a/b.git"]);
+    world.engine.dispose_all();
+    let third = session_in(&world, &top).await;
+    assert_ne!(third.project_id, second.project_id);
+    for session in [&first, &second, &deeper] {
+        assert_eq!(belongs(session).await.project_id, third.project_id);
+    }
+    assert_eq!(belongs(&deeper).await.path.as_deref(), Some("below"));
+}
+
+#[tokio::test]
+async fn a_repository_that_claims_to_have_been_another_project_moves_no_sessions_of_it() {
+    let world = World::new().await;
+    let mine = world.disk.project();
+    make_repository(&mine);
+    let session = session_in(&world, &mine).await;
+    let other = tempfile::tempdir().unwrap();
+    make_repository(other.path());
+    std::fs::write(other.path().join(".git/opencode"), &session.project_id).unwrap();
+    git(other.path(), &["remote", "add", "origin", "https://example.org/c/d.git"]);
+
+    let strange = session_in(&world, other.path()).await;
+
+    assert_ne!(strange.project_id, session.project_id);
+    let record: Session =
+        serde_json::from_str(&world.engine.session_record(&session.id).await.unwrap()).unwrap();
+    assert_eq!(record.project_id, session.project_id);
+}
+
+#[tokio::test]
 async fn outside_a_repository_each_directory_has_its_own() {
     let world = world_with(json!({ "bash": "ask" })).await;
     let other = tempfile::tempdir().unwrap();

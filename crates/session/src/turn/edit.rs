@@ -28,6 +28,15 @@ pub struct SessionPatch {
     pub archived: Option<Option<Num>>,
     /// Where it is shared; `Some(None)`: nowhere any more.
     pub share: Option<Option<Share>>,
+    /// The project its directory belongs to now.
+    pub project: Option<ProjectPlace>,
+}
+
+/// A project, and where a session's directory lies below its worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectPlace {
+    pub id: String,
+    pub path: String,
 }
 
 impl Deciding<'_> {
@@ -45,6 +54,7 @@ impl Deciding<'_> {
         let Some(info) = state.info.as_deref() else { return self.refuse(Refusal::Gone) };
         // Said again, it is no news.
         let share = patch.share.filter(|share| *share != info.share);
+        let project = patch.project.filter(|place| place.id != info.project_id);
         let updated = self.stamp.now();
         let switched = (patch.agent.is_some() || patch.model.is_some()).then(|| {
             let message = self.stamp.message_id();
@@ -57,6 +67,7 @@ impl Deciding<'_> {
             switched,
             patch.archived.map(|archived| Edit::Archived { archived }),
             share.map(|share| Edit::Shared { share }),
+            project.map(|place| Edit::Moved { project: place.id, path: place.path }),
         ];
         for edit in edits.into_iter().flatten() {
             self.fact(Fact::SessionEdited { edit });

@@ -98,6 +98,7 @@ fn stored() -> Vec<(&'static str, String)> {
         r#"{"titled":{"title":"t"}}"#,
         r#"{"archived":{"archived":5}}"#,
         r#"{"archived":{"archived":null}}"#,
+        r#"{"moved":{"project":"0d8a","path":"a/b"}}"#,
         r#"{"permitted":{"rules":[{"permission":"bash","pattern":"*","action":"allow"}],"updated":5}}"#,
         r#"{"described":{"metadata":{"b":1,"a":2},"updated":5}}"#,
     ];
