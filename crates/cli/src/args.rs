@@ -1,5 +1,6 @@
 //! What can be asked of the program.
 
+mod grant;
 mod keep;
 mod run;
 mod server;
@@ -8,6 +9,9 @@ mod setup;
 mod share;
 mod token;
 
+pub(crate) use grant::{
+    Grant, GrantAudit, GrantCreate, GrantLimits, GrantList, GrantNarrow, GrantRevoke, GrantVerb,
+};
 pub(crate) use keep::{Du, Gc};
 pub(crate) use run::{PermissionAnswer, Run, RunFormat};
 pub(crate) use server::ServerChoice;
@@ -57,6 +61,7 @@ pub(crate) enum Command {
     Attach(Attach),
     Session(Session),
     Share(Share),
+    Grant(Grant),
     Models(Models),
     Auth(Auth),
     Mcp(Mcp),

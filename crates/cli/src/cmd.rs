@@ -5,6 +5,7 @@ pub(crate) mod auth;
 pub(crate) mod doctor;
 pub(crate) mod du;
 pub(crate) mod gc;
+pub(crate) mod grant;
 pub(crate) mod manual;
 pub(crate) mod mcp;
 pub(crate) mod models;

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Attach(attach) => cmd::attach::run(attach),
         Command::Session(session) => cmd::session::run(session),
         Command::Share(share) => cmd::share::run(share),
+        Command::Grant(grant) => cmd::grant::run(grant),
         Command::Models(models) => cmd::models::run(models),
         Command::Auth(auth) => cmd::auth::run(auth),
         Command::Mcp(mcp) => cmd::mcp::run(mcp),

@@ -50,6 +50,10 @@ pub enum EngineError {
     #[error("the files of {0} do not answer")]
     Hangs(String),
 
+    /// The grant it was asked with does not allow it; nothing changed.
+    #[error(transparent)]
+    Denied(sturdy_store::share::Refusal),
+
     #[error("the session could not be written")]
     Commit(#[from] CommitError),
 

@@ -8,6 +8,7 @@
 //! This is the only crate that knows store, providers and worktree; each of them knows nothing of the
 //! others.
 
+pub mod behalf;
 mod boot;
 pub mod clock;
 pub mod directory;

@@ -7,6 +7,7 @@
 //! A session is *damaged* when what is stored of it does not fit together. It is quarantined: listed with what is
 //! wrong and where, read as far as it can be read, and it can be removed. Nothing else suffers from it.
 
+use crate::behalf;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::feed::Published;
@@ -160,8 +161,10 @@ impl Inner {
         let mut state = State::default();
         let fact = Fact::SessionRemoved { info: Box::new(info.clone()) };
         let Folded { entries, rows } = fold(&mut state, [fact], seq, self.clock.now());
-        let stored = entries.iter().map(new_entry).collect();
-        let commit = Commit { session: id.clone(), expected: seq, entries: stored, rows };
+        let by = behalf::current();
+        let actor = by.as_ref().map(|by| &by.actor);
+        let stored = entries.iter().map(|entry| new_entry(entry, actor)).collect();
+        let commit = Commit { session: id.clone(), expected: seq, entries: stored, rows, grant: None };
         let published = Published::new(id.clone(), &info.directory, &info.project_id, &entries);
         let feed = self.feed.clone();
         let on_durable =
@@ -197,6 +200,9 @@ fn bare_record(id: &SessionId, place: SessionPlace) -> Session {
 fn reason(cause: &CommitError) -> String {
     match cause {
         CommitError::Unavailable(driver) | CommitError::Unknown(driver) => driver.to_string(),
-        CommitError::Conflict { .. } | CommitError::Broken { .. } | CommitError::Crashed => cause.to_string(),
+        CommitError::Conflict { .. }
+        | CommitError::Denied(_)
+        | CommitError::Broken { .. }
+        | CommitError::Crashed => cause.to_string(),
     }
 }

@@ -37,6 +37,9 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             Ok((shares, rows)) => debug!(shares, rows, "old shares are tidied"),
             Err(cause) => warn!(%cause, "old shares were not tidied"),
         }
+        if let Err(cause) = inner.store.tidy_grants(inner.clock.now()).await {
+            warn!(%cause, "the audit of grants was not tidied");
+        }
         keeping::tidy(&inner).await;
         let Some(by_count) = inner.store.head().checked_sub(KEPT) else { continue };
         let by_time = inner.store.position_at(inner.clock.now().saturating_sub(KEPT_MS)).await;

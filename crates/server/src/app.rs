@@ -5,6 +5,7 @@ use crate::connections::Connections;
 use crate::cors::Origins;
 use crate::devices::Devices;
 use crate::door::Names;
+use crate::grants::Grants;
 use crate::rpc::Places;
 use crate::share::{ShareOptions, Shares};
 use crate::streams::Streams;
@@ -80,6 +81,7 @@ struct Inner {
     rpc: Places,
     devices: Devices,
     tokens: Tokens,
+    grants: Grants,
     /// Different after every start.
     boot: String,
     terminals: Terminals,
@@ -106,6 +108,7 @@ impl App {
             rpc: Places::default(),
             devices,
             tokens,
+            grants: Grants::default(),
             boot: format!("{:016x}", rand::random::<u64>()),
             terminals: Terminals::default(),
             shares,
@@ -159,6 +162,11 @@ impl App {
     /// Programs that were given a token.
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.inner.tokens
+    }
+
+    /// Holders of grants that are being answered.
+    pub(crate) fn grants(&self) -> &Grants {
+        &self.inner.grants
     }
 
     /// Names this run of the server.

@@ -15,6 +15,7 @@ use http::request::Parts;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
+use sturdy_store::share::Refusal;
 use subtle::ConstantTimeEq as _;
 use tracing::warn;
 
@@ -28,7 +29,7 @@ pub struct Password {
 }
 
 /// Why somebody is not let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// Without a password, or with a wrong one.
     Unknown,
@@ -38,7 +39,14 @@ pub(crate) enum Refused {
     TooOften(Duration),
     /// A token that is for something else.
     Scope,
+    /// A grant that does not stand any more.
+    Grant(Refusal),
+    /// The store did not say.
+    Unanswered,
 }
+
+/// What a reference to a grant of one of our sessions begins with.
+const GRANT_PREFIX: &str = "stdy1.ses_";
 
 /// Pages of a web app that a browser fetches without credentials.
 const OPEN_TO_ALL: [&str; 3] =
@@ -114,7 +122,8 @@ pub(crate) fn bearer(request: &Parts) -> Option<String> {
         let text = String::from_utf8(decode(&token(request)?)?).ok()?;
         Some(text.split_once(':')?.1.to_owned())
     };
-    bearer.or_else(password).filter(|token| token.starts_with(PREFIX))
+    let is_ours = |token: &String| token.starts_with(PREFIX) || token.starts_with(GRANT_PREFIX);
+    bearer.or_else(password).filter(is_ours)
 }
 
 fn decode(token: &str) -> Option<Vec<u8>> {

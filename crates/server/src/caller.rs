@@ -1,5 +1,6 @@
 //! Who asks: found out once per request, at the edge.
 
+use crate::grants::{Granted, need};
 use crate::tokens::{Scope, Token};
 use http::request::Parts;
 use std::fmt;
@@ -15,6 +16,8 @@ pub(crate) enum Caller {
     Device(String),
     /// A program with a token.
     Token { id: String, scopes: Vec<Scope> },
+    /// Somebody with a narrow right to one session.
+    Grant(Granted),
     /// A ticket for one terminal.
     Ticket,
 }
@@ -28,6 +31,8 @@ impl Caller {
     pub(crate) fn may(&self, request: &Parts) -> bool {
         match self {
             Self::Token { scopes, .. } => scopes.iter().any(|scope| scope.allows(request)),
+            Self::Grant(granted) => need(request, granted.session.as_str())
+                .is_some_and(|need| need.right.is_none_or(|right| granted.rights.contains(right))),
             Self::Anyone | Self::User(_) | Self::Device(_) | Self::Ticket => true,
         }
     }
@@ -40,6 +45,7 @@ impl fmt::Display for Caller {
             Self::User(name) => write!(f, "user:{name}"),
             Self::Device(id) => write!(f, "device:{id}"),
             Self::Token { id, .. } => write!(f, "token:{id}"),
+            Self::Grant(granted) => write!(f, "grant:{}", granted.id),
             Self::Ticket => f.write_str("ticket"),
         }
     }

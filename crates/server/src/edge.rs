@@ -8,7 +8,7 @@ use crate::door::{Ends, Forbidden};
 use crate::error::{self, ApiError, Dialect};
 use crate::routes::login;
 use crate::tokens::Presented;
-use crate::{cors, door, reply, share, ui};
+use crate::{cors, door, grants, reply, share, ui};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -21,6 +21,8 @@ use serde_json::json;
 use std::any::Any;
 use std::net::IpAddr;
 use std::time::Instant;
+use sturdy_engine::behalf::on_behalf;
+use sturdy_store::share::SturdyRef;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -55,7 +57,7 @@ pub(crate) async fn no_route(request: Request) -> ApiError {
 }
 
 async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     if let Err(refused) = door::refuse(&app, &parts) {
         return forbidden(parts.uri.path(), &refused);
     }
@@ -76,12 +78,23 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
     let mut response = match admitted {
         Ok(caller) => {
             let span = info_span!("request", id, actor = %caller);
-            answer(&app, parts, body, next).instrument(span).await
+            let behalf = grants::behalf(&caller, &parts);
+            parts.extensions.insert(caller.clone());
+            let answered = on_behalf(behalf, answer(&app, parts, body, next)).instrument(span);
+            match &caller {
+                Caller::Grant(granted) => grants::while_it_stands(&app, granted, answered).await,
+                _ => answered.await,
+            }
         }
         Err(Refused::Unknown) => unauthorised(parts.uri.path(), is_page),
         Err(Refused::TooMany) => ApiError::TooManyAttempts.into_response(),
         Err(Refused::TooOften(wait)) => ApiError::TooOften { wait }.into_response(),
         Err(Refused::Scope) => ApiError::Scope.into_response(),
+        Err(Refused::Grant(refusal)) => ApiError::Grant(refusal).into_response(),
+        Err(Refused::Unanswered) => {
+            let why = "The store does not answer now. Try again in a moment.";
+            ApiError::Overloaded(why.to_owned()).into_response()
+        }
     };
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, id);
@@ -109,6 +122,9 @@ async fn answer(app: &App, parts: Parts, body: Body, next: Next) -> Response {
 async fn admit(app: &App, request: &Parts, peer: Option<IpAddr>) -> Result<Caller, Refused> {
     let now = app.engine().clock().now();
     if let Some(secret) = auth::bearer(request) {
+        if let Some(reference) = SturdyRef::parse(&secret) {
+            return grants::admit(app, reference, request).await;
+        }
         let caller = match app.tokens().present(&secret, now) {
             Presented::Known(token) => Caller::token(token),
             Presented::Unknown => return Err(Refused::Unknown),

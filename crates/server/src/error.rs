@@ -7,6 +7,7 @@
 //! reference, and the reference goes to the client.
 
 mod engine;
+mod grant;
 mod v2;
 
 pub(crate) use v2::V2Error;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use sturdy_engine::EngineError;
 use sturdy_engine::directory::mcp::ServerError;
 use sturdy_session::id::{MessageId, PtyId, SessionId};
+use sturdy_store::share::Refusal;
 use sturdy_store::{CommitError, ReadError};
 use sturdy_worktree::git::GitError;
 use sturdy_worktree::vcs::VcsError;
@@ -112,6 +114,9 @@ pub(crate) enum ApiError {
     /// A token may not do this.
     #[error("The scopes of this token do not allow this request")]
     Scope,
+    /// A grant does not allow this, or not any more.
+    #[error(transparent)]
+    Grant(Refusal),
     /// A token asked more often than it may.
     #[error("This token asks more often than it may")]
     TooOften { wait: Duration },
@@ -244,6 +249,7 @@ impl IntoResponse for ApiError {
                 come_back(named(StatusCode::TOO_MANY_REQUESTS, "TooManyAttemptsError", message))
             }
             Self::Scope => named(StatusCode::FORBIDDEN, "ForbiddenError", &self.to_string()),
+            Self::Grant(refusal) => grant::answer(&refusal),
             Self::TooOften { wait } => {
                 let mut response =
                     named(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsError", &self.to_string());

@@ -18,6 +18,7 @@ mod door;
 mod edge;
 mod error;
 mod extract;
+mod grants;
 mod instance;
 mod openapi;
 mod reply;

@@ -14,6 +14,7 @@ mod export;
 mod file;
 mod gc;
 mod global;
+pub(crate) mod grants;
 pub(crate) mod login;
 mod mcp;
 pub(crate) mod message;
@@ -73,6 +74,7 @@ pub(crate) fn all() -> Routes {
         .merge(search::routes())
         .merge(gc::routes())
         .merge(login::routes())
+        .merge(grants::routes())
         .merge(tokens::routes())
         .merge(metrics::routes())
         .merge(crate::rpc::routes())

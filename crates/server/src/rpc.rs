@@ -4,7 +4,7 @@
 //! handed out before, and answers for itself alone. Passwords and origins are checked by `edge.rs`
 //! before a request comes here.
 //!
-//! Children: `root` (the first object), `sessions` and `session` (what it leads to), `subscription`
+//! Children: `root` (the first object), `granted` (the same for whoever shows a grant), `sessions`, `session` and `grants` (what it leads to), `subscription`
 //! (events to a callback), `socket` (the WebSocket), `caller` (on whose behalf a call is made), `value`
 //! (records as values), `failure` (errors as values).
 //!
@@ -12,6 +12,8 @@
 
 mod caller;
 mod failure;
+mod granted;
+mod grants;
 mod root;
 mod session;
 mod sessions;
@@ -22,9 +24,11 @@ mod value;
 pub(crate) use failure::thrown;
 
 use crate::app::App;
+use crate::caller::Caller as Asking;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract;
+use crate::grants::address;
 use crate::reply;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -34,6 +38,7 @@ use axum::routing::{MethodFilter, get};
 use caller::{Caller, Transport};
 use http::StatusCode;
 use http::header::{self, HeaderValue};
+use http::request::Parts;
 use serde_json::json;
 use std::sync::Arc;
 use sturdy_capnweb::wire::READ_BUFFER_BYTES;
@@ -84,14 +89,15 @@ pub(crate) fn routes() -> Routes {
         (status = 408, description = "The body did not arrive in time"), (status = 413, description = "Too large"),
         (status = 415, description = "Not text")))]
 async fn post(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
-    let root = root::stub(&app);
-    answer_batch(&app, request, root).await
+    let (parts, body) = request.into_parts();
+    let root = first_object(&app, &parts);
+    answer_batch(&app, Request::from_parts(parts, body), root).await
 }
 
 /// Serves a batch whose first object is `root`.
 pub(crate) async fn answer_batch(app: &App, request: Request, root: Stub) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let options = options(Caller::new(app, Transport::Batch));
+    let options = options(Caller::new(asking(&parts), Transport::Batch));
     let patience = options.limits.batch_deadline;
     let body = extract::read(&parts, body, options.limits.batch_bytes_max).await;
     let body = body.map_err(|unread| unread.refuse(app))?;
@@ -118,10 +124,24 @@ pub(crate) async fn answer_batch(app: &App, request: Request, root: Stub) -> Res
 
 async fn upgrade(
     State(app): State<App>,
+    parts: Parts,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    let root = root::stub(&app);
-    answer_upgrade(app, upgrade, root).await
+    let root = first_object(&app, &parts);
+    answer_upgrade(app, upgrade, root, asking(&parts)).await
+}
+
+/// The first object of a connection: everything, or one session for whoever shows a grant.
+fn first_object(app: &App, request: &Parts) -> Stub {
+    match asking(request) {
+        Asking::Grant(granted) => granted::stub(app, granted, address(request)),
+        who => root::stub(app, who, address(request)),
+    }
+}
+
+/// Who asks, as the edge found out.
+fn asking(request: &Parts) -> Asking {
+    request.extensions.get::<Asking>().cloned().unwrap_or(Asking::Anyone)
 }
 
 /// Talks over a WebSocket, with `root` as the first object.
@@ -129,6 +149,7 @@ pub(crate) async fn answer_upgrade(
     app: App,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     root: Stub,
+    who: Asking,
 ) -> Response {
     let Ok(upgrade) = upgrade else { return refuse().await };
     let Some(place) = app.rpc().take() else { return come_back() };
@@ -139,7 +160,7 @@ pub(crate) async fn answer_upgrade(
         .max_message_size(frame_bytes_max)
         .max_frame_size(frame_bytes_max);
     upgrade.on_upgrade(move |socket| async move {
-        let talk = socket::converse(app.clone(), socket, root);
+        let talk = socket::converse(app.clone(), socket, root, who);
         // In a task of the engine, so that its end is waited for when the server closes.
         let talking = app.engine().tasks().spawn("rpc", async move {
             talk.await;

@@ -15,6 +15,7 @@ mod refuse;
 mod rpc;
 mod viewer;
 
+pub(crate) use at::first_half;
 pub(crate) use http::routes;
 
 use crate::app::App;

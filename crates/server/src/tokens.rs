@@ -232,7 +232,7 @@ impl Tokens {
     }
 }
 
-fn limiter(rate: u32) -> Arc<DefaultDirectRateLimiter> {
+pub(crate) fn limiter(rate: u32) -> Arc<DefaultDirectRateLimiter> {
     let rate = NonZeroU32::new(rate).unwrap_or(NonZeroU32::MIN);
     Arc::new(RateLimiter::direct(Quota::per_minute(rate)))
 }

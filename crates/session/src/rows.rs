@@ -72,8 +72,8 @@ impl Folder {
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.folded.entries.is_empty()
+    pub fn entry_count(&self) -> usize {
+        self.folded.entries.len()
     }
 
     pub fn push(&mut self, state: &mut State, fact: Fact, at: Millis) {

@@ -186,15 +186,27 @@ fn commit(load: Load, session: &SessionId, caller: usize, seq: u64) -> Commit {
     match load {
         Load::Delta => {
             let data = json!({ "message": message, "part": part, "delta": "forty characters of text, or a little bit more" });
-            let entry = NewEntry { kind: "text.grew.1", subject: None, at, data: data.to_string() };
-            Commit { session: session.clone(), expected: seq, entries: vec![entry], rows: vec![] }
+            let entry =
+                NewEntry { kind: "text.grew.1", subject: None, at, data: data.to_string(), actor: None };
+            Commit {
+                session: session.clone(),
+                expected: seq,
+                entries: vec![entry],
+                rows: vec![],
+                grant: None,
+            }
         }
         Load::Part => {
             let text = "x".repeat(400);
             let data =
                 json!({ "id": part, "sessionID": session, "messageID": message, "type": "text", "text": text }).to_string();
-            let entry =
-                NewEntry { kind: "part.written.1", subject: None, at, data: format!("{{\"part\":{data}}}") };
+            let entry = NewEntry {
+                kind: "part.written.1",
+                subject: None,
+                at,
+                data: format!("{{\"part\":{data}}}"),
+                actor: None,
+            };
             let row = PartRow {
                 id: part,
                 message_id: message,
@@ -204,7 +216,7 @@ fn commit(load: Load, session: &SessionId, caller: usize, seq: u64) -> Commit {
                 data,
             };
             let rows = vec![RowWrite { entry: 0, change: RowChange::Part(row) }];
-            Commit { session: session.clone(), expected: seq, entries: vec![entry], rows }
+            Commit { session: session.clone(), expected: seq, entries: vec![entry], rows, grant: None }
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Not here: how it is written (`committer.rs`), what the facts mean (`sturdy-session`).
 
+use crate::grants::GrantUse;
+use std::sync::Arc;
 use sturdy_session::id::SessionId;
 use sturdy_session::row::RowWrite;
 
@@ -19,6 +21,8 @@ pub struct Commit {
     pub entries: Vec<NewEntry>,
     /// In the order they are to be written.
     pub rows: Vec<RowWrite>,
+    /// The grant it is made with; refused inside the transaction if that does not allow it now.
+    pub grant: Option<GrantUse>,
 }
 
 /// A fact before it has its place.
@@ -30,6 +34,8 @@ pub struct NewEntry {
     /// Milliseconds.
     pub at: u64,
     pub data: String,
+    /// On whose behalf; none: the session itself.
+    pub actor: Option<Arc<str>>,
 }
 
 /// A commit's place in the log. It is on disk.

@@ -12,9 +12,11 @@
 //! Not here: what the facts mean (`sturdy-session`), who reads them (`log.rs`), how one entry or row
 //! is written (`committer/write.rs`).
 
+mod meters;
 mod patience;
 mod write;
 
+pub use meters::StoreMeters;
 pub(crate) use patience::certain;
 pub(crate) use write::keep_blob;
 
@@ -22,8 +24,8 @@ use crate::commit::{Commit, Committed};
 use crate::crash::CrashPlan;
 use crate::dialect;
 use crate::error::{CommitError, DriverError, DriverErrorKind, Failure};
+use crate::grants;
 use crate::lock::Lock;
-use crate::meters::StoreMeters;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 use std::collections::HashMap;
 use std::mem;
@@ -319,15 +321,17 @@ impl Committer {
                 }
             };
             // Invariant I2, the net under the lock: a second writer is told and has written nothing.
-            verdicts.push(if *seq == commit.expected {
+            verdicts.push(if *seq != commit.expected {
+                let (session, expected) = (commit.session.clone(), commit.expected);
+                Err(CommitError::Conflict { session, expected, found: *seq })
+            } else if let Err(refusal) = grants::judge(&transaction, commit)? {
+                Err(CommitError::Denied(refusal))
+            } else {
                 let first_position = entries;
                 entries += commit.entries.len() as u64;
                 *seq += commit.entries.len() as u64;
                 at = commit.entries.iter().map(|entry| entry.at).fold(at, u64::max);
                 Ok(Committed { first_position, seq: *seq })
-            } else {
-                let (session, expected) = (commit.session.clone(), commit.expected);
-                Err(CommitError::Conflict { session, expected, found: *seq })
             });
         }
         if entries == 0 {

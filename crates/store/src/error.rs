@@ -4,6 +4,7 @@
 //! first needs a person and the second needs patience. Nobody has to read the text to tell.
 
 use crate::lock::Owner;
+use crate::share::Refusal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::{fmt, io};
@@ -71,6 +72,10 @@ pub enum CommitError {
     /// Another writer owns the session now; reload, or stop.
     #[error("session {session} is at {found}, not {expected}")]
     Conflict { session: SessionId, expected: u64, found: u64 },
+
+    /// The grant it was to be made with does not allow it now.
+    #[error(transparent)]
+    Denied(Refusal),
 
     /// The disk or the database said no; the same commit may be tried again.
     #[error("store unavailable")]

@@ -12,31 +12,31 @@ use sturdy_session::id::SessionId;
 
 // The session's current place, for readers that want one directory only. None once it is removed.
 const AFTER: &str = "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id
+    session.directory, session.project_id, log.actor
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.position > ?1 ORDER BY log.position LIMIT ?2";
 const OF_SESSION: &str = "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id
+    session.directory, session.project_id, log.actor
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.session_id = ?1 AND log.seq > ?2 ORDER BY log.seq LIMIT ?3";
 // A stretch of positions, of which only one directory is wanted. A removed session has no row: its removal
 // says where it was.
 const OF_DIRECTORY: &str =
     "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id
+    session.directory, session.project_id, log.actor
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.position > ?1 AND log.position <= ?2 AND (session.directory = ?3 OR session.id IS NULL)
     ORDER BY log.position LIMIT ?4";
 const OF_SESSION_AFTER: &str =
     "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id
+    session.directory, session.project_id, log.actor
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.session_id = ?1 AND log.position > ?2 ORDER BY log.seq LIMIT ?3";
 const KEYFRAME: &str =
     "SELECT seq, data FROM keyframe WHERE session_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT 1";
-const BETWEEN: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL FROM log
+const BETWEEN: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor FROM log
     WHERE session_id = ?1 AND seq > ?2 AND seq < ?3 AND kind <> ?4 ORDER BY seq";
-const ABOUT: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL FROM log
+const ABOUT: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor FROM log
     WHERE subject = ?1 AND position < ?2 ORDER BY position";
 const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
 const HORIZON: &str = "SELECT horizon FROM head WHERE id = 1";
@@ -61,6 +61,8 @@ pub struct LogEntry {
     /// Where its session is now; none when the session is removed.
     pub directory: Option<String>,
     pub project: Option<String>,
+    /// On whose behalf; empty: the session itself.
+    pub actor: String,
 }
 
 /// Whose entries are wanted.
@@ -280,6 +282,7 @@ pub(crate) fn entry(connection: &Connection, row: &Row<'_>) -> Result<LogEntry, 
         data: text_of(connection, row, 5, 6)?,
         directory: row.get(7)?,
         project: row.get(8)?,
+        actor: row.get(9)?,
     })
 }
 
@@ -303,6 +306,7 @@ fn entry_or_damage(connection: &Connection, row: &Row<'_>) -> Result<Option<LogE
         data: what,
         directory: row.get(7)?,
         project: row.get(8)?,
+        actor: row.get(9)?,
     }))
 }
 

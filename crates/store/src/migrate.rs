@@ -29,6 +29,8 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration { number: 5, name: "outbox", text: include_str!("../migrations/0005_outbox.sql") },
     Migration { number: 6, name: "share_bytes", text: include_str!("../migrations/0006_share_bytes.sql") },
+    Migration { number: 7, name: "grants", text: include_str!("../migrations/0007_grants.sql") },
+    Migration { number: 8, name: "actor", text: include_str!("../migrations/0008_actor.sql") },
 ];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (

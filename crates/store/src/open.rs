@@ -137,7 +137,7 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
         head: AtomicU64::new(head),
         epoch: Mutex::new(epoch),
         transactions: AtomicU64::new(0),
-        meters: crate::meters::StoreMeters::new(),
+        meters: crate::committer::StoreMeters::new(),
         is_crashed: AtomicBool::new(false),
         is_closing: AtomicBool::new(false),
         writer: watch::Sender::new(Writer::Works),

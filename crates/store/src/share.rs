@@ -95,7 +95,7 @@ impl ShareBudget {
 
 impl crate::Store {
     /// Runs one change of a share as one transaction. A refusal has changed nothing.
-    async fn change_share<T, F>(&self, change: F) -> Result<T, ShareError>
+    pub(crate) async fn change_share<T, F>(&self, change: F) -> Result<T, ShareError>
     where
         T: Send + 'static,
         F: FnOnce(&Transaction<'_>) -> Result<T, ShareError> + Send + 'static,

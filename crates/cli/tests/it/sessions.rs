@@ -209,6 +209,12 @@ fn every_help_begins_with_a_verb_and_ends_with_an_example() {
         &["mcp", "list"],
         &["mcp", "login"],
         &["mcp", "logout"],
+        &["grant"],
+        &["grant", "create"],
+        &["grant", "list"],
+        &["grant", "narrow"],
+        &["grant", "revoke"],
+        &["grant", "audit"],
         &["doctor"],
         &["completions"],
         &["man"],
@@ -253,4 +259,38 @@ fn a_token_is_made_shown_once_listed_and_revoked() {
     assert!(again.stderr.contains("there is no such token"), "{}", again.stderr);
     assert_eq!(json_of(&place, &["token", "list", "--json"]), json!([]));
     assert_eq!(place.run(&["token", "create", "ci", "--scope", "everything"]).code, Some(2));
+}
+
+#[test]
+fn a_grant_is_made_shown_once_narrowed_listed_audited_and_revoked() {
+    let place = Place::new();
+    place.run(&["run", "--title", "Shared with a colleague", "hello"]);
+    let sessions = json_of(&place, &["session", "list", "--json"]);
+    let session = ids(&sessions)[0];
+
+    let made =
+        place.run(&["grant", "create", session, "--right", "read", "--right", "prompt", "--hours", "8"]);
+    let reference = made.stdout.trim();
+    assert!(made.code == Some(0) && reference.starts_with(&format!("stdy1.{session}.grt")), "{made:?}");
+    let list = json_of(&place, &["grant", "list", session, "--json"]);
+    let id = list[0]["id"].as_str().unwrap();
+    assert_eq!((&list[0]["rights"], &list[0]["used"]), (&json!(["read", "prompt"]), &json!(0)));
+    let child = json_of(&place, &["grant", "narrow", id, "--right", "read", "--label", "guest", "--json"]);
+    assert_eq!((&child["parent"], &child["label"]), (&json!(id), &json!("guest")));
+    let wider = place.run(&["grant", "narrow", id, "--right", "answer"]);
+    assert_eq!(wider.code, Some(1), "{wider:?}");
+
+    let table = place.run(&["grant", "list"]).stdout;
+    assert!(table.contains("read prompt") && table.contains("in 8 h") && table.contains("guest"), "{table}");
+    let audit = json_of(&place, &["grant", "audit", id, "--json"]);
+    let methods: Vec<&str> =
+        audit.as_array().unwrap().iter().filter_map(|row| row["method"].as_str()).collect();
+    assert_eq!(methods, ["create", "narrow"]);
+    assert!(!list.to_string().contains(reference) && !table.contains(reference));
+
+    let revoked = json_of(&place, &["grant", "revoke", id, "--json"]);
+    assert_eq!(revoked, json!([{ "id": id, "revoked": 2 }]));
+    let unknown = place.run(&["grant", "revoke", "grtnone"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("no such session or grant"), "{}", unknown.stderr);
 }

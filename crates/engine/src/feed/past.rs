@@ -19,6 +19,8 @@ const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 pub struct PastEntry {
     pub position: u64,
     pub at: Millis,
+    /// On whose behalf; empty: the session itself.
+    pub actor: String,
     /// As JSON, in order: `{"type":…,"properties":…}` each.
     pub events: Vec<Bytes>,
 }
@@ -58,7 +60,12 @@ pub async fn past(
         for (entry, fact) in fetched.facts {
             let events: Vec<Bytes> = state.show(&fact, entry.at).iter().map(text_of).collect();
             bytes += events.iter().map(Bytes::len).sum::<usize>();
-            page.entries.push(PastEntry { position: entry.position, at: entry.at, events });
+            page.entries.push(PastEntry {
+                position: entry.position,
+                at: entry.at,
+                actor: entry.actor,
+                events,
+            });
         }
         position = fetched.reached;
         page.next = Some(position);

@@ -1,5 +1,6 @@
 //! A prompt on its way in: agent and model are found, then it is made durable.
 
+use crate::behalf;
 use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
@@ -9,10 +10,12 @@ use std::sync::Arc;
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::turn::{Answer, Input, NewPrompt, Refusal};
+use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::format::OutputFormat;
 use sturdy_session::types::message::{Message, ModelRef, Switches};
 use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
+use sturdy_store::share::Refusal as Denied;
 use sturdy_store::{AskQuery, MessageQuery, RawMessage};
 
 /// A session that cannot be written stops; it is looked at again so often before its answer is read.
@@ -183,10 +186,16 @@ impl Inner {
 impl Engine {
     /// Answers a permission or question. Anybody may, also after a restart; once.
     pub async fn answer_ask(&self, id: &str, answer: Answer) -> Result<(), EngineError> {
-        if let Answer::Permission { reply, .. } = &answer
-            && self.answer_unstored(id, *reply)
-        {
-            return Ok(());
+        let is_by_grant = behalf::current().is_some_and(|by| by.grant.is_some());
+        if let Answer::Permission { reply, .. } = &answer {
+            // What is allowed for always is allowed in every session of the project.
+            if is_by_grant && *reply == PermissionReply::Always {
+                return Err(EngineError::Denied(Denied::ForbiddenScope("allowing for always")));
+            }
+            // Those are of no session's log, where a grant could be judged.
+            if !is_by_grant && self.answer_unstored(id, *reply) {
+                return Ok(());
+            }
         }
         let open = self.inner.store.asks(AskQuery::default()).await?;
         let unknown = || EngineError::Refused(Refusal::UnknownAsk(id.to_owned()));

@@ -4,6 +4,7 @@
 //! disk allows and not as often as a model speaks. Nothing of it is visible before the commit is
 //! durable, and nothing is done before it is visible.
 
+use crate::behalf::Behalf;
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::feed::{Feed, Published};
@@ -19,6 +20,7 @@ use sturdy_session::rows::{Entry, Folded, Folder};
 use sturdy_session::stamp::Stamp;
 use sturdy_session::turn::{Decision, Effect, Input, State, decide};
 use sturdy_session::types::session::Session;
+use sturdy_store::grants::GrantUse;
 use sturdy_store::{Commit, CommitError, NewEntry, Store};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::{error, warn};
@@ -84,7 +86,7 @@ impl Actor {
         self.effects.stop_all();
         // Whoever wrote meanwhile gets the mail back, and asks the registry again.
         inbox.close();
-        while let Some(Mail { inputs, answer }) = match held.take() {
+        while let Some(Mail { inputs, answer, .. }) = match held.take() {
             Some(mail) => Some(mail),
             None => inbox.recv().await,
         } {
@@ -103,9 +105,9 @@ impl Actor {
         inbox: &mut mpsc::Receiver<Mail>,
     ) -> Vec<Mail> {
         if needs_a_look(&first) {
-            let Mail { inputs, answer } = first;
+            let Mail { inputs, answer, by } = first;
             return match look(&self.store, &self.id, &self.state, inputs).await {
-                Ok(inputs) => vec![Mail { inputs, answer }],
+                Ok(inputs) => vec![Mail { inputs, answer, by }],
                 Err(cause) => {
                     if let Some(answer) = answer {
                         // Somebody who stopped waiting needs no answer.
@@ -115,10 +117,14 @@ impl Actor {
                 }
             };
         }
+        // What needs a grant is stored or refused by itself.
+        if first.grant().is_some() {
+            return vec![first];
+        }
         let mut batch = vec![first];
         while batch.len() < GATHER_MAX {
             let Ok(mail) = inbox.try_recv() else { break };
-            if needs_a_look(&mail) {
+            if needs_a_look(&mail) || mail.grant().is_some() {
                 *held = Some(mail);
                 break;
             }
@@ -132,10 +138,24 @@ impl Actor {
         self.effects.panic_as_planned("session");
         let mut folder = Folder::new(&self.state, self.seq, self.keyframe);
         let (mut effects, mut waiters) = (Vec::new(), Vec::new());
+        let grant = batch.first().and_then(Mail::grant).cloned();
+        // A commit that its grant does not allow did not happen.
+        let before = grant.is_some().then(|| self.state.clone());
+        let mut actors = Vec::new();
         for mail in batch {
+            let by = mail.by.clone();
             self.decide(mail, &mut folder, &mut effects, &mut waiters);
+            actors.resize(folder.entry_count(), by);
         }
-        let outcome = self.commit(folder.finish(&self.state)).await;
+        let outcome = self.commit(folder.finish(&self.state), &actors, grant).await;
+        if let (Err(CommitError::Denied(why)), Some(before)) = (&outcome, before) {
+            self.state = before;
+            for (waiter, _) in waiters {
+                // Somebody who stopped waiting needs no answer.
+                let _ = waiter.send(Heard::Decided(Err(EngineError::Denied(why.clone()))));
+            }
+            return Ok(());
+        }
         if outcome.is_ok() {
             for effect in effects {
                 self.effects.start(effect);
@@ -160,7 +180,7 @@ impl Actor {
         effects: &mut Vec<Effect>,
         waiters: &mut Vec<Waiter>,
     ) {
-        let Mail { inputs, answer } = mail;
+        let Mail { inputs, answer, .. } = mail;
         let mut refusal = None;
         for input in inputs {
             self.stamp.tick(self.clock.now());
@@ -177,14 +197,21 @@ impl Actor {
         }
     }
 
-    async fn commit(&mut self, folded: Folded) -> Result<(), CommitError> {
+    async fn commit(
+        &mut self,
+        folded: Folded,
+        actors: &[Option<Arc<Behalf>>],
+        grant: Option<GrantUse>,
+    ) -> Result<(), CommitError> {
         let Folded { entries, rows } = folded;
         if entries.is_empty() {
             return Ok(());
         }
         let keyframe = rows.iter().any(|row| matches!(row.change, RowChange::Keyframe { .. }));
-        let stored = entries.iter().map(new_entry).collect();
-        let commit = Commit { session: self.id.clone(), expected: self.seq, entries: stored, rows };
+        let actor = |index: usize| actors.get(index)?.as_ref().map(|by| &by.actor);
+        let stored =
+            entries.iter().enumerate().map(|(index, entry)| new_entry(entry, actor(index))).collect();
+        let commit = Commit { session: self.id.clone(), expected: self.seq, entries: stored, rows, grant };
         let (directory, project) = self.place(&entries);
         let news = Published::new(self.id.clone(), &directory, &project, &entries);
         let (feed, view, next) = (self.feed.clone(), self.view.clone(), View::of(&self.state));
@@ -214,13 +241,13 @@ impl Actor {
 
     /// What the process left open when it died is settled before anybody is answered.
     pub(crate) async fn settle(&mut self) -> Result<(), CommitError> {
-        self.handle(vec![Mail { inputs: vec![Input::Restarted], answer: None }]).await
+        self.handle(vec![Mail { inputs: vec![Input::Restarted], answer: None, by: None }]).await
     }
 }
 
 /// An entry as the store takes it.
-pub(crate) fn new_entry(entry: &Entry) -> NewEntry {
+pub(crate) fn new_entry(entry: &Entry, actor: Option<&Arc<str>>) -> NewEntry {
     let Entry { fact, at, .. } = entry;
     let subject = fact.subject().map(ToString::to_string);
-    NewEntry { kind: fact.kind(), subject, at: *at, data: fact.data() }
+    NewEntry { kind: fact.kind(), subject, at: *at, data: fact.data(), actor: actor.cloned() }
 }

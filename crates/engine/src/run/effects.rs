@@ -63,13 +63,13 @@ impl Back {
     /// Waits for room, so that a fast effect does not outrun its session.
     pub(crate) async fn say(&self, input: Input) {
         // A closed inbox means that the session is gone, and with it whoever wanted to know.
-        let _ = self.inbox.send(Mail { inputs: vec![input], answer: None }).await;
+        let _ = self.inbox.send(Mail { inputs: vec![input], answer: None, by: None }).await;
     }
 
     /// Says several things at once and waits until they are durable. False when nobody listens any more.
     pub(crate) async fn say_all(&self, inputs: Vec<Input>) -> bool {
         let (answer, answered) = tokio::sync::oneshot::channel();
-        if self.inbox.send(Mail { inputs, answer: Some(answer) }).await.is_err() {
+        if self.inbox.send(Mail { inputs, answer: Some(answer), by: None }).await.is_err() {
             return false;
         }
         matches!(answered.await, Ok(Heard::Decided(Ok(()))))

@@ -1,5 +1,6 @@
 //! What the outside may say to a session.
 
+use crate::behalf::{self, Behalf};
 use crate::error::EngineError;
 use crate::run::trees::Ledger;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::{Input, State};
 use sturdy_session::types::status::Status;
+use sturdy_store::grants::GrantUse;
 use sturdy_worktree::tool::Memory;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -23,6 +25,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Mail {
     pub(crate) inputs: Vec<Input>,
     pub(crate) answer: Option<oneshot::Sender<Heard>>,
+    /// Who says it; none: the session itself.
+    pub(crate) by: Option<Arc<Behalf>>,
+}
+
+impl Mail {
+    /// The grant that it needs to be stored.
+    pub(crate) fn grant(&self) -> Option<&GrantUse> {
+        self.by.as_ref()?.grant.as_ref()
+    }
 }
 
 /// What became of mail.
@@ -106,7 +117,7 @@ impl Handle {
             Ok(Err(_closed)) => return Err(Asleep(inputs)),
             Err(_elapsed) => return Ok(Err(EngineError::Overloaded(self.id.clone()))),
         };
-        permit.send(Mail { inputs, answer: Some(answer) });
+        permit.send(Mail { inputs, answer: Some(answer), by: behalf::current() });
         match answered.await {
             Ok(Heard::Decided(outcome)) => Ok(outcome),
             Ok(Heard::Unread(inputs)) => Err(Asleep(inputs)),

@@ -66,6 +66,9 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
                 "The disk failed while this was stored. Look whether it is there before you send it again.";
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "StoreUnavailableError", message))
         }
+        EngineError::Denied(refusal) | EngineError::Commit(CommitError::Denied(refusal)) => {
+            super::grant::answer(refusal)
+        }
         EngineError::Closing | EngineError::Commit(CommitError::Crashed) => {
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "ClosingError", "The server is shutting down."))
         }

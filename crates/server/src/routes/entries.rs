@@ -21,8 +21,9 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(get, path = "/sturdy/session/{sessionID}/entries", operation_id = "sturdy.session.entries", params(
     ("sessionID" = String, Path),
     ("after" = Option<u64>, Query, description = "A position; `cursor` of the page before"),
+    ("actor" = Option<String>, Query, description = "Only what was done on this one's behalf: `local`, `user:…`, `token:…`, `grant:…`"),
     ("limit" = Option<u64>, Query, description = "About so many entries; default 500, at most 2000; fewer when they are large"),
-), responses((status = 200, description = "`{entries: [{position, at, events}], cursor?, horizon}`", body = Object),
+), responses((status = 200, description = "`{entries: [{position, at, actor, events}], cursor?, horizon}`; `actor` is empty for what the session did by itself", body = Object),
     (status = 400, description = "Bad query"), (status = 404, description = "No such session")))]
 async fn entries(
     State(app): State<App>,
@@ -34,7 +35,9 @@ async fn entries(
     app.engine().session_record(&id).await?;
     let page = past(app.engine().store(), &id, after, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
     let mut out = "{\"entries\":".to_owned();
-    out.push_str(&reply::array(page.entries.iter().map(|entry| text(&app, entry))));
+    let actor = query.get("actor");
+    let wanted = page.entries.iter().filter(|entry| actor.is_none_or(|actor| entry.actor == actor));
+    out.push_str(&reply::array(wanted.map(|entry| text(&app, entry))));
     if let Some(next) = page.next {
         let _ = write!(out, ",\"cursor\":\"{next}\"");
     }
@@ -45,9 +48,10 @@ async fn entries(
 fn text(app: &App, entry: &PastEntry) -> String {
     let events = entry.events.iter().map(|event| String::from_utf8_lossy(event));
     format!(
-        "{{\"position\":\"{}\",\"at\":{},\"events\":{}}}",
+        "{{\"position\":\"{}\",\"at\":{},\"actor\":{},\"events\":{}}}",
         app.place(entry.position),
         entry.at,
+        serde_json::Value::from(entry.actor.as_str()),
         reply::array(events)
     )
 }

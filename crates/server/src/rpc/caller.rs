@@ -1,7 +1,6 @@
 //! On whose behalf a call is made. Every call of a connection carries the same.
 
-use crate::app::App;
-use std::fmt;
+use crate::caller::Caller as Asking;
 use std::sync::Arc;
 use sturdy_capnweb::{Call, ErrorValue, Thrown};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,24 +16,15 @@ pub(super) enum Transport {
     Socket,
 }
 
-/// Whom the password named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Who {
-    /// The server has no password.
-    Anybody,
-    User(String),
-}
-
 #[derive(Debug)]
 pub(super) struct Caller {
-    pub(super) who: Who,
+    pub(super) who: Asking,
     pub(super) transport: Transport,
     subscriptions: Arc<Semaphore>,
 }
 
 impl Caller {
-    pub(super) fn new(app: &App, transport: Transport) -> Self {
-        let who = app.password().map_or(Who::Anybody, |password| Who::User(password.user().to_owned()));
+    pub(super) fn new(who: Asking, transport: Transport) -> Self {
         Self { who, transport, subscriptions: Arc::new(Semaphore::new(SUBSCRIPTIONS_MAX)) }
     }
 
@@ -53,14 +43,5 @@ impl Caller {
             );
             ErrorValue::range_error(message).code("too_many_subscriptions").into()
         })
-    }
-}
-
-impl fmt::Display for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Anybody => f.write_str("anybody"),
-            Self::User(name) => f.write_str(name),
-        }
     }
 }

@@ -1,13 +1,16 @@
-//! The first object of a connection: three probes, and the way to the sessions.
+//! The first object of a connection: three probes, and the ways to sessions and grants.
 
-use super::sessions;
 use super::value::iso_time;
+use super::{granted, grants, sessions};
 use crate::app::App;
+use crate::caller::Caller;
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Call, ErrorValue, Interface, Object, Outcome, Reply, Stub, Value};
 
 struct Root {
     app: App,
+    who: Caller,
+    address: String,
 }
 
 static ROOT: LazyLock<Arc<Interface<Root>>> = LazyLock::new(|| {
@@ -19,11 +22,17 @@ static ROOT: LazyLock<Arc<Interface<Root>>> = LazyLock::new(|| {
             callback.invoke([]).await
         })
         .quick("sessions", |this: Arc<Root>, _| Reply::value(sessions::stub(&this.app)))
+        .quick("grants", |this, _| {
+            Reply::value(grants::stub(&this.app, this.who.clone(), this.address.clone()))
+        })
+        .method("redeem", |this, mut call| async move {
+            granted::redeem(&this.app, call.arg(), this.address.clone()).await
+        })
         .build()
 });
 
-pub(super) fn stub(app: &App) -> Stub {
-    ROOT.stub(Root { app: app.clone() })
+pub(super) fn stub(app: &App, who: Caller, address: String) -> Stub {
+    ROOT.stub(Root { app: app.clone(), who, address })
 }
 
 /// Shows that a date, bytes and whatever else arrived as what they are.

@@ -11,7 +11,7 @@ use sturdy_capnweb::{Call, Interface, Object, Outcome, Stub, Value, from_value};
 use sturdy_session::id::SessionId;
 use sturdy_store::MessageQuery;
 
-struct Session {
+pub(super) struct Session {
     app: App,
     id: SessionId,
 }
@@ -43,6 +43,11 @@ pub(super) fn stub(app: &App, id: SessionId) -> Stub {
     SESSION.stub(Session { app: app.clone(), id })
 }
 
+/// The same for another object that answers for it.
+pub(super) fn plain(app: &App, id: &SessionId) -> Session {
+    Session { app: app.clone(), id: id.clone() }
+}
+
 impl Session {
     async fn record(&self) -> Result<String, sturdy_capnweb::Thrown> {
         match self.app.engine().session_record(&self.id).await {
@@ -51,11 +56,11 @@ impl Session {
         }
     }
 
-    async fn info(&self) -> Outcome {
+    pub(super) async fn info(&self) -> Outcome {
         value::record(&self.record().await?).await
     }
 
-    async fn messages(&self, wanted: Value) -> Outcome {
+    pub(super) async fn messages(&self, wanted: Value) -> Outcome {
         let wanted: Page = if wanted.is_nothing() { Page::default() } else { from_value(wanted)? };
         let limit = wanted.limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
         let before = match (wanted.before, limit) {

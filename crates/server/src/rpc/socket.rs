@@ -3,18 +3,25 @@
 use super::caller::{Caller, Transport};
 use super::options;
 use crate::app::App;
+use crate::caller::Caller as Asking;
+use crate::grants::ended;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
-use std::future::ready;
+use std::future::{pending, ready};
 use std::pin::pin;
 use sturdy_capnweb::wire::{Incoming, Outgoing, drive};
 use sturdy_capnweb::{Connection, ErrorValue, Stub};
+use sturdy_store::share::Refusal;
 use tracing::debug;
 
 /// Talks until one side ends it. When the server closes, the peer is told why.
-pub(super) async fn converse(app: App, socket: WebSocket, root: Stub) {
-    let caller = Caller::new(&app, Transport::Socket);
+pub(super) async fn converse(app: App, socket: WebSocket, root: Stub, who: Asking) {
+    let grant = match &who {
+        Asking::Grant(granted) => Some(granted.id.clone()),
+        _ => None,
+    };
+    let caller = Caller::new(who, Transport::Socket);
     debug!(caller = %caller.who, "an rpc connection is open");
     let connection = Connection::new(Some(root), options(caller));
     let handle = connection.handle();
@@ -25,12 +32,24 @@ pub(super) async fn converse(app: App, socket: WebSocket, root: Stub) {
     let mut talk = pin!(drive(connection, socket));
     let ended = tokio::select! {
         ended = &mut talk => ended,
+        why = until_it_ends(&app, grant) => {
+            handle.abort(ErrorValue::new(why.to_string()).code(why.code()));
+            talk.await
+        }
         () = app.closing().cancelled() => {
             handle.abort(ErrorValue::new("The server is shutting down.").code("ClosingError"));
             talk.await
         }
     };
     debug!(code = ended.close_code, "an rpc connection is over");
+}
+
+/// The end of the grant that a connection was opened with.
+async fn until_it_ends(app: &App, grant: Option<String>) -> Refusal {
+    match grant {
+        Some(grant) => ended(app.clone(), grant).await,
+        None => pending().await,
+    }
 }
 
 fn into_incoming(frame: Message) -> Incoming<Utf8Bytes> {

@@ -10,9 +10,11 @@
 
 use super::caller::{Caller, Transport};
 use crate::app::App;
+use crate::grants::ended;
 use crate::wire::event::{event, resync_event};
-use futures_util::StreamExt as _;
+use futures_util::future::{BoxFuture, pending};
 use futures_util::stream::FuturesOrdered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Asked, Call, ErrorValue, Interface, Stub, Thrown, Value};
 use sturdy_engine::feed::{Body, Follower, Scope, Step};
@@ -30,6 +32,8 @@ enum Why {
     Disposed,
     SinkFailed,
     SessionRemoved,
+    /// The grant it was begun with does not stand any more.
+    GrantEnded,
     ServerClosing,
     /// The caller may subscribe again after the last position it saw.
     StoreUnavailable,
@@ -41,6 +45,7 @@ impl Why {
             Self::Disposed => "disposed",
             Self::SinkFailed => "sink_failed",
             Self::SessionRemoved => "session_removed",
+            Self::GrantEnded => "grant_ended",
             Self::ServerClosing => "server_closing",
             Self::StoreUnavailable => "store_unavailable",
         }
@@ -69,6 +74,7 @@ pub(super) struct Wanted {
     sink: Stub,
     follower: Follower,
     place: OwnedSemaphorePermit,
+    granted: BoxFuture<'static, ()>,
 }
 
 impl Wanted {
@@ -89,7 +95,13 @@ impl Wanted {
         let engine = app.engine();
         let scope = Scope::Session(session.clone());
         let follower = Follower::new(engine.feed(), scope, after.as_deref(), None);
-        Ok(Self { sink, follower, place })
+        Ok(Self { sink, follower, place, granted: pending().boxed() })
+    }
+
+    /// The same, until a grant does not stand any more.
+    pub(super) fn while_granted(mut self, app: &App, grant: &str) -> Self {
+        self.granted = ended(app.clone(), grant.to_owned()).map(drop).boxed();
+        self
     }
 
     /// The handle of the subscription, which runs.
@@ -103,6 +115,7 @@ impl Wanted {
             under_way: FuturesOrdered::new(),
             is_last: false,
             stop: stop.clone(),
+            granted: self.granted,
         };
         let place = self.place;
         app.engine().tasks().spawn("subscription", async move {
@@ -124,6 +137,7 @@ struct Following {
     /// The session is gone; nothing comes after this.
     is_last: bool,
     stop: CancellationToken,
+    granted: BoxFuture<'static, ()>,
 }
 
 impl Following {
@@ -140,6 +154,7 @@ impl Following {
                 biased;
                 () = self.stop.cancelled() => return Why::Disposed,
                 () = closing.cancelled() => return Why::ServerClosing,
+                () = &mut self.granted => return Why::GrantEnded,
                 Some(answer) = self.under_way.next() => {
                     if answer.is_err() {
                         return Why::SinkFailed;

@@ -71,7 +71,7 @@ fn bearer(headers: &HeaderMap) -> Option<ShareAuth> {
 }
 
 /// Enough to tell networks apart, too little to tell people apart.
-fn first_half(address: IpAddr) -> String {
+pub(crate) fn first_half(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => {
             let [a, b, ..] = address.octets();

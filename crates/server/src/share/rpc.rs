@@ -13,6 +13,7 @@ use super::http::{CreateShare, announced, created};
 use super::limits::PAGE;
 use super::refuse::Unmet;
 use crate::app::App;
+use crate::caller::Caller;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::rpc::{answer_batch, answer_upgrade};
@@ -59,7 +60,7 @@ async fn upgrade(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     match root(&app, &parts) {
-        Ok(root) => answer_upgrade(app, upgrade, root).await,
+        Ok(root) => answer_upgrade(app, upgrade, root, Caller::Anyone).await,
         Err(unmet) => unmet.into_response(),
     }
 }

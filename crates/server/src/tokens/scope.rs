@@ -22,7 +22,8 @@ pub(crate) enum Scope {
 }
 
 /// Changed only by an administrator, and the first of them read only by one.
-const FOR_ADMINS: [&str; 9] = [
+const FOR_ADMINS: [&str; 10] = [
+    "/sturdy/grant",
     "/sturdy/token",
     "/sturdy/devices",
     "/sturdy/login",
@@ -34,7 +35,7 @@ const FOR_ADMINS: [&str; 9] = [
     "/instance/dispose",
 ];
 /// How many of them are not for the eyes of others either.
-const HIDDEN: usize = 3;
+const HIDDEN: usize = 4;
 
 impl Scope {
     pub(crate) fn allows(self, request: &Parts) -> bool {

@@ -27,6 +27,8 @@ pub(crate) struct Listing {
     /// Contained in the title.
     search: Option<String>,
     limit: Option<u64>,
+    /// Who created them: `local`, `user:…`, `token:…`.
+    actor: Option<String>,
 }
 
 impl Listing {
@@ -40,6 +42,7 @@ impl Listing {
             start: query.number("start")?,
             search: text("search"),
             limit: query.number("limit")?,
+            actor: text("actor"),
         })
     }
 
@@ -60,6 +63,7 @@ impl Listing {
             start: self.start.filter(|start| *start > 0),
             search: self.search.filter(|search| !search.is_empty()),
             limit: Some(limit.unwrap_or(LIMIT_DEFAULT)),
+            actor: self.actor.filter(|actor| !actor.is_empty()),
             ..SessionQuery::default()
         }
     }

@@ -13,6 +13,7 @@ mod events;
 mod events_resumed;
 mod files;
 mod formatters;
+mod grants;
 mod history;
 mod languages;
 mod mcp;

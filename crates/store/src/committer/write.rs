@@ -9,13 +9,15 @@ use std::borrow::Cow;
 use sturdy_session::id::SessionId;
 use sturdy_session::row::{ApprovalRow, AskRow, MessageRow, PartRow, RowChange, SessionRow};
 
-const APPEND: &str = "INSERT INTO log (position, session_id, seq, kind, at, data, blob, subject)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+const APPEND: &str = "INSERT INTO log (position, session_id, seq, kind, at, data, blob, subject, actor)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const KEEP: &str = "INSERT INTO blob (hash, size, data) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING";
 
+// `actor` is not among the updated columns: it says who created the session.
 const PUT_SESSION: &str = "INSERT INTO session
-    (id, project_id, directory, path, parent_id, title, created, updated, archived, data, machine, position)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+    (id, project_id, directory, path, parent_id, title, created, updated, archived, data, machine, position,
+    actor)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
     ON CONFLICT (id) DO UPDATE SET project_id = excluded.project_id, directory = excluded.directory,
     path = excluded.path, parent_id = excluded.parent_id, title = excluded.title, created = excluded.created,
     updated = excluded.updated, archived = excluded.archived, data = excluded.data,
@@ -47,12 +49,13 @@ const REMOVE_MESSAGE: [&str; 2] = [
 ];
 const REMOVE_PART: &str = "DELETE FROM part WHERE session_id = ?1 AND id = ?2";
 const REMOVE_ASK: &str = "DELETE FROM ask WHERE session_id = ?1 AND id = ?2";
-const REMOVE_SESSION: [&str; 6] = [
+const REMOVE_SESSION: [&str; 7] = [
     "DELETE FROM keyframe WHERE session_id = ?1",
     "DELETE FROM part WHERE session_id = ?1",
     "DELETE FROM message WHERE session_id = ?1",
     "DELETE FROM ask WHERE session_id = ?1",
     "DELETE FROM todo WHERE session_id = ?1",
+    "DELETE FROM session_grant WHERE session_id = ?1",
     "DELETE FROM session WHERE id = ?1",
 ];
 // Blobs are collected by upkeep (`blob.rs`): another entry may hold the same one.
@@ -79,17 +82,20 @@ impl<'c> Writer<'c> {
             self.append(commit.session.as_str(), first_position + index, first_seq + index, entry)?;
         }
         for row in &commit.rows {
-            self.row(commit.session.as_str(), &row.change, first_position + row.entry as i64)?;
+            let actor = commit.entries[row.entry].actor.as_deref().unwrap_or_default();
+            let position = first_position + row.entry as i64;
+            self.row(commit.session.as_str(), &row.change, position, actor)?;
         }
         Ok(())
     }
 
     fn append(&mut self, session: &str, position: i64, seq: i64, entry: &NewEntry) -> Result<(), Failure> {
         let at = entry.at.cast_signed();
+        let actor = entry.actor.as_deref().unwrap_or_default();
         // Invariant I12: what is large stands in a blob, and the entry holds the hash.
         if entry.data.len() > ENTRY_BYTES_MAX {
             let hash = keep_blob(self.connection, entry.data.as_bytes())?;
-            self.append.execute((position, session, seq, entry.kind, at, "", hash, &entry.subject))?;
+            self.append.execute((position, session, seq, entry.kind, at, "", hash, &entry.subject, actor))?;
         } else {
             let nothing = None::<&str>;
             self.append.execute((
@@ -101,14 +107,15 @@ impl<'c> Writer<'c> {
                 &entry.data,
                 nothing,
                 &entry.subject,
+                actor,
             ))?;
         }
         Ok(())
     }
 
-    fn row(&mut self, session: &str, change: &RowChange, position: i64) -> Result<(), Failure> {
+    fn row(&mut self, session: &str, change: &RowChange, position: i64, actor: &str) -> Result<(), Failure> {
         match change {
-            RowChange::Session(row) => self.session(row, position),
+            RowChange::Session(row) => self.session(row, position, actor),
             RowChange::Machine { session, machine } => self.run(SET_MACHINE, (session.as_str(), machine)),
             RowChange::RemoveSession(id) => {
                 for statement in REMOVE_SESSION {
@@ -135,7 +142,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    fn session(&mut self, row: &SessionRow, position: i64) -> Result<(), Failure> {
+    fn session(&mut self, row: &SessionRow, position: i64, actor: &str) -> Result<(), Failure> {
         // Only searched, never shown; PostgreSQL's text cannot hold the character.
         let title = if row.title.contains('\0') {
             Cow::Owned(row.title.replace('\0', "\u{fffd}"))
@@ -157,6 +164,7 @@ impl<'c> Writer<'c> {
                 &row.data,
                 &row.machine,
                 position,
+                actor,
             ),
         )
     }

@@ -32,6 +32,8 @@ pub struct SessionQuery {
     pub search: Option<String>,
     /// `false`: without archived ones; `true`: only archived ones.
     pub archived: Option<bool>,
+    /// Who created them.
+    pub actor: Option<String>,
     pub order: SessionOrder,
     pub limit: Option<u32>,
 }
@@ -149,6 +151,9 @@ fn compose(query: &SessionQuery) -> (String, Vec<Value>) {
     }
     if let Some(archived) = query.archived {
         composed.filter("archived = ?", i64::from(archived));
+    }
+    if let Some(actor) = &query.actor {
+        composed.filter("actor = ? AND actor <> ''", actor.clone());
     }
     if let SessionOrder::NewestCreated { after: Some(edge) } = &query.order {
         composed.edge('<', edge);

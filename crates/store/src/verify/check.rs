@@ -19,7 +19,7 @@ const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
 const UNFOLDED: &str =
     "SELECT session_id FROM log WHERE position < ?1 AND kind = ?2 GROUP BY session_id HAVING COUNT(*) > 1";
 const OWNER: &str = "SELECT session_id FROM log WHERE position = ?1";
-const ENTRIES: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL FROM log
+const ENTRIES: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor FROM log
     WHERE position > ?1 ORDER BY position LIMIT ?2";
 const BLOBS: &str = "SELECT hash, size, data FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2";
 

@@ -47,7 +47,10 @@ pub(crate) struct Draft {
 
 impl Draft {
     pub(crate) fn new(session: &str, expected: u64) -> Self {
-        Self { commit: Commit { session: ses(session), expected, entries: vec![], rows: vec![] }, at: 1_000 }
+        Self {
+            commit: Commit { session: ses(session), expected, entries: vec![], rows: vec![], grant: None },
+            at: 1_000,
+        }
     }
 
     pub(crate) fn at(mut self, at: u64) -> Self {
@@ -56,7 +59,13 @@ impl Draft {
     }
 
     pub(crate) fn fact(mut self, kind: &'static str, data: impl ToString) -> Self {
-        self.commit.entries.push(NewEntry { kind, subject: None, at: self.at, data: data.to_string() });
+        self.commit.entries.push(NewEntry {
+            kind,
+            subject: None,
+            at: self.at,
+            data: data.to_string(),
+            actor: None,
+        });
         self
     }
 

@@ -12,6 +12,7 @@ mod commit;
 mod crash;
 mod damage;
 mod fold;
+mod grants;
 mod growth;
 mod large;
 mod lists;

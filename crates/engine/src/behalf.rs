@@ -1,0 +1,32 @@
+//! On whose behalf something is asked of a session.
+//!
+//! Whoever lets a request in says so once, around everything that is done for it; what the request makes sessions store
+//! carries the actor's name, and is refused if the grant it was let in with does not allow it any more. What a session
+//! does by itself (a model's answer, a tool's result) has no actor.
+
+use std::future::Future;
+use std::sync::Arc;
+use sturdy_store::grants::GrantUse;
+
+/// Somebody who asks.
+#[derive(Clone, Debug)]
+pub struct Behalf {
+    /// A kind and a name, never a secret: `user:anna`, `token:tok_…`, `grant:grt…`.
+    pub actor: Arc<str>,
+    /// The grant that everything asked for is judged by, inside the transaction that stores it.
+    pub grant: Option<GrantUse>,
+}
+
+tokio::task_local! {
+    static BEHALF: Arc<Behalf>;
+}
+
+/// Runs a task on somebody's behalf. Tasks that it starts are not.
+pub async fn on_behalf<F: Future>(behalf: Behalf, task: F) -> F::Output {
+    BEHALF.scope(Arc::new(behalf), task).await
+}
+
+/// On whose behalf the running task asks.
+pub(crate) fn current() -> Option<Arc<Behalf>> {
+    BEHALF.try_with(Arc::clone).ok()
+}

@@ -1,0 +1,230 @@
+//! Grants at the door: a narrow right to one session, shown as a bearer like the token of a program.
+//!
+//! The records are the store's (`sturdy_store::grants`). Here a reference becomes a caller, a request is compared with what
+//! the grant is for (`need.rs`), and whatever a grant opened is closed when it does not stand any more: an answer that is
+//! waited for, an event stream, a WebSocket. What is stored with a grant is judged again by the store, in the transaction
+//! that stores it.
+
+mod need;
+
+pub(crate) use need::{Need, need};
+
+use crate::app::App;
+use crate::auth::Refused;
+use crate::caller::Caller;
+use crate::door::Ends;
+use crate::error::ApiError;
+use crate::share::first_half;
+use crate::tokens::limiter;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
+use governor::DefaultDirectRateLimiter;
+use governor::clock::{Clock as _, DefaultClock};
+use http::header;
+use http::request::Parts;
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use sturdy_engine::behalf::Behalf;
+use sturdy_session::id::SessionId;
+use sturdy_store::grants::{GrantCall, GrantKeeper, GrantRow, GrantUse, Rights};
+use sturdy_store::share::{Refusal, ShareError, SturdyRef};
+use tokio::sync::watch;
+use tracing::warn;
+
+/// Requests per minute with one grant: as those of a token.
+const RATE: u32 = 1200;
+/// Grants whose rate is remembered.
+const KNOWN_MAX: usize = 4096;
+/// Reading is noted in the audit this often.
+const NOTED_EVERY_MS: u64 = 60_000;
+/// A grant that ends by itself is looked at again at least this often: clocks are set.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// A grant that let a request in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Granted {
+    pub(crate) id: String,
+    pub(crate) session: SessionId,
+    pub(crate) rights: Rights,
+}
+
+impl Granted {
+    pub(crate) fn of(row: &GrantRow) -> Option<Self> {
+        let session = SessionId::parse(&row.session).ok()?;
+        Some(Self { id: row.id.clone(), session, rights: row.rights })
+    }
+}
+
+/// What is known of grants while the server runs.
+#[derive(Debug)]
+pub(crate) struct Grants {
+    /// Counts changes: whoever was let in by a grant looks whether it still stands.
+    changes: watch::Sender<u64>,
+    known: Mutex<HashMap<String, Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    limit: Arc<DefaultDirectRateLimiter>,
+    noted: u64,
+}
+
+impl Default for Grants {
+    fn default() -> Self {
+        Self { changes: watch::Sender::new(0), known: Mutex::default() }
+    }
+}
+
+impl Grants {
+    /// A grant was revoked, or its session removed.
+    pub(crate) fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Counts a request. How long to wait, if there were too many; whether it is time to note the reading.
+    fn count(&self, id: &str, now: u64) -> Result<bool, Duration> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN_MAX && !known.contains_key(id) {
+            known.clear();
+        }
+        let of_grant = known.entry(id.to_owned()).or_insert_with(|| Known { limit: limiter(RATE), noted: 0 });
+        if let Err(early) = of_grant.limit.check() {
+            return Err(early.wait_time_from(DefaultClock::default().now()));
+        }
+        let is_due = now.saturating_sub(of_grant.noted) >= NOTED_EVERY_MS;
+        if is_due {
+            of_grant.noted = now;
+        }
+        Ok(is_due)
+    }
+}
+
+/// Who shows this reference, if it is let in for this request.
+pub(crate) async fn admit(app: &App, reference: SturdyRef, request: &Parts) -> Result<Caller, Refused> {
+    let now = app.engine().clock().now();
+    let id = reference.capability.clone();
+    let row = match app.engine().store().redeem_grant(now, reference).await {
+        Ok(row) => row,
+        Err(ShareError::Refused(refusal @ (Refusal::Revoked | Refusal::Expired))) => {
+            note(app, request, &id, "refused", refusal.code()).await;
+            return Err(Refused::Grant(refusal));
+        }
+        Err(ShareError::Refused(_)) => return Err(Refused::Unknown),
+        Err(ShareError::Store(cause)) => {
+            warn!(%cause, "a grant could not be looked up");
+            return Err(Refused::Unanswered);
+        }
+    };
+    let Some(granted) = Granted::of(&row) else { return Err(Refused::Unknown) };
+    let is_due = app.grants().count(&id, now).map_err(Refused::TooOften)?;
+    let caller = Caller::Grant(granted);
+    if !caller.may(request) {
+        note(app, request, &id, "refused", "forbidden_scope").await;
+        return Err(Refused::Scope);
+    }
+    if is_due {
+        note(app, request, &id, "use", "ok").await;
+    }
+    Ok(caller)
+}
+
+async fn note(app: &App, request: &Parts, id: &str, method: &'static str, code: &'static str) {
+    let call = GrantCall { actor: format!("grant:{id}"), ..call(app, request, &Caller::Anyone) };
+    if let Err(cause) = app.engine().store().note_grant(call, id.to_owned(), method, code).await {
+        warn!(%cause, "the use of a grant is not noted");
+    }
+}
+
+/// Who looks after grants, from where, and when.
+pub(crate) fn call(app: &App, request: &Parts, caller: &Caller) -> GrantCall {
+    GrantCall {
+        now: app.engine().clock().now(),
+        actor: caller.to_string(),
+        transport: "http",
+        address: address(request),
+    }
+}
+
+/// With what right this caller looks after grants.
+pub(crate) fn keeper(caller: &Caller) -> GrantKeeper {
+    match caller {
+        Caller::Grant(granted) => GrantKeeper::Holder(granted.id.clone()),
+        Caller::Anyone | Caller::User(_) | Caller::Device(_) | Caller::Token { .. } | Caller::Ticket => {
+            GrantKeeper::Owner
+        }
+    }
+}
+
+pub(crate) fn address(request: &Parts) -> String {
+    // The socket's, not what a forwarding header says: whoever calls can invent that.
+    let peer = request.extensions.get::<Ends>().map(|ends| ends.theirs.ip());
+    peer.map(first_half).unwrap_or_default()
+}
+
+/// On whose behalf a request is answered.
+pub(crate) fn behalf(caller: &Caller, request: &Parts) -> Behalf {
+    let grant = match caller {
+        Caller::Grant(granted) => need(request, granted.session.as_str())
+            .map(|need| used(granted, need, "http", address(request)))
+            // What changes nothing needs no more than this.
+            .or_else(|| Some(used(granted, Need::READ, "http", address(request)))),
+        _ => None,
+    };
+    Behalf { actor: caller.to_string().into(), grant }
+}
+
+/// The use of a grant for something that is needed.
+pub(crate) fn used(granted: &Granted, need: Need, transport: &'static str, address: String) -> GrantUse {
+    GrantUse {
+        grant: granted.id.clone(),
+        right: need.right.unwrap_or(Rights::READ),
+        method: need.method,
+        is_counted: need.is_counted,
+        actor: format!("grant:{}", granted.id),
+        transport,
+        address,
+    }
+}
+
+/// Answers a request of a grant's holder; waiting and event streams end when the grant does.
+pub(crate) async fn while_it_stands(
+    app: &App,
+    granted: &Granted,
+    answer: impl Future<Output = Response>,
+) -> Response {
+    let response = tokio::select! {
+        biased;
+        response = answer => response,
+        refusal = ended(app.clone(), granted.id.clone()) => return ApiError::Grant(refusal).into_response(),
+    };
+    let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec());
+    if !kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
+        return response;
+    }
+    let end = ended(app.clone(), granted.id.clone());
+    response.map(|body| {
+        let chunks = body.into_data_stream().take_until(Box::pin(end));
+        axum::body::Body::from_stream(chunks)
+    })
+}
+
+/// Waits until a grant does not stand any more.
+pub(crate) async fn ended(app: App, id: String) -> Refusal {
+    let mut changes = app.grants().changes.subscribe();
+    loop {
+        // Before the look: what changes during it is seen by the next.
+        changes.borrow_and_update();
+        let now = app.engine().clock().now();
+        let row = match app.engine().store().standing_grant(now, id.clone()).await {
+            Ok(row) => Some(row),
+            Err(ShareError::Refused(refusal)) => return refusal,
+            // A store that does not answer says nothing about the grant; whatever needs it will say so.
+            Err(ShareError::Store(_)) => None,
+        };
+        let left = row.and_then(|row| row.expires).map(|expires| expires.saturating_sub(now));
+        let wait = left.map_or(LOOK_EVERY, |left| Duration::from_millis(left).min(LOOK_EVERY));
+        let _ = tokio::time::timeout(wait, changes.changed()).await;
+    }
+}
