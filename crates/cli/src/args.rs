@@ -7,6 +7,7 @@ mod server;
 mod session;
 mod setup;
 mod share;
+pub(crate) mod share_limits;
 mod token;
 
 pub(crate) use grant::{
@@ -26,7 +27,8 @@ pub(crate) use setup::{
 pub(crate) use token::{Token, TokenCreate, TokenList, TokenRevoke, TokenVerb};
 
 pub(crate) use share::{
-    Share, ShareCreate, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove, ShareRevoke, ShareVerb,
+    Share, ShareCreate, ShareImport, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove, ShareRevoke,
+    ShareVerb,
 };
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -136,6 +138,12 @@ pub(crate) struct Serve {
     /// Begin share links with this, where people reach the server under another name
     #[arg(long, value_name = "URL", requires = "share", env = "STURDY_SHARE_URL")]
     pub(crate) share_url: Option<String>,
+
+    /// Bound what is shared and received, as in writers=16; may be given more than once
+    ///
+    /// docs/share.md lists the names, their defaults and what they may be.
+    #[arg(long, value_name = "NAME=VALUE", env = "STURDY_SHARE_LIMITS", value_delimiter = ',', value_parser = share_limits::parse)]
+    pub(crate) share_limit: Vec<share_limits::ShareLimit>,
 }
 
 /// Trust the settings of a project, or take that back

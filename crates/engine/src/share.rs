@@ -24,6 +24,7 @@ pub use wakes::Wakes;
 use crate::feed::Moved;
 use std::sync::OnceLock;
 use std::time::Duration;
+use sturdy_store::share::ShareLimits;
 use tokio::sync::Semaphore;
 
 /// How often, and how long.
@@ -63,6 +64,8 @@ const SENDING_MAX: usize = 8;
 pub(crate) struct Sharing {
     /// Links of shares that this store receives begin with this.
     own_url: OnceLock<String>,
+    /// And are bounded by these.
+    limits: OnceLock<ShareLimits>,
     wakes: Wakes,
     moved: Moved,
     room: Semaphore,
@@ -70,6 +73,16 @@ pub(crate) struct Sharing {
 
 impl Sharing {
     pub(crate) fn new(moved: Moved) -> Self {
-        Self { own_url: OnceLock::new(), wakes: Wakes::default(), moved, room: Semaphore::new(SENDING_MAX) }
+        Self {
+            own_url: OnceLock::new(),
+            limits: OnceLock::new(),
+            wakes: Wakes::default(),
+            moved,
+            room: Semaphore::new(SENDING_MAX),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> ShareLimits {
+        self.limits.get().copied().unwrap_or_default()
     }
 }

@@ -36,7 +36,7 @@ mod wire;
 pub use app::{App, ServerOptions};
 pub use auth::Password;
 pub use serve::serve;
-pub use share::ShareOptions;
+pub use share::{ServiceLimits, ShareOptions};
 
 use axum::Router;
 

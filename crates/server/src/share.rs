@@ -10,6 +10,7 @@ mod at;
 mod follow;
 mod grants;
 mod http;
+mod import;
 mod limits;
 mod refuse;
 mod rpc;
@@ -17,10 +18,12 @@ mod viewer;
 
 pub(crate) use at::first_half;
 pub(crate) use http::routes;
+pub use limits::ServiceLimits;
 
 use crate::app::App;
 use ::http::request::Parts;
 use follow::Pages;
+use limits::Rate;
 use secrecy::{ExposeSecret as _, SecretString};
 use sturdy_engine::Engine;
 use sturdy_store::share::ShareBudget;
@@ -33,27 +36,25 @@ pub struct ShareOptions {
     pub public_url: String,
     /// Who creates shares must send this in `x-opencode-share-key`; none: everybody who reaches the port may.
     pub gateway_key: Option<SecretString>,
-    /// What all shares may be and hold together, where there is no key.
-    pub budget: ShareBudget,
+    pub limits: ServiceLimits,
 }
 
 impl ShareOptions {
     /// Open to whoever reaches the port.
     #[must_use]
     pub fn at(public_url: impl Into<String>) -> Self {
-        Self { public_url: public_url.into(), gateway_key: None, budget: BUDGET }
+        Self { public_url: public_url.into(), gateway_key: None, limits: ServiceLimits::default() }
     }
 }
-
-/// Enough for a team; a disk is larger.
-const BUDGET: ShareBudget = ShareBudget { shares: 10_000, bytes: 4 * 1024 * 1024 * 1024 };
 
 /// The running service.
 #[derive(Debug)]
 pub(crate) struct Shares {
     public_url: String,
     gateway_key: Option<SecretString>,
-    budget: ShareBudget,
+    limits: ServiceLimits,
+    batches: Rate,
+    creates: Rate,
     pages: Pages,
 }
 
@@ -64,8 +65,16 @@ impl Shares {
     /// Turns the service on. Sessions of the engine are shared here from now on.
     pub(crate) fn new(options: ShareOptions, engine: &Engine) -> Self {
         let public_url = options.public_url.trim_end_matches('/').to_owned();
-        engine.receive_shares(&public_url);
-        Self { public_url, gateway_key: options.gateway_key, budget: options.budget, pages: Pages::default() }
+        let limits = options.limits;
+        engine.receive_shares(&public_url, limits.share);
+        Self {
+            public_url,
+            gateway_key: options.gateway_key,
+            limits,
+            batches: Rate::per_second(limits.batches_per_second),
+            creates: Rate::per_hour(limits.creates_per_hour),
+            pages: Pages::default(),
+        }
     }
 
     /// The link of a share.
@@ -75,7 +84,7 @@ impl Shares {
 
     /// What all shares may hold together while whoever reaches the port may make them.
     fn budget(&self) -> Option<ShareBudget> {
-        self.gateway_key.is_none().then_some(self.budget)
+        self.gateway_key.is_none().then_some(self.limits.budget)
     }
 
     /// Whether somebody who wants a new share may have one.

@@ -14,7 +14,9 @@ mod capability;
 mod chain;
 mod create;
 mod grant;
+mod import;
 mod legacy;
+mod limits;
 mod op;
 mod reference;
 mod refusal;
@@ -26,8 +28,10 @@ pub use audit::AuditRow;
 pub use capability::{CapabilityRow, Scope};
 pub use chain::{Chain, chain_start};
 pub use create::{Created, NewShare};
-pub use grant::{Attenuation, Granted};
+pub use grant::{Attenuation, Granted, Rotated};
+pub use import::{Imported, OldShare};
 pub use legacy::LegacyItem;
+pub use limits::ShareLimits;
 pub use op::{Kind, Operation, SCHEMA};
 pub use reference::{PlainSecret, ShareAuth, SturdyRef};
 pub use refusal::{Refusal, ShareError};
@@ -42,17 +46,6 @@ pub const BATCH_OPS_MAX: usize = 256;
 pub const BATCH_BYTES_MAX: usize = 512 * 1024;
 /// Payload of one operation.
 pub const OP_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Writers of one share.
-pub(crate) const WRITERS_MAX: u64 = 64;
-/// Capabilities of one share, revoked ones included.
-pub(crate) const CAPABILITIES_MAX: u64 = 256;
-/// Capabilities made of capabilities.
-pub(crate) const DEPTH_MAX: u64 = 8;
-/// What is kept of the log for viewers that come back.
-pub(crate) const LOG_ROWS_MAX: u64 = 50_000;
-pub(crate) const LOG_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
-/// A share that was created and never written to is removed after this.
-pub(crate) const EMPTY_KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Who calls, from where, and when. Time is the server's: clocks of clients differ and jump.
 #[derive(Clone, Debug)]
@@ -64,6 +57,7 @@ pub struct ShareCall {
     pub address: String,
     /// What all shares may hold together, for callers that nobody vouches for.
     pub budget: Option<ShareBudget>,
+    pub limits: ShareLimits,
 }
 
 /// What all shares of a store may be and hold together.

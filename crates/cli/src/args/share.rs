@@ -26,6 +26,7 @@ pub(crate) enum ShareVerb {
     Rotate(ShareOne),
     Audit(ShareOne),
     Rm(ShareRemove),
+    Import(ShareImport),
 }
 
 /// Share sessions and print their links
@@ -163,6 +164,31 @@ Examples:
 pub(crate) struct ShareRemove {
     #[arg(value_name = "SESSION", required = true)]
     pub(crate) sessions: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Take over shares of an old store, which kept their secrets in clear
+///
+/// Each file is JSON: {"id", "sessionID", "secret", "data": [{"type", "data"}]}, or a list of them. Ids and links stay.
+/// The old secret goes on working for reading and syncing until it is rotated; nothing else is allowed with it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy share import old-shares.json
+  sturdy share import --rotate --json old-shares.json > new-secrets.json")]
+pub(crate) struct ShareImport {
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<std::path::PathBuf>,
+
+    /// Replace every secret at once and print the new ones, once
+    #[arg(long)]
+    pub(crate) rotate: bool,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

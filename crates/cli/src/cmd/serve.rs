@@ -1,6 +1,7 @@
 //! Opens the engine, then the door.
 
 use crate::args::Serve;
+use crate::args::share_limits;
 use crate::failure::{self, BROKEN, Failure, INTERRUPTED, UNMET, USAGE};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
 use crate::{cmd, connect, keys, notify, out};
@@ -40,7 +41,9 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     if password.is_none() && !arguments.insecure {
         expect_loopback(&arguments.hostname, arguments.port).await?;
     }
-    let options = host::engine_options(&data_dir, arguments.durability.into(), environment, directory);
+    let sharing = share_limits::sharing(&arguments.share_limit);
+    let mut options = host::engine_options(&data_dir, arguments.durability.into(), environment, directory);
+    options.share = sharing.pace;
     let engine = Engine::open(options).await.map_err(|cause| failure::booting(&data_dir, cause))?;
     let listener = match bind(&arguments.hostname, arguments.port).await {
         Ok(listener) => listener,
@@ -73,7 +76,11 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     let share = arguments.share.then(|| {
         let public_url = arguments.share_url.unwrap_or_else(|| address.clone());
         names.extend(host_of(&public_url));
-        ShareOptions { gateway_key: share_key(&engine.options().environment), ..ShareOptions::at(public_url) }
+        ShareOptions {
+            public_url,
+            gateway_key: share_key(&engine.options().environment),
+            limits: sharing.service,
+        }
     });
     let options = ServerOptions { password, cors: arguments.cors, names, share, ..ServerOptions::default() };
     let app = App::new(engine.clone(), options);

@@ -5,7 +5,8 @@
 
 use super::session::path;
 use crate::args::{
-    Share, ShareCreate, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove, ShareRevoke, ShareVerb,
+    Share, ShareCreate, ShareImport, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove, ShareRevoke,
+    ShareVerb,
 };
 use crate::client::Client;
 use crate::failure::{Failure, UNMET};
@@ -42,6 +43,9 @@ pub(crate) fn run(arguments: Share) -> Result<ExitCode, Failure> {
         }
         ShareVerb::Rm(remove) => {
             cmd::with_server(&remove.server, async |server| unshare(&server.client, &remove).await)
+        }
+        ShareVerb::Import(import) => {
+            cmd::with_server(&import.server, async |server| take_over(&server.client, &import).await)
         }
     }
 }
@@ -239,6 +243,42 @@ async fn unshare(client: &Client, arguments: &ShareRemove) -> Result<ExitCode, F
     for session in &arguments.sessions {
         client.delete(&path(session, "/share")?).await?;
         out::talk(&format!("{session} is not shared any more."));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn take_over(client: &Client, arguments: &ShareImport) -> Result<ExitCode, Failure> {
+    let mut done = Vec::new();
+    for file in &arguments.files {
+        let place = file.display().to_string();
+        let unreadable = |why: String| {
+            Failure::new(UNMET, "this is not a file of shares").with("where", &place).with("why", why)
+        };
+        let text = std::fs::read(file).map_err(|cause| unreadable(cause.to_string()))?;
+        let shares: Value = serde_json::from_slice(&text).map_err(|cause| unreadable(cause.to_string()))?;
+        let shares = match shares {
+            Value::Array(shares) => shares,
+            one => vec![one],
+        };
+        for mut share in shares {
+            if !share.is_object() {
+                return Err(unreadable("a share is an object".to_owned()));
+            }
+            share["rotate"] = json!(arguments.rotate);
+            let answer = client.post("/sturdy/share/import", &share).await?;
+            if !arguments.json {
+                let id = answer["id"].as_str().unwrap_or_default();
+                if let Some(secret) = answer["secret"].as_str() {
+                    out::data(secret);
+                }
+                let what = if answer["isNew"] == true { "Imported" } else { "Already here:" };
+                out::talk(&format!("{what} {id}, {} values.", answer["cursor"]));
+            }
+            done.push(answer);
+        }
+    }
+    if arguments.json {
+        out::json(&done);
     }
     Ok(ExitCode::SUCCESS)
 }

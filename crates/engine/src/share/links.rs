@@ -11,11 +11,13 @@ use sturdy_session::id::SessionId;
 use sturdy_session::turn::{Input, SessionPatch};
 use sturdy_session::types::session::{Session, Share};
 use sturdy_store::outbox::{Link, LinkSecret, LinkState};
+use sturdy_store::share::ShareLimits;
 use tracing::{error, warn};
 
 impl Engine {
     /// From now on this store receives shares, and their links begin with this.
-    pub fn receive_shares(&self, public_url: &str) {
+    pub fn receive_shares(&self, public_url: &str, limits: ShareLimits) {
+        let _ = self.inner.sharing.limits.set(limits);
         // Set once, by whoever serves.
         let _ = self.inner.sharing.own_url.set(public_url.trim_end_matches('/').to_owned());
     }

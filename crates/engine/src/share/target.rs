@@ -210,6 +210,7 @@ impl<'a> Target<'a> {
             transport: "own",
             address: String::new(),
             budget: None,
+            limits: self.inner.sharing.limits(),
         }
     }
 

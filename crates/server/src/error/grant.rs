@@ -27,6 +27,7 @@ pub(super) fn answer(refusal: &Refusal) -> Response {
         | Refusal::Diverged { .. }
         | Refusal::ChainMismatch
         | Refusal::WriterForbidden
+        | Refusal::MustRotate
         | Refusal::Full => (StatusCode::CONFLICT, format!("Refused: {refusal}.")),
     };
     tagged(status, json!({ "name": "GrantError", "data": { "message": message, "code": refusal.code() } }))

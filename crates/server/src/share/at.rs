@@ -46,6 +46,12 @@ impl AtShare {
         self.bearer.clone().or_else(|| secret.map(ShareAuth::parse)).ok_or(Refusal::Unauthorized)
     }
 
+    /// Counts a batch. Asked first: what comes too often costs no transaction.
+    pub(super) fn count_batch(&self) -> Result<(), Unmet> {
+        let shares = self.app.shares().ok_or(Unmet::Off)?;
+        shares.batches.count(&self.share).map_err(Unmet::TooOften)
+    }
+
     /// Viewers look at the share, and at their right to see it.
     pub(super) fn wake(&self) {
         self.app.engine().share_wakes().wake(&self.share);
@@ -61,6 +67,7 @@ pub(super) fn caller(app: &App, parts: &Parts) -> ShareCall {
         transport: "rest",
         address: peer.map(first_half).unwrap_or_default(),
         budget: app.shares().and_then(Shares::budget),
+        limits: app.shares().map(|shares| shares.limits.share).unwrap_or_default(),
     }
 }
 

@@ -4,12 +4,13 @@
 //! deleted or the right it was opened with does not stand any more. Server-sent events, a WebSocket and Cap'n Web
 //! say what it finds in their own ways.
 
-use super::limits::{HEARTBEAT, PAGE, VIEWERS_MAX};
+use super::limits::PAGE;
 use super::refuse::Unmet;
 use crate::app::App;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 use sturdy_engine::share::Wakes;
 use sturdy_session::stamp::Millis;
 use sturdy_store::share::{ShareAuth, ShareError, ShareInfo, ShownOp, ViewPage};
@@ -39,24 +40,43 @@ pub(super) struct Page {
 }
 
 /// The last page of every share that somebody watches.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pages {
     last: Mutex<HashMap<String, Kept>>,
+    begun: Instant,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { last: Mutex::default(), begun: Instant::now() }
+    }
+}
+
+/// Which read of a share answers whom: the same for all who were woken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Moment {
+    wake: u64,
+    /// Counts heartbeats, so that what came without a wake-up is read as well.
+    beat: u128,
 }
 
 #[derive(Debug)]
 struct Kept {
-    wake: u64,
+    moment: Moment,
     after: u64,
     page: Arc<OnceCell<Arc<Page>>>,
 }
 
 impl Pages {
-    /// Where the page after a cursor is, or will be when it is read. Read again after every wake-up.
-    fn cell(&self, share: &str, wake: u64, after: u64, wakes: &Wakes) -> Arc<OnceCell<Arc<Page>>> {
+    fn moment(&self, wake: u64, heartbeat: Duration) -> Moment {
+        Moment { wake, beat: self.begun.elapsed().as_millis() / heartbeat.as_millis().max(1) }
+    }
+
+    /// Where the page after a cursor is, or will be when it is read. Read again after every wake-up and every silence.
+    fn cell(&self, share: &str, moment: Moment, after: u64, wakes: &Wakes) -> Arc<OnceCell<Arc<Page>>> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = last.get(share)
-            && kept.wake == wake
+            && kept.moment == moment
             && kept.after == after
         {
             return kept.page.clone();
@@ -64,7 +84,7 @@ impl Pages {
         // Nobody needs those any more.
         last.retain(|share, _| wakes.is_watched(share));
         let page = Arc::<OnceCell<_>>::default();
-        last.insert(share.to_owned(), Kept { wake, after, page: page.clone() });
+        last.insert(share.to_owned(), Kept { moment, after, page: page.clone() });
         page
     }
 }
@@ -79,6 +99,7 @@ pub(super) struct Follower {
     /// None before the snapshot was sent.
     cursor: Option<u64>,
     is_over: bool,
+    heartbeat: Duration,
 }
 
 impl Follower {
@@ -90,13 +111,23 @@ impl Follower {
         cursor: Option<u64>,
     ) -> Result<Self, Unmet> {
         let wakes = app.engine().share_wakes();
-        if wakes.count() >= VIEWERS_MAX {
+        let limits = app.shares().ok_or(Unmet::Off)?.limits;
+        if wakes.count() >= limits.viewers {
             return Err(Unmet::TooManyViewers);
         }
         let store = app.engine().store();
         store.share_ops(app.engine().clock().now(), share.clone(), auth.clone(), 0, 1).await?;
         let moved = wakes.watch(&share);
-        Ok(Self { app: app.clone(), share, auth, moved, wake: 0, cursor, is_over: false })
+        Ok(Self {
+            app: app.clone(),
+            share,
+            auth,
+            moved,
+            wake: 0,
+            cursor,
+            is_over: false,
+            heartbeat: limits.heartbeat,
+        })
     }
 
     /// The next thing to say; none when it is over or the server closes.
@@ -113,7 +144,7 @@ impl Follower {
             }
             tokio::select! {
                 () = closing.cancelled() => return None,
-                woken = timeout(HEARTBEAT, self.moved.changed()) => if woken.is_err() {
+                woken = timeout(self.heartbeat, self.moved.changed()) => if woken.is_err() {
                     // Silence is also the moment to notice that a right has expired.
                     return Some(self.read_or_end().await.unwrap_or(News::Silence));
                 },
@@ -145,7 +176,8 @@ impl Follower {
         match (self.app.shares(), &self.auth) {
             (Some(shares), None) => {
                 let wakes = self.app.engine().share_wakes();
-                let cell = shares.pages.cell(&self.share, self.wake, after, wakes);
+                let moment = shares.pages.moment(self.wake, self.heartbeat);
+                let cell = shares.pages.cell(&self.share, moment, after, wakes);
                 cell.get_or_try_init(read).await.cloned()
             }
             _ => read().await,

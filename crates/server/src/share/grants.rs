@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sturdy_engine::share::{new_capability_id, new_secret};
 use sturdy_session::stamp::Millis;
-use sturdy_store::share::{Attenuation, Scope, SturdyRef};
+use sturdy_store::share::{Attenuation, Scope, ShareAuth, SturdyRef};
 use utoipa::ToSchema;
 
 pub(super) fn routes() -> Routes {
@@ -101,8 +101,21 @@ async fn revoke(at: AtShare, params: Params) -> Result<Response, Unmet> {
     params(("shareID" = String, Path)), responses((status = 200, description = "The new epoch", body = Object)))]
 async fn rotate(at: AtShare) -> Result<Response, Unmet> {
     let auth = at.auth(None)?;
-    let epoch = at.store().rotate_share(at.call.clone(), at.share.clone(), auth).await?;
-    Ok(announced(reply::json(&json!({ "epoch": epoch }))))
+    Ok(announced(reply::json(&rotated(&at, auth).await?)))
+}
+
+/// Rotates, and answers with the reference that replaces a secret from before there were any.
+pub(super) async fn rotated(at: &AtShare, auth: ShareAuth) -> Result<Value, Unmet> {
+    let fresh = SturdyRef::new(&at.share, new_capability_id(), new_secret());
+    let done = at.store().rotate_share(at.call.clone(), at.share.clone(), auth, fresh.clone()).await?;
+    let mut answer = json!({ "epoch": done.epoch });
+    if done.is_replaced {
+        answer["cap_id"] = json!(fresh.capability);
+        answer["secret"] = json!(fresh.reveal());
+        // Whoever watches with the old secret ends.
+        at.wake();
+    }
+    Ok(answer)
 }
 
 /// Who used which capability for what.

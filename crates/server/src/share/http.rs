@@ -3,7 +3,7 @@
 use super::at::{AtShare, caller};
 use super::limits::{BODY_BYTES_MAX, PAGE};
 use super::refuse::Unmet;
-use super::{grants, rpc, viewer};
+use super::{grants, import, rpc, viewer};
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
@@ -39,6 +39,7 @@ pub(crate) fn routes() -> Routes {
         .routes(routes!(socket))
         .merge(grants::routes())
         .merge(rpc::routes())
+        .merge(import::routes())
 }
 
 pub(super) fn announced(mut response: Response) -> Response {
@@ -79,6 +80,7 @@ async fn create(
 /// Makes a share, and answers what its owner needs.
 pub(super) async fn created(app: &App, call: ShareCall, wanted: CreateShare) -> Result<Value, Unmet> {
     let shares = app.shares().ok_or(Unmet::Off)?;
+    shares.creates.count(&call.address).map_err(Unmet::TooOften)?;
     let visibility = wanted.visibility.unwrap_or_else(|| "link".to_owned());
     if !["link", "private"].contains(&visibility.as_str()) {
         return Err(ApiError::schema(Kind::Payload, "Expected link or private\n  at [\"visibility\"]").into());
@@ -140,6 +142,7 @@ pub(crate) struct Sync {
     responses((status = 200, description = "Taken", body = Object)))]
 async fn sync(at: AtShare, Payload(body): Payload<Sync, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
     let auth = at.auth(body.secret.as_deref())?;
+    at.count_batch()?;
     let (count, cursor) = at.store().sync_share(at.call.clone(), at.share.clone(), auth, body.data).await?;
     at.wake();
     Ok(announced(reply::json(&json!({ "success": true, "syncCount": count, "cursor": cursor }))))
@@ -210,6 +213,7 @@ async fn redeem(at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Res
         (status = 409, description = "Redeem first")))]
 async fn append(at: AtShare, Payload(batch): Payload<Batch, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
     let auth = at.auth(None)?;
+    at.count_batch()?;
     let ack = at.store().append_share(at.call.clone(), at.share.clone(), auth, batch).await?;
     at.wake();
     Ok(announced(reply::json(&ack)))

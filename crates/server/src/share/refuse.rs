@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
+use std::time::Duration;
 use sturdy_capnweb::{ErrorValue, Thrown};
 use sturdy_store::CommitError;
 use sturdy_store::share::{Refusal, ShareError};
@@ -24,6 +25,8 @@ pub(super) enum Unmet {
     /// The gateway key is missing or wrong.
     Gateway,
     TooManyViewers,
+    /// It may be asked again after this long.
+    TooOften(Duration),
     Request(ApiError),
 }
 
@@ -60,7 +63,7 @@ impl Unmet {
         let code = error["code"].as_str().unwrap_or("overloaded");
         let message = error["message"].as_str().unwrap_or_default();
         let mut thrown = ErrorValue::new(format!("{code}: {message}")).code(code);
-        for name in ["epoch", "cursor", "applied_seq"] {
+        for name in ["epoch", "cursor", "applied_seq", "retry_after"] {
             if let Some(count) = error[name].as_u64() {
                 thrown = thrown.with(name, count as f64);
             }
@@ -99,6 +102,15 @@ impl IntoResponse for Unmet {
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
                 response
             }
+            Self::TooOften(wait) => {
+                let seconds = wait.as_secs() + 1;
+                let fields = [("retry_after", seconds)];
+                let message = "too many in too short a time";
+                let mut response =
+                    body(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message, true, &fields);
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+                response
+            }
             Self::Request(error) => error.into_response(),
         }
     }
@@ -113,9 +125,11 @@ fn refused(refusal: &Refusal) -> Response {
         | Refusal::Diverged { .. } => StatusCode::CONFLICT,
         Refusal::ChainMismatch | Refusal::Malformed(_) => StatusCode::BAD_REQUEST,
         Refusal::Unauthorized => StatusCode::UNAUTHORIZED,
-        Refusal::Revoked | Refusal::Expired | Refusal::ForbiddenScope(_) | Refusal::WriterForbidden => {
-            StatusCode::FORBIDDEN
-        }
+        Refusal::Revoked
+        | Refusal::Expired
+        | Refusal::ForbiddenScope(_)
+        | Refusal::MustRotate
+        | Refusal::WriterForbidden => StatusCode::FORBIDDEN,
         Refusal::NotFound => StatusCode::NOT_FOUND,
         Refusal::Gone => StatusCode::GONE,
         Refusal::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -136,6 +150,7 @@ fn refused(refusal: &Refusal) -> Response {
         | Refusal::Revoked
         | Refusal::Expired
         | Refusal::ForbiddenScope(_)
+        | Refusal::MustRotate
         | Refusal::WriterForbidden
         | Refusal::NotFound
         | Refusal::Gone

@@ -8,7 +8,7 @@
 
 use super::at::{AtShare, caller};
 use super::follow::{Follower, News};
-use super::grants::{Narrow, attenuated};
+use super::grants::{Narrow, attenuated, rotated};
 use super::http::{CreateShare, announced, created};
 use super::limits::PAGE;
 use super::refuse::Unmet;
@@ -193,8 +193,7 @@ static HANDLE: LazyLock<Arc<Interface<Handle>>> = LazyLock::new(|| {
         })
         .method("rotate", |this, _| async move {
             let at = this.at();
-            let epoch = at.store().rotate_share(at.call.clone(), at.share.clone(), this.auth.clone()).await;
-            given(epoch.map(|epoch| serde_json::json!({ "epoch": epoch })).map_err(Unmet::from)).await
+            given(rotated(&at, this.auth.clone()).await).await
         })
         .method("listCapabilities", |this, _| async move {
             let at = this.at();
@@ -243,6 +242,9 @@ impl Handle {
 
     async fn append(&self, batch: Batch) -> Outcome {
         let at = self.at();
+        if let Err(unmet) = at.count_batch() {
+            return Err(unmet.thrown().await);
+        }
         let ack = at.store().append_share(at.call.clone(), at.share.clone(), self.auth.clone(), batch).await;
         let answer = given(ack.map_err(Unmet::from)).await?;
         at.wake();
@@ -251,6 +253,9 @@ impl Handle {
 
     async fn sync(&self, items: Vec<LegacyItem>) -> Outcome {
         let at = self.at();
+        if let Err(unmet) = at.count_batch() {
+            return Err(unmet.thrown().await);
+        }
         let synced = at.store().sync_share(at.call.clone(), at.share.clone(), self.auth.clone(), items).await;
         let answer = synced.map(
             |(count, cursor)| serde_json::json!({ "success": true, "syncCount": count, "cursor": cursor }),

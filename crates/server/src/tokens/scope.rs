@@ -22,11 +22,12 @@ pub(crate) enum Scope {
 }
 
 /// Changed only by an administrator, and the first of them read only by one.
-const FOR_ADMINS: [&str; 10] = [
+const FOR_ADMINS: [&str; 11] = [
     "/sturdy/grant",
     "/sturdy/token",
     "/sturdy/devices",
     "/sturdy/login",
+    "/sturdy/share/import",
     "/auth",
     "/api/credential",
     "/api/integration",

@@ -3,7 +3,9 @@
 use crate::world::{Answer, World};
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use sturdy_server::{Password, ServerOptions, ShareOptions};
+use std::time::Duration;
+use sturdy_server::{Password, ServerOptions, ServiceLimits, ShareOptions};
+use sturdy_store::share::{LegacyItem, ShareAuth, ShareCall, ShareLimits};
 
 fn sharing() -> ShareOptions {
     ShareOptions::at("https://share.example/")
@@ -189,4 +191,130 @@ async fn where_there_is_a_gateway_key_nobody_creates_shares_without_it() {
 
     assert_eq!(create("wrong").await.unwrap().status(), 401);
     assert_eq!(create("the-key").await.unwrap().status(), 200);
+}
+
+fn limited(set: impl FnOnce(&mut ServiceLimits)) -> ServerOptions {
+    let mut share = sharing();
+    set(&mut share.limits);
+    ServerOptions { share: Some(share), ..ServerOptions::default() }
+}
+
+#[tokio::test]
+async fn batches_of_one_share_that_come_too_often_are_told_when_to_come_back() {
+    let world = World::with(limited(|limits| limits.batches_per_second = 1)).await;
+    let busy = share(&world).await;
+    let quiet = share(&world).await;
+    let data = || json!([{ "type": "session", "data": { "id": "ses_a" } }]);
+
+    assert_eq!(sync(&world, &busy, data()).await.status, 200);
+    let refused = sync(&world, &busy, data()).await;
+
+    assert_eq!(code(&refused), (429, "rate_limited".to_owned()));
+    assert_eq!(refused.json()["error"]["retryable"], true);
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(sync(&world, &quiet, data()).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_address_creates_so_many_shares_in_an_hour() {
+    let world = World::with(limited(|limits| limits.creates_per_hour = 2)).await;
+    share(&world).await;
+    share(&world).await;
+
+    let refused = world.send("POST", "/api/share", &json!({ "sessionID": "ses_a" })).await;
+
+    assert_eq!(code(&refused), (429, "rate_limited".to_owned()));
+}
+
+#[tokio::test]
+async fn viewers_beyond_the_limit_are_told_to_come_back() {
+    let world = World::with(limited(|limits| limits.viewers = 1)).await;
+    let share = share(&world).await;
+    let path = format!("/api/share/{}/events", share.0);
+    let mut first = world.request("GET", &path).send().await.unwrap();
+    until(&mut first, "snapshot").await;
+
+    let refused = world.get(&path).await;
+
+    assert_eq!(code(&refused), (503, "overloaded".to_owned()));
+}
+
+#[tokio::test]
+async fn a_silent_viewer_is_told_that_the_stream_is_alive_as_often_as_the_setting_says() {
+    let world = World::with(limited(|limits| limits.heartbeat = Duration::from_millis(20))).await;
+    let share = share(&world).await;
+    let mut open = world.request("GET", &format!("/api/share/{}/events", share.0)).send().await.unwrap();
+
+    until(&mut open, "snapshot").await;
+    let seen = until(&mut open, "alive").await;
+
+    assert!(seen.contains(": alive"), "{seen}");
+}
+
+/// Values that arrive at the store without anybody being woken.
+async fn sync_unheard(world: &World, (id, secret): &(String, String), title: &str) {
+    let call = ShareCall {
+        now: world.engine.clock().now(),
+        actor: "test".to_owned(),
+        transport: "test",
+        address: String::new(),
+        budget: None,
+        limits: ShareLimits::default(),
+    };
+    let item = LegacyItem { kind: "session".to_owned(), data: json!({ "id": "ses_a", "title": title }) };
+    let auth = ShareAuth::parse(secret);
+    world.engine.store().sync_share(call, id.clone(), auth, vec![item]).await.unwrap();
+}
+
+/// T-VIEW-02
+#[tokio::test]
+async fn a_viewer_whose_wake_up_is_lost_still_sees_what_came() {
+    let world = World::with(limited(|limits| limits.heartbeat = Duration::from_millis(20))).await;
+    let share = share(&world).await;
+    let mut open = world.request("GET", &format!("/api/share/{}/events", share.0)).send().await.unwrap();
+    until(&mut open, "snapshot").await;
+
+    sync_unheard(&world, &share, "nobody was told").await;
+
+    until(&mut open, "nobody was told").await;
+}
+
+/// T-VIEW-03
+#[tokio::test]
+async fn a_viewer_that_does_not_read_holds_nobody_up_and_catches_up() {
+    let world = World::with(limited(|limits| limits.batches_per_second = 0)).await;
+    let share = share(&world).await;
+    let mut slow = world.request("GET", &format!("/api/share/{}/events", share.0)).send().await.unwrap();
+    let long = "x".repeat(20_000);
+
+    for count in 0..200 {
+        let part = json!({ "id": format!("prt_{count}"), "messageID": "msg_1", "text": long });
+        assert_eq!(sync(&world, &share, json!([{ "type": "part", "data": part }])).await.status, 200);
+    }
+    sync(&world, &share, json!([{ "type": "session", "data": { "id": "ses_a", "title": "the end" } }])).await;
+
+    let seen = until(&mut slow, "the end").await;
+    for count in 0..200 {
+        assert!(seen.contains(&format!("part/msg_1/prt_{count}\"")), "{count} is missing");
+    }
+}
+
+/// T-SEC-01
+#[tokio::test]
+async fn hostile_headers_and_bodies_change_nothing() {
+    let world = world().await;
+    let made = world.request("POST", "/api/share").header("x-forwarded-host", "evil.example");
+    let made = Answer::of(made.json(&json!({ "sessionID": "ses_a" })).send().await.unwrap()).await.json();
+    assert!(made["url"].as_str().unwrap().starts_with("https://share.example/share/"));
+    let share = (made["id"].as_str().unwrap().to_owned(), made["secret"].as_str().unwrap().to_owned());
+
+    let path = format!("/api/share/{}/sync", share.0);
+    let large = format!("{{\"secret\":\"x\",\"data\":[{}]}}", " ".repeat(17 * 1024 * 1024));
+    let large = world.request("POST", &path).header("content-type", "application/json").body(large);
+    assert_eq!(large.send().await.unwrap().status(), 413);
+    let deep = format!("{{\"secret\":\"x\",\"data\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep = world.request("POST", &path).header("content-type", "application/json").body(deep);
+    assert_eq!(deep.send().await.unwrap().status(), 400);
+    let data = world.get(&format!("/api/share/{}/data", share.0)).await;
+    assert_eq!(data.both(), (200, json!([])));
 }

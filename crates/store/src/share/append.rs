@@ -15,7 +15,7 @@ use super::chain::{Chain, chain_start};
 use super::op::Operation;
 use super::reference::ShareAuth;
 use super::refusal::{Refusal, ShareError};
-use super::{BATCH_BYTES_MAX, BATCH_OPS_MAX, ShareCall, WRITERS_MAX};
+use super::{ShareCall, ShareLimits};
 use rusqlite::{OptionalExtension as _, Transaction};
 use serde::{Deserialize, Serialize};
 use sturdy_session::stamp::Millis;
@@ -124,8 +124,8 @@ fn append(
     if batch.capability_epoch != row.epoch {
         return Err(Refusal::StaleEpoch { epoch: row.epoch }.into());
     }
-    check_form(share, batch)?;
-    let writer = load_writer(transaction, share, &batch.writer_id, &capability)?;
+    check_form(share, batch, call.limits)?;
+    let writer = load_writer(transaction, share, &batch.writer_id, &capability, call.limits.writers)?;
     let new_from = classify(batch, &writer)?;
     if new_from == 0 && batch.expected_cursor.is_some_and(|expected| expected != row.cursor) {
         return Err(Refusal::CursorMismatch { cursor: row.cursor, applied_seq: writer.applied_seq }.into());
@@ -182,17 +182,18 @@ fn ack(
 }
 
 /// What can be told from the batch alone.
-fn check_form(share: &str, batch: &Batch) -> Result<(), Refusal> {
+fn check_form(share: &str, batch: &Batch, limits: ShareLimits) -> Result<(), Refusal> {
     let malformed = |why: &str| Err(Refusal::Malformed(why.to_owned()));
     if batch.ops.is_empty() {
         return malformed("a batch has at least one operation");
     }
-    if batch.ops.len() > BATCH_OPS_MAX {
-        return Err(Refusal::TooLarge(format!("a batch has at most {BATCH_OPS_MAX} operations")));
+    if batch.ops.len() > limits.batch_ops {
+        return Err(Refusal::TooLarge(format!("a batch has at most {} operations", limits.batch_ops)));
     }
     let bytes: usize = batch.ops.iter().map(Operation::payload_bytes).sum();
-    if bytes > BATCH_BYTES_MAX && batch.ops.len() > 1 {
-        return Err(Refusal::TooLarge(format!("a batch has at most {BATCH_BYTES_MAX} bytes of payload")));
+    if bytes > limits.batch_bytes && batch.ops.len() > 1 {
+        let most = limits.batch_bytes;
+        return Err(Refusal::TooLarge(format!("a batch has at most {most} bytes of payload")));
     }
     if batch.writer_id.is_empty() || batch.writer_id.len() > WRITER_ID_BYTES_MAX {
         return malformed("the writer id is missing or too long");
@@ -289,6 +290,7 @@ pub(super) fn load_writer(
     share: &str,
     writer: &str,
     capability: &CapabilityRow,
+    writers_max: u64,
 ) -> Result<Writer, ShareError> {
     const COUNT: &str = "SELECT count(*) FROM share_writer WHERE share_id = ?1";
     if let Some(found) = find_writer(transaction, share, writer)? {
@@ -298,8 +300,8 @@ pub(super) fn load_writer(
         return Ok(found);
     }
     let known = transaction.prepare_cached(COUNT)?.query_row([share], |row| capability::count(row, 0))?;
-    if known >= WRITERS_MAX {
-        return Err(Refusal::TooLarge(format!("a share has at most {WRITERS_MAX} writers")).into());
+    if known >= writers_max {
+        return Err(Refusal::TooLarge(format!("a share has at most {writers_max} writers")).into());
     }
     Ok(Writer {
         root: capability.root_id.clone(),

@@ -96,7 +96,10 @@ impl crate::Store {
             FROM share_audit WHERE share_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
         let read = self.read(move |connection| {
             let authorized = capability::authorize(connection, &share, &auth, call.now);
-            let allowed = authorized.and_then(|(_, row)| Ok(row.require(Scope::ADMIN, "reading the audit")?));
+            let allowed = authorized.and_then(|(_, row)| {
+                row.is_rotated()?;
+                Ok(row.require(Scope::ADMIN, "reading the audit")?)
+            });
             if let Err(refused) = allowed {
                 return Ok(Err(refused));
             }

@@ -110,6 +110,11 @@ impl CapabilityRow {
         }
     }
 
+    /// A secret that an old store kept in clear is replaced before it gives anything away.
+    pub(crate) fn is_rotated(&self) -> Result<(), Refusal> {
+        if self.must_rotate { Err(Refusal::MustRotate) } else { Ok(()) }
+    }
+
     pub(crate) fn require(&self, right: Scope, what: &'static str) -> Result<(), Refusal> {
         if self.scope.contains(right) { Ok(()) } else { Err(Refusal::ForbiddenScope(what)) }
     }

@@ -48,9 +48,6 @@ fn create(
     const REMEMBER: &str = "INSERT INTO share_create (request_id, share_id, secret_hash) VALUES (?1, ?2, ?3)";
     const OWNER: &str = "SELECT cap_id FROM share_capability WHERE share_id = ?1 AND parent_id IS NULL
         ORDER BY created LIMIT 1";
-    const SHARE: &str =
-        "INSERT INTO share (share_id, session_id, owner_actor, visibility, epoch, cursor, log_from,
-        sync_count, generation, created, updated) VALUES (?1, ?2, ?3, ?4, 1, 0, 0, 0, 0, ?5, ?5)";
 
     // Of the secret alone: a repeat comes with ids of its own.
     let secret = new.owner.hash_of_secret();
@@ -75,11 +72,7 @@ fn create(
         }
         transaction.execute(REMEMBER, (request, &new.share, &secret[..]))?;
     }
-    if let Some(budget) = call.budget {
-        budget.check(transaction, 1, 0)?;
-    }
-    let now = call.now.cast_signed();
-    transaction.execute(SHARE, (&new.share, &new.session, &call.actor, &new.visibility, now))?;
+    insert_share(transaction, call, &new.share, &new.session, &new.visibility)?;
     capability::insert(
         transaction,
         &NewCapability {
@@ -105,4 +98,23 @@ fn create(
         cursor: 0,
         is_new: true,
     })
+}
+
+/// An empty share.
+pub(super) fn insert_share(
+    transaction: &rusqlite::Transaction<'_>,
+    call: &ShareCall,
+    share: &str,
+    session: &str,
+    visibility: &str,
+) -> Result<(), ShareError> {
+    const SHARE: &str =
+        "INSERT INTO share (share_id, session_id, owner_actor, visibility, epoch, cursor, log_from,
+        sync_count, generation, created, updated) VALUES (?1, ?2, ?3, ?4, 1, 0, 0, 0, 0, ?5, ?5)";
+    if let Some(budget) = call.budget {
+        budget.check(transaction, 1, 0)?;
+    }
+    let now = call.now.cast_signed();
+    transaction.execute(SHARE, (share, session, &call.actor, visibility, now))?;
+    Ok(())
 }

@@ -1,10 +1,12 @@
 //! Making narrower capabilities, taking them back, and listing them.
 
+use super::ShareCall;
 use super::audit::{self, Entry};
 use super::capability::{self, CapabilityRow, NewCapability, Scope};
+use super::import;
+use super::limits::DEPTH_MAX;
 use super::reference::{ShareAuth, SturdyRef};
 use super::refusal::{Refusal, ShareError};
-use super::{CAPABILITIES_MAX, DEPTH_MAX, ShareCall};
 use rusqlite::Transaction;
 use sturdy_session::stamp::Millis;
 
@@ -30,6 +32,14 @@ pub struct Granted {
     pub epoch: u64,
 }
 
+/// What rotating did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotated {
+    pub epoch: u64,
+    /// The secret that was shown is replaced.
+    pub is_replaced: bool,
+}
+
 impl crate::Store {
     /// Invariant I16: a grant only narrows. A child is never wider than the capability it is made of.
     pub async fn attenuate_share(
@@ -52,6 +62,7 @@ impl crate::Store {
     ) -> Result<u64, ShareError> {
         self.change_share(move |transaction| {
             let (row, own) = capability::authorize(transaction, &share, &auth, call.now)?;
+            own.is_rotated()?;
             let target = capability::load(transaction, &target)?.filter(|target| target.share_id == share);
             let target = target.ok_or(Refusal::NotFound)?;
             if !own.scope.contains(Scope::ADMIN) && !is_ancestor(transaction, &own, &target)? {
@@ -76,6 +87,7 @@ impl crate::Store {
     ) -> Result<u64, ShareError> {
         self.change_share(move |transaction| {
             let (_, own) = capability::authorize(transaction, &share, &auth, call.now)?;
+            own.is_rotated()?;
             own.require(Scope::ADMIN, "revoking all capabilities")?;
             let mut others = Vec::new();
             for row in capability::all(transaction, &share)? {
@@ -91,18 +103,24 @@ impl crate::Store {
         .await
     }
 
-    /// Raises the epoch: every writer has to redeem again.
+    /// Raises the epoch: every writer has to redeem again. A secret that an old store kept in clear is replaced by
+    /// `fresh`, and is worth nothing any more.
     pub async fn rotate_share(
         &self,
         call: ShareCall,
         share: String,
         auth: ShareAuth,
-    ) -> Result<u64, ShareError> {
+        fresh: SturdyRef,
+    ) -> Result<Rotated, ShareError> {
         self.change_share(move |transaction| {
             let (_, own) = capability::authorize(transaction, &share, &auth, call.now)?;
             own.require(Scope::ADMIN, "rotating")?;
+            if own.must_rotate {
+                let epoch = import::replace(transaction, &call, &own, &fresh)?;
+                return Ok(Rotated { epoch, is_replaced: true });
+            }
             audit::write(transaction, &call, &Entry::of(&share, &own.cap_id, "rotate"))?;
-            bump(transaction, &call, &share)
+            Ok(Rotated { epoch: bump(transaction, &call, &share)?, is_replaced: false })
         })
         .await
     }
@@ -116,6 +134,7 @@ impl crate::Store {
     ) -> Result<Vec<CapabilityRow>, ShareError> {
         let read = self.read(move |connection| {
             let listed = capability::authorize(connection, &share, &auth, call.now).and_then(|(_, own)| {
+                own.is_rotated()?;
                 let all = capability::all(connection, &share)?;
                 if own.scope.contains(Scope::ADMIN) {
                     return Ok(all);
@@ -144,15 +163,18 @@ fn attenuate(
 ) -> Result<Granted, ShareError> {
     const COUNT: &str = "SELECT count(*) FROM share_capability WHERE share_id = ?1";
     let (row, own) = capability::authorize(transaction, share, auth, call.now)?;
+    own.is_rotated()?;
     if !own.scope.contains(wanted.scope) {
         return Err(Refusal::ForbiddenScope("more than the capability it is made of").into());
     }
-    if own.depth + 1 > DEPTH_MAX {
-        return Err(Refusal::TooLarge(format!("capabilities are at most {DEPTH_MAX} deep")).into());
+    let limits = call.limits;
+    if own.depth + 1 > limits.depth {
+        return Err(Refusal::TooLarge(format!("capabilities are at most {} deep", limits.depth)).into());
     }
     let known = transaction.query_row(COUNT, [share], |row| capability::count(row, 0))?;
-    if known >= CAPABILITIES_MAX {
-        return Err(Refusal::TooLarge(format!("a share has at most {CAPABILITIES_MAX} capabilities")).into());
+    if known >= limits.capabilities {
+        let most = limits.capabilities;
+        return Err(Refusal::TooLarge(format!("a share has at most {most} capabilities")).into());
     }
     if wanted.label.len() > LABEL_BYTES_MAX || wanted.label.chars().any(char::is_control) {
         return Err(Refusal::Malformed("the label is too long or has control characters".to_owned()).into());

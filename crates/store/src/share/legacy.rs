@@ -9,6 +9,7 @@ use super::capability::{self, Scope};
 use super::op::{Operation, SCHEMA};
 use super::reference::ShareAuth;
 use super::refusal::{Refusal, ShareError};
+use rusqlite::Transaction;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -33,53 +34,58 @@ impl crate::Store {
         auth: ShareAuth,
         items: Vec<LegacyItem>,
     ) -> Result<(u64, u64), ShareError> {
-        self.change_share(move |transaction| {
-            let (row, capability) = capability::authorize(transaction, &share, &auth, call.now)?;
-            capability.require(Scope::APPEND, "writing")?;
-            if items.len() > ITEMS_MAX {
-                return Err(Refusal::TooLarge(format!("at most {ITEMS_MAX} values at once")).into());
-            }
-            let writer_id = format!("{WRITER_PREFIX}{}", capability.cap_id);
-            let mut writer = load_writer(transaction, &share, &writer_id, &capability)?;
-            let values = items.iter().flat_map(spread);
-            let mut ops = Vec::new();
-            for (kind, key, data) in values {
-                let Some(key) = key else {
-                    return Err(Refusal::Malformed(format!("a {kind} has no id")).into());
-                };
-                let seq = writer.applied_seq + 1 + ops.len() as u64;
-                ops.push(Operation {
-                    op_id: format!("{writer_id}:{seq}"),
-                    seq,
-                    kind,
-                    key,
-                    version: 0,
-                    schema: SCHEMA,
-                    depends_on: Vec::new(),
-                    payload_json: Some(data.to_string()),
-                });
-            }
-            if !ops.iter().all(Operation::is_well_formed) {
-                return Err(
-                    Refusal::Malformed("an id is too long or has control characters".to_owned()).into()
-                );
-            }
-            let mut applier = Applier::new(transaction, &call, &share, &writer_id, row, &capability);
-            let Applied { applied, rejected } = applier.all(&ops)?;
-            let row = applier.finish(capability.used_ops, applied.len())?;
-            writer.applied_seq += ops.len() as u64;
-            writer.applied_count += applied.len() as u64;
-            store_writer(transaction, &call, &share, &writer_id, &writer)?;
-            let entry = Entry {
-                applied: applied.len(),
-                rejected: rejected.len(),
-                ..Entry::of(&share, &capability.cap_id, "sync")
-            };
-            audit::write(transaction, &call, &entry)?;
-            Ok((row.sync_count, row.cursor))
-        })
-        .await
+        self.change_share(move |transaction| sync(transaction, &call, &share, &auth, &items)).await
     }
+}
+
+pub(super) fn sync(
+    transaction: &Transaction<'_>,
+    call: &ShareCall,
+    share: &str,
+    auth: &ShareAuth,
+    items: &[LegacyItem],
+) -> Result<(u64, u64), ShareError> {
+    let (row, capability) = capability::authorize(transaction, share, auth, call.now)?;
+    capability.require(Scope::APPEND, "writing")?;
+    if items.len() > ITEMS_MAX {
+        return Err(Refusal::TooLarge(format!("at most {ITEMS_MAX} values at once")).into());
+    }
+    let writer_id = format!("{WRITER_PREFIX}{}", capability.cap_id);
+    let mut writer = load_writer(transaction, share, &writer_id, &capability, call.limits.writers)?;
+    let values = items.iter().flat_map(spread);
+    let mut ops = Vec::new();
+    for (kind, key, data) in values {
+        let Some(key) = key else {
+            return Err(Refusal::Malformed(format!("a {kind} has no id")).into());
+        };
+        let seq = writer.applied_seq + 1 + ops.len() as u64;
+        ops.push(Operation {
+            op_id: format!("{writer_id}:{seq}"),
+            seq,
+            kind,
+            key,
+            version: 0,
+            schema: SCHEMA,
+            depends_on: Vec::new(),
+            payload_json: Some(data.to_string()),
+        });
+    }
+    if !ops.iter().all(Operation::is_well_formed) {
+        return Err(Refusal::Malformed("an id is too long or has control characters".to_owned()).into());
+    }
+    let mut applier = Applier::new(transaction, call, share, &writer_id, row, &capability);
+    let Applied { applied, rejected } = applier.all(&ops)?;
+    let row = applier.finish(capability.used_ops, applied.len())?;
+    writer.applied_seq += ops.len() as u64;
+    writer.applied_count += applied.len() as u64;
+    store_writer(transaction, call, share, &writer_id, &writer)?;
+    let entry = Entry {
+        applied: applied.len(),
+        rejected: rejected.len(),
+        ..Entry::of(share, &capability.cap_id, "sync")
+    };
+    audit::write(transaction, call, &entry)?;
+    Ok((row.sync_count, row.cursor))
 }
 
 /// The values of an item with their keys. A list of models is one value each, so that the last does not win.

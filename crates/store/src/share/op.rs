@@ -1,6 +1,5 @@
 //! One operation: a keyed replace or remove with an identity and a number.
 
-use super::OP_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sturdy_session::depth::{LEVELS_MAX, is_text_deeper};
@@ -133,7 +132,7 @@ impl Operation {
     }
 
     /// The kind, when the operation may be applied as it stands.
-    pub(crate) fn check(&self) -> Result<Kind, OpRefusal> {
+    pub(crate) fn check(&self, op_bytes_max: usize) -> Result<Kind, OpRefusal> {
         let unknown = || OpRefusal::new("unknown_kind", format!("there is no kind {:?}", self.kind));
         let kind = Kind::parse(&self.kind).ok_or_else(unknown)?;
         let invalid = |why: &str| OpRefusal::new("invalid_payload", why);
@@ -143,8 +142,8 @@ impl Operation {
         if self.schema > SCHEMA {
             return Err(invalid("the payload has a schema this service does not know"));
         }
-        if self.payload_bytes() > OP_BYTES_MAX {
-            return Err(OpRefusal::new("too_large", format!("a payload has at most {OP_BYTES_MAX} bytes")));
+        if self.payload_bytes() > op_bytes_max {
+            return Err(OpRefusal::new("too_large", format!("a payload has at most {op_bytes_max} bytes")));
         }
         match (&self.payload_json, kind.carries_payload()) {
             (None, true) => Err(invalid("the payload is missing")),

@@ -29,6 +29,8 @@ pub enum Refusal {
     ForbiddenScope(&'static str),
     #[error("this writer belongs to another capability")]
     WriterForbidden,
+    #[error("this secret was kept in clear; rotate it first")]
+    MustRotate,
     #[error("there is no such share")]
     NotFound,
     #[error("the share was deleted")]
@@ -56,6 +58,7 @@ impl Refusal {
             Self::Expired => "expired",
             Self::ForbiddenScope(_) => "forbidden_scope",
             Self::WriterForbidden => "writer_forbidden",
+            Self::MustRotate => "must_rotate",
             Self::NotFound => "not_found",
             Self::Gone => "gone",
             Self::TooLarge(_) => "too_large",

@@ -4,7 +4,7 @@ use super::audit::{self, Entry};
 use super::capability::{self, Scope};
 use super::reference::ShareAuth;
 use super::refusal::{Refusal, ShareError};
-use super::{EMPTY_KEPT_MS, LOG_KEPT_MS, LOG_ROWS_MAX, ShareCall, grant};
+use super::{ShareCall, ShareLimits, grant};
 use rusqlite::Transaction;
 use sturdy_session::stamp::Millis;
 
@@ -46,7 +46,7 @@ impl crate::Store {
 
     /// Forgets what nobody needs: shares without a single operation, and log rows that are too old or too many.
     /// Answers with how many shares and rows went.
-    pub async fn tidy_shares(&self, now: Millis) -> Result<(u64, u64), ShareError> {
+    pub async fn tidy_shares(&self, now: Millis, limits: ShareLimits) -> Result<(u64, u64), ShareError> {
         self.change_share(move |transaction| {
             let call = ShareCall {
                 now,
@@ -54,9 +54,10 @@ impl crate::Store {
                 transport: "upkeep",
                 address: String::new(),
                 budget: None,
+                limits,
             };
             let empty = tidy_empty(transaction, &call)?;
-            let rows = tidy_log(transaction, now)?;
+            let rows = tidy_log(transaction, now, limits)?;
             Ok((empty, rows))
         })
         .await
@@ -77,7 +78,7 @@ fn erase(transaction: &Transaction<'_>, call: &ShareCall, share: &str, by: &str)
 fn tidy_empty(transaction: &Transaction<'_>, call: &ShareCall) -> Result<u64, ShareError> {
     const EMPTY: &str =
         "SELECT share_id FROM share WHERE sync_count = 0 AND deleted IS NULL AND created < ?1 LIMIT 1000";
-    let before = call.now.saturating_sub(EMPTY_KEPT_MS).cast_signed();
+    let before = call.now.saturating_sub(call.limits.empty_kept_ms).cast_signed();
     let mut statement = transaction.prepare(EMPTY)?;
     let found: Vec<String> = statement.query_map([before], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for share in &found {
@@ -86,19 +87,19 @@ fn tidy_empty(transaction: &Transaction<'_>, call: &ShareCall) -> Result<u64, Sh
     Ok(found.len() as u64)
 }
 
-fn tidy_log(transaction: &Transaction<'_>, now: Millis) -> Result<u64, ShareError> {
+fn tidy_log(transaction: &Transaction<'_>, now: Millis, limits: ShareLimits) -> Result<u64, ShareError> {
     const LONG: &str = "SELECT share_id, cursor FROM share WHERE cursor - log_from > ?1 LIMIT 1000";
     const OLD: &str = "SELECT share_id, max(cursor) FROM share_op WHERE at < ?1 GROUP BY share_id LIMIT 1000";
     const CUT: &str = "DELETE FROM share_op WHERE share_id = ?1 AND cursor <= ?2";
     const MOVE: &str = "UPDATE share SET log_from = ?2 WHERE share_id = ?1 AND log_from < ?2";
     let mut cuts: Vec<(String, i64)> = Vec::new();
-    let most = LOG_ROWS_MAX.cast_signed();
+    let most = limits.log_rows.cast_signed();
     let mut long = transaction.prepare(LONG)?;
     for found in long.query_map([most], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? - most)))? {
         cuts.push(found?);
     }
     let mut old = transaction.prepare(OLD)?;
-    let before = now.saturating_sub(LOG_KEPT_MS).cast_signed();
+    let before = now.saturating_sub(limits.log_kept_ms).cast_signed();
     for found in old.query_map([before], |row| Ok((row.get(0)?, row.get(1)?)))? {
         cuts.push(found?);
     }

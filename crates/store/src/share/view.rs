@@ -1,12 +1,12 @@
 //! What readers of a share get: the whole, what came after a cursor, and what a capability is.
 
+use super::ShareCall;
 use super::append::find_writer;
 use super::audit::{self, Entry};
 use super::capability::{self, Scope, ShareRow};
 use super::chain::chain_start;
 use super::reference::ShareAuth;
 use super::refusal::{Refusal, ShareError};
-use super::{BATCH_BYTES_MAX, BATCH_OPS_MAX, OP_BYTES_MAX, ShareCall};
 use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -106,9 +106,9 @@ impl crate::Store {
                 log_from: row.log_from,
                 writer,
                 limits: Limits {
-                    max_ops: BATCH_OPS_MAX,
-                    max_batch_bytes: BATCH_BYTES_MAX,
-                    max_op_bytes: OP_BYTES_MAX,
+                    max_ops: call.limits.batch_ops,
+                    max_batch_bytes: call.limits.batch_bytes,
+                    max_op_bytes: call.limits.op_bytes,
                 },
                 expires_at: capability.expires,
                 visibility: row.visibility,

@@ -25,5 +25,6 @@ mod refused;
 mod removal;
 mod share;
 mod share_authority;
+mod share_matrix;
 mod share_property;
 mod verify;

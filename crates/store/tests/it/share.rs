@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sturdy_store::Store;
 use sturdy_store::share::{
     Ack, Attenuation, Batch, Chain, LegacyItem, NewShare, Operation, Refusal, Scope, ShareAuth, ShareBudget,
-    ShareCall, ShareError, ShownOp, SturdyRef, chain_start,
+    ShareCall, ShareError, ShareLimits, ShownOp, SturdyRef, chain_start,
 };
 
 pub(crate) const SHARE: &str = "AbCdEfGhIjKlMnOpQrStUv";
@@ -17,7 +17,14 @@ pub(crate) fn call() -> ShareCall {
 }
 
 pub(crate) fn at(now: u64) -> ShareCall {
-    ShareCall { now, actor: "ada".to_owned(), transport: "test", address: "127.0".to_owned(), budget: None }
+    ShareCall {
+        now,
+        actor: "ada".to_owned(),
+        transport: "test",
+        address: "127.0".to_owned(),
+        budget: None,
+        limits: ShareLimits::default(),
+    }
 }
 
 fn owner_ref() -> SturdyRef {
@@ -55,6 +62,13 @@ impl Sender {
     pub(crate) fn new(id: &str) -> Self {
         let chain = chain_start(SHARE, id);
         Self { id: id.to_owned(), chain, next: 1, batches: 0, epoch: 1, cursor: None }
+    }
+
+    /// Goes on after a batch whose content a test has changed.
+    pub(crate) fn go_on(&mut self, batch: &Batch, chain: Chain) {
+        self.chain = chain;
+        self.next = batch.last_seq + 1;
+        self.batches += 1;
     }
 
     /// A batch that is sealed: whatever happens to it, its numbers are used.

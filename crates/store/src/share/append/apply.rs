@@ -105,7 +105,7 @@ impl<'a> Applier<'a> {
     }
 
     fn judge(&self, op: &Operation, first: u64) -> Result<Result<Kind, OpRefusal>, ShareError> {
-        let kind = match op.check() {
+        let kind = match op.check(self.call.limits.op_bytes) {
             Ok(kind) => kind,
             Err(why) => return Ok(Err(why)),
         };
