@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, afterEach, before, test } from 'node:test';
 import { calls, says } from '../lib/provider.mjs';
+import { until } from '../lib/wait.mjs';
 import { Desk, live, picture } from './desk.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -87,12 +88,39 @@ test('a prompt is written, sent and stopped, and a session found, by keyboard al
   await page.waitForURL(`**/s/${session.id}`);
 });
 
+test('panels, folds and copies are reached by keys', async () => {
+  const read = await desk.session({ title: 'Read by keys' });
+  desk.provider.will((reply) => reply.reasoning('Hidden thoughts.').text('Said aloud.').finish());
+  await desk.server.tell('POST', `/session/${read.id}/message`, { parts: [{ type: 'text', text: 'think' }] });
+  const page = await desk.tab(`/s/${read.id}`);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await live(page);
+  const step = page.locator('.step', { hasText: 'Said aloud.' });
+  await step.focus();
+
+  await page.keyboard.press('o');
+  await step.getByText('Hidden thoughts.').first().waitFor();
+  assert.equal(await step.locator('details').first().evaluate((fold) => fold.open), true);
+  await page.keyboard.press('o');
+  assert.equal(await step.locator('details').first().evaluate((fold) => fold.open), false);
+  await page.keyboard.press('c');
+  await until('it is copied', async () => (await page.evaluate(() => navigator.clipboard.readText())) === 'Said aloud.');
+  await page.keyboard.press('Alt+p');
+  await page.getByRole('complementary', { name: 'Changes' }).waitFor();
+  await page.keyboard.press('Alt+p');
+  await page.getByRole('complementary', { name: 'Todo' }).waitFor();
+  await page.keyboard.press('?');
+
+  await page.getByRole('heading', { name: 'Shortcuts' }).waitFor();
+});
+
 test('axe finds nothing in the undo sheet, in the past, on a share and in an exported file', { timeout: 120_000 }, async () => {
   const found = [];
   const quiet = await desk.session({ title: 'To undo' });
   await desk.prompt(quiet, 'Something to undo');
   const share = await desk.server.tell('POST', '/api/share', { sessionID: quiet.id });
   const [info, messages] = [await desk.server.tell('GET', `/session/${quiet.id}`), await desk.server.tell('GET', `/session/${quiet.id}/message`)];
+  await desk.server.tell('POST', `/session/${quiet.id}/share`);
   const data = [{ type: 'session', data: info }, ...messages.flatMap((message) => [{ type: 'message', data: message.info }, ...message.parts.map((part) => ({ type: 'part', data: part }))])];
   await desk.server.tell('POST', `/api/share/${share.id}/sync`, { secret: share.secret, data });
   for (const theme of ['light', 'dark']) {
@@ -107,6 +135,22 @@ test('axe finds nothing in the undo sheet, in the past, on a share and in an exp
       await page.keyboard.press('Escape');
       await page.goto(`${desk.server.url}/s/${quiet.id}?panel=log&at=1`);
       await page.locator('.past-bar').waitFor();
+      found.push(...(await violations(page)));
+      await page.goto(`${desk.server.url}/s/${quiet.id}?panel=share`);
+      const panel = page.getByRole('complementary', { name: 'Share' });
+      await panel.getByRole('button', { name: 'Make another link' }).click();
+      await panel.locator('[data-grant]').first().waitFor();
+      await panel.getByRole('button', { name: 'Show as QR code' }).first().click();
+      await panel.getByRole('img').waitFor();
+      await panel.getByText('Who did what').click();
+      await panel.locator('.audit li code').first().waitFor();
+      found.push(...(await violations(page)));
+      await picture(page, `share-panel-${theme}-${size.width}`);
+      await page.goto(`${desk.server.url}/s/${quiet.id}`);
+      await page.locator('.step .prose').last().waitFor();
+      await page.keyboard.press('Control+f');
+      await page.getByRole('searchbox', { name: 'Find in this session' }).fill('Something');
+      await page.getByText(/^1 of \d+$/).waitFor();
       found.push(...(await violations(page)));
       await page.goto(`${desk.server.url}/share/${share.id}`);
       await page.locator('.step .prose').last().waitFor();

@@ -163,3 +163,25 @@ test('what is read does not move while text streams below it', async () => {
 
   assert.equal(await placeOf(), before);
 });
+
+test('the arrow keys bring back what was asked before, and what is being typed is left alone', async () => {
+  const session = await desk.session({ title: 'Asked before' });
+  await desk.prompt(session, 'the first question');
+  await desk.prompt(session, 'the second question');
+  const page = await desk.tab(`/s/${session.id}`);
+  await page.locator('.prompt-text', { hasText: 'the second question' }).waitFor();
+  const field = page.getByLabel('Ask, or say what to do');
+  await field.focus();
+  const after = async (key) => {
+    await page.keyboard.press(key);
+    return field.inputValue();
+  };
+
+  assert.equal(await after('ArrowUp'), 'the second question');
+  assert.equal(await after('ArrowUp'), 'the first question');
+  assert.equal(await after('ArrowUp'), 'the first question');
+  assert.equal(await after('ArrowDown'), 'the second question');
+  assert.equal(await after('ArrowDown'), '');
+  await field.fill('half a thought');
+  assert.equal(await after('ArrowUp'), 'half a thought');
+});

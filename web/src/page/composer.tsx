@@ -9,7 +9,8 @@ import { draft, keepDraft } from "../view/drafts.ts";
 import { api } from "../view/live.ts";
 import { type Catalog, chosenModel, loadCatalog } from "../view/catalog.ts";
 import { type NewPart, sendPrompt, whenDropped } from "../view/prompts.ts";
-import { session, status } from "../view/store.ts";
+import { message, session, status, thread } from "../view/store.ts";
+import { partsOf } from "../timeline/turn.tsx";
 import { words } from "../words/en.ts";
 import { segment } from "../wire/api.ts";
 import { Suggestions } from "./suggestions.tsx";
@@ -136,8 +137,24 @@ export function Composer(props: {
     }
   };
 
+  /** How many prompts back the field shows; it counts only while its text is that of the prompt. */
+  let recalled = 0;
+  const recall = (step: 1 | -1) => {
+    const asked = promptsOf(props.sessionID);
+    const isRecalled = recalled > 0 && text() === asked[recalled - 1];
+    if (!isRecalled && (text() !== "" || step < 0)) return false;
+    const next = (isRecalled ? recalled : 0) + step;
+    if (next > asked.length) return false;
+    recalled = next;
+    field.value = asked[next - 1] ?? "";
+    change(field.value);
+    return true;
+  };
+
   const key = (event: KeyboardEvent) => {
     if (event.isComposing || event.defaultPrevented) return;
+    const step = { ArrowUp: 1, ArrowDown: -1 }[event.key] as 1 | -1 | undefined;
+    if (step !== undefined && !event.shiftKey && recall(step)) return event.preventDefault();
     const wantsSend = event.key === "Enter" && (event.ctrlKey || event.metaKey || (!event.shiftKey && !isTouch));
     if (wantsSend) {
       event.preventDefault();
@@ -189,6 +206,14 @@ export function Composer(props: {
       </div>
     </div>
   );
+}
+
+/** What was asked in a session, newest first, as far as it is loaded. */
+function promptsOf(sessionID: string | undefined): string[] {
+  if (sessionID === undefined) return [];
+  const asked = (thread(sessionID)?.order ?? []).filter((id) => message(sessionID, id)?.role === "user");
+  const said = (id: string) => partsOf(sessionID, id).map((part) => (part.type === "text" && part.synthetic !== true ? part.text : "")).filter(Boolean).join("\n");
+  return asked.map(said).filter((text) => text !== "").reverse();
 }
 
 function Choosers(props: {

@@ -1,7 +1,7 @@
 // Shortcuts. Single letters work only outside of fields, and can be switched off.
 
-import { navigate, route, sessionPath } from "./router.ts";
-import { stop } from "./actions.ts";
+import { PANELS, navigate, route, sessionPath } from "./router.ts";
+import { forkAt, stop } from "./actions.ts";
 import { isFinding, setFinding } from "./find.ts";
 import { preferences } from "./preferences.ts";
 import { message, session, sessions, thread } from "./store.ts";
@@ -13,13 +13,16 @@ export const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["Enter", "Send (Shift Enter: a new line)"],
   ["Esc Esc", "Stop the turn"],
   ["j k", "Next and previous message"],
+  ["o c f", "Unfold, copy or fork the message"],
   ["[ ]", "Previous and next session"],
   ["g l b a u s", "Sessions, board, asks, usage, search"],
   ["n", "New session"],
   ["z", "Undo the last turn"],
   ["Alt A", "Next ask; there 1, 2, 3 answer it"],
+  ["Alt P", "Next panel"],
   ["Alt ↑", "Parent session"],
   ["/", "Search"],
+  ["?", "All shortcuts"],
 ];
 
 const PLACES: Readonly<Record<string, string>> = { l: "/", b: "/board", a: "/asks", u: "/usage", s: "/search" };
@@ -70,6 +73,10 @@ function alternate(event: KeyboardEvent): void {
     const dock = document.querySelector<HTMLElement>("[data-ask]");
     if (dock) dock.querySelector<HTMLElement>("button.primary")?.focus();
     else navigate("/asks");
+  } else if (event.code === "KeyP" && now.page === "session") {
+    event.preventDefault();
+    const next = PANELS[(now.panel === undefined ? -1 : PANELS.indexOf(now.panel)) + 1];
+    navigate(sessionPath(now.id, next), "replace");
   } else if (event.key === "ArrowUp" && now.page === "session") {
     const parent = session(now.id)?.parentID;
     if (parent !== undefined) navigate(sessionPath(parent));
@@ -90,6 +97,14 @@ function letter(event: KeyboardEvent): void {
       return moveMessage(-1);
     case "z":
       return undoLast();
+    case "c":
+      return here()?.querySelector<HTMLElement>(".copy")?.click();
+    case "o":
+      return toggleFolds();
+    case "f":
+      return forkHere();
+    case "?":
+      return navigate("/settings");
     case "[":
       return moveSession(-1);
     case "]":
@@ -106,12 +121,27 @@ function letter(event: KeyboardEvent): void {
   }
 }
 
+/** The message that has the focus. */
+const here = () => document.activeElement?.closest("article");
+
+/** Opens everything that is folded in the message, or folds it. */
+function toggleFolds(): void {
+  const folds = [...(here()?.querySelectorAll("details") ?? [])];
+  const isOpen = folds.some((fold) => fold.open);
+  for (const fold of folds) fold.open = !isOpen;
+}
+
+function forkHere(): void {
+  const now = route();
+  const id = here()?.id;
+  if (now.page === "session" && id !== undefined) void forkAt(now.id, id);
+}
+
 function moveMessage(step: number): void {
   const now = route();
   if (now.page !== "session") return;
   const order = thread(now.id)?.order ?? [];
-  const here = document.activeElement?.closest("article")?.id;
-  const at = here === undefined ? (step > 0 ? -1 : order.length) : order.indexOf(here);
+  const at = !here() ? (step > 0 ? -1 : order.length) : order.indexOf(here()?.id ?? "");
   const next = order[Math.max(0, Math.min(order.length - 1, at + step))];
   if (next !== undefined) document.getElementById(next)?.focus();
 }
