@@ -110,7 +110,7 @@ test('every panel is reached on a phone and closed again', async () => {
   }
 });
 
-test('a session is read once, however many of its panels are opened', async () => {
+test('panels are opened without reading the session again', async () => {
   const session = await desk.session({ title: 'Read once' });
   await desk.prompt(session, 'hello');
   const page = await desk.tab('/favicon.svg');
@@ -119,13 +119,14 @@ test('a session is read once, however many of its panels are opened', async () =
   await page.goto(`${desk.server.url}/s/${session.id}`);
   await page.locator('.step .prose').last().waitFor();
   await live(page);
+  const before = reads.length;
 
   for (const name of ['Todo', 'Context', 'Changes']) {
     await page.locator('.panel-tabs').getByRole('button', { name }).click();
     await page.getByRole('complementary', { name }).waitFor();
   }
 
-  assert.equal(reads.length, 1, 'was: every change of the address read it again');
+  assert.deepEqual(reads.slice(before), [], 'was: every change of the address read it again');
 });
 
 test('a server that shares nowhere says so when a link is wanted', async () => {

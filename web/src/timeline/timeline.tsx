@@ -118,14 +118,17 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
   };
 
   return (
-    <div class="timeline" ref={scroller} onScroll={scrolled} tabindex="0" role="feed" aria-busy={isLoading()} aria-label={session(props.sessionID)?.title ?? ""}>
+    <div class="timeline" ref={scroller} onScroll={scrolled} tabindex="0" role="group" aria-label={session(props.sessionID)?.title ?? ""}>
       <div class="timeline-rows">
         <Show when={isLoading()}>
           <p class="muted small centre" aria-live="polite">{words.older}…</p>
         </Show>
-        <Virtualizer ref={(made) => (handle = made)} data={rows()} shift={isPrepending()} scrollRef={scroller} bufferSize={700} onResize={keepEnd}>
-          {(row, index) => <Row row={row} sessionID={props.sessionID} index={index()} total={rows().length} />}
-        </Virtualizer>
+        {/* Messages and nothing else: the button below is not one of them. */}
+        <div role="feed" aria-busy={isLoading()} aria-label={words.messages}>
+          <Virtualizer ref={(made) => (handle = made)} data={rows()} shift={isPrepending()} scrollRef={scroller} bufferSize={700} onResize={keepEnd}>
+            {(row, index) => <Row row={row} sessionID={props.sessionID} index={index()} total={rows().length} />}
+          </Virtualizer>
+        </div>
       </div>
       <Show when={!isFollowing()}>
         <button type="button" class="to-end" onClick={toEnd} aria-label={words.toEnd} title={words.toEnd}>

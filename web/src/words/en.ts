@@ -96,6 +96,7 @@ export const words = {
   goneHint: "It was deleted. Go back to the list.",
   you: "You",
   older: "Older messages",
+  messages: "Messages",
   newBelow: "New below",
   toEnd: "Go to the end",
   showAll: (lines: number) => `Show all ${number.format(lines)} lines`,
