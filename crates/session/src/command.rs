@@ -1,4 +1,4 @@
-//! Expanding the template of a command (spec: engine §1.8, steps 2–7).
+//! Expanding the template of a command.
 //!
 //! `expand` puts the arguments in, `snippets` says which shell commands the result contains,
 //! and `fill` puts their output in. In between the caller runs them: that is not for a pure

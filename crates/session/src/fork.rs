@@ -1,4 +1,4 @@
-//! Copying a conversation: fresh ids, the same words (spec: engine §9.5).
+//! Copying a conversation: fresh ids, the same words.
 //!
 //! What points at another message points at its copy; what points outside the copy is kept where it
 //! only names (an answer's question) and dropped where it would mislead (a tail that is not there).
@@ -35,7 +35,8 @@ pub fn copy(messages: Vec<MessageWithParts>, session: &SessionId, stamp: &mut St
         match &mut info {
             Message::User(user) => (user.id, user.session_id) = (id.clone(), session.clone()),
             Message::Assistant(answer) => {
-                (answer.id, answer.session_id) = (id.clone(), session.clone());
+                answer.id = id.clone();
+                answer.session_id = session.clone();
                 if let Some(parent) = ids.get(&answer.parent_id) {
                     answer.parent_id = parent.clone();
                 }
@@ -44,7 +45,8 @@ pub fn copy(messages: Vec<MessageWithParts>, session: &SessionId, stamp: &mut St
         }
         let copy = |mut part: Part| {
             part.id = stamp.part_id();
-            (part.session_id, part.message_id) = (session.clone(), id.clone());
+            part.session_id = session.clone();
+            part.message_id = id.clone();
             copy_body(&mut part, &ids, stamp);
             part
         };
@@ -59,7 +61,8 @@ pub fn copy(messages: Vec<MessageWithParts>, session: &SessionId, stamp: &mut St
 /// with them.
 #[must_use]
 pub fn usage_of<'a>(parts: impl IntoIterator<Item = &'a PartBody>) -> (Num, Tokens) {
-    let (mut cost, mut tokens) = (Num::ZERO, Tokens::default());
+    let mut cost = Num::ZERO;
+    let mut tokens = Tokens::default();
     for body in parts {
         if let PartBody::StepFinish(finish) = body {
             cost += finish.cost;
@@ -78,7 +81,8 @@ fn close_message(answer: &mut AssistantMessage, now: Millis) {
 }
 
 fn copy_body(part: &mut Part, ids: &HashMap<MessageId, MessageId>, stamp: &mut Stamp) {
-    let (session, message) = (part.session_id.clone(), part.message_id.clone());
+    let session = part.session_id.clone();
+    let message = part.message_id.clone();
     match &mut part.body {
         PartBody::Compaction(compaction) => {
             compaction.tail_start_id =
@@ -99,7 +103,8 @@ fn copy_body(part: &mut Part, ids: &HashMap<MessageId, MessageId>, stamp: &mut S
             let ToolState::Completed { attachments: Some(files), .. } = &mut tool.state else { return };
             for file in files {
                 file.id = stamp.part_id();
-                (file.session_id, file.message_id) = (session.clone(), message.clone());
+                file.session_id = session.clone();
+                file.message_id = message.clone();
             }
         }
         PartBody::Subtask(_)

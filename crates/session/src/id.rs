@@ -1,4 +1,4 @@
-//! Identifiers: typed, in the wire's form (spec: model-and-storage §1).
+//! Identifiers: typed, in the wire's form.
 //!
 //! `<prefix>_<12 hex digits of time><14 random base-62 characters>`. The time word wraps
 //! every 795 days, so no order and no time is ever taken from an id: rows carry their own.

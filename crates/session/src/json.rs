@@ -1,4 +1,4 @@
-//! Numbers and free-form values as clients expect them (spec: model-and-storage §0).
+//! Numbers and free-form values as clients expect them.
 //!
 //! Every number on the wire is an ECMAScript number: integral values print without a
 //! fraction, the range 1e-6 to 1e21 without an exponent. `Num` prints so; `tidy` gives

@@ -235,7 +235,8 @@ impl Oracle {
         ensure(!self.closed_steps.contains(message), "a closed step starts again")?;
         self.step = Some(message.clone());
         self.steps += 1;
-        (self.finished, self.silent) = (false, false);
+        self.finished = false;
+        self.silent = false;
         Ok(())
     }
 

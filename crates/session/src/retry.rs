@@ -1,4 +1,4 @@
-//! Whether a failed request is tried again, with which words, and when (spec: engine §3.2–3.4).
+//! Whether a failed request is tried again, with which words, and when.
 //!
 //! A failure says so itself (`isRetryable`, its status), or its text contains a phrase that
 //! transient failures are known by. The delay is what the provider asked for, or grows.

@@ -169,12 +169,10 @@ impl Folder {
 
     /// Chunks of one text that follow each other are one chunk.
     fn joins(&self, fact: &Fact) -> bool {
-        match (self.folded.entries.last().map(|entry| &entry.fact), fact) {
-            (Some(Fact::TextGrew { part: open, delta: whole }), Fact::TextGrew { part, delta }) => {
-                open == part && whole.len() + delta.len() <= GROWTH_BYTES_MAX
-            }
-            _ => false,
-        }
+        let last = self.folded.entries.last().map(|entry| &entry.fact);
+        let Some(Fact::TextGrew { part: open, delta: whole }) = last else { return false };
+        let Fact::TextGrew { part, delta } = fact else { return false };
+        open == part && whole.len() + delta.len() <= GROWTH_BYTES_MAX
     }
 
     fn join(&mut self, fact: Fact) {

@@ -1,4 +1,4 @@
-//! Permission rules: of those that match, the last wins (spec: engine §8.1–8.3).
+//! Permission rules: of those that match, the last wins.
 //!
 //! A rule names a permission and a pattern, both with wildcards. [`judge`] looks at everything a
 //! tool is about to do; one forbidden pattern forbids it all. What a person allowed "always" is
@@ -259,7 +259,8 @@ fn expand(pattern: &str, home: &str) -> String {
 #[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
     let letters = |text: &str| text.chars().map(same_letter).collect::<Vec<_>>();
-    let (pattern, text) = (letters(pattern), letters(text));
+    let pattern = letters(pattern);
+    let text = letters(text);
     if let Some(head) = pattern.strip_suffix(&[' ', '*'])
         && glob(head, &text)
     {
@@ -271,7 +272,8 @@ pub fn matches(pattern: &str, text: &str) -> bool {
 /// Whether a form with unknown parts could be a text that the pattern matches.
 fn may_match(pattern: &str, form: &str) -> bool {
     let letters = |text: &str| text.chars().map(same_letter).collect::<Vec<_>>();
-    let (pattern, form) = (letters(pattern), letters(form));
+    let pattern = letters(pattern);
+    let form = letters(form);
     let head = pattern.strip_suffix(&[' ', '*']);
     head.is_some_and(|head| could_be(head, &form)) || could_be(&pattern, &form)
 }
@@ -321,7 +323,8 @@ fn same_letter(letter: char) -> char {
 /// Greedy with one step back: on a mismatch, the latest `*` takes one letter more. So the time
 /// is at most pattern times text, whatever the pattern.
 fn glob(pattern: &[char], text: &[char]) -> bool {
-    let (mut at, mut here) = (0, 0);
+    let mut at = 0;
+    let mut here = 0;
     let mut star: Option<(usize, usize)> = None;
     while here < text.len() {
         match pattern.get(at) {

@@ -33,16 +33,19 @@ use crate::types::status::Status;
 /// The events of one fact; `before` is the state it came upon, `at` its time.
 #[must_use]
 pub fn show(before: &State, fact: &Fact, at: Millis) -> Vec<Event> {
-    // A removed session has nothing but this fact left; it says by itself what the session was.
-    let whole = if let Fact::SessionCreated { info } | Fact::SessionRemoved { info } = fact {
-        Some(info.as_ref())
-    } else {
-        None
-    };
-    let Some(info) = whole.or(before.info.as_deref()) else { return Vec::new() };
+    let Some(info) = record(before, fact) else { return Vec::new() };
     let mut shown = Shown { session: &info.id, at, events: Vec::new() };
     shown.fact(before, info, fact);
     shown.events
+}
+
+/// The session record that a fact is about.
+fn record<'a>(before: &'a State, fact: &'a Fact) -> Option<&'a Session> {
+    // A removed session has nothing but this fact left; it says by itself what the session was.
+    if let Fact::SessionCreated { info } | Fact::SessionRemoved { info } = fact {
+        return Some(info);
+    }
+    before.info.as_deref()
 }
 
 struct Shown<'a> {
@@ -64,7 +67,8 @@ impl Shown<'_> {
                 if let Some(totals) = totals {
                     self.session_diff(totals.session.clone());
                 }
-                let (revert, totals) = (revert.as_deref(), totals.as_deref());
+                let revert = revert.as_deref();
+                let totals = totals.as_deref();
                 self.session_updated(records::reverted(info, revert, totals, *updated));
             }
             Fact::SessionRemoved { info } => {
@@ -81,7 +85,8 @@ impl Shown<'_> {
                 self.busy_if(*begins);
             }
             Fact::PromptWithdrawn { message } | Fact::MessageRemoved { message, .. } => {
-                let (session_id, message_id) = (self.session.clone(), message.clone());
+                let session_id = self.session.clone();
+                let message_id = message.clone();
                 self.events.push(Event::MessageRemoved { session_id, message_id });
             }
             Fact::MessageCopied { info, .. } => self.message((**info).clone()),
@@ -128,7 +133,9 @@ impl Shown<'_> {
                 if let Some(note) = note {
                     self.part(self.owner(message).retry(note, *attempt));
                 }
-                let (attempt, reason, next) = (*attempt, reason.clone(), *next);
+                let attempt = *attempt;
+                let reason = reason.clone();
+                let next = *next;
                 self.status(Status::Retry { attempt, message: reason, action: None, next });
             }
             Fact::StepRetried { .. } => self.status(Status::Busy),
@@ -179,27 +186,32 @@ impl Shown<'_> {
                 self.events.push(Event::PermissionAsked((**request).clone()));
             }
             Fact::PermissionReplied { request, reply, .. } => {
-                let (session_id, request_id) = (self.session.clone(), request.clone());
+                let session_id = self.session.clone();
+                let request_id = request.clone();
                 let replied = PermissionReplied { session_id, request_id, reply: *reply };
                 self.events.push(Event::PermissionReplied(replied));
             }
             Fact::QuestionAsked { request } => self.events.push(Event::QuestionAsked((**request).clone())),
             Fact::QuestionReplied { request, answers } => {
-                let (session_id, request_id) = (self.session.clone(), request.clone());
+                let session_id = self.session.clone();
+                let request_id = request.clone();
                 let replied = QuestionReplied { session_id, request_id, answers: answers.clone() };
                 self.events.push(Event::QuestionReplied(replied));
             }
             Fact::QuestionRejected { request } => {
-                let (session_id, request_id) = (self.session.clone(), request.clone());
+                let session_id = self.session.clone();
+                let request_id = request.clone();
                 self.events.push(Event::QuestionRejected(QuestionRejected { session_id, request_id }));
             }
             Fact::TodoSet { todos } => {
-                let (session_id, todos) = (self.session.clone(), todos.clone());
+                let session_id = self.session.clone();
+                let todos = todos.clone();
                 self.events.push(Event::TodoUpdated { session_id, todos });
             }
             Fact::SessionCompacted => self.events.push(Event::SessionCompacted(self.of_session())),
             Fact::SessionFailed { error } => {
-                let (session_id, error) = (Some(self.session.clone()), Some(error.clone()));
+                let session_id = Some(self.session.clone());
+                let error = Some(error.clone());
                 self.events.push(Event::SessionError { session_id, error });
             }
             Fact::CommandExecuted { name, arguments, message } => self.events.push(Event::CommandExecuted {
@@ -228,7 +240,8 @@ impl Shown<'_> {
         };
         chosen.into_iter().for_each(|record| self.session_updated(record));
         for error in &posted.failures {
-            let (session_id, error) = (Some(self.session.clone()), Some(error.clone()));
+            let session_id = Some(self.session.clone());
+            let error = Some(error.clone());
             self.events.push(Event::SessionError { session_id, error });
         }
         self.message(Message::User(Box::new(posted.info.clone())));

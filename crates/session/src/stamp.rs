@@ -73,7 +73,7 @@ impl Stamp {
         SessionId::parse(&text).expect("BUG: own id has its prefix")
     }
 
-    /// A ULID for calls the server makes itself (spec: model-and-storage §1.3).
+    /// A ULID for calls the server makes itself.
     pub fn ulid(&mut self) -> String {
         const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
         let time = (0..10).rev().map(|digit| (self.now >> (5 * digit)) & 31);

@@ -1,4 +1,4 @@
-//! Titles: the default one, the generated one, and that of a fork (spec: model-and-storage §2.2).
+//! Titles: the default one, the generated one, and that of a fork.
 
 pub mod slug;
 
@@ -83,10 +83,13 @@ fn without_thinking(answer: &str) -> String {
 /// UTC, ISO 8601, milliseconds, `Z`: the form clients test for.
 #[must_use]
 pub fn iso_time(at: Millis) -> String {
-    let (days, of_day) = (at / 86_400_000, at % 86_400_000);
+    let days = at / 86_400_000;
+    let of_day = at % 86_400_000;
     let (year, month, day) = civil_date(days as i64);
-    let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
-    let (second, milli) = (of_day / 1000 % 60, of_day % 1000);
+    let hour = of_day / 3_600_000;
+    let minute = of_day / 60_000 % 60;
+    let second = of_day / 1000 % 60;
+    let milli = of_day % 1000;
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 

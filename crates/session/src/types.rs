@@ -1,4 +1,4 @@
-//! What travels on the wire and stands in rows (spec: model-and-storage §3–5).
+//! What travels on the wire and stands in rows.
 //!
 //! One file per noun. Field order is the order of the spec's tables, an unset optional
 //! field is left out, unknown keys are dropped on reading.

@@ -1,4 +1,4 @@
-//! Finding what a text names with `@` (spec: engine §1.4).
+//! Finding what a text names with `@`.
 //!
 //! Only where the server expands: command templates and prompts for the `task` tool. What is
 //! found is a name; whether it is a file, a directory, an agent or nothing is for whoever can
@@ -18,7 +18,7 @@ pub struct Mention {
 
 /// Where a mentioned path would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum MentionedPath<'a> {
     /// Below the home directory: `~/x` is `x`.
     Home(&'a str),
     /// Below the worktree.
@@ -27,10 +27,10 @@ pub enum Place<'a> {
 
 impl Mention {
     #[must_use]
-    pub fn place(&self) -> Place<'_> {
+    pub fn place(&self) -> MentionedPath<'_> {
         match self.name.strip_prefix("~/") {
-            Some(below) => Place::Home(below),
-            None => Place::Worktree(&self.name),
+            Some(below) => MentionedPath::Home(below),
+            None => MentionedPath::Worktree(&self.name),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which messages a model sees, and which of them are the latest (spec: engine §4.6, §1.5.3).
+//! Which messages a model sees, and which of them are the latest.
 //!
 //! Messages come in newest first, one by one, so that the caller can page and stop: nothing
 //! older than a finished compaction (or than the tail it kept) is ever read. They come out
@@ -100,9 +100,9 @@ pub fn is_complete_summary(assistant: &AssistantMessage) -> bool {
 /// The compaction part of a message that asks for a compaction.
 #[must_use]
 pub fn compaction_of(message: &MessageWithParts) -> Option<&CompactionPart> {
-    message.parts.iter().find_map(|part| match &part.body {
-        PartBody::Compaction(compaction) => Some(compaction),
-        _ => None,
+    message.parts.iter().find_map(|part| {
+        let PartBody::Compaction(compaction) = &part.body else { return None };
+        Some(compaction)
     })
 }
 
@@ -225,13 +225,22 @@ fn task<'a>(message: &'a MessageWithParts, part: &'a Part) -> Option<Task<'a>> {
     let kind = match &part.body {
         PartBody::Compaction(compaction) => TaskKind::Compaction(compaction),
         PartBody::Subtask(subtask) => TaskKind::Subtask(subtask),
-        _ => return None,
+        PartBody::Text(_)
+        | PartBody::Reasoning(_)
+        | PartBody::File(_)
+        | PartBody::Tool(_)
+        | PartBody::StepStart(_)
+        | PartBody::StepFinish(_)
+        | PartBody::Snapshot(_)
+        | PartBody::Patch(_)
+        | PartBody::Agent(_)
+        | PartBody::Retry(_) => return None,
     };
     Some(Task { message, part, kind })
 }
 
 impl Latest<'_> {
-    /// Whether the newest prompt has its answer, so that the turn may end (spec: engine §1.5.4).
+    /// Whether the newest prompt has its answer, so that the turn may end.
     ///
     /// A call that was stopped does not ask for another step, nor does one the provider ran.
     #[must_use]

@@ -1,4 +1,4 @@
-//! From stored messages to the words a model is asked in (spec: engine §5.1–5.3).
+//! From stored messages to the words a model is asked in.
 //!
 //! Each message is lowered by itself. A user message becomes at most one turn. An assistant
 //! message is cut at its step starts; each piece becomes one assistant turn and, if it made
@@ -230,7 +230,8 @@ impl Speaker<'_> {
             executed,
         });
         if let Some(content) = result {
-            let (call, name) = (part.call_id.clone(), part.tool.clone());
+            let call = part.call_id.clone();
+            let name = part.tool.clone();
             self.results.push(ToolResult { call, name, content, is_error });
         }
     }

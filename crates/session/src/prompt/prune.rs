@@ -1,4 +1,4 @@
-//! Which old tool outputs need not be sent again (spec: engine §4.5).
+//! Which old tool outputs need not be sent again.
 //!
 //! Messages come in newest first, so that the caller can page. The two newest turns are left
 //! alone, then the newest 40 000 tokens of output; what lies beyond may go, if it is enough
@@ -41,9 +41,9 @@ impl Prune {
         {
             return ControlFlow::Break(());
         }
-        message.parts.iter().rev().try_for_each(|part| match &part.body {
-            PartBody::Tool(tool) => self.weigh(&part.id, tool),
-            _ => ControlFlow::Continue(()),
+        message.parts.iter().rev().try_for_each(|part| {
+            let PartBody::Tool(tool) = &part.body else { return ControlFlow::Continue(()) };
+            self.weigh(&part.id, tool)
         })
     }
 

@@ -1,4 +1,4 @@
-//! What the model should not forget, said again with the newest prompt (spec: engine §1.6).
+//! What the model should not forget, said again with the newest prompt.
 //!
 //! Reminders are never stored: they depend on who answers now, and a stored one would still
 //! forbid edits after the user has allowed them. Their texts stand in files beside this one.
@@ -13,7 +13,7 @@ const GO_ON: &str = include_str!("reminders/go_on.md");
 const STRUCTURED: &str = include_str!("reminders/structured.md");
 const BUILD: &str = include_str!("reminders/build.md");
 
-/// Said behind the history when an agent's last step begins (spec: engine §1.5.18).
+/// Said behind the history when an agent's last step begins.
 #[must_use]
 pub fn last_step() -> &'static str {
     LAST_STEP.trim_end()
@@ -25,7 +25,7 @@ pub fn go_on() -> &'static str {
     GO_ON.trim_end()
 }
 
-/// Said in the system text when the answer has to fit a schema (spec: engine §6).
+/// Said in the system text when the answer has to fit a schema.
 #[must_use]
 pub fn structured_output() -> &'static str {
     STRUCTURED.trim_end()

@@ -1,4 +1,4 @@
-//! A conversation as plain text, for the model that summarises it (spec: engine §4.4.6–7).
+//! A conversation as plain text, for the model that summarises it.
 //!
 //! Text because the summary is *about* the conversation and must not continue it; short
 //! because it has to fit where the conversation no longer did: media become a line, tool
@@ -45,7 +45,15 @@ fn user_line(part: &Part) -> Option<String> {
         }
         PartBody::File(file) => Some(attached(file)),
         PartBody::Subtask(subtask) => Some(format!("[Started agent {}]: {}", subtask.agent, subtask.prompt)),
-        _ => None,
+        PartBody::Reasoning(_)
+        | PartBody::Tool(_)
+        | PartBody::StepStart(_)
+        | PartBody::StepFinish(_)
+        | PartBody::Snapshot(_)
+        | PartBody::Patch(_)
+        | PartBody::Agent(_)
+        | PartBody::Retry(_)
+        | PartBody::Compaction(_) => None,
     }
 }
 
@@ -63,7 +71,17 @@ fn assistant(parts: &[Part]) -> String {
                 lines.push(format!("[Assistant tool call]: {}({})", tool.tool, json(tool.state.input())));
                 lines.push(outcome(&tool.state));
             }
-            _ => {}
+            PartBody::Text(_)
+            | PartBody::Reasoning(_)
+            | PartBody::Subtask(_)
+            | PartBody::File(_)
+            | PartBody::StepStart(_)
+            | PartBody::StepFinish(_)
+            | PartBody::Snapshot(_)
+            | PartBody::Patch(_)
+            | PartBody::Agent(_)
+            | PartBody::Retry(_)
+            | PartBody::Compaction(_) => {}
         }
     }
     lines.join("\n")

@@ -1,4 +1,4 @@
-//! What a compaction summarises, and what stays as it is (spec: engine §4.4).
+//! What a compaction summarises, and what stays as it is.
 //!
 //! `plan` divides the history before the request: a *head* to be summarised and a *tail* of
 //! recent turns that the model goes on seeing word for word. When the provider refused the
@@ -117,15 +117,15 @@ fn newest_summary(messages: &[MessageWithParts]) -> Option<String> {
     let texts: Vec<&str> = summary
         .parts
         .iter()
-        .filter_map(|part| match &part.body {
-            PartBody::Text(text) if !text.text.trim().is_empty() => Some(text.text.trim()),
-            _ => None,
+        .filter_map(|part| {
+            let PartBody::Text(text) = &part.body else { return None };
+            Some(text.text.trim()).filter(|text| !text.is_empty())
         })
         .collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// The newest prompt is set aside, if an earlier one remains to be summarised.
+/// The newest prompt is left out, if an earlier one remains to be summarised.
 fn replay<'a>(open: &[&'a MessageWithParts]) -> Option<(Vec<&'a MessageWithParts>, &'a MessageWithParts)> {
     let at = open.iter().rposition(|message| is_prompt(message))?;
     if !open[..at].iter().any(|message| is_prompt(message)) {
@@ -150,11 +150,10 @@ fn head_prompt(open: &[&MessageWithParts], tail_start: Option<usize>) -> Option<
     if tail_start.is_some_and(|start| start <= at) {
         return None;
     }
-    let typed = open[at].parts.iter().filter_map(|part| match &part.body {
-        PartBody::Text(text) if text.synthetic != Some(true) && text.ignored != Some(true) => {
-            Some(text.text.trim())
-        }
-        _ => None,
+    let typed = open[at].parts.iter().filter_map(|part| {
+        let PartBody::Text(text) = &part.body else { return None };
+        let is_typed = text.synthetic != Some(true) && text.ignored != Some(true);
+        is_typed.then(|| text.text.trim())
     });
     let words = typed.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
     if utf16_len(&words) > REQUEST_CHARS_MAX {

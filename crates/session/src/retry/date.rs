@@ -29,7 +29,8 @@ pub fn http_date(text: &str) -> Option<Millis> {
 
 fn time(text: &str) -> Option<(u64, u64, u64)> {
     let mut fields = text.split(':');
-    let (hour, minute) = (digits(fields.next()?, 2)?, digits(fields.next()?, 2)?);
+    let hour = digits(fields.next()?, 2)?;
+    let minute = digits(fields.next()?, 2)?;
     let second = digits(fields.next()?, 2)?;
     // 60 is a leap second.
     let is_valid = fields.next().is_none() && hour < 24 && minute < 60 && second <= 60;

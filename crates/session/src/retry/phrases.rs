@@ -1,4 +1,4 @@
-//! The phrases transient failures are known by (spec: model-and-storage §4.7.6).
+//! The phrases transient failures are known by.
 //!
 //! Compared in lower case, anywhere in the text. In a phrase `~` stands for one of space,
 //! `-` and `_`.
@@ -67,7 +67,8 @@ fn contains(text: &str, phrase: &str) -> bool {
     if !phrase.contains('~') {
         return text.contains(phrase);
     }
-    let (text, phrase) = (text.as_bytes(), phrase.as_bytes());
+    let text = text.as_bytes();
+    let phrase = phrase.as_bytes();
     text.windows(phrase.len()).any(|window| {
         window.iter().zip(phrase).all(|(byte, want)| match want {
             b'~' => matches!(byte, b' ' | b'-' | b'_'),

@@ -1,17 +1,17 @@
 //! From a fact to what clients of the v2 API see: `session.next.…`, each with a body of its own.
 //!
-//! The same facts as `show`, in other words. What a person wrote is not repeated here: whoever sends an event puts the prompt
+//! The same facts as `show`, in other words: hardly one event of the two has the same fields, so each has
+//! its own list, and the compiler finds a fact that is missing in either. What a person wrote is not repeated here: whoever sends an event puts the prompt
 //! in, read from its message.
 //!
 //! Not here: ids, sequence numbers and envelopes (the server).
 
-use crate::fact::{Edit, Fact, Outcome, Words};
+use crate::fact::{Edit, Fact, Outcome, Running, Words};
 use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::stamp::Millis;
-use crate::turn::{OpenStep, Ready, State, StepKind};
+use crate::turn::{OpenCall, OpenStep, Ready, State, StepKind};
 use crate::types::failure::Failure;
-use crate::types::part::PartBody;
 use serde_json::{Value, json};
 
 /// One event of the v2 API.
@@ -30,12 +30,7 @@ pub struct NextEvent {
 /// The events of one fact; `before` is the state it came upon, `at` its time.
 #[must_use]
 pub fn show_next(before: &State, fact: &Fact, at: Millis) -> Vec<NextEvent> {
-    let whole = if let Fact::SessionCreated { info } | Fact::SessionRemoved { info } = fact {
-        Some(info.as_ref())
-    } else {
-        None
-    };
-    let Some(info) = whole.or(before.info.as_deref()) else { return Vec::new() };
+    let Some(info) = super::record(before, fact) else { return Vec::new() };
     let mut shown = NextShown { session: info.id.as_str(), at, events: Vec::new() };
     shown.fact(before, fact);
     shown.events
@@ -88,13 +83,24 @@ impl NextShown<'_> {
                 let error = json!({ "type": "unknown", "message": words_of(error) });
                 self.push("step.failed", json!({ "assistantMessageID": message, "error": error }));
             }
-            Fact::TextStarted { .. } | Fact::TextGrew { .. } | Fact::TextEnded { .. } => {
-                self.text(before, fact);
+            Fact::TextStarted { part, words, .. } => self.text_started(before, part, *words),
+            Fact::TextGrew { part, delta } => self.text_grew(before, part, delta),
+            Fact::TextEnded { part, text, .. } => self.text_ended(before, part, text),
+            Fact::ToolCalled { call, tool, running, .. } => {
+                self.tool_called(before, call, tool, running.as_deref());
             }
-            Fact::ToolCalled { .. }
-            | Fact::ToolStarted { .. }
-            | Fact::ToolProgressed { .. }
-            | Fact::ToolEnded { .. } => self.tool(before, fact),
+            Fact::ToolStarted { part, tool, input, .. } => {
+                let Some((step, call)) = open_call(before, part) else { return };
+                self.called(of_call(step, &call.call), tool, input, call.by_provider);
+            }
+            Fact::ToolProgressed { part, metadata, .. } => {
+                let Some((step, call)) = open_call(before, part) else { return };
+                self.tool_progressed(step, call, metadata.as_ref());
+            }
+            Fact::ToolEnded { part, outcome, .. } => {
+                let Some((step, call)) = open_call(before, part) else { return };
+                self.tool_ended(step, call, outcome);
+            }
             Fact::SessionCreated { .. }
             | Fact::SessionEdited { .. }
             | Fact::SessionRemoved { .. }
@@ -151,102 +157,79 @@ impl NextShown<'_> {
         }
     }
 
-    fn text(&mut self, before: &State, fact: &Fact) {
+    fn text_started(&mut self, before: &State, part: &PartId, words: Words) {
+        let Some(step) = before.open_step().filter(|step| !step.ready.kind.is_compaction()) else { return };
+        self.push(kind(words, "text.started", "reasoning.started"), named(step, words, part));
+    }
+
+    fn text_grew(&mut self, before: &State, part: &PartId, delta: &str) {
         let Some(step) = before.open_step() else { return };
-        let message = &step.message;
-        if let StepKind::Compact(compaction) = &step.ready.kind {
-            let of = |words: Value| json!({ "messageID": step.user, "text": words });
-            match fact {
-                Fact::TextGrew { part, delta } if words_in(step, part) == Some(Words::Text) => {
-                    self.pass("compaction.delta", of(Value::from(delta.as_str())));
-                }
-                Fact::TextEnded { part, text, .. } if words_in(step, part) == Some(Words::Text) => {
-                    let mut data = of(Value::from(text.as_str()));
-                    data["reason"] = Value::from(reason(compaction.auto));
-                    data["recent"] = Value::from("");
-                    self.push("compaction.ended", data);
-                }
-                _ => {}
+        if let Some(call) = step.calls.iter().find(|call| call.part == *part) {
+            let of = json!({ "assistantMessageID": step.message, "callID": call.call, "delta": delta });
+            return self.pass("tool.input.delta", of);
+        }
+        let Some(words) = words_in(step, part) else { return };
+        if step.ready.kind.is_compaction() {
+            if words == Words::Text {
+                self.pass("compaction.delta", json!({ "messageID": step.user, "text": delta }));
             }
             return;
         }
-        let named = |words: Words, part: &PartId| match words {
-            Words::Text => json!({ "assistantMessageID": message, "textID": part }),
-            Words::Reasoning => json!({ "assistantMessageID": message, "reasoningID": part }),
-        };
-        let kind = |words: Words, text: &'static str, reasoning: &'static str| match words {
-            Words::Text => text,
-            Words::Reasoning => reasoning,
-        };
-        match fact {
-            Fact::TextStarted { part, words, .. } => {
-                self.push(kind(*words, "text.started", "reasoning.started"), named(*words, part));
+        let mut data = named(step, words, part);
+        data["delta"] = Value::from(delta);
+        self.pass(kind(words, "text.delta", "reasoning.delta"), data);
+    }
+
+    fn text_ended(&mut self, before: &State, part: &PartId, text: &str) {
+        let Some(step) = before.open_step() else { return };
+        let Some(words) = words_in(step, part) else { return };
+        if let StepKind::Compact(compaction) = &step.ready.kind {
+            if words == Words::Text {
+                let reason = reason(compaction.auto);
+                let data = json!({ "messageID": step.user, "text": text, "reason": reason, "recent": "" });
+                self.push("compaction.ended", data);
             }
-            Fact::TextGrew { part, delta } => {
-                if let Some(call) = step.calls.iter().find(|call| call.part == *part) {
-                    let of = json!({ "assistantMessageID": message, "callID": call.call, "delta": delta });
-                    return self.pass("tool.input.delta", of);
-                }
-                let Some(words) = words_in(step, part) else { return };
-                let mut data = named(words, part);
-                data["delta"] = Value::from(delta.as_str());
-                self.pass(kind(words, "text.delta", "reasoning.delta"), data);
-            }
-            Fact::TextEnded { part, text, .. } => {
-                let Some(words) = words_in(step, part) else { return };
-                let mut data = named(words, part);
-                data["text"] = Value::from(text.as_str());
-                self.push(kind(words, "text.ended", "reasoning.ended"), data);
-            }
-            _ => {}
+            return;
+        }
+        let mut data = named(step, words, part);
+        data["text"] = Value::from(text);
+        self.push(kind(words, "text.ended", "reasoning.ended"), data);
+    }
+
+    fn tool_called(&mut self, before: &State, call: &str, tool: &str, running: Option<&Running>) {
+        let Some(step) = before.open_step() else { return };
+        if let Some(running) = running.filter(|_| is_shell(step)) {
+            let command = running.input.get("command").cloned().unwrap_or_default();
+            let data = json!({ "messageID": step.message, "callID": call, "command": command });
+            return self.push("shell.started", data);
+        }
+        let mut data = of_call(step, call);
+        data["name"] = Value::from(tool);
+        self.push("tool.input.started", data);
+        if let Some(running) = running {
+            self.called(of_call(step, call), tool, &running.input, false);
         }
     }
 
-    fn tool(&mut self, before: &State, fact: &Fact) {
-        let Some(step) = before.open_step() else { return };
-        let is_shell = matches!(step.ready.kind, StepKind::Shell);
-        let of = |call: &str| json!({ "assistantMessageID": step.message, "callID": call });
-        let known = |part: &PartId| step.calls.iter().find(|call| call.part == *part);
-        match fact {
-            Fact::ToolCalled { call, running: Some(running), .. } if is_shell => {
-                let command = running.input.get("command").cloned().unwrap_or_default();
-                self.push(
-                    "shell.started",
-                    json!({ "messageID": step.message, "callID": call, "command": command }),
-                );
-            }
-            Fact::ToolCalled { call, tool, running, .. } => {
-                let mut data = of(call);
-                data["name"] = Value::from(tool.as_str());
-                self.push("tool.input.started", data);
-                if let Some(running) = running {
-                    self.called(of(call), tool, &running.input, false);
-                }
-            }
-            Fact::ToolStarted { part, tool, input, .. } => {
-                let Some(call) = known(part) else { return };
-                self.called(of(&call.call), tool, input, call.by_provider);
-            }
-            Fact::ToolProgressed { part, metadata, .. } if !is_shell => {
-                let Some(call) = known(part) else { return };
-                let mut data = of(&call.call);
-                data["structured"] = json!(metadata.clone().unwrap_or_default());
-                data["content"] = json!([]);
-                self.push("tool.progress", data);
-            }
-            Fact::ToolEnded { part, outcome, .. } => {
-                let Some(call) = known(part) else { return };
-                if is_shell {
-                    let (Outcome::Done { output: said, .. }
-                    | Outcome::Failed { error: said, .. }
-                    | Outcome::Blocked { error: said }
-                    | Outcome::Interrupted { error: said, .. }) = outcome;
-                    return self.push("shell.ended", json!({ "callID": call.call, "output": said }));
-                }
-                self.ended(of(&call.call), outcome, call.by_provider);
-            }
-            _ => {}
+    fn tool_progressed(&mut self, step: &OpenStep, call: &OpenCall, metadata: Option<&Map>) {
+        if is_shell(step) {
+            return;
         }
+        let mut data = of_call(step, &call.call);
+        data["structured"] = json!(metadata.cloned().unwrap_or_default());
+        data["content"] = json!([]);
+        self.push("tool.progress", data);
+    }
+
+    fn tool_ended(&mut self, step: &OpenStep, call: &OpenCall, outcome: &Outcome) {
+        if is_shell(step) {
+            let (Outcome::Done { output: said, .. }
+            | Outcome::Failed { error: said, .. }
+            | Outcome::Blocked { error: said }
+            | Outcome::Interrupted { error: said, .. }) = outcome;
+            return self.push("shell.ended", json!({ "callID": call.call, "output": said }));
+        }
+        self.ended(of_call(step, &call.call), outcome, call.by_provider);
     }
 
     fn called(&mut self, of: Value, tool: &str, input: &Map, by_provider: bool) {
@@ -307,11 +290,32 @@ fn is_answer(step: &OpenStep) -> bool {
 /// Whether an open block is text or reasoning.
 fn words_in(step: &OpenStep, part: &PartId) -> Option<Words> {
     let open = step.texts.iter().find(|open| open.part == *part)?;
-    match &open.body.as_deref()?.body {
-        PartBody::Text(_) => Some(Words::Text),
-        PartBody::Reasoning(_) => Some(Words::Reasoning),
-        _ => None,
+    Words::of(&open.body.as_deref()?.body)
+}
+
+/// A call of the open step by its part.
+fn open_call<'a>(before: &'a State, part: &PartId) -> Option<(&'a OpenStep, &'a OpenCall)> {
+    let step = before.open_step()?;
+    Some((step, step.calls.iter().find(|call| call.part == *part)?))
+}
+
+fn of_call(step: &OpenStep, call: &str) -> Value {
+    json!({ "assistantMessageID": step.message, "callID": call })
+}
+
+fn is_shell(step: &OpenStep) -> bool {
+    matches!(step.ready.kind, StepKind::Shell)
+}
+
+fn kind(words: Words, text: &'static str, reasoning: &'static str) -> &'static str {
+    match words {
+        Words::Text => text,
+        Words::Reasoning => reasoning,
     }
+}
+
+fn named(step: &OpenStep, words: Words, part: &PartId) -> Value {
+    json!({ "assistantMessageID": step.message, kind(words, "textID", "reasoningID"): part })
 }
 
 fn reason(is_automatic: bool) -> &'static str {

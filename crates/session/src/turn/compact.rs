@@ -104,7 +104,8 @@ impl Deciding<'_> {
                 overflow: compaction.overflow,
                 tail_start_id: Some(tail.clone()),
             });
-            let (id, session_id) = (compaction.part.clone(), info.id.clone());
+            let id = compaction.part.clone();
+            let session_id = info.id.clone();
             let part = Part { id, session_id, message_id: step.user.clone(), body };
             self.fact(Fact::PartWritten { part: Box::new(part) });
         }
@@ -150,7 +151,8 @@ impl Deciding<'_> {
             let PartBody::Tool(tool) = &part.body else { continue };
             let fresh = matches!(&tool.state, ToolState::Completed { time, .. } if time.compacted.is_none());
             if fresh {
-                let (id, at) = (part.id.clone(), self.stamp.now());
+                let id = part.id.clone();
+                let at = self.stamp.now();
                 self.fact(Fact::ToolCompacted { part: id, at, before: Some(Box::new(part)) });
             }
         }

@@ -88,7 +88,8 @@ impl Deciding<'_> {
         self.write_down_files(step, files::Ended::CutShort);
         self.fact(Fact::SessionFailed { error: error.clone() });
         let finish = says_error.then_some(FinishReason::Error);
-        let (message, completed) = (step.message.clone(), self.stamp.now());
+        let message = step.message.clone();
+        let completed = self.stamp.now();
         let structured = step.structured.clone();
         self.fact(Fact::StepEnded { message, completed, error: Some(error), finish, structured });
         self.go_on_or_idle(step, Then::of(TurnEnd::Failed));

@@ -35,7 +35,8 @@ impl Deciding<'_> {
                 _ => self.after_failure(step, failure, false),
             };
         };
-        let (attempt, at) = (plan.attempt, plan.next);
+        let attempt = plan.attempt;
+        let at = plan.next;
         let note = if let Failure::Api(error) = failure {
             Some(Box::new(RetryNote { part: self.stamp.part_id(), error, time: self.stamp.now() }))
         } else {
@@ -76,7 +77,8 @@ impl Deciding<'_> {
         self.fact(Fact::StepRetried { message: step.message.clone(), attempt });
         let steps = state.machine.turn.as_ref().map_or(0, |turn| turn.steps);
         let tools = next::tools_of(steps, step.ready.steps_max);
-        let (message, user) = (step.message.clone(), step.user.clone());
+        let message = step.message.clone();
+        let user = step.user.clone();
         self.effect(match &step.ready.kind {
             StepKind::Compact(compaction) => {
                 Effect::Summarise { step: message, attempt, text: compaction.text.clone() }

@@ -124,7 +124,8 @@ impl Deciding<'_> {
         };
         let message_id = user.id.clone();
         let text = TextPart { text: GO_ON.to_owned(), synthetic: Some(true), ..TextPart::default() };
-        let (id, body) = (self.stamp.part_id(), PartBody::Text(text));
+        let id = self.stamp.part_id();
+        let body = PartBody::Text(text);
         let part = Part { id, session_id, message_id, body };
         let posted = Box::new(Posted { info: user, parts: vec![part], touched: None, failures: Vec::new() });
         self.fact(Fact::PromptAdmitted { posted, begins: false });

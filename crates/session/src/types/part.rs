@@ -137,13 +137,13 @@ pub struct SourceText {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
-    pub start: Place,
-    pub end: Place,
+    pub start: TextPoint,
+    pub end: TextPoint,
 }
 
 /// Zero-based, as in the language server protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct TextPoint {
     #[serde(deserialize_with = "whole")]
     pub line: u64,
     #[serde(deserialize_with = "whole")]

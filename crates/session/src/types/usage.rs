@@ -1,4 +1,4 @@
-//! Tokens and what they cost (spec: model-and-storage §4.9).
+//! Tokens and what they cost.
 
 use crate::json::Num;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a call came to, as the model is told (spec: engine §5.3).
+//! What a call came to, as the model is told.
 //!
 //! Every call has an answer here, also one that never ended: a provider refuses a history in
 //! which a call stands alone.
@@ -51,7 +51,8 @@ fn error(text: &str) -> Answer {
 }
 
 fn completed(mut text: String, attachments: &[Attachment], target: &Target, options: LowerOptions) -> Answer {
-    let (mut inside, mut behind) = (Vec::new(), Vec::new());
+    let mut inside = Vec::new();
+    let mut behind = Vec::new();
     for attachment in attachments {
         match place(&attachment.file, target, options) {
             Place::Inside => inside.push(media(&attachment.file)),
