@@ -82,11 +82,15 @@ async fn through_store(
 ) -> (Measured, f64) {
     let options = Options { durability, ..Options::new(path) };
     let store = Store::open(options).await.unwrap();
-    let (commits, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-    let (start, cpu) = (Instant::now(), cpu_time());
+    let commits = Arc::new(AtomicU64::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
+    let start = Instant::now();
+    let cpu = cpu_time();
     let mut tasks = tokio::task::JoinSet::new();
     for caller in 0..callers {
-        let (store, commits, stop) = (store.clone(), Arc::clone(&commits), Arc::clone(&stop));
+        let store = store.clone();
+        let commits = Arc::clone(&commits);
+        let stop = Arc::clone(&stop);
         tasks.spawn(async move {
             let session = session_id(caller);
             let mut expected = 0;
@@ -126,7 +130,8 @@ fn through_sqlite(
 
     let sessions: Vec<_> = (0..callers).map(session_id).collect();
     let mut seqs = vec![0_u64; callers];
-    let (start, cpu) = (Instant::now(), cpu_time());
+    let start = Instant::now();
+    let cpu = cpu_time();
     let mut commits = 0;
     while start.elapsed() < span {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();

@@ -220,7 +220,8 @@ impl Committer {
 
     /// Cuts the group at the commit the crash plan names. Gives the empty vector back for the next one.
     fn write_as_planned(&mut self, mut group: Vec<Pending>) -> Vec<Pending> {
-        let Some(fatal) = self.plan.fatal_of(self.commits, &group) else {
+        let commits = group.iter().map(|pending| &pending.commit);
+        let Some(fatal) = self.plan.fatal_of(self.commits, commits) else {
             return self.write_and_answer(group);
         };
 
@@ -311,7 +312,8 @@ impl Committer {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
 
         let mut verdicts = Vec::with_capacity(group.len());
-        let (mut entries, mut at) = (0, 0);
+        let mut entries = 0;
+        let mut at = 0;
         for Pending { commit, .. } in group {
             let seq = match self.seqs.get_mut(&commit.session) {
                 Some(seq) => seq,
@@ -322,7 +324,8 @@ impl Committer {
             };
             // Invariant I2, the net under the lock: a second writer is told and has written nothing.
             verdicts.push(if *seq != commit.expected {
-                let (session, expected) = (commit.session.clone(), commit.expected);
+                let session = commit.session.clone();
+                let expected = commit.expected;
                 Err(CommitError::Conflict { session, expected, found: *seq })
             } else if let Err(refusal) = grants::judge(&transaction, commit)? {
                 Err(CommitError::Denied(refusal))
@@ -364,7 +367,7 @@ impl Committer {
 
     fn checkpoint_now(&mut self, checkpoint: fn(&Connection) -> rusqlite::Result<()>) {
         if let Err(error) = checkpoint(&self.connection) {
-            // The next one carries over what this one left.
+            // The next checkpoint copies what this one left.
             tracing::warn!(%error, "checkpoint failed");
         }
         self.is_dirty = false;

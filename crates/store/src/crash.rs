@@ -6,7 +6,7 @@
 //!
 //! Two plans are less than a death: a disk that refuses for a while, and a writing thread that panics.
 
-use crate::committer::Pending;
+use crate::commit::Commit;
 
 /// When to die. Commits are counted from 1 as they arrive, those that are refused included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,11 @@ impl CrashPlan {
 
     /// Which of these commits is fatal. It must not be grouped with its neighbours. `before` have arrived
     /// already.
-    pub(crate) fn fatal_of(self, before: u64, group: &[Pending]) -> Option<usize> {
+    pub(crate) fn fatal_of<'a>(
+        self,
+        before: u64,
+        mut group: impl ExactSizeIterator<Item = &'a Commit>,
+    ) -> Option<usize> {
         match self {
             Self::Never | Self::DiskFull { .. } | Self::Panic(_) => None,
             Self::BeforeCommit(n) | Self::AfterCommit(n) => {
@@ -53,7 +57,7 @@ impl CrashPlan {
                 (place < group.len()).then_some(place)
             }
             Self::BeforeKind(kind) | Self::AfterKind(kind) => {
-                group.iter().position(|one| one.commit.entries.iter().any(|entry| entry.kind == kind))
+                group.position(|commit| commit.entries.iter().any(|entry| entry.kind == kind))
             }
         }
     }

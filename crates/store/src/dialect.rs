@@ -109,7 +109,7 @@ pub(crate) fn limit_bytes(connection: &Connection, bytes_max: u64) -> rusqlite::
     connection.query_row(&format!("PRAGMA max_page_count = {}", (bytes_max / page).max(1)), (), |_| Ok(()))
 }
 
-/// Carries the write-ahead log over into the database, as far as readers are through with it.
+/// Copies the write-ahead log into the database, as far as no reader needs it.
 /// Waits for nobody: commits must not wait for a reader.
 pub(crate) fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()))
@@ -120,7 +120,7 @@ pub(crate) fn checkpoint_and_empty(connection: &Connection) -> rusqlite::Result<
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))
 }
 
-/// A crashed process would not have carried anything over either.
+/// Closes without a checkpoint, as a crashed process would.
 pub(crate) fn leave_files_alone(connection: &Connection) {
     // The answer does not matter: at worst the files look as after an orderly end.
     let _ = connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);

@@ -3,7 +3,7 @@
 //! Damage (`Broken`) is kept apart from a disk that may answer again (`Unavailable`), because the
 //! first needs a person and the second needs patience. Nobody has to read the text to tell.
 
-use crate::lock::Owner;
+use crate::owner::Owner;
 use crate::share::Refusal;
 use std::path::PathBuf;
 use std::sync::Arc;

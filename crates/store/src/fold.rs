@@ -117,7 +117,8 @@ impl Store {
         let head = self.head();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(TIME_FROM)?;
-            let (mut low, mut high) = (0, head + 1);
+            let mut low = 0;
+            let mut high = head + 1;
             while low < high {
                 let middle = low + (high - low) / 2;
                 let at: Option<i64> = statement.query_row([clamp(middle)], |row| row.get(0)).optional()?;

@@ -26,6 +26,7 @@ mod log;
 mod migrate;
 mod open;
 pub mod outbox;
+mod owner;
 mod read;
 mod readers;
 pub mod share;
@@ -39,9 +40,9 @@ pub use dialect::Durability;
 pub use error::{CommitError, DriverError, DriverErrorKind, OpenError, ReadError};
 pub use fold::{Folded, Sizes};
 pub use load::Loaded;
-pub use lock::Owner;
 pub use log::{DAMAGED, LogEntry, LogPage, Origin, Scope};
 pub use open::Options;
+pub use owner::Owner;
 pub use read::asks::{AskQuery, RawAsk};
 pub use read::messages::{Before, MessagePage, MessageQuery, RawMessage};
 pub use read::moment::{Opening, Outline, Overview, OverviewQuery, SessionGlance};
@@ -169,7 +170,7 @@ impl Store {
         self.inner.shared.lock.announce(address, key)
     }
 
-    /// Writes what waits, carries the write-ahead log over, lets go of the files and the lock.
+    /// Writes what waits, makes a checkpoint, and releases the files and the lock.
     /// Other handles are told that the store is closed.
     pub async fn close(self) {
         self.inner.shared.is_closing.store(true, Ordering::Release);

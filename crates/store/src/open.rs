@@ -8,6 +8,7 @@ use crate::crash::CrashPlan;
 use crate::dialect::{self, Durability};
 use crate::error::{DriverError, DriverErrorKind, Failure, OpenError};
 use crate::lock::{self, Lock};
+use crate::owner::LOCK;
 use crate::readers::Readers;
 use crate::{Inner, Store, migrate};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -24,7 +25,6 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot, watch};
 
 pub(crate) const DATABASE: &str = "sturdy.db";
-pub(crate) const LOCK: &str = "sturdy.lock";
 /// How every SQLite file begins.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
@@ -94,7 +94,7 @@ impl Store {
         let Opened { shared, readers } = opened.await.map_err(|_| gone())??;
 
         let mut threads = readers.threads;
-        // First: its connection is the one that carries the write-ahead log over.
+        // First: its connection makes the last checkpoint.
         threads.insert(0, writer);
         let inner = Inner { path, shared, work: Some(work), jobs: Some(readers.jobs), threads };
         Ok(Self { inner: Arc::new(inner) })

@@ -170,13 +170,16 @@ impl<'c> Writer<'c> {
     }
 
     fn message(&mut self, row: &MessageRow, position: i64) -> Result<(), Failure> {
-        let (ord, created) = (row.ord.cast_signed(), row.created.cast_signed());
+        let ord = row.ord.cast_signed();
+        let created = row.created.cast_signed();
         self.run(PUT_MESSAGE, (row.id.as_str(), row.session_id.as_str(), ord, created, &row.data, position))
     }
 
     fn part(&mut self, row: &PartRow, position: i64) -> Result<(), Failure> {
-        let (ord, is_open) = (row.ord.cast_signed(), i64::from(row.is_open));
-        let (message, session) = (row.message_id.as_str(), row.session_id.as_str());
+        let ord = row.ord.cast_signed();
+        let is_open = i64::from(row.is_open);
+        let message = row.message_id.as_str();
+        let session = row.session_id.as_str();
         self.put_part.execute((row.id.as_str(), message, session, ord, is_open, &row.data, position))?;
         Ok(())
     }

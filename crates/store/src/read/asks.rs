@@ -84,7 +84,8 @@ fn collect(
     let mut rows = statement.query(values)?;
     let mut asks = Vec::new();
     while let Some(row) = rows.next()? {
-        let (id, kind): (String, String) = (row.get(0)?, row.get(2)?);
+        let id: String = row.get(0)?;
+        let kind: String = row.get(2)?;
         let kind = [AskKind::Permission, AskKind::Question].into_iter().find(|known| known.as_str() == kind);
         let Some(kind) = kind else {
             return Err(Failure::broken(format!("ask {id}"), "unknown kind").into());

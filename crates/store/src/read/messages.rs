@@ -80,7 +80,8 @@ impl Store {
         session: &SessionId,
         message: &MessageId,
     ) -> Result<Option<RawMessage>, ReadError> {
-        let (session, message) = (session.clone(), message.clone());
+        let session = session.clone();
+        let message = message.clone();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(ONE)?;
             let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
@@ -96,7 +97,8 @@ impl Store {
         session: &SessionId,
         message: &MessageId,
     ) -> Result<Option<RawMessage>, ReadError> {
-        let (session, message) = (session.clone(), message.clone());
+        let session = session.clone();
+        let message = message.clone();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(ONE)?;
             let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
@@ -120,7 +122,8 @@ impl Store {
         session: &SessionId,
         message: &MessageId,
     ) -> Result<Option<String>, ReadError> {
-        let (session, message) = (session.clone(), message.clone());
+        let session = session.clone();
+        let message = message.clone();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(INFO)?;
             Ok(statement.query_row((session.as_str(), message.as_str()), |row| row.get(0)).optional()?)
@@ -130,7 +133,8 @@ impl Store {
 
     /// How much the parts of these messages hold.
     pub async fn parts_bytes(&self, session: &SessionId, messages: &[MessageId]) -> Result<u64, ReadError> {
-        let (session, messages) = (session.clone(), messages.to_vec());
+        let session = session.clone();
+        let messages = messages.to_vec();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(BYTES)?;
             let mut bytes = 0;
@@ -146,7 +150,8 @@ impl Store {
 
     /// The parts of one message, in order.
     pub async fn parts_of(&self, session: &SessionId, message: &MessageId) -> Result<Vec<String>, ReadError> {
-        let (session, message) = (session.clone(), message.clone());
+        let session = session.clone();
+        let message = message.clone();
         self.read(move |connection| {
             let mut parts = Vec::new();
             read_parts(connection, &session, message.as_str(), &mut parts)?;

@@ -70,7 +70,9 @@ impl Store {
         messages: &[MessageId],
         parts: &[PartId],
     ) -> Result<CurrentRows, ReadError> {
-        let (session, messages, parts) = (session.clone(), messages.to_vec(), parts.to_vec());
+        let session = session.clone();
+        let messages = messages.to_vec();
+        let parts = parts.to_vec();
         self.read(move |connection| {
             let mut current = CurrentRows::default();
             let mut statement = connection.prepare_cached(MESSAGE)?;

@@ -133,7 +133,8 @@ stores! {
         let told = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = tokio::task::JoinSet::new();
         for n in 0..100 {
-            let (store, told) = (store.clone(), Arc::clone(&told));
+            let store = store.clone();
+            let told = Arc::clone(&told);
             tasks.spawn(async move {
                 let tell = Arc::clone(&told);
                 let on_durable = Box::new(move |committed: Committed| tell.lock().unwrap().push(committed));

@@ -21,7 +21,8 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let (session, message) = (0..3_u8, 0..4_u8);
+    let session = 0..3_u8;
+    let message = 0..4_u8;
     let step = prop_oneof![
         4 => (session.clone(), message.clone()).prop_map(|(session, message)| Step::Message { session, message }),
         4 => (session.clone(), message.clone()).prop_map(|(session, message)| Step::Open { session, message }),
@@ -79,7 +80,8 @@ async fn play(store: &Store, model: &mut Model, step: Step) {
             model.messages.get_mut(&(session, message)).unwrap().1.as_mut().unwrap().push_str(&text);
         }
         Step::Close { session, message } if model.open.get(&(session, message)) == Some(&true) => {
-            let (id, text) = (name(session, message), model.messages[&(session, message)].1.clone().unwrap());
+            let id = name(session, message);
+            let text = model.messages[&(session, message)].1.clone().unwrap();
             let row = part_row(ses(&session.to_string()).as_str(), &id, &id, 1, &text, false);
             commit(store, model, session, |draft| draft.idled().row(RowChange::Part(row))).await;
             model.open.insert((session, message), false);
@@ -151,7 +153,8 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let directory = tempfile::tempdir().unwrap();
-            let (mut store, mut model) = (open(&directory).await, Model::default());
+            let mut store = open(&directory).await;
+            let mut model = Model::default();
             for step in steps {
                 if matches!(step, Step::Reopen) {
                     drop(store);

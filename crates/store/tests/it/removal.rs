@@ -55,7 +55,8 @@ stores! {
 
     async fn what_a_removed_session_kept_in_blobs_is_collected_and_its_space_given_back(store: Store) {
         let large = |text: &str| format!(r#"{{"name":"{}","arguments":"","message":"msg_x"}}"#, text.repeat(100_000));
-        let (shared, own) = (large("s"), large("o"));
+        let shared = large("s");
+        let own = large("o");
         for session in ["a", "b"] {
             let draft = full(session).fact("command.executed.1", &shared);
             store.commit(draft.commit).await.unwrap();
