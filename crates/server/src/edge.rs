@@ -6,9 +6,11 @@ use crate::caller::Caller;
 use crate::devices::PAGE_HEADER;
 use crate::door::{Ends, Forbidden};
 use crate::error::{self, ApiError, Dialect};
+use crate::extract::Query;
 use crate::routes::login;
+use crate::streams::Program;
 use crate::tokens::Presented;
-use crate::{cors, door, grants, reply, share, ui};
+use crate::{cors, door, grants, reply, share, sse, ui};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -160,11 +162,14 @@ fn is_stream(request: &Parts) -> bool {
 }
 
 async fn stream(app: &App, request: Request, next: Next) -> Response {
-    let Some(place) = app.streams().open() else {
+    let (parts, body) = request.into_parts();
+    // A client that knows our events goes on listening after its answer.
+    let program = (!sse::is_ours(&Query::of(&parts))).then(|| Program::of(&parts));
+    let Some(place) = app.streams().open(program) else {
         let why = "As many event streams are open as there may be. Close one, or try again later.";
         return ApiError::Overloaded(why.to_owned()).into_response();
     };
-    next.run(request).await.map(|body| place.watch(body))
+    next.run(Request::from_parts(parts, body)).await.map(|body| place.watch(body))
 }
 
 /// The page asks for the password itself; a challenge would make the browser ask first.

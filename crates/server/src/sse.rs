@@ -64,6 +64,11 @@ pub(crate) fn cursor(headers: &HeaderMap, query: &Query) -> Option<String> {
     said.filter(|text| !text.is_empty())
 }
 
+/// Whether a client says that it knows our own events.
+pub(crate) fn is_ours(query: &Query) -> bool {
+    matches!(query.get("sturdy"), Some("1" | "true"))
+}
+
 /// Answers with a stream that begins after `cursor`, or now; for those who come back from a restart
 /// without a cursor, with how that restart ended what was open.
 pub(crate) async fn follow(
@@ -76,7 +81,7 @@ pub(crate) async fn follow(
     let engine = app.engine();
     let cursor = cursor(headers, query);
     let cursor = cursor.as_deref();
-    let is_ours = matches!(query.get("sturdy"), Some("1" | "true"));
+    let is_ours = is_ours(query);
     let scope = directory.clone().map_or(Scope::All, Scope::Directory);
     // Attached before the first frame is written: nothing that happens from now on is missed.
     let follower = Follower::new(engine.feed(), scope, cursor, Some(engine.clock().now()));

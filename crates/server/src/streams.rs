@@ -5,15 +5,23 @@
 //!
 //! The command line client of this wire prints what its stream shows, and stops listening as soon as its
 //! prompt is answered: an answer that overtakes the last event is printed without its text. So an answer
-//! waits until the streams that are open have handed out everything there is and their clients had a moment
-//! to read it, or do not get on.
+//! waits until the streams of the program that asked have handed out everything there is, and that program
+//! had a moment to read it, or does not get on. Streams of others are not waited for, nor those of clients
+//! that know our own events: they go on listening, and where they are is in their cursor.
 //!
 //! Not here: what a stream sends (`sse.rs`).
 
+use crate::door::Ends;
 use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::FromRequestParts;
 use futures_util::task::AtomicWaker;
+use http::HeaderValue;
+use http::header::USER_AGENT;
+use http::request::Parts;
 use hyper::body::{Frame, SizeHint};
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +31,8 @@ use tokio::sync::Notify;
 
 /// A client that does not read holds an answer up no longer than this.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// What was handed to the socket is not read yet. Whoever listens is given this long to read it; where
-/// nobody listens an answer does not wait.
+/// What was handed to the socket is not read yet. The program that asked is given this long to read it; if
+/// it does not listen, its answer does not wait.
 const READING: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Debug)]
@@ -41,7 +49,36 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    streams: HashMap<u64, Arc<Progress>>,
+    streams: HashMap<u64, Listener>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    /// None if nobody has to wait for it.
+    program: Option<Program>,
+    progress: Arc<Progress>,
+}
+
+/// The program behind a request, as far as a server can tell: where it runs and what it calls itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    peer: Option<IpAddr>,
+    agent: Option<HeaderValue>,
+}
+
+impl Program {
+    pub(crate) fn of(request: &Parts) -> Self {
+        let peer = request.extensions.get::<Ends>().map(|ends| ends.theirs.ip());
+        Self { peer, agent: request.headers.get(USER_AGENT).cloned() }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Program {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(parts))
+    }
 }
 
 /// How far a stream is.
@@ -55,7 +92,7 @@ struct Progress {
 
 /// The place of one stream.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StreamPlace {
     number: u64,
     progress: Arc<Progress>,
     streams: Streams,
@@ -67,7 +104,7 @@ impl Streams {
     }
 
     /// A place for one more; none if all are taken.
-    pub(crate) fn open(&self) -> Option<Place> {
+    pub(crate) fn open(&self, program: Option<Program>) -> Option<StreamPlace> {
         let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.streams.len() >= self.0.max {
             return None;
@@ -75,8 +112,8 @@ impl Streams {
         let number = open.next;
         open.next += 1;
         let progress = Arc::<Progress>::default();
-        open.streams.insert(number, progress.clone());
-        Some(Place { number, progress, streams: self.clone() })
+        open.streams.insert(number, Listener { program, progress: progress.clone() });
+        Some(StreamPlace { number, progress, streams: self.clone() })
     }
 
     /// How many are open.
@@ -84,12 +121,13 @@ impl Streams {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner).streams.len()
     }
 
-    /// Waits until every stream that is open has handed out what there is now.
-    pub(crate) async fn sent(&self) {
+    /// Waits until every stream of this program has handed out what there is now.
+    pub(crate) async fn sent(&self, program: &Program) {
         let question = self.0.asked.fetch_add(1, Ordering::AcqRel) + 1;
         let open: Vec<_> = {
             let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-            open.streams.values().cloned().collect()
+            let theirs = open.streams.values().filter(|listener| listener.program.as_ref() == Some(program));
+            theirs.map(|listener| listener.progress.clone()).collect()
         };
         if open.is_empty() {
             return;
@@ -123,7 +161,7 @@ impl Progress {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamPlace {
     fn drop(&mut self) {
         let mut open = self.streams.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.streams.remove(&self.number);
@@ -134,10 +172,10 @@ impl Drop for Place {
 /// A stream's body, watched.
 struct Watched {
     body: Body,
-    place: Place,
+    place: StreamPlace,
 }
 
-impl Place {
+impl StreamPlace {
     /// Lets the answer hold this place until it has ended.
     pub(crate) fn watch(self, body: Body) -> Body {
         Body::new(Watched { body, place: self })

@@ -6,6 +6,7 @@ use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract::{OfSession, Optional, PROMPT_BYTES_MAX, Params, Payload};
 use crate::reply;
+use crate::streams::Program;
 use crate::wire::commands::{Fork, Init, RunCommand, RunShell, Summarize};
 use axum::extract::State;
 use axum::response::Response;
@@ -30,13 +31,14 @@ pub(super) fn routes() -> Routes {
         (status = 400, description = "Bad body, unknown command, agent or model"), (status = 404, description = "No such session")))]
 async fn command(
     State(app): State<App>,
+    program: Program,
     OfSession(id): OfSession,
     Payload(body): Payload<RunCommand, PROMPT_BYTES_MAX>,
 ) -> Result<Response, ApiError> {
     let engine = app.engine();
     let asked = engine.command(&id, body.into()).await.map_err(ApiError::of(&id))?;
     let answer = engine.answer(&id, &asked).await.map_err(ApiError::of(&id))?;
-    app.streams().sent().await;
+    app.streams().sent(&program).await;
     Ok(reply::streamed(joined(&answer)))
 }
 

@@ -9,6 +9,7 @@ use crate::edge::NeverPacked;
 use crate::error::ApiError;
 use crate::extract::{OfSession, PROMPT_BYTES_MAX, Payload};
 use crate::reply;
+use crate::streams::Program;
 use crate::wire::body::Prompt;
 use axum::extract::State;
 use axum::response::Response;
@@ -27,6 +28,7 @@ pub(super) fn routes() -> Routes {
         (status = 409, description = "The message id is taken"), (status = 413, description = "Body too large")))]
 async fn prompt(
     State(app): State<App>,
+    program: Program,
     OfSession(id): OfSession,
     Payload(body): PromptPayload,
 ) -> Result<Response, ApiError> {
@@ -36,7 +38,7 @@ async fn prompt(
     let answer = if wants_reply {
         let answer = engine.answer(&id, &asked).await.map_err(ApiError::of(&id))?;
         // The command line client stops listening when it has its answer.
-        app.streams().sent().await;
+        app.streams().sent(&program).await;
         answer
     } else {
         engine.store().message(&id, &asked).await?.ok_or(ApiError::NoMessage(asked))?

@@ -1,13 +1,19 @@
 //! A stream that is asked whether it has sent everything, with time that is paused.
 
-use super::{PATIENCE, READING, Streams};
+use super::{PATIENCE, Program, READING, Streams};
 use axum::body::{Body, Bytes, HttpBody as _};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
+use http::HeaderValue;
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::Pin;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+
+fn program(agent: &'static str) -> Program {
+    Program { peer: Some(IpAddr::from([127, 0, 0, 1])), agent: Some(HeaderValue::from_static(agent)) }
+}
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_waits_until_the_streams_have_handed_out_everything() {
@@ -15,9 +21,10 @@ async fn an_answer_waits_until_the_streams_have_handed_out_everything() {
     let (say, said) = mpsc::channel::<Bytes>(4);
     let frames = stream::unfold(said, |mut said| async { said.recv().await.map(|frame| (frame, said)) });
     let body = Body::from_stream(frames.map(Ok::<_, Infallible>));
-    let mut body = streams.open().expect("room").watch(body);
+    let mut body = streams.open(Some(program("client/1"))).expect("room").watch(body);
     say.send(Bytes::from_static(b"last")).await.expect("room");
-    let mut sent = Box::pin(streams.sent());
+    let asking = program("client/1");
+    let mut sent = Box::pin(streams.sent(&asking));
 
     // There is something to send, so it is not time yet.
     assert!((&mut sent).now_or_never().is_none());
@@ -35,14 +42,23 @@ async fn an_answer_waits_until_the_streams_have_handed_out_everything() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_not_waited_for_long_and_one_that_left_not_at_all() {
     let streams = Streams::new(1);
-    let body = streams.open().expect("room").watch(Body::from("x"));
-    assert!(streams.open().is_none());
+    let body = streams.open(Some(program("client/1"))).expect("room").watch(Body::from("x"));
+    assert!(streams.open(None).is_none());
     let before = Instant::now();
 
-    streams.sent().await;
+    streams.sent(&program("client/1")).await;
     assert_eq!(before.elapsed(), PATIENCE);
     drop(body);
 
-    assert!(streams.sent().now_or_never().is_some());
-    assert!(streams.open().is_some());
+    assert!(streams.sent(&program("client/1")).now_or_never().is_some());
+    assert!(streams.open(None).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_does_not_wait_for_the_streams_of_another_program() {
+    let streams = Streams::new(3);
+    let _other = streams.open(Some(program("other/1"))).expect("room").watch(Body::from("unread"));
+    let _ours = streams.open(None).expect("room").watch(Body::from("unread"));
+
+    assert!(streams.sent(&program("client/1")).now_or_never().is_some());
 }
