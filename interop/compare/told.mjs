@@ -34,7 +34,7 @@ export function told({ config: more = {}, env = {}, files = {}, names: others = 
       await writeFile(file, text);
     }
     made.server = await Server.start(made.world, { env });
-    // Who listens is told of tool servers too; that is not part of a turn.
+    // Who listens is told of MCP servers too; that is not part of a turn.
     await made.server.tell('GET', '/mcp');
   });
 

@@ -21,7 +21,7 @@ after(() => page.close());
 const golden = told({
   config: {
     permission: { glob: 'ask', webfetch: 'ask', 'small_*': 'ask' },
-    mcp: { small: { type: 'local', command: [process.execPath, fileURLToPath(new URL('../lib/tool-server.mjs', import.meta.url))] } },
+    mcp: { small: { type: 'local', command: [process.execPath, fileURLToPath(new URL('../lib/mcp-server.mjs', import.meta.url))] } },
   },
   env: { STURDY_REACH_PRIVATE: '1' },
   files: {

@@ -1,4 +1,4 @@
-// A tool server that wants a login, and the authorization server beside it, which gives everybody who registers a
+// An MCP server that wants a login, and the authorization server beside it, which gives everybody who registers a
 // secret and wants to hear it. What was asked is remembered.
 
 import { createHash } from 'node:crypto';

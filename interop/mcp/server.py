@@ -1,4 +1,4 @@
-"""A tool server made with the package `mcp` from PyPI.
+"""An MCP server made with the package `mcp` from PyPI.
 
     server.py                 through standard input and output
     server.py http PORT       streamable HTTP on loopback

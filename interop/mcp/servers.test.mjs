@@ -1,4 +1,4 @@
-// Published tool servers in turns of the built program, seen through the npm SDK.
+// Published MCP servers in turns of the built program, seen through the npm SDK.
 
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -50,7 +50,7 @@ const exists = (pid) => {
   }
 };
 
-describe('published tool servers', { concurrency: 1, timeout: 300_000 }, () => {
+describe('published MCP servers', { concurrency: 1, timeout: 300_000 }, () => {
   test('both clients of the SDK see how they stand', async () => {
     const first = (await createFirst({ baseUrl: it.server.url }).mcp.status()).data;
     const second = (await api().mcp.status()).data;
@@ -65,7 +65,7 @@ describe('published tool servers', { concurrency: 1, timeout: 300_000 }, () => {
       off: { status: 'disabled' },
     });
     assert.equal(broken.status, 'failed');
-    assert.match(broken.error, /no-such-tool-server/);
+    assert.match(broken.error, /no-such-mcp-server/);
   });
 
   for (const server of ['every', 'every_web']) {
@@ -159,7 +159,7 @@ describe('published tool servers', { concurrency: 1, timeout: 300_000 }, () => {
     const off = (await api().mcp.status()).data.py;
     await api().mcp.connect({ name: 'py' });
     const on = (await api().mcp.status()).data.py;
-    const added = await api().mcp.add({ name: 'late', config: { type: 'local', command: ['no-such-tool-server'] } });
+    const added = await api().mcp.add({ name: 'late', config: { type: 'local', command: ['no-such-mcp-server'] } });
     const unknown = await api().mcp.connect({ name: 'nobody' });
 
     assert.deepEqual([off, on], [{ status: 'disabled' }, { status: 'connected' }]);
@@ -170,7 +170,7 @@ describe('published tool servers', { concurrency: 1, timeout: 300_000 }, () => {
 
   test('a server that is killed is started again', async () => {
     const before = children(it.server.pid);
-    assert.equal(before.length, 2, 'two tool servers are programs');
+    assert.equal(before.length, 2, 'two MCP servers are programs');
     before.forEach((pid) => process.kill(pid, 'SIGKILL'));
 
     await until('both are back', async () => children(it.server.pid).filter((pid) => !before.includes(pid)).length === 2);
@@ -190,7 +190,7 @@ describe('published tool servers', { concurrency: 1, timeout: 300_000 }, () => {
     const programs = children(it.server.pid);
 
     await it.server.kill();
-    await until('the tool servers are gone', async () => !programs.some(exists));
+    await until('the MCP servers are gone', async () => !programs.some(exists));
     const checked = await verify(it.world);
     it.server = await Server.start(it.world);
 
@@ -201,7 +201,7 @@ describe('published tool servers', { concurrency: 1, timeout: 300_000 }, () => {
     assert.equal((await called('every_echo', { message: 'again' })).state.output, 'Echo: again');
   });
 
-  test('a server that ends takes its tool servers with it', async () => {
+  test('a server that ends takes its MCP servers with it', async () => {
     await api().mcp.status();
     const programs = children(it.server.pid);
     assert.equal(programs.length, 2);

@@ -1,4 +1,4 @@
-// A world with published tool servers: from npm and from PyPI, as programs and over HTTP.
+// A world with published MCP servers: from npm and from PyPI, as programs and over HTTP.
 
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
@@ -35,7 +35,7 @@ async function serve(world, command, port, env = {}) {
   return { child, entry: { type: 'remote', url } };
 }
 
-/** One server for all tests of a file, with all four tool servers. @param {object} [config] */
+/** One server for all tests of a file, with all four MCP servers. @param {object} [config] */
 export function bench(config = {}) {
   const made = { world: /** @type {any} */ (undefined), provider: /** @type {any} */ (undefined), server: /** @type {any} */ (undefined) };
   before(async () => {
@@ -50,7 +50,7 @@ export function bench(config = {}) {
       'every web': node.entry,
       'py web': python.entry,
       off: { type: 'local', command: ['false'], enabled: false },
-      broken: { type: 'local', command: ['no-such-tool-server'] },
+      broken: { type: 'local', command: ['no-such-mcp-server'] },
     };
     await made.world.configure(made.provider.config({ mcp, ...config }));
     made.server = await Server.start(made.world);

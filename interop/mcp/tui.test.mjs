@@ -1,4 +1,4 @@
-// The unmodified terminal client shows how tool servers stand.
+// The unmodified terminal client shows how MCP servers stand.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -17,7 +17,7 @@ async function open(t) {
 }
 
 describe('opencode attach', { concurrency: 1, timeout: 300_000 }, () => {
-  test('counts the tool servers that are connected, and lists all of them', async (t) => {
+  test('counts the MCP servers that are connected, and lists all of them', async (t) => {
     const terminal = await open(t);
     await terminal.shows('4 MCP /status');
 

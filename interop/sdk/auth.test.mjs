@@ -55,7 +55,7 @@ test('a token in the address is as good as a header, and wins over it', async ()
   assert.equal((await it.server.ask('GET', `/session?auth_token=${wrong}`, undefined, header)).status, 401);
 });
 
-test('the second half of the API refuses in its own words', async () => {
+test('the v2 API refuses in its own words', async () => {
   const { status, json } = await it.server.ask('GET', '/api/session');
 
   assert.equal(status, 401);

@@ -1,4 +1,4 @@
-// A login at a tool server, as the SDK and a browser do it, with the program killed in between.
+// A login at an MCP server, as the SDK and a browser do it, with the program killed in between.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { World } from '../lib/world.mjs';
 /** Below the ports that the system gives to connections by itself, which come and go while this runs. */
 const PORT = 30_000 + (process.pid % 2_000);
 
-describe('logins at tool servers', { concurrency: 1, timeout: 120_000 }, () => {
+describe('logins at MCP servers', { concurrency: 1, timeout: 120_000 }, () => {
   let world, oauth, server;
   const api = () => createOpencodeClient({ baseUrl: server.url, throwOnError: true });
   const status = async () => (await api().mcp.status()).data.web.status;

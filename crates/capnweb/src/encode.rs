@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Where references of a value go.
-pub(crate) enum Place<'p, 's> {
+pub(crate) enum ReferenceTarget<'p, 's> {
     Session(&'p mut Sending<'s>),
     Map(&'p mut Recording),
     Alone,
@@ -25,7 +25,7 @@ pub(crate) enum Place<'p, 's> {
 
 pub(crate) struct Encoder<'p, 's> {
     pub(crate) out: String,
-    pub(crate) place: Place<'p, 's>,
+    pub(crate) place: ReferenceTarget<'p, 's>,
     pub(crate) depth_max: usize,
     /// Send members an npm peer would drop.
     pub(crate) allow_dropped: bool,
@@ -180,7 +180,7 @@ impl Encoder<'_, '_> {
         for (name, value) in props.iter().filter(|(name, _)| !is_error_slot(name)) {
             let mut alone = Encoder {
                 out: String::new(),
-                place: Place::Alone,
+                place: ReferenceTarget::Alone,
                 depth_max: self.depth_max,
                 allow_dropped: self.allow_dropped,
             };
@@ -327,33 +327,33 @@ impl Encoder<'_, '_> {
 
     fn readable(&mut self, stream: &Readable) -> Written {
         match &mut self.place {
-            Place::Session(sending) => sending.readable(&mut self.out, stream),
-            Place::Map(_) => Err(not_in_a_map()),
-            Place::Alone => Err(not_here()),
+            ReferenceTarget::Session(sending) => sending.readable(&mut self.out, stream),
+            ReferenceTarget::Map(_) => Err(not_in_a_map()),
+            ReferenceTarget::Alone => Err(not_here()),
         }
     }
 
     fn writable(&mut self, stream: &Writable) -> Written {
         match &mut self.place {
-            Place::Session(sending) => sending.writable(&mut self.out, stream),
-            Place::Map(_) => Err(not_in_a_map()),
-            Place::Alone => Err(not_here()),
+            ReferenceTarget::Session(sending) => sending.writable(&mut self.out, stream),
+            ReferenceTarget::Map(_) => Err(not_in_a_map()),
+            ReferenceTarget::Alone => Err(not_here()),
         }
     }
 
     fn stub(&mut self, stub: &Stub) -> Written {
         match &mut self.place {
-            Place::Session(sending) => sending.stub(&mut self.out, &stub.0),
-            Place::Map(recording) => recording.reference(&mut self.out, "import", &stub.0),
-            Place::Alone => Err(not_here()),
+            ReferenceTarget::Session(sending) => sending.stub(&mut self.out, &stub.0),
+            ReferenceTarget::Map(recording) => recording.reference(&mut self.out, "import", &stub.0),
+            ReferenceTarget::Alone => Err(not_here()),
         }
     }
 
     fn promise(&mut self, promise: &Promise) -> Written {
         match &mut self.place {
-            Place::Session(sending) => sending.promise(&mut self.out, &promise.0),
-            Place::Map(recording) => recording.reference(&mut self.out, "pipeline", &promise.0),
-            Place::Alone => Err(not_here()),
+            ReferenceTarget::Session(sending) => sending.promise(&mut self.out, &promise.0),
+            ReferenceTarget::Map(recording) => recording.reference(&mut self.out, "pipeline", &promise.0),
+            ReferenceTarget::Alone => Err(not_here()),
         }
     }
 }

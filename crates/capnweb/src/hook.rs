@@ -199,7 +199,8 @@ impl Hook {
             Hook::Import(import) => {
                 import.pull();
                 // The job keeps the import: whoever waits for it still wants it.
-                let (import, origin) = (Arc::clone(import), origin.clone());
+                let import = Arc::clone(import);
+                let origin = origin.clone();
                 let cell = Arc::clone(import.cell());
                 cell.wait(Box::new(move || {
                     resolve_served(import.cell(), &origin, then);
@@ -209,7 +210,8 @@ impl Hook {
             Hook::Cell(cell) if cell.settled_value().is_some() => then(Arc::clone(cell)),
             Hook::Cell(cell) => {
                 adopt(cell, origin);
-                let (waited, origin) = (Arc::clone(cell), origin.clone());
+                let waited = Arc::clone(cell);
+                let origin = origin.clone();
                 cell.wait(Box::new(move || resolve_served(&waited, &origin, then)));
             }
         }

@@ -59,7 +59,7 @@ pub(crate) use value::is_token as value_token;
 pub mod codec {
     use crate::{
         ErrorValue, Limits, Thrown, Value,
-        encode::{Encoder, Place},
+        encode::{Encoder, ReferenceTarget},
         evaluate::{Evaluator, Scope},
         json,
     };
@@ -68,7 +68,7 @@ pub mod codec {
     pub fn encode(value: &Value) -> Result<String, Thrown> {
         let depth_max = Limits::default().depth_max;
         let mut encoder =
-            Encoder { out: String::new(), place: Place::Alone, depth_max, allow_dropped: false };
+            Encoder { out: String::new(), place: ReferenceTarget::Alone, depth_max, allow_dropped: false };
         encoder.value(value, 0)?;
         Ok(encoder.out)
     }

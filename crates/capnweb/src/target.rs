@@ -220,7 +220,8 @@ fn invoke(held: &Arc<Held>, method: Option<&str>, args: Vec<Value>, origin: &Ori
 /// A method is called with values only, so this call waits; others may overtake it.
 fn call_when_settled(held: &Arc<Held>, method: Option<String>, args: Vec<Value>, origin: &Origin) -> Hook {
     let (cell, resolver) = Cell::pending();
-    let (held, asker) = (Arc::clone(held), origin.clone());
+    let held = Arc::clone(held);
+    let asker = origin.clone();
     let task: Task = Box::pin(async move {
         let args = match gather::complete_all(args).await {
             Ok(args) => args,

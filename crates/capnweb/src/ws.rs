@@ -71,7 +71,8 @@ pub async fn connect(
         .map_err(|reason| ConnectError::Refused(Box::new(reason)))?;
 
     let connection = Connection::new(main, options);
-    let (root, handle) = (connection.remote(), connection.handle());
+    let root = connection.remote();
+    let handle = connection.handle();
     let socket = socket
         .map(|frame| frame.map(incoming))
         .with(|frame| std::future::ready(Ok::<_, tungstenite::Error>(outgoing(frame))));

@@ -94,7 +94,8 @@ async fn many_deltas(table: &mut Table, readers: usize) {
         following.push(Reader::connect(&server).await);
     }
     provider.will(flood());
-    let (cpu, began) = (server.cpu_ms(), Instant::now());
+    let cpu = server.cpu_ms();
+    let began = Instant::now();
     server.prompt_async(&session, "flood").await;
     let wanted = flood_bytes();
     let reading =
@@ -102,7 +103,8 @@ async fn many_deltas(table: &mut Table, readers: usize) {
     for reader in reading.collect::<Vec<_>>() {
         reader.await.unwrap();
     }
-    let (took, cpu) = (began.elapsed(), server.cpu_ms() - cpu);
+    let took = began.elapsed();
+    let cpu = server.cpu_ms() - cpu;
     let per_thousand = cpu / (DELTAS as f64 / 1000.0);
     if readers == 1 {
         let ratio = took.as_secs_f64() / alone.as_secs_f64();
@@ -169,7 +171,8 @@ async fn prompt_and_abort(table: &mut Table) {
     let (server, _) = Server::start(Some(&provider)).await;
     let session = server.session().await;
     server.prompt(&session, "warm up").await;
-    let (mut asked, mut aborted) = (Vec::new(), Vec::new());
+    let mut asked = Vec::new();
+    let mut aborted = Vec::new();
     for round in 0..20 {
         provider.will(answer().text("a").hang());
         let began = Instant::now();

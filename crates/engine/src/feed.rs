@@ -227,7 +227,8 @@ impl Feed {
     pub fn tell(&self, at: Millis, directory: Option<&str>, project: Option<&str>, event: Event) {
         let events = vec![text_of(&event)];
         let body = Body::Told(Box::new(event));
-        let (directory, project) = (directory.map(Arc::from), project.map(Arc::from));
+        let directory = directory.map(Arc::from);
+        let project = project.map(Arc::from);
         let mut window = self.lock();
         window.push(Shown { tick: 0, at, directory, project, body, events });
         let tick = window.last_tick;

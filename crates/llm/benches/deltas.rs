@@ -101,7 +101,8 @@ fn main() {
         http: http.clone(),
     });
     println!("catalog built in {:?}", begun.elapsed());
-    let (begun, before) = (Instant::now(), resident_kb());
+    let begun = Instant::now();
+    let before = resident_kb();
     http.prepare().expect("the system has certificates");
     println!("client built in {:?}, {} KB of memory", begun.elapsed(), resident_kb().saturating_sub(before));
     for _ in 0..ROUNDS {

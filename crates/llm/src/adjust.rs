@@ -1,4 +1,4 @@
-//! Per-provider message rules (spec: engine §5.4).
+//! Per-provider message rules.
 //!
 //! What every provider of a family wants changed in a request, before any protocol writes it:
 //! files the model cannot read, empty blocks, the letters of call ids, fillers. Cache marks and
@@ -67,10 +67,8 @@ fn unreadable(input: &Modalities, file: &Media) -> Option<String> {
     if is_readable {
         return None;
     }
-    let (kind, name) = (
-        modality.as_str(),
-        file.filename.as_deref().map_or_else(|| "the file".to_owned(), |name| format!("{name:?}")),
-    );
+    let kind = modality.as_str();
+    let name = file.filename.as_deref().map_or_else(|| "the file".to_owned(), |name| format!("{name:?}"));
     Some(format!("ERROR: Cannot read {name}: this model takes no {kind} input. Tell the user so."))
 }
 

@@ -1,4 +1,4 @@
-//! What a provider's refusal or silence means (spec: model-and-storage §4.7).
+//! What a provider's refusal or silence means.
 //!
 //! Pure: status, headers, body or the kind of break go in, the failure clients see comes out.
 //! `failure/overflow.rs` recognises a prompt that is too long by its wording.

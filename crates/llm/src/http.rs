@@ -39,7 +39,7 @@ pub struct Http {
     client: Arc<OnceLock<reqwest::Client>>,
 }
 
-/// Limits a user may set, in milliseconds (spec: engine §10.4).
+/// Limits a user may set, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
     pub request_ms: Option<u64>,

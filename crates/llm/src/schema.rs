@@ -1,4 +1,4 @@
-//! Tool schemas in the dialect a provider accepts (spec: engine §10.7).
+//! Tool schemas in the dialect a provider accepts.
 //!
 //! JSON Schema is large and every provider takes another part of it. What is dropped here only
 //! loosens the schema: the tool checks its arguments itself.

@@ -101,7 +101,8 @@ impl Password {
     fn is(&self, token: &str) -> bool {
         let Some(decoded) = decode(token) else { return false };
         let Some(colon) = decoded.iter().position(|byte| *byte == b':') else { return false };
-        let (user, secret) = (&decoded[..colon], &decoded[colon + 1..]);
+        let user = &decoded[..colon];
+        let secret = &decoded[colon + 1..];
         // Both are compared, always: how long it takes tells nothing about which one was wrong.
         let user_is_right = user.ct_eq(self.user.as_bytes());
         let secret_is_right = secret.ct_eq(self.secret.expose_secret().as_bytes());

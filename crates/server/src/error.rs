@@ -1,4 +1,4 @@
-//! From an error to status and body: the one translation table of the server (spec: http-api §4).
+//! From an error to status and body: the one translation table of the server.
 //!
 //! Two families of bodies exist side by side on the wire: `{name, data}` and `{_tag, …}`. Which one a
 //! client gets depends on the error and, for those both know, on the path.
@@ -308,7 +308,8 @@ fn not_found(message: &str) -> Response {
 }
 
 fn ask_not_found(what: &str, id: &str) -> Response {
-    let (tag, message) = (format!("{what}NotFoundError"), format!("{what} request not found: {id}"));
+    let tag = format!("{what}NotFoundError");
+    let message = format!("{what} request not found: {id}");
     tagged(StatusCode::NOT_FOUND, json!({ "_tag": tag, "requestID": id, "message": message }))
 }
 

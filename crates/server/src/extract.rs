@@ -1,5 +1,5 @@
 //! Reading a request: ids in the path, the query, the body. What does not fit is refused in the
-//! wire's words, with its place (spec: http-api §4).
+//! wire's words, with its place.
 
 use crate::app::App;
 use crate::error::{ApiError, Kind};

@@ -1,4 +1,4 @@
-//! Which directory a request is about (spec: http-api §2).
+//! Which directory a request is about.
 //!
 //! Query, then header, then the server's own. Routes of one session do not ask: the session knows.
 
@@ -13,7 +13,7 @@ use sturdy_engine::Instance;
 
 const HEADER: &str = "x-opencode-directory";
 
-/// The instance a request of the first half of the API chose.
+/// The instance a request of the v1 API chose.
 #[derive(Clone, Debug)]
 pub(crate) struct Here(pub(crate) Arc<Instance>);
 

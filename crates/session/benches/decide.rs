@@ -106,7 +106,8 @@ fn prepare(session: &mut Bench, times: &mut Times) {
 
 fn said(session: &mut Bench, times: &mut Times, said: Said) {
     let open = session.state.open_step().unwrap();
-    let (step, attempt) = (open.message.clone(), open.attempt);
+    let step = open.message.clone();
+    let attempt = open.attempt;
     feed(session, times, Input::Said { step, attempt, said });
 }
 

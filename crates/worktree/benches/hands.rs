@@ -102,7 +102,8 @@ fn beside(name: &str, mut ours: impl FnMut(), dir: &Path, arguments: &[&str]) {
     };
     ours();
     let has_rg = theirs();
-    let (mut mine, mut its) = (Vec::new(), Vec::new());
+    let mut mine = Vec::new();
+    let mut its = Vec::new();
     for _ in 0..ROUNDS {
         mine.push(timed(&mut ours));
         if has_rg {

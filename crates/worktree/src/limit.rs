@@ -22,14 +22,14 @@ static PLACES: Semaphore = Semaphore::const_new(SEARCHES_MAX);
 /// The right to search. Held by the thread that searches, so that a caller who left does not make room
 /// for another before the search has noticed.
 #[derive(Debug)]
-pub struct Place {
+pub struct SearchPermit {
     _permit: SemaphorePermit<'static>,
 }
 
 /// Waits for its turn.
-pub async fn place() -> Place {
+pub async fn place() -> SearchPermit {
     let permit = PLACES.acquire().await.expect("BUG: the places are never closed");
-    Place { _permit: permit }
+    SearchPermit { _permit: permit }
 }
 
 /// A file that ends when it is told to stop.

@@ -135,7 +135,8 @@ impl Lsp {
         tell: Tell,
         stop: CancellationToken,
     ) -> Self {
-        let (start_patience, started) = (START_PATIENCE, Mutex::default());
+        let start_patience = START_PATIENCE;
+        let started = Mutex::default();
         Self { servers, directory, variables, spawn, tell, stop, start_patience, started }
     }
 
@@ -268,7 +269,8 @@ impl Lsp {
         started.insert((server.id.clone(), root.clone()), state.clone());
         drop(started);
         let variables = self.variables.clone();
-        let (tell, stop) = (self.tell.clone(), self.stop.clone());
+        let tell = self.tell.clone();
+        let stop = self.stop.clone();
         (self.spawn)(Box::pin(serve(server.clone(), root, variables, state, tell, stop)));
         receiver
     }

@@ -45,7 +45,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 #[derive(Clone, PartialEq)]
 pub struct Server {
     pub name: String,
-    pub place: Place,
+    pub place: McpTransport,
     pub is_enabled: bool,
     pub connect_timeout: Duration,
     pub call_timeout: Duration,
@@ -54,7 +54,7 @@ pub struct Server {
 }
 
 #[derive(Clone, PartialEq)]
-pub enum Place {
+pub enum McpTransport {
     /// A program we start and talk to through its standard input and output.
     Local {
         command: Vec<String>,
@@ -86,7 +86,7 @@ impl fmt::Debug for Server {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for McpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Local { .. } => "Local(***)",

@@ -171,7 +171,7 @@ pub enum Located {
 }
 
 impl Located {
-    /// For callers who were given the path by the user himself (E §1.4), not by a model.
+    /// For callers who were given the path by the user himself, not by a model.
     #[must_use]
     pub fn trusted(self) -> WorkPath {
         match self {

@@ -1,4 +1,4 @@
-//! Directory → project (spec: model-and-storage §2.3).
+//! Directory → project.
 //!
 //! Several directories are one project when they belong to one repository: the same `origin`,
 //! or the same first commit. The id is remembered in a file in the common git directory, so that
@@ -70,7 +70,8 @@ pub async fn resolve(dir: &Path) -> Project {
 
     let former_id = cached.filter(|cached| *cached != id && cached != GLOBAL && id != GLOBAL);
     if id != GLOBAL {
-        let (common, id) = (dirs.common.clone(), id.clone());
+        let common = dirs.common.clone();
+        let id = id.clone();
         let written = tokio::task::spawn_blocking(move || remember_id(&common, &id)).await;
         if let Ok(Err(error)) = written {
             tracing::debug!(%error, "project id is not remembered");
@@ -91,7 +92,8 @@ async fn ask_git(holder: &Path) -> Option<(Option<PathBuf>, GitDirs)> {
     let asked = ["rev-parse", "--git-dir", "--git-common-dir", "--show-toplevel"];
     let answer = Git::at(holder).args(asked).answer().await.ok()?;
     let mut lines = answer.lines().map(|line| holder.join(OsStr::from_bytes(line)));
-    let (own, common) = (lines.next()?, lines.next()?);
+    let own = lines.next()?;
+    let common = lines.next()?;
     let top = lines.next();
     // A fourth line, or none where success was reported: a path with a line feed in it.
     if lines.next().is_some() || (answer.code == Some(0)) != top.is_some() {

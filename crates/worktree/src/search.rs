@@ -1,7 +1,7 @@
 //! Files and lines for people: the lists, searches and contents that clients ask for.
 //!
 //! The same walking and searching as the tools', with the shapes of the HTTP routes
-//! (spec: http-api §12). All of it blocks; callers run it where that is allowed.
+//!. All of it blocks; callers run it where that is allowed.
 
 pub use crate::limit;
 

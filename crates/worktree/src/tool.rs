@@ -57,7 +57,8 @@ impl Call {
                 path if path == "." => String::new(),
                 path => format!(" at {path}"),
             };
-            let (name, why) = (&self.name, error.inner());
+            let name = &self.name;
+            let why = error.inner();
             ToolFailure::failed(format!(
                 "The arguments of {name} do not fit{at}: {why}. Call it again with arguments that match its schema."
             ))

@@ -164,7 +164,8 @@ async fn attempt(case: &Case, ws: &str, http: &str) -> Result<(), String> {
         Over::Batch => None,
     };
     let context = Arc::new(Context { over: case.over, ws: ws.to_owned(), http: http.to_owned(), session });
-    let (body, survives) = (case.run, case.survives);
+    let body = case.run;
+    let survives = case.survives;
     let task = tokio::spawn(async move {
         body(Arc::clone(&context)).await;
         if survives {

@@ -197,8 +197,8 @@ impl Evaluator<'_> {
     }
 
     fn check_map(&self, captures: usize, instructions: usize) -> Result<(), Thrown> {
-        let (most_captures, most_instructions) =
-            (self.limits.map_captures_max, self.limits.map_instructions_max);
+        let most_captures = self.limits.map_captures_max;
+        let most_instructions = self.limits.map_instructions_max;
         if captures > most_captures || instructions > most_instructions {
             let text =
                 format!("a map has at most {most_captures} captures and {most_instructions} instructions");

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Mapper;
 use crate::{
     ErrorValue, Limits, Promise, Stub, Thrown, Value,
-    encode::{Encoder, Place},
+    encode::{Encoder, ReferenceTarget},
     hook::{Hook, Ref},
     path::{Path, PathPart, write_path},
     target::asker,
@@ -119,7 +119,7 @@ impl Variable {
         out.push(',');
         let mut encoder = Encoder {
             out,
-            place: Place::Map(&mut recording),
+            place: ReferenceTarget::Map(&mut recording),
             depth_max: Limits::default().depth_max,
             allow_dropped: false,
         };
@@ -192,7 +192,7 @@ fn finish(recorder: &Arc<Recorder>, result: &Value) -> Result<Mapper, Thrown> {
     let mut recording = Recording { recorder: Arc::clone(recorder) };
     let mut encoder = Encoder {
         out: String::new(),
-        place: Place::Map(&mut recording),
+        place: ReferenceTarget::Map(&mut recording),
         depth_max: Limits::default().depth_max,
         allow_dropped: false,
     };

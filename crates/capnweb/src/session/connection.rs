@@ -174,7 +174,8 @@ impl Connection {
         if !state.has_fresh() {
             return;
         }
-        let (calls, pumps) = (std::mem::take(&mut state.fresh_calls), std::mem::take(&mut state.fresh_pumps));
+        let calls = std::mem::take(&mut state.fresh_calls);
+        let pumps = std::mem::take(&mut state.fresh_pumps);
         drop(state);
         self.calls.extend(calls);
         self.pumps.extend(pumps);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{Shared, tables::OnBroken};
 use crate::{
     ErrorValue, Thrown, Value,
-    encode::{Encoder, Place},
+    encode::{Encoder, ReferenceTarget},
     turn,
 };
 
@@ -140,8 +140,12 @@ impl Shared {
 }
 
 fn abort_text(reason: &Thrown, depth_max: usize) -> String {
-    let mut encoder =
-        Encoder { out: "[\"abort\",".to_owned(), place: Place::Alone, depth_max, allow_dropped: false };
+    let mut encoder = Encoder {
+        out: "[\"abort\",".to_owned(),
+        place: ReferenceTarget::Alone,
+        depth_max,
+        allow_dropped: false,
+    };
     if encoder.value(&reason.0, 0).is_err() {
         return "[\"abort\",[\"error\",\"Error\",\"session aborted\"]]".to_owned();
     }

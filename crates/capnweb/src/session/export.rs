@@ -49,7 +49,8 @@ impl Shared {
     }
 
     fn weigh_when_settled(&self, cell: &Arc<Cell>) {
-        let (session, weighed) = (self.this.clone(), Arc::downgrade(cell));
+        let session = self.this.clone();
+        let weighed = Arc::downgrade(cell);
         cell.wait(Box::new(move || {
             if let (Some(session), Some(cell)) = (session.upgrade(), weighed.upgrade())
                 && let Err(reason) = session.weigh(&cell)
@@ -196,7 +197,8 @@ impl Shared {
                 return Ok(held);
             }
             // Its last holder is going and has not told yet: a new one takes over the count.
-            let (kind, introductions) = (import.kind, import.introductions);
+            let kind = import.kind;
+            let introductions = import.introductions;
             return Ok(state.add_import(self, id, kind, introductions));
         }
         state.check_room(self.limits().table_entries_max)?;

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     ErrorValue, Readable, Thrown, Value, Writable,
     cell::Stage,
-    encode::{Encoder, Place},
+    encode::{Encoder, ReferenceTarget},
     hook::{Hook, Ref},
     json::write_integer,
     map::Mapper,
@@ -60,7 +60,7 @@ impl Shared {
         let mut sending = Sending { session: self, state: &mut guard, after: After::default() };
         let mut encoder = Encoder {
             out: head,
-            place: Place::Session(&mut sending),
+            place: ReferenceTarget::Session(&mut sending),
             depth_max: self.limits().depth_max,
             allow_dropped: self.options.allow_dropped_names,
         };
@@ -90,7 +90,7 @@ impl Shared {
     ) -> Hook {
         let most = self.limits().table_entries_max;
         let body = |encoder: &mut Encoder<'_, '_>| {
-            if let Place::Session(sending) = &encoder.place {
+            if let ReferenceTarget::Session(sending) = &encoder.place {
                 sending.state.check_room(most)?;
             }
             body(encoder)?;
@@ -126,7 +126,7 @@ impl Shared {
                 if at > 0 {
                     encoder.out.push(',');
                 }
-                let Place::Session(sending) = &mut encoder.place else { continue };
+                let ReferenceTarget::Session(sending) = &mut encoder.place else { continue };
                 sending.capture(&mut encoder.out, capture)?;
             }
             encoder.out.push_str("],");
@@ -188,7 +188,7 @@ impl Shared {
         let reason = self.rewritten(&reason).unwrap_or(reason);
         let mut encoder = Encoder {
             out: opened("[\"reject\",", id),
-            place: Place::Alone,
+            place: ReferenceTarget::Alone,
             depth_max: self.limits().depth_max,
             allow_dropped: self.options.allow_dropped_names,
         };

@@ -83,7 +83,8 @@ impl RemoteWriter {
     fn watch(&self, sent: StreamSent) {
         let session = Arc::clone(self.import.session());
         let ticket = self.lock().flow.sent(sent.units, session.now());
-        let (state, answer) = (Arc::clone(&self.state), sent.import);
+        let state = Arc::clone(&self.state);
+        let answer = sent.import;
         let cell = Arc::clone(answer.cell());
         cell.wait(Box::new(move || {
             let wakers = {

@@ -94,7 +94,8 @@ impl Sink {
     }
 
     fn serve(self: &Arc<Self>, origin: &Origin) -> Option<Task> {
-        let (sink, asker) = (Arc::clone(self), origin.clone());
+        let sink = Arc::clone(self);
+        let asker = origin.clone();
         let mut task: Task = Box::pin(async move {
             while let Some((op, done, bytes)) = sink.next() {
                 let outcome = sink.perform(op, &asker).await;

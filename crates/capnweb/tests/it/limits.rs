@@ -147,7 +147,8 @@ fn values_do_not_grow_deeper_call_by_call() {
     let mut connection = Connection::new(Some(Service::root()), Options::default());
     connection.receive("[\"push\",1]");
     for id in 1..=2000 {
-        let (open, close) = ("[[".repeat(200), "]]".repeat(200));
+        let open = "[[".repeat(200);
+        let close = "]]".repeat(200);
         connection
             .receive(&format!("[\"push\",[\"pipeline\",0,[\"echo\"],[{open}[\"pipeline\",{id}]{close}]]]"));
     }

@@ -171,7 +171,8 @@ proptest! {
     #[test]
     fn dropped_stubs_leave_empty_tables(steps in steps()) {
         let mut joined = Joined::new();
-        let (mut held, mut results) = (Vec::new(), Vec::new());
+        let mut held = Vec::new();
+        let mut results = Vec::new();
         for step in &steps {
             perform(&mut joined, &mut held, &mut results, step);
         }

@@ -131,7 +131,8 @@ fn everything_pending_fails_when_the_session_ends_and_callbacks_run_in_order() {
 
 #[test]
 fn a_stub_of_one_session_works_over_another() {
-    let (mut one, mut two) = (Joined::new(), Joined::new());
+    let mut one = Joined::new();
+    let mut two = Joined::new();
     let made = one.root().call("makeCounter", [4.into()]);
     let counter = Stub::try_from(one.ask(made).expect("answered").expect("a counter")).expect("a stub");
 

@@ -193,7 +193,8 @@ pub(crate) async fn read_provider(url: &str) -> usize {
     let request = "POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
     wire.write_all(request.as_bytes()).await.unwrap();
     let mut lines = BufReader::with_capacity(64 * 1024, wire);
-    let (mut bytes, mut line) = (0, String::new());
+    let mut bytes = 0;
+    let mut line = String::new();
     loop {
         line.clear();
         match lines.read_line(&mut line).await.unwrap() {

@@ -50,7 +50,9 @@ pub(crate) async fn tool_to_request(table: &mut Table) {
 pub(crate) async fn many_sessions(table: &mut Table) {
     const SESSIONS: usize = 50;
     const DELTAS: usize = 200;
-    let (mut wall, mut cpu, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+    let mut wall = Vec::new();
+    let mut cpu = Vec::new();
+    let mut memory = Vec::new();
     for _ in 0..3 {
         let provider = Provider::start().await;
         let (server, _) = Server::start(Some(&provider)).await;
@@ -61,7 +63,8 @@ pub(crate) async fn many_sessions(table: &mut Table) {
             provider.will(deltas.finish("stop"));
         }
         let mut reader = Reader::connect(&server).await;
-        let (used, began) = (server.cpu_ms(), Instant::now());
+        let used = server.cpu_ms();
+        let began = Instant::now();
         let asked = sessions.iter().map(|session| server.prompt_async(session, "go"));
         futures_util::future::join_all(asked).await;
         for _ in 0..SESSIONS {
@@ -93,7 +96,8 @@ pub(crate) async fn long_session(table: &mut Table) {
         provider.will(answer().text(&words).finish("stop"));
         server.prompt(&session, "please tell me a little more about the next thing in the list").await;
     }
-    let (mut asked, mut ended) = (Vec::new(), Vec::new());
+    let mut asked = Vec::new();
+    let mut ended = Vec::new();
     for round in 0..ROUNDS {
         let gate = Gate::new();
         provider.will(answer().text("Good.").gate(&gate).finish("stop"));

@@ -13,7 +13,7 @@ use sturdy_engine::{Environment, TreesUsage, trees_usage};
 
 /// Its fields do not change between releases.
 #[derive(Debug, Serialize)]
-struct Taken {
+struct Usage {
     store: PathBuf,
     database: u64,
     outputs: u64,
@@ -28,18 +28,18 @@ pub(crate) fn run(arguments: Du) -> Result<ExitCode, Failure> {
             .with("path", data_dir.display())
             .with("try", "the place with --data-dir DIR; a store is made by: sturdy serve"));
     }
-    let taken = measure(&data_dir).map_err(|cause| {
+    let usage = measure(&data_dir).map_err(|cause| {
         Failure::new(UNMET, "the store cannot be read").with("path", data_dir.display()).with("cause", cause)
     })?;
     if arguments.json {
-        out::json(&taken);
+        out::json(&usage);
     } else {
-        print(&taken);
+        print(&usage);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(data_dir: &Path) -> io::Result<Taken> {
+fn measure(data_dir: &Path) -> io::Result<Usage> {
     let mut database = 0;
     for name in ["sturdy.db", "sturdy.db-wal", "sturdy.db-shm"] {
         database += size(&data_dir.join(name))?;
@@ -52,7 +52,7 @@ fn measure(data_dir: &Path) -> io::Result<Taken> {
     }
     let trees = trees_usage(data_dir)?;
     let total = database + outputs + trees.iter().map(|one| one.bytes).sum::<u64>();
-    Ok(Taken { store: data_dir.to_owned(), database, outputs, trees, total })
+    Ok(Usage { store: data_dir.to_owned(), database, outputs, trees, total })
 }
 
 /// What a file takes; nothing if it is gone.
@@ -64,14 +64,14 @@ fn size(path: &Path) -> io::Result<u64> {
     }
 }
 
-fn print(taken: &Taken) {
+fn print(usage: &Usage) {
     let mut table = Table::new(&["WHAT", "SESSIONS", "SIZE"], 0);
     let mut row = |what: String, sessions: String, size: u64| table.row(vec![what, sessions, bytes(size)]);
-    row("database".to_owned(), String::new(), taken.database);
-    row("long outputs of tools".to_owned(), String::new(), taken.outputs);
-    for one in &taken.trees {
+    row("database".to_owned(), String::new(), usage.database);
+    row("long outputs of tools".to_owned(), String::new(), usage.outputs);
+    for one in &usage.trees {
         row(format!("trees of {}", one.worktree.display()), one.sessions.to_string(), one.bytes);
     }
-    row("all".to_owned(), String::new(), taken.total);
+    row("all".to_owned(), String::new(), usage.total);
     table.print();
 }

@@ -167,7 +167,8 @@ async fn make(client: &Client, arguments: &ShareNarrow) -> Result<ExitCode, Fail
         return Ok(ExitCode::SUCCESS);
     }
     out::data(made["url"].as_str().unwrap_or_default());
-    let (session, id) = (&arguments.session, made["cap_id"].as_str().unwrap_or_default());
+    let session = &arguments.session;
+    let id = made["cap_id"].as_str().unwrap_or_default();
     out::talk(&format!("This is shown once. `sturdy share revoke {session} {id}` takes it back."));
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,7 @@ mod files;
 mod modules;
 mod tree;
 mod web;
+mod words;
 
 /// Fails with every finding, one per line.
 fn nothing_is_wrong(rule: &str, findings: Vec<String>) {

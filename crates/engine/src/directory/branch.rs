@@ -26,7 +26,8 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             let looking = tokio::time::timeout(EVERY, moved(&inner, &instance));
             if let Some(branch) = looking.await.unwrap_or_default() {
                 let event = Event::VcsBranchUpdated { branch };
-                let (directory, project) = (&instance.directory, &instance.project.id);
+                let directory = &instance.directory;
+                let project = &instance.project.id;
                 inner.feed.tell(inner.clock.now(), Some(directory), Some(project), event);
             }
         }
@@ -39,7 +40,8 @@ async fn moved(inner: &Inner, instance: &Arc<Instance>) -> Option<Option<String>
     let now = inner.files.run(&instance.directory, move || read_head(&file)).await.ok()??;
     let mut last = instance.head.lock().unwrap_or_else(PoisonError::into_inner);
     let before = last.replace(now.clone());
-    let (before, now) = (before.as_deref().map(branch_of)?, branch_of(&now));
+    let before = before.as_deref().map(branch_of)?;
+    let now = branch_of(&now);
     (before != now).then(|| now.map(str::to_owned))
 }
 

@@ -1,4 +1,4 @@
-//! Commands: prompts with a name and places for arguments (spec: engine §8.9).
+//! Commands: prompts with a name and places for arguments.
 //!
 //! Built in, from the configuration and its markdown files, prompts of MCP servers, and skills whose
 //! name is free; a later one with the same name takes the place of an earlier one, except skills.

@@ -1,4 +1,4 @@
-//! The system text of a request (spec: engine §2.2).
+//! The system text of a request.
 //!
 //! [`system`] is pure: the same inputs give the same text, byte by byte, so that a provider's cache
 //! keeps it. Its parts stand in this order: who the model is here, where it is, what the person and
@@ -24,7 +24,7 @@ pub struct Inputs<'a> {
     /// Replaces the family's prompt.
     pub agent_prompt: Option<&'a str>,
     pub model: Speaker<'a>,
-    pub place: Place<'a>,
+    pub place: Workplace<'a>,
     /// Directories beside the worktree that the person described.
     pub references: &'a [Reference],
     pub instructions: &'a [Instruction],
@@ -49,7 +49,7 @@ pub struct Speaker<'a> {
 
 /// Where the work is done.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place<'a> {
+pub struct Workplace<'a> {
     pub directory: &'a str,
     pub worktree: &'a str,
     pub is_git: bool,
@@ -85,9 +85,9 @@ pub fn system(inputs: &Inputs<'_>) -> String {
     parts.join("\n")
 }
 
-fn environment(model: &Speaker<'_>, place: &Place<'_>) -> String {
+fn environment(model: &Speaker<'_>, place: &Workplace<'_>) -> String {
     let Speaker { name, provider_id, model_id, .. } = model;
-    let Place { directory, worktree, is_git, platform, scratch, date } = place;
+    let Workplace { directory, worktree, is_git, platform, scratch, date } = place;
     let git = if *is_git { "yes" } else { "no" };
     format!(
         "You are the model {name}, id {provider_id}/{model_id}. This is where you work:\n<env>\n  directory: \

@@ -2,8 +2,6 @@
 //!
 //! Made on first use and kept until somebody says that the configuration changed. Sessions do not
 //! belong to it: they live in the store and survive it.
-//!
-//! One file although it is long: making a directory's state and asking for it share every field.
 
 use crate::directory::agents::{Agent, Agents};
 use crate::directory::branch::read_head;
@@ -11,7 +9,7 @@ use crate::directory::config::{ConfigError, Settings, Warning};
 use crate::directory::context;
 use crate::directory::formatters::formatters;
 use crate::directory::instructions::{Fetched, Instruction};
-use crate::directory::mcp::ToolServers;
+use crate::directory::mcp::McpServers;
 use crate::directory::permits;
 use crate::directory::sandbox::sandbox;
 use crate::engine::Inner;
@@ -54,7 +52,7 @@ pub struct Instance {
     catalog: Mutex<Arc<Catalog>>,
     /// What we bring along for a model to call, by name.
     pub tools: Vec<Arc<dyn Tool>>,
-    pub mcp: ToolServers,
+    pub mcp: McpServers,
     pub(crate) tool_settings: Arc<ToolSettings>,
     /// Instructions from the network.
     pub(crate) fetched: Fetched,
@@ -167,7 +165,7 @@ impl Inner {
         let timeout_ms = environment.filled(BASH_TIMEOUT).and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
         tool_settings.command_timeout_ms = timeout_ms.unwrap_or(tool_settings.command_timeout_ms);
         tool_settings.formatters = formatters;
-        let mcp = ToolServers::new(self, &directory, &project.id, &settings);
+        let mcp = McpServers::new(self, &directory, &project.id, &settings);
         if self.instances.is_started(&directory) {
             mcp.start();
         }

@@ -1,4 +1,4 @@
-//! The files people write for agents: `AGENTS.md` and its relatives (spec: engine §8.10).
+//! The files people write for agents: `AGENTS.md` and its relatives.
 //!
 //! One for the person, those of the project from the directory up to the top of the worktree, and what
 //! the configuration names. Read anew for every step: somebody may just have corrected them.

@@ -31,8 +31,10 @@ impl Inner {
         let spawn = Arc::new(move |task| {
             tasks.spawn("language server", task);
         });
-        let (feed, clock) = (self.feed.clone(), self.clock.clone());
-        let (shown, project) = (directory.to_string_lossy().into_owned(), project.to_owned());
+        let feed = self.feed.clone();
+        let clock = self.clock.clone();
+        let shown = directory.to_string_lossy().into_owned();
+        let project = project.to_owned();
         let tell = Arc::new(move || {
             feed.tell(clock.now(), Some(&shown), Some(&project), Event::LspUpdated(Nothing {}));
         });

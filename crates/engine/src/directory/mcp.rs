@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use sturdy_session::types::event::Event;
 use sturdy_worktree::mcp::auth::Logins;
-use sturdy_worktree::mcp::{Client, Place, Server, Servers, resource_tools};
+use sturdy_worktree::mcp::{Client, McpTransport, Server, Servers, resource_tools};
 use sturdy_worktree::process::STORE;
 use sturdy_worktree::tool::Tool;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -136,7 +136,7 @@ impl Entry {
 
 /// All servers of a directory, in the order of the configuration. Dropping them ends them.
 #[derive(Debug)]
-pub struct ToolServers {
+pub struct McpServers {
     shared: Arc<Shared>,
     entries: Arc<Mutex<Vec<Entry>>>,
     timeout_ms: Option<u64>,
@@ -145,12 +145,12 @@ pub struct ToolServers {
     _stop: DropGuard,
 }
 
-/// The library for it lives in `schema.rs`; a schema that is none refuses nothing.
+/// The library for it lives in `schema.rs`; an invalid schema refuses nothing.
 fn misfits(schema: &Map<String, Value>, value: &Value) -> Vec<String> {
     schema::misfits(schema, value).unwrap_or_default()
 }
 
-impl ToolServers {
+impl McpServers {
     pub(crate) fn new(inner: &Inner, directory: &str, project: &str, settings: &Settings) -> Self {
         let stop = inner.tasks.stopping().child_token();
         let shared = Arc::new(Shared {
@@ -317,7 +317,7 @@ impl ToolServers {
     }
 
     fn put(&self, mut server: Server) {
-        if let Place::Local { variables, .. } = &mut server.place {
+        if let McpTransport::Local { variables, .. } = &mut server.place {
             variables.push((STORE.to_owned(), self.shared.realm.clone()));
         }
         let (orders, inbox) = mpsc::channel(ORDERS);

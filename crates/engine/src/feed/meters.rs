@@ -45,7 +45,8 @@ pub(crate) fn counted(entry: &Entry) -> Option<Counted> {
                 Event::MessageUpdated { info: Message::Assistant(answer), .. } => Some(answer),
                 _ => None,
             })?;
-            let (provider, model) = (answer.provider_id.clone(), answer.model_id.clone());
+            let provider = answer.provider_id.clone();
+            let model = answer.model_id.clone();
             Some(Counted::Step { provider, model, cost: *cost, tokens: *tokens })
         }
         _ => None,

@@ -133,7 +133,8 @@ impl Reader {
     /// Goes on with what is new from now on.
     fn go_to_the_end(&mut self) {
         let window = self.feed.lock();
-        (self.tick, self.position) = (Some(window.last_tick), window.position);
+        self.tick = Some(window.last_tick);
+        self.position = window.position;
         self.place.store(self.position, Ordering::Relaxed);
     }
 
@@ -163,7 +164,8 @@ impl Reader {
             }
         }
         drop(window);
-        (self.tick, self.position) = (Some(tick), position);
+        self.tick = Some(tick);
+        self.position = position;
         self.place.store(position, Ordering::Relaxed);
         self.replays = HashMap::new();
         Found::Entries(entries)
@@ -230,7 +232,8 @@ impl Reader {
                 entries.push(self.shared(shown));
             }
         }
-        (self.tick, self.position) = (None, reached);
+        self.tick = None;
+        self.position = reached;
         self.place.store(reached, Ordering::Relaxed);
         entries
     }

@@ -84,8 +84,10 @@ impl Tail {
                 for (index, event) in replay.show_next(&fact, entry.at).into_iter().enumerate() {
                     let seq = event_seq(entry.seq) + (index as u64).min(EVENTS_PER_ENTRY - 1);
                     if seq > self.seen {
-                        let (session, directory) = (entry.session.clone(), entry.directory.clone());
-                        let (position, at) = (entry.position, entry.at);
+                        let session = entry.session.clone();
+                        let directory = entry.directory.clone();
+                        let position = entry.position;
+                        let at = entry.at;
                         events.push(NumberedEvent { session, seq, position, at, index, directory, event });
                     }
                 }

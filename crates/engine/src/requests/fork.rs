@@ -1,4 +1,4 @@
-//! A copy of a conversation, as a session of its own (spec: engine §9.5).
+//! A copy of a conversation, as a session of its own.
 //!
 //! The new session and everything in it is one commit. So a copy is there whole or not at all: there is
 //! no moment, and no crash, after which half a conversation looks like one.
@@ -41,7 +41,8 @@ impl Engine {
         };
         let info = self.new_record(&instance, new);
 
-        let (id, stamp) = (info.id.clone(), self.inner.clock.stamp());
+        let id = info.id.clone();
+        let stamp = self.inner.clock.stamp();
         // A long conversation takes a while to read; others should not wait for it.
         let copied = tokio::task::spawn_blocking(move || copies(&page.items, &id, stamp)).await;
         let copied = copied.map_err(|_| EngineError::Closing)??;
@@ -69,7 +70,8 @@ impl Engine {
 fn copies(raw: &[RawMessage], session: &SessionId, mut stamp: Stamp) -> Result<Vec<Copied>, ReadError> {
     let parse = |raw: &RawMessage| {
         parse_message(raw).map_err(|cause| {
-            let (what, place) = (cause.to_string(), format!("message {}", raw.id));
+            let what = cause.to_string();
+            let place = format!("message {}", raw.id);
             ReadError::Broken { what, place }
         })
     };

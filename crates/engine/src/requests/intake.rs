@@ -1,4 +1,4 @@
-//! The parts of a prompt on their way in: files are read, agents are looked up (spec: engine §1.4).
+//! The parts of a prompt on their way in: files are read, agents are looked up.
 //!
 //! A part becomes one or more stored parts, in order. What the client wrote is kept, with the id the
 //! client chose for it; what the model needs beside it is added as synthetic text. A file that cannot
@@ -237,7 +237,8 @@ impl Intake<'_> {
 
     /// The bytes of a file, if they are not too many.
     async fn whole(&self, path: &Path, bytes_max: u64) -> Result<Vec<u8>, Unreadable> {
-        let (roots, path) = (self.roots().await?, path.to_owned());
+        let roots = self.roots().await?;
+        let path = path.to_owned();
         let read = move || {
             let file = roots.locate(&path).map(sturdy_worktree::path::Located::trusted)?.open_file()?;
             let mut bytes = Vec::new();
@@ -252,8 +253,8 @@ impl Intake<'_> {
     }
 
     async fn roots(&self) -> Result<Roots, Unreadable> {
-        let (directory, worktree) =
-            (PathBuf::from(&self.session.directory), PathBuf::from(&self.instance.worktree));
+        let directory = PathBuf::from(&self.session.directory);
+        let worktree = PathBuf::from(&self.instance.worktree);
         in_background(move || Ok(Roots::new(&directory, &worktree)?)).await
     }
 }
@@ -274,7 +275,8 @@ impl Target {
             let (_, value) = url.query_pairs().find(|(key, _)| key == name)?;
             value.parse::<u64>().ok()
         };
-        let (start, mut end) = (line("start"), line("end"));
+        let start = line("start");
+        let mut end = line("end");
         // A symbol is named by its first line; its range says where it ends.
         if let Some(FileSourceKind::Symbol { range, .. }) = file.source.as_ref().map(|source| &source.kind)
             && start.is_some()

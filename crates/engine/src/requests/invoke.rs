@@ -1,11 +1,9 @@
-//! A command by its name: the template is filled in and becomes a prompt (spec: engine §1.8).
+//! A command by its name: the template is filled in and becomes a prompt.
 //!
 //! Arguments go in first, then the output of shell snippets, which run in the session's directory. Snippets
 //! and files that a template names pass the rules of the agent like calls of a model.
 //! A skill is a document and not a template: the arguments stand at its `$ARGUMENTS` or behind it, and nothing in it runs. A
 //! prompt of an MCP server is filled in by the server; nothing in it runs and no file it names is read.
-//!
-//! One file although it is long: what a command stands for, what of it may run, and what that prints are one story.
 //!
 //! Not here: which commands there are (`commands.rs`).
 
@@ -71,7 +69,8 @@ impl Engine {
         session: &SessionId,
         request: CommandRequest,
     ) -> Result<MessageId, EngineError> {
-        let (name, arguments) = (request.command.clone(), request.arguments.clone());
+        let name = request.command.clone();
+        let arguments = request.arguments.clone();
         let info = request::session_info(&self.inner, session).await?;
         let mut instance = self.inner.instance(&info.directory).await?;
         let mut command = find(&instance, &name).await?;
@@ -229,7 +228,10 @@ impl Inner {
             let asked = instance.mcp.prompt(&command.name, arguments).await;
             let gone = || EngineError::Unknown(format!("Command not found: {:?}", command.name));
             return asked.ok_or_else(gone)?.map_err(|cause| {
-                EngineError::Bad(format!("The prompt {:?} cannot be had: {cause}", command.name))
+                EngineError::Bad(format!(
+                    "The MCP server did not answer with the prompt {:?}: {cause}",
+                    command.name
+                ))
             });
         }
         let text = expand(&command.template, arguments);
@@ -238,7 +240,8 @@ impl Inner {
         }
         let found = snippets(&text);
         if found.len() > SNIPPETS_MAX {
-            let (name, count) = (&command.name, found.len());
+            let name = &command.name;
+            let count = found.len();
             return Err(EngineError::Bad(format!(
                 "The command {name:?} would run {count} shell snippets; {SNIPPETS_MAX} is the most"
             )));
@@ -379,7 +382,8 @@ impl Inner {
             let why = std::error::Error::source(&cause).map(|why| format!(": {why}")).unwrap_or_default();
             EngineError::Bad(format!("The snippet `{snippet}` was not run: {cause}{why}"))
         })?;
-        let (mut printed, mut buffer) = (Vec::new(), vec![0; SNIPPET_BYTES_MAX]);
+        let mut printed = Vec::new();
+        let mut buffer = vec![0; SNIPPET_BYTES_MAX];
         while let Some(bytes) = running.read(&mut buffer).await {
             let room = SNIPPET_BYTES_MAX - printed.len();
             printed.extend_from_slice(&bytes[..bytes.len().min(room)]);

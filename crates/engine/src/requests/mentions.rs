@@ -1,4 +1,4 @@
-//! What a text names with `@`: files and directories that exist, else agents (spec: engine §1.4).
+//! What a text names with `@`: files and directories that exist, else agents.
 //!
 //! Only in templates of commands: those are the user's words. What a model writes for a sub-agent is left
 //! as it is, for a file that is named here is read without asking.
@@ -6,7 +6,7 @@
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
 use std::path::{Path, PathBuf};
-use sturdy_session::mention::{Mention, Place, mentions};
+use sturdy_session::mention::{Mention, MentionedPath, mentions};
 use sturdy_session::types::part::{AgentPart, FilePart, PartBody};
 use url::Url;
 
@@ -37,8 +37,8 @@ pub(crate) async fn named_in(inner: &Inner, instance: &Instance, text: &str) -> 
 
 fn place(mention: &Mention, home: Option<&Path>, base: &Path) -> Option<PathBuf> {
     match mention.place() {
-        Place::Home(below) => Some(home?.join(below)),
-        Place::Worktree(below) => Some(base.join(below)),
+        MentionedPath::Home(below) => Some(home?.join(below)),
+        MentionedPath::Worktree(below) => Some(base.join(below)),
     }
 }
 

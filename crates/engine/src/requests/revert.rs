@@ -1,4 +1,4 @@
-//! Undo: a conversation is cut, and the files of the steps behind the cut go back (spec: engine §7.7).
+//! Undo: a conversation is cut, and the files of the steps behind the cut go back.
 //!
 //! What will happen is worked out first, and can be asked for without happening. Then, in this order: what is
 //! there is captured and anchored; a note of what is about to be done is on the disk; the files are

@@ -1,4 +1,4 @@
-//! A person's own command, run in the session's directory (spec: engine §1.9).
+//! A person's own command, run in the session's directory.
 
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;

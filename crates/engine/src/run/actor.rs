@@ -137,7 +137,8 @@ impl Actor {
     async fn handle(&mut self, batch: Vec<Mail>) -> Result<(), CommitError> {
         self.effects.panic_as_planned("session");
         let mut folder = Folder::new(&self.state, self.seq, self.keyframe);
-        let (mut effects, mut waiters) = (Vec::new(), Vec::new());
+        let mut effects = Vec::new();
+        let mut waiters = Vec::new();
         let grant = batch.first().and_then(Mail::grant).cloned();
         // A commit that its grant does not allow did not happen.
         let before = grant.is_some().then(|| self.state.clone());
@@ -214,7 +215,9 @@ impl Actor {
         let commit = Commit { session: self.id.clone(), expected: self.seq, entries: stored, rows, grant };
         let (directory, project) = self.place(&entries);
         let news = Published::new(self.id.clone(), &directory, &project, &entries);
-        let (feed, view, next) = (self.feed.clone(), self.view.clone(), View::of(&self.state));
+        let feed = self.feed.clone();
+        let view = self.view.clone();
+        let next = View::of(&self.state);
         let on_durable = Box::new(move |committed: sturdy_store::Committed| {
             feed.publish(committed.first_position, news);
             view.send_replace(next);

@@ -85,7 +85,8 @@ impl Effects {
         ledger: Arc<Ledger>,
     ) -> Self {
         let kill = inner.tasks.stopping().child_token();
-        let (stop, asks) = (kill.child_token(), Asks::default());
+        let stop = kill.child_token();
+        let asks = Asks::default();
         Self { inner, session, inbox, stop, kill, asks, memory, ledger }
     }
 
@@ -101,7 +102,9 @@ impl Effects {
     }
 
     pub(crate) fn start(&mut self, effect: Effect) {
-        let (inner, session, back) = (self.inner.clone(), self.session.clone(), self.back());
+        let inner = self.inner.clone();
+        let session = self.session.clone();
+        let back = self.back();
         match effect {
             Effect::Prepare { user } => {
                 let broke = not_prepared(&user);
@@ -123,7 +126,9 @@ impl Effects {
                 self.spawn("compact", compact::prepare(inner, session, wanted, back), broke);
             }
             Effect::Summarise { step, attempt, text } => {
-                let (user, tools, summary) = (step.clone(), Tools::Withheld, Some(text));
+                let user = step.clone();
+                let tools = Tools::Withheld;
+                let summary = Some(text);
                 let broke = not_said(&step, attempt);
                 let call = model::Call { session, step, user, attempt, tools, summary };
                 self.spawn("summary", model::run(inner, call, back, self.stop.clone()), broke);
@@ -174,14 +179,16 @@ impl Effects {
             kill: self.kill.clone(),
             watch: std::sync::OnceLock::new(),
         };
-        let (part, error) = (run.call.part.clone(), BROKE.to_owned());
+        let part = run.call.part.clone();
+        let error = BROKE.to_owned();
         let broke = Input::Returned { part, outcome: Outcome::Failed { error, metadata: None } };
         self.spawn("tool", tool::run(run), broke);
     }
 
     /// Runs an effect that the machine waits for. `broke` is said in its place if it panics.
     fn spawn(&self, name: &'static str, effect: impl Future<Output = ()> + Send + 'static, broke: Input) {
-        let (session, back) = (self.session.clone(), self.back());
+        let session = self.session.clone();
+        let back = self.back();
         let panics = self.inner.options.panics.clone();
         self.inner.tasks.spawn(name, async move {
             let effect = async move {

@@ -33,9 +33,10 @@ pub(crate) fn look(url: &str, limits: &ImageLimits) -> Result<(), Unsent> {
     }
     let header = image.first_bytes(HEADER_BYTES_MAX).ok_or(Unsent::NotAnImage)?;
     let (width, height) = size(&header).ok_or(Unsent::NotAnImage)?;
-    let (width_max, height_max) =
-        (limits.max_width.unwrap_or(SIDE_MAX), limits.max_height.unwrap_or(SIDE_MAX));
-    let (width_max, height_max) = (width_max.min(SIDE_MAX), height_max.min(SIDE_MAX));
+    let width_max = limits.max_width.unwrap_or(SIDE_MAX);
+    let height_max = limits.max_height.unwrap_or(SIDE_MAX);
+    let width_max = width_max.min(SIDE_MAX);
+    let height_max = height_max.min(SIDE_MAX);
     if width == 0 || height == 0 {
         return Err(Unsent::NotAnImage);
     }

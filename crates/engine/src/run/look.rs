@@ -150,7 +150,8 @@ pub(crate) async fn find_part(
     let rows = store.rows_of(session, &[], slice::from_ref(id)).await?;
     let Some((_, text)) = rows.parts.into_iter().next() else { return Ok(None) };
     read_stored(&text).map(Some).map_err(|cause| {
-        let (what, place) = (cause.to_string(), format!("part {id}"));
+        let what = cause.to_string();
+        let place = format!("part {id}");
         ReadError::Broken { what, place }.into()
     })
 }

@@ -326,7 +326,8 @@ async fn parsed_all(
 
 fn parsed(raw: &RawMessage) -> Result<MessageWithParts, EngineError> {
     parse_message(raw).map_err(|cause| {
-        let (what, place) = (cause.to_string(), format!("message {}", raw.id));
+        let what = cause.to_string();
+        let place = format!("message {}", raw.id);
         ReadError::Broken { what, place }.into()
     })
 }

@@ -36,7 +36,8 @@ async fn pages() -> (String, Arc<AtomicUsize>) {
 }
 
 async fn world(reaches_everything: bool, pages: &str) -> World {
-    let (disk, provider) = (Disk::new(), Provider::start().await);
+    let disk = Disk::new();
+    let provider = Provider::start().await;
     let mut config = scripted(&provider.url());
     config["instructions"] = serde_json::json!([format!("{pages}/rules.md"), format!("{pages}/missing.md")]);
     disk.configure(&config);

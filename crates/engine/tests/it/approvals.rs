@@ -128,7 +128,8 @@ async fn what_is_taken_back_is_asked_about_again() {
 #[tokio::test]
 async fn a_repository_shares_what_is_allowed_and_another_directory_does_not() {
     let world = world_with(json!({ "bash": "ask" })).await;
-    let (top, below) = (world.disk.project(), world.disk.project().join("below"));
+    let top = world.disk.project();
+    let below = world.disk.project().join("below");
     let other = tempfile::tempdir().unwrap();
     std::fs::create_dir(&below).unwrap();
     make_repository(&top);
@@ -173,7 +174,8 @@ async fn an_approval_belongs_to_the_real_path_and_not_to_a_link_that_led_there()
     let world = world_with(json!({ "bash": "ask" })).await;
     let top = world.disk.project();
     let place = tempfile::tempdir().unwrap();
-    let (link, other) = (place.path().join("link"), place.path().join("other"));
+    let link = place.path().join("link");
+    let other = place.path().join("other");
     std::fs::create_dir(&other).unwrap();
     std::fs::copy(top.join("opencode.json"), other.join("opencode.json")).unwrap();
     std::os::unix::fs::symlink(&top, &link).unwrap();

@@ -21,7 +21,8 @@ use sturdy_testkit::{Answer, Provider, Seen, World, answer};
 
 /// A world whose `compaction` settings are these.
 async fn world_with(compaction: Value) -> World {
-    let (disk, provider) = (Disk::new(), Provider::start().await);
+    let disk = Disk::new();
+    let provider = Provider::start().await;
     let world = World::open(disk, provider, CrashPlan::Never).await;
     let mut config = scripted(&world.provider.url());
     config["compaction"] = compaction;
@@ -355,7 +356,8 @@ async fn a_restart_in_the_middle_of_a_compaction_leaves_the_conversation_whole()
     world.provider.will(answer().text("## Obj").hang());
     world.ask(&session.id, "first").await.unwrap();
     let mut seen = Seen::from_now(world.engine.feed());
-    let (engine, id) = (world.engine.clone(), session.id.clone());
+    let engine = world.engine.clone();
+    let id = session.id.clone();
     #[allow(clippy::disallowed_methods, reason = "a client that goes down with the server")]
     let asked = tokio::spawn(async move { engine.summarize(&id, "acme", "main").await });
     seen.until(|record| record.texts.values().any(|text| text == "## Obj")).await;

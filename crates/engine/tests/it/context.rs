@@ -1,7 +1,7 @@
 //! Instructions in their order, and the text a model begins with.
 
 use crate::desk::Desk;
-use sturdy_engine::directory::context::{Inputs, Place, Reference, Speaker, system};
+use sturdy_engine::directory::context::{Inputs, Reference, Speaker, Workplace, system};
 use sturdy_engine::directory::instructions::{self, Instruction};
 use sturdy_engine::directory::skills::Skill;
 use sturdy_llm::catalog::Voice;
@@ -112,7 +112,7 @@ fn inputs<'a>() -> Inputs<'a> {
     Inputs {
         agent_prompt: Some("You test."),
         model: Speaker { name: "Main", provider_id: "acme", model_id: "main", voice: Voice::Plain },
-        place: Place {
+        place: Workplace {
             directory: "/w/d",
             worktree: "/w",
             is_git: true,

@@ -40,13 +40,15 @@ async fn a_fork_is_a_session_of_its_own_with_the_same_words() {
     let fork = world.engine.fork(&session.id, None).await.unwrap();
 
     assert_eq!((fork.title.as_str(), fork.cost.0, &fork.parent_id), ("A test (fork #1)", 0.0, &None));
-    let (old, new) = (world.messages(&session.id).await, world.messages(&fork.id).await);
+    let old = world.messages(&session.id).await;
+    let new = world.messages(&fork.id).await;
     assert_eq!(said(&old), said(&new));
     assert_eq!(assistant(&new[3]).parent_id, *new[2].info.id());
     let ids =
         |messages: &[MessageWithParts]| messages.iter().map(|one| one.info.id().clone()).collect::<Vec<_>>();
     assert!(ids(&old).iter().all(|id| !ids(&new).contains(id)));
-    let (of_old, of_new) = (record(&world, &session.id).await, record(&world, &fork.id).await);
+    let of_old = record(&world, &session.id).await;
+    let of_new = record(&world, &fork.id).await;
     assert_eq!((of_new.cost, of_new.tokens), (of_old.cost, of_old.tokens));
     let again = world.engine.fork(&fork.id, None).await.unwrap();
     assert_eq!(again.title, "A test (fork #2)");
@@ -171,7 +173,8 @@ async fn a_part_is_rewritten_and_removed_and_ids_must_fit() {
     let world = World::new().await;
     let session = talked(&world).await;
     let messages = world.messages(&session.id).await;
-    let (message, other) = (messages[0].info.id().clone(), messages[2].info.id().clone());
+    let message = messages[0].info.id().clone();
+    let other = messages[2].info.id().clone();
     let mut part: Part = messages[0].parts[0].clone();
     let PartBody::Text(text) = &mut part.body else { panic!("not a text") };
     text.text = "rewritten".to_owned();

@@ -48,7 +48,9 @@ impl Script {
             Self::TwoPrompts | Self::Compactions | Self::Retries => vec![prompt("one"), prompt("two")],
             Self::Calls => vec![prompt("go")],
             Self::Subtask => {
-                let (prompt, description, agent) = ("go".to_owned(), "Go".to_owned(), "general".to_owned());
+                let prompt = "go".to_owned();
+                let description = "Go".to_owned();
+                let agent = "general".to_owned();
                 let part =
                     SubtaskPart { prompt, description, agent, model: None, command: Some("look".to_owned()) };
                 let parts = vec![(None, PartBody::Subtask(part))];
@@ -141,7 +143,8 @@ async fn dies_at_every_commit(script: Script, crashes_min: u32) {
     let log = quiet.log(known.session.as_ref().unwrap()).await;
     assert!(script.is_played_out(&log), "{script:?} is not played to its end: {log:#?}");
 
-    let (mut crashes, mut survived) = (0, 0);
+    let mut crashes = 0;
+    let mut survived = 0;
     for n in 1.. {
         for plan in [CrashPlan::BeforeCommit(n), CrashPlan::AfterCommit(n)] {
             let world = World::open(Disk::new(), Provider::start().await, plan).await;
@@ -150,7 +153,8 @@ async fn dies_at_every_commit(script: Script, crashes_min: u32) {
                 survived += 1;
                 continue;
             }
-            (crashes, survived) = (crashes + 1, 0);
+            crashes = crashes + 1;
+            survived = 0;
             let world = world.reopen().await;
             world.provider.forget_answers();
             check(&world, &known, &format!("{script:?} {plan:?}")).await;

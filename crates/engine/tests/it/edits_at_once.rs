@@ -40,8 +40,10 @@ async fn of_prompts_with_one_id_that_come_at_once_one_is_taken() {
 #[tokio::test]
 async fn two_sessions_that_are_sent_the_same_ids_keep_what_is_theirs() {
     let world = World::new().await;
-    let (one, two) = (world.session().await, world.session().await);
-    let (id, part) = (message("shared"), PartId::parse("prt_shared").unwrap());
+    let one = world.session().await;
+    let two = world.session().await;
+    let id = message("shared");
+    let part = PartId::parse("prt_shared").unwrap();
     let with_part = |text: &str| {
         let body = PartBody::Text(TextPart { text: text.to_owned(), ..TextPart::default() });
         PromptRequest { parts: vec![(Some(part.clone()), body)], ..silent(&id, "") }

@@ -17,7 +17,8 @@ use sturdy_testkit::world::{Disk, options, scripted};
 use sturdy_testkit::{Provider, World, answer};
 
 async fn world_of(extensions: Vec<Arc<dyn Extension>>) -> World {
-    let (disk, provider) = (Disk::new(), Provider::start().await);
+    let disk = Disk::new();
+    let provider = Provider::start().await;
     disk.configure(&scripted(&provider.url()));
     let mut options = options(&disk, CrashPlan::Never);
     options.extensions = Extensions::new(extensions);

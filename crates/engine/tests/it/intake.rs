@@ -266,7 +266,8 @@ async fn a_resource_of_a_server_that_is_not_there_is_a_note() {
 #[tokio::test]
 async fn an_id_is_never_used_twice() {
     let world = World::new().await;
-    let (one, other) = (world.session().await, world.session().await);
+    let one = world.session().await;
+    let other = world.session().await;
     let text = || PartBody::Text(TextPart { text: "hi".to_owned(), ..TextPart::default() });
     let part = PartId::parse("prt_mine").unwrap();
     let ask = |message: &str, parts: Vec<&str>| PromptRequest {

@@ -1,6 +1,4 @@
 //! Commands by name, a person's own commands, and subtasks.
-//!
-//! One file although it is long: commands, the shell and subtasks are told with the same few helpers.
 
 use crate::turns::{assistant, texts};
 use serde_json::{Value, json};
@@ -22,7 +20,8 @@ use sturdy_testkit::{Provider, Seen, World, answer};
 
 /// A world with settings of its own.
 async fn world_with(key: &str, value: Value) -> World {
-    let (disk, provider) = (Disk::new(), Provider::start().await);
+    let disk = Disk::new();
+    let provider = Provider::start().await;
     let world = World::open(disk, provider, CrashPlan::Never).await;
     let mut config = scripted(&world.provider.url());
     config[key] = value;
@@ -32,7 +31,8 @@ async fn world_with(key: &str, value: Value) -> World {
 }
 
 fn named(command: &str, arguments: &str) -> CommandRequest {
-    let (command, arguments) = (command.to_owned(), arguments.to_owned());
+    let command = command.to_owned();
+    let arguments = arguments.to_owned();
     CommandRequest { command, arguments, ..CommandRequest::default() }
 }
 
@@ -174,7 +174,9 @@ async fn every_subtask_of_a_prompt_runs_once_and_the_model_is_told() {
     let world = World::new().await;
     let session = world.session().await;
     let subtask = |name: &str| {
-        let (prompt, description, agent) = (format!("do {name}"), name.to_owned(), "general".to_owned());
+        let prompt = format!("do {name}");
+        let description = name.to_owned();
+        let agent = "general".to_owned();
         (None, PartBody::Subtask(SubtaskPart { prompt, description, agent, model: None, command: None }))
     };
     for text in ["First.", "Second.", "Both."] {
@@ -200,7 +202,9 @@ async fn a_stopped_subtask_is_cancelled_with_its_child() {
     let session = world.session().await;
     let mut seen = Seen::from_now(world.engine.feed());
     world.provider.will(answer().text("Half").hang());
-    let (prompt, description, agent) = ("go".to_owned(), "Go".to_owned(), "general".to_owned());
+    let prompt = "go".to_owned();
+    let description = "Go".to_owned();
+    let agent = "general".to_owned();
     let part = SubtaskPart { prompt, description, agent, model: None, command: None };
     let parts = vec![(None, PartBody::Subtask(part))];
     let asked =
@@ -366,7 +370,9 @@ async fn busy_day(world: &World) -> Option<SessionId> {
         world.provider.will(answer().text(text).finish("stop"));
     }
     let session = world.try_session().await.ok()?;
-    let (prompt, description, agent) = ("go".to_owned(), "Go".to_owned(), "general".to_owned());
+    let prompt = "go".to_owned();
+    let description = "Go".to_owned();
+    let agent = "general".to_owned();
     let part = SubtaskPart { prompt, description, agent, model: None, command: Some("look".to_owned()) };
     let parts = vec![(None, PartBody::Subtask(part))];
     let request = PromptRequest { parts, ..PromptRequest::default() };
@@ -384,7 +390,8 @@ async fn no_crash_leaves_a_command_open_or_runs_a_subtask_twice() {
     let quiet = World::new().await;
     busy_day(&quiet).await.unwrap();
     let most = quiet.engine.store().head();
-    let (mut crashes, mut survived) = (0, 0);
+    let mut crashes = 0;
+    let mut survived = 0;
     for n in 1..=most {
         // Entries are more than commits: behind the last one nobody dies any more.
         if survived >= 6 {
@@ -397,7 +404,8 @@ async fn no_crash_leaves_a_command_open_or_runs_a_subtask_twice() {
                 survived += 1;
                 continue;
             }
-            (crashes, survived) = (crashes + 1, 0);
+            crashes = crashes + 1;
+            survived = 0;
             let world = world.reopen().await;
             let Some(session) = session else { continue };
             settled(&world, &session, &format!("{plan:?}")).await;

@@ -54,7 +54,7 @@ fn was_asked(fact: &Fact) -> bool {
 #[tokio::test]
 async fn every_tool_there_is_stands_in_the_table() {
     let cases = cases(&Pages::start().await);
-    let needs = vec![Needs::ToolServer, Needs::Languages];
+    let needs = vec![Needs::McpServer, Needs::Languages];
     let (world, _) = Setup { needs, ..Setup::of(&cases[0], json!("allow")) }.open().await;
 
     let tools = world.engine.instance(&world.directory()).await.unwrap().all_tools().await;

@@ -196,7 +196,8 @@ const NOT_BEGUN: &str = "The login could not be completed: no login is under way
 
 #[tokio::test]
 async fn a_browser_that_comes_back_ends_a_login_in_two_steps() {
-    let (web, port) = (Web::start(wanting()).await, port());
+    let web = Web::start(wanting()).await;
+    let port = port();
     let world = world(at(&web, port)).await;
     let here = instance(&world).await;
     assert_eq!(status(&world).await, Status::NeedsAuth);
@@ -216,7 +217,8 @@ async fn a_browser_that_comes_back_ends_a_login_in_two_steps() {
 
 #[tokio::test]
 async fn a_code_by_hand_ends_the_waiting_for_the_browser() {
-    let (web, port) = (Web::start(wanting()).await, port());
+    let web = Web::start(wanting()).await;
+    let port = port();
     let world = world(at(&web, port)).await;
     let here = instance(&world).await;
 
@@ -249,7 +251,9 @@ async fn a_port_that_is_taken_leaves_the_code_to_the_person() {
 
 #[tokio::test]
 async fn logins_at_one_port_make_way_for_each_other() {
-    let (one, two, port) = (Web::start(wanting()).await, Web::start(wanting()).await, port());
+    let one = Web::start(wanting()).await;
+    let two = Web::start(wanting()).await;
+    let port = port();
     let servers = json!({ "one": at(&one, port), "two": at(&two, port) });
     let world = World::with_servers(servers, json!({})).await;
     let here = instance(&world).await;
@@ -279,7 +283,8 @@ async fn logins_at_one_port_make_way_for_each_other() {
 
 #[tokio::test]
 async fn a_whole_login_ends_when_another_takes_its_place() {
-    let (web, port) = (Web::start(wanting()).await, port());
+    let web = Web::start(wanting()).await;
+    let port = port();
     let world = without_browser(world(at(&web, port)).await).await;
     let here = instance(&world).await;
 
@@ -300,7 +305,8 @@ async fn a_whole_login_ends_when_another_takes_its_place() {
 
 #[tokio::test]
 async fn nobody_waits_for_a_browser_longer_than_for_its_login() {
-    let (web, port) = (Web::start(wanting()).await, port());
+    let web = Web::start(wanting()).await;
+    let port = port();
     let world = world(at(&web, port)).await;
     let here = instance(&world).await;
     let mcp = &here.mcp;

@@ -3,8 +3,6 @@
 //! A tool that waits for something is caught while it waits. All of them are also caught at the last moment: they
 //! have acted, and their result is in nobody's hands yet. A crash is a commit that does not happen: behind the
 //! fact that a call runs, and before the fact that it ended.
-//!
-//! One file although it is long: what must hold afterwards is the same for all.
 
 use crate::table::{Case, Needs, Pages, Setup, Wants, cases};
 use crate::tools::call_of;
@@ -268,8 +266,8 @@ async fn an_abort_ends_a_fetch_whose_page_does_not_come() {
 }
 
 #[tokio::test]
-async fn an_abort_ends_the_wait_for_a_tool_server() {
-    let (world, session, _seen) = calling(Needs::ToolServer, "my_server_waits", json!({})).await;
+async fn an_abort_ends_the_wait_for_an_mcp_server() {
+    let (world, session, _seen) = calling(Needs::McpServer, "my_server_waits", json!({})).await;
     world.prompt(&session, "go").await.unwrap();
     world.noted("called waits").await;
 

@@ -164,7 +164,8 @@ async fn a_panic_of_the_writing_thread_is_heard_of() {
 async fn damaged(statement: impl Fn(&SessionId) -> String) -> (World, SessionId, SessionId) {
     let gate = Gate::new();
     let world = World::new().await;
-    let (one, two) = (world.session().await, world.session().await);
+    let one = world.session().await;
+    let two = world.session().await;
     let mut seen = Seen::from_now(world.engine.feed());
     for session in [&one, &two] {
         world.provider.will(answer().text("So far.").gate(&gate).finish("stop"));

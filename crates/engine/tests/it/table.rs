@@ -33,7 +33,7 @@ pub(crate) enum Wants {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     Nothing,
-    ToolServer,
+    McpServer,
     Languages,
     /// One that says who it is, in `pid`, and does not end.
     Formatter,
@@ -156,14 +156,12 @@ pub(crate) fn cases(pages: &Pages) -> Vec<Case> {
         Case::asking("skill", json!({ "name": "knitting" })).telling("Knit one."),
         Case::asking("webfetch", json!({ "url": format!("{}/page", pages.url) })).telling("A page."),
         Case::asking("lsp", hover).needing(Needs::Languages).telling("a thing"),
-        Case::asking("my_server_echo", json!({ "text": "hello" }))
-            .needing(Needs::ToolServer)
-            .telling("hello"),
-        Case::new("list_mcp_resources", json!({}), reads).needing(Needs::ToolServer).telling("mem://dot"),
+        Case::asking("my_server_echo", json!({ "text": "hello" })).needing(Needs::McpServer).telling("hello"),
+        Case::new("list_mcp_resources", json!({}), reads).needing(Needs::McpServer).telling("mem://dot"),
         Case::new("list_mcp_resource_templates", json!({}), reads)
-            .needing(Needs::ToolServer)
+            .needing(Needs::McpServer)
             .telling("mem://note/{number}"),
-        Case::new("read_mcp_resource", note, reads).needing(Needs::ToolServer).telling("remember the milk"),
+        Case::new("read_mcp_resource", note, reads).needing(Needs::McpServer).telling("remember the milk"),
         Case::new("question", question, Wants::Words).telling("Blue"),
         Case::new("invalid", json!({ "tool": "fly", "error": "there is none" }), Wants::Nothing)
             .telling("could not be understood"),
@@ -206,7 +204,7 @@ impl Setup {
     async fn open_on(&self, disk: Disk, provider: Provider) -> World {
         let mut config = scripted(&provider.url());
         config["permission"] = self.permission.clone();
-        if self.needs.contains(&Needs::ToolServer) {
+        if self.needs.contains(&Needs::McpServer) {
             config["mcp"] = json!({ "my server": local("well", &disk.notes()) });
         }
         if self.needs.contains(&Needs::Languages) {

@@ -24,7 +24,8 @@ pub(crate) fn runs(command: &str) -> Answer {
 
 /// A world with a `permission` setting.
 pub(crate) async fn world_with(permission: Value) -> World {
-    let (disk, provider) = (Disk::new(), Provider::start().await);
+    let disk = Disk::new();
+    let provider = Provider::start().await;
     let world = World::open(disk, provider, CrashPlan::Never).await;
     let mut config = scripted(&world.provider.url());
     config["permission"] = permission;

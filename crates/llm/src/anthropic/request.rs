@@ -1,4 +1,4 @@
-//! A request as the body of `POST /messages` (spec: engine §5.4–5.5).
+//! A request as the body of `POST /messages`.
 //!
 //! Results of calls stand in a user message, so neighbours of one role are joined. The first two
 //! system texts and the last two turns carry a cache mark: what is before a mark is not paid

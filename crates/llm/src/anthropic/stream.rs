@@ -246,7 +246,8 @@ impl Decoder {
 
     /// This provider counts cached input beside the rest; we count it within.
     fn usage(&self) -> Usage {
-        let (read, write) = (self.usage.cache_read_input_tokens, self.usage.cache_creation_input_tokens);
+        let read = self.usage.cache_read_input_tokens;
+        let write = self.usage.cache_creation_input_tokens;
         let input = self.usage.input_tokens.map(|input| input + read.unwrap_or(0) + write.unwrap_or(0));
         let total = input.zip(self.usage.output_tokens).map(|(input, output)| input + output);
         Usage {

@@ -1,4 +1,4 @@
-//! From a built-in table, configuration, environment and stored keys to providers (spec: engine §10.1–10.2).
+//! From a built-in table, configuration, environment and stored keys to providers.
 //!
 //! The built-in table has the form of `opencode.json`, so one reader serves both: the table is
 //! read first, and what the user wrote is laid over it, field by field.
@@ -197,10 +197,11 @@ impl Draft {
         provider.is_key_withheld = provider.key.is_none() && has_other;
     }
 
-    /// What needs the whole picture: package, address, variants, and which models may be seen.
+    /// What needs all of it: package, address, variants, and which models may be seen.
     fn finish(&mut self, sources: &Sources<'_>, entry: &Value) {
         let allow_alpha = (sources.env)(ALPHA_VARIABLE).is_some_and(|value| value == "1" || value == "true");
-        let (only, never) = (strings(&entry["whitelist"]), strings(&entry["blacklist"]).unwrap_or_default());
+        let only = strings(&entry["whitelist"]);
+        let never = strings(&entry["blacklist"]).unwrap_or_default();
         let provider = &mut self.provider;
         // Who lists what may be used means that and nothing else.
         let is_limited = only.is_some() || !never.is_empty();

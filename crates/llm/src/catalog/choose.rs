@@ -1,4 +1,4 @@
-//! Which model, when nobody said (spec: engine §10.5–10.6).
+//! Which model, when nobody said.
 
 use super::traits::{PREFERRED, SMALL, SMALL_OF_COPILOT};
 use super::{Catalog, ModelEntry, ModelInfo, NotFound, Provider, Source};

@@ -1,4 +1,4 @@
-//! Providers and models as clients see them (spec: http-api §11.2).
+//! Providers and models as clients see them.
 //!
 //! These types are both what the engine works with and what the API sends. Whatever could hold
 //! a credential sits in a type that masks it when printed or serialised.

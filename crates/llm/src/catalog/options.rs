@@ -1,4 +1,4 @@
-//! What to send along with every request to a model (spec: engine §2.2, §10.7).
+//! What to send along with every request to a model.
 
 use super::{ModelEntry, Provider, Sampling, merge};
 use serde_json::{Value, json};

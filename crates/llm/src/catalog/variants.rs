@@ -1,4 +1,4 @@
-//! How to make a model think more or less (spec: engine §10.7).
+//! How to make a model think more or less.
 //!
 //! What the family offers (`traits/efforts.rs`), with what the user configured over it; `disabled` takes one away.
 

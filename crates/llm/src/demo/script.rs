@@ -180,7 +180,8 @@ impl Answer<'_> {
 
     fn finish(&mut self, reason: FinishReason) {
         let tokens = |chars: usize| (chars as u64).div_ceil(4);
-        let (input, reasoning) = (tokens(request_chars(self.request)), tokens(self.reasoning_chars));
+        let input = tokens(request_chars(self.request));
+        let reasoning = tokens(self.reasoning_chars);
         let output = tokens(self.text_chars) + reasoning;
         let usage = Usage {
             input: Some(input),

@@ -1,4 +1,4 @@
-//! One test per table of the specification (model-and-storage §4.7).
+//! One test per table of failures: what each status, code and phrase means.
 
 use super::*;
 use serde_json::json;

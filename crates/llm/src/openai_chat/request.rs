@@ -1,4 +1,4 @@
-//! A request as the body of `POST /chat/completions` (spec: engine §5.5).
+//! A request as the body of `POST /chat/completions`.
 
 use super::Dialect;
 use crate::media::{self, Modality};
@@ -125,8 +125,10 @@ fn file_item(file: &Media) -> Value {
 }
 
 fn assistant(items: &[AssistantItem], dialect: &Dialect, messages: &mut Vec<Value>) {
-    let (mut text, mut reasoning) = (String::new(), String::new());
-    let (mut calls, mut executed) = (Vec::new(), Vec::new());
+    let mut text = String::new();
+    let mut reasoning = String::new();
+    let mut calls = Vec::new();
+    let mut executed = Vec::new();
     for item in items {
         match item {
             AssistantItem::Text { text: more, .. } => text.push_str(more),

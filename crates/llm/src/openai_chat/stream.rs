@@ -182,7 +182,8 @@ impl Decoder {
     /// Which call a delta belongs to. `index` should say it, but some leave it out, and some
     /// give every call the same; some repeat the id in each delta, some change it.
     fn place(&mut self, delta: &CallDelta) -> usize {
-        let (id, is_named) = (delta.id.0.as_str(), !delta.function.name.0.is_empty());
+        let id = delta.id.0.as_str();
+        let is_named = !delta.function.name.0.is_empty();
         let of_index =
             delta.index.and_then(|index| self.calls.iter().rposition(|call| call.index == Some(index)));
         let of_id =
@@ -236,7 +237,8 @@ impl Decoder {
 
 /// A name after the end of a call begins the next one, unless it only repeats who it was.
 fn begins_next(call: &Call, delta: &CallDelta) -> bool {
-    let (id, name) = (delta.id.0.as_str(), delta.function.name.0.as_str());
+    let id = delta.id.0.as_str();
+    let name = delta.function.name.0.as_str();
     let repeats =
         !id.is_empty() && id == call.wire_id && !delta.function.arguments.0.trim_start().starts_with('{');
     call.arguments.is_none() && !name.is_empty() && !repeats

@@ -83,7 +83,8 @@ impl WireUsage {
     pub(super) fn usage(&self) -> Usage {
         let count = |value: Option<f64>| value.filter(|value| *value >= 0.0).map(|value| value as u64);
         let prompt = self.prompt_tokens_details.as_ref();
-        let (input, total) = (count(self.prompt_tokens), count(self.total_tokens));
+        let input = count(self.prompt_tokens);
+        let total = count(self.total_tokens);
         let reasoning = count(self.completion_tokens_details.as_ref().and_then(|part| part.reasoning_tokens));
         let output = count(self.completion_tokens).map(|output| {
             // Some count reasoning beside the output instead of inside; the total tells.

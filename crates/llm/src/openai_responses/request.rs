@@ -1,4 +1,4 @@
-//! A request as the body of `POST /responses` (spec: engine §5.5).
+//! A request as the body of `POST /responses`.
 
 use crate::catalog::ModelInfo;
 use crate::media::{self, Modality};
@@ -139,7 +139,8 @@ fn assistant(items: &[AssistantItem], stores: bool, input: &mut Vec<Value>) {
                 input.push(message);
             }
             AssistantItem::Reasoning { text, metadata } => {
-                let (id, encrypted) = (own(metadata, "itemId"), own(metadata, "reasoningEncryptedContent"));
+                let id = own(metadata, "itemId");
+                let encrypted = own(metadata, "reasoningEncryptedContent");
                 let at = match &thought {
                     Some((known, at)) if *known == id && !id.is_null() => *at,
                     _ => {

@@ -163,7 +163,8 @@ fn the_users_own_key_wins_and_several_names_are_no_key() {
 }
 
 fn login(expires: i64) -> Credential {
-    let (access, refresh) = (Secret::new("token-of-a-login"), Secret::new("refresh"));
+    let access = Secret::new("token-of-a-login");
+    let refresh = Secret::new("refresh");
     Credential::OAuth { access, refresh, expires, extra: serde_json::Map::new() }
 }
 

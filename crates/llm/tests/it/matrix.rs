@@ -307,8 +307,8 @@ async fn every_protocol_refuses_a_wrong_key_for_good_and_does_not_show_it() {
 }
 
 #[tokio::test]
-async fn every_protocol_sends_pictures_of_prompts_and_of_results() {
-    let picture = || Media {
+async fn every_protocol_sends_images_of_prompts_and_of_results() {
+    let image = || Media {
         mime: "image/png".to_owned(),
         url: format!("data:image/png;base64,{PNG}"),
         filename: None,
@@ -323,18 +323,18 @@ async fn every_protocol_sends_pictures_of_prompts_and_of_results() {
             metadata: None,
             executed: None,
         };
-        // Chat completions take no pictures in results: there they follow as words of the user.
+        // Chat completions take no images in results: there they follow as words of the user.
         let content = match npm {
-            "@ai-sdk/openai-compatible" => ResultContent::Text("a picture".to_owned()),
-            _ => ResultContent::Mixed { text: "a picture".to_owned(), media: vec![picture()] },
+            "@ai-sdk/openai-compatible" => ResultContent::Text("an image".to_owned()),
+            _ => ResultContent::Mixed { text: "an image".to_owned(), media: vec![image()] },
         };
         let result = ToolResult { call: "c1".to_owned(), name: "look".to_owned(), content, is_error: false };
         let request = Request {
             messages: vec![
-                Turn::User(vec![UserItem::Text("see".to_owned()), UserItem::File(picture())]),
+                Turn::User(vec![UserItem::Text("see".to_owned()), UserItem::File(image())]),
                 Turn::Assistant(vec![call]),
                 Turn::Tool(vec![result]),
-                Turn::User(vec![UserItem::Text("and this".to_owned()), UserItem::File(picture())]),
+                Turn::User(vec![UserItem::Text("and this".to_owned()), UserItem::File(image())]),
             ],
             ..prompt("")
         };

@@ -1,4 +1,4 @@
-//! Variants, base options and sampling, by package and family (spec: engine §10.7).
+//! Variants, base options and sampling, by package and family.
 
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -220,8 +220,10 @@ async fn headers_that_http_forbids_are_refused_without_their_value() {
 
 /// What holds of every answer, however confused the provider is.
 fn check(said: &[Said], is_whole: bool) -> Result<(), String> {
-    let (mut text, mut reasoning) = (None, Vec::new());
-    let (mut announced, mut called) = (Vec::new(), Vec::new());
+    let mut text = None;
+    let mut reasoning = Vec::new();
+    let mut announced = Vec::new();
+    let mut called = Vec::new();
     for (at, word) in said.iter().enumerate() {
         let holds = match word {
             Said::Started => at == 0,

@@ -16,7 +16,8 @@ fn session() -> SessionId {
 
 async fn told(error: ApiError) -> (u16, bool, Value) {
     let response = error.into_response();
-    let (status, comes_back) = (response.status().as_u16(), response.headers().contains_key(RETRY_AFTER));
+    let status = response.status().as_u16();
+    let comes_back = response.headers().contains_key(RETRY_AFTER);
     let body = to_bytes(response.into_body(), 4096).await.expect("a short body");
     (status, comes_back, serde_json::from_slice(&body).expect("JSON"))
 }

@@ -86,7 +86,8 @@ pub(super) fn disposed(app: &App, directory: &str, project: &str) {
     responses((status = 200, description = "Written", body = bool), (status = 400, description = "Bad body")))]
 async fn log(Payload(line): Payload<LogLine>) -> Result<Response, ApiError> {
     let cut = |text: &str| text.chars().take(LINE_CHARS_MAX).collect::<String>();
-    let (client, text) = (cut(&line.service), cut(&line.message));
+    let client = cut(&line.service);
+    let text = cut(&line.message);
     match line.level {
         LogLevel::Debug => debug!(client, text, "a client says"),
         LogLevel::Info => info!(client, text, "a client says"),

@@ -63,7 +63,8 @@ async fn edit(
     params: Params,
     Payload(body): Payload<EditProject>,
 ) -> Result<Response, ApiError> {
-    let (engine, id) = (app.engine(), params.get("projectID"));
+    let engine = app.engine();
+    let id = params.get("projectID");
     let mut project = find(&app, id).await?;
     project.name = body.name.or(project.name);
     project.icon = body.icon.or(project.icon);

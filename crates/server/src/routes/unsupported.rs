@@ -33,6 +33,7 @@ pub(super) fn routes() -> Routes {
 }
 
 async fn not_built(request: Request) -> ApiError {
-    let (method, path) = (request.method(), request.uri().path());
+    let method = request.method();
+    let path = request.uri().path();
     ApiError::NotBuilt(format!("{method} {path} is not available in this version of Sturdy."))
 }

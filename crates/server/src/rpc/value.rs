@@ -99,10 +99,13 @@ pub(super) fn iso_time(milliseconds: f64) -> Option<String> {
         return None;
     }
     let milliseconds = milliseconds as i64;
-    let (days, rest) = (milliseconds.div_euclid(DAY_MS), milliseconds.rem_euclid(DAY_MS));
+    let days = milliseconds.div_euclid(DAY_MS);
+    let rest = milliseconds.rem_euclid(DAY_MS);
     let (year, month, day) = civil(days);
-    let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
-    let (second, thousandth) = (rest / 1000 % 60, rest % 1000);
+    let hour = rest / 3_600_000;
+    let minute = rest / 60_000 % 60;
+    let second = rest / 1000 % 60;
+    let thousandth = rest % 1000;
     let year = match year {
         0..=9999 => format!("{year:04}"),
         _ => format!("{year:+07}"),
@@ -114,7 +117,8 @@ pub(super) fn iso_time(milliseconds: f64) -> Option<String> {
 fn civil(days: i64) -> (i64, i64, i64) {
     const ERA_DAYS: i64 = 146_097;
     let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
+    let era = days.div_euclid(ERA_DAYS);
+    let of_era = days.rem_euclid(ERA_DAYS);
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;

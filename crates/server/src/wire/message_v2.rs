@@ -1,4 +1,4 @@
-//! Messages in the spelling of the v2 API, made from those that are stored (spec: http-api §17.1).
+//! Messages in the spelling of the v2 API, made from those that are stored.
 //!
 //! There is one store of messages; the two halves of the API show it in two ways. A stored message becomes at most
 //! one message here: what only asks for a summary becomes none, because the summary behind it says all.

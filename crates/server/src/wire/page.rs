@@ -1,4 +1,4 @@
-//! Where a page of messages goes on (spec: http-api §8.1).
+//! Where a page of messages goes on.
 
 use crate::extract::Query;
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! The v2 API spells things otherwise (spec: http-api §17).
+//! The v2 API spells things otherwise.
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -46,7 +46,8 @@ async fn a_silent_stream_beats() {
         let mut stream = Stream::open(&world, path).await;
         stream.next().await.unwrap();
 
-        let (one, two) = (stream.next().await.unwrap(), stream.next().await.unwrap());
+        let one = stream.next().await.unwrap();
+        let two = stream.next().await.unwrap();
 
         for beat in [&one, &two] {
             assert_eq!((beat.id(), beat.kind().as_str()), (None, "server.heartbeat"));

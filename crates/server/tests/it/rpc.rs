@@ -1,6 +1,4 @@
 //! Cap'n Web against a real socket, with the client of our own crate.
-//!
-//! One file although it is long: the route is an API of its own, and all of it shares one client and one sink.
 
 mod bounds;
 mod reconnect;
@@ -84,7 +82,8 @@ fn slow_sink(answers: Arc<Semaphore>) -> Sink {
     let end = disposed.clone();
     let interface = Interface::named("Sink")
         .invoke(move |_: Arc<()>, mut call| {
-            let (tell, answers) = (tell.clone(), answers.clone());
+            let tell = tell.clone();
+            let answers = answers.clone();
             async move {
                 let event = as_json(call.arg());
                 tell.send((event, call.take()?)).await.unwrap();
@@ -240,7 +239,8 @@ async fn sessions_read_as_over_http_in_one_round_trip() {
     let batch = Batch::new(Options::default());
     let sessions = batch.root().call("sessions", []);
     let session = sessions.call("get", [id.as_str().into()]);
-    let (info, messages) = (session.call("info", []).ask(), session.call("messages", []).ask());
+    let info = session.call("info", []).ask();
+    let messages = session.call("messages", []).ask();
     let all = sessions.call("list", []).ask();
     let there = Value::object([("directory", world.other().display().to_string())]);
     let there = sessions.call("list", [there]).ask();
@@ -266,7 +266,8 @@ async fn pages_of_messages_have_the_cursor_of_http() {
     let line = connect(&world).await;
     let session = session_of(&line, &id).await;
 
-    let (mut before, mut pages) = (None::<String>, 0);
+    let mut before = None::<String>;
+    let mut pages = 0;
     loop {
         let mut wanted = Object::new();
         wanted.insert("limit", 2);
@@ -323,7 +324,8 @@ async fn what_does_not_fit_is_said_with_a_code() {
 #[tokio::test]
 async fn a_sink_gets_the_events_of_its_session_with_their_cursors() {
     let world = World::new().await;
-    let (mine, other) = (world.session().await, world.session().await);
+    let mine = world.session().await;
+    let other = world.session().await;
     let mut stream = Stream::open(&world, "/event").await;
     let line = connect(&world).await;
     let mut sink = sink();
@@ -423,7 +425,8 @@ async fn the_end_of_the_connection_ends_its_subscriptions() {
     let id = world.session().await;
     let line = connect(&world).await;
     let session = session_of(&line, &id).await;
-    let (one, two) = (sink(), sink());
+    let one = sink();
+    let two = sink();
     let _one = subscribe(&session, Value::Null, &one.stub).await;
     let _two = subscribe(&session, beginning(&world), &two.stub).await;
 

@@ -134,7 +134,8 @@ async fn a_list_obeys_every_filter() {
     let world = World::new().await;
     let one = world.session_with(&json!({ "title": "Fix the Feed" })).await;
     let two = world.session_with(&json!({ "title": "other" })).await;
-    let (one, two) = (one["id"].as_str().unwrap(), two["id"].as_str().unwrap());
+    let one = one["id"].as_str().unwrap();
+    let two = two["id"].as_str().unwrap();
     let other = world.other().display().to_string();
     let elsewhere = world.send("POST", &format!("/session?directory={other}"), &json!({})).await.json();
     let elsewhere = elsewhere["id"].as_str().unwrap();
@@ -187,7 +188,8 @@ async fn a_query_that_makes_no_sense_is_refused_with_its_place() {
 #[tokio::test]
 async fn the_newest_change_is_listed_first() {
     let world = World::new().await;
-    let (one, two) = (world.session().await, world.session().await);
+    let one = world.session().await;
+    let two = world.session().await;
     world.ask(&one, "hello").await;
 
     let list = world.get("/session").await.json();

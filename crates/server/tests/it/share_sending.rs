@@ -1,6 +1,4 @@
 //! Sharing sessions: what a session shows is what its share shows, whatever gets lost in between.
-//!
-//! One file although it is long: every test has the same two servers and waits for the same agreement.
 
 use crate::relay::{Fault, Relay};
 use crate::world::{World, prompt};

@@ -1,6 +1,4 @@
 //! A hostile repository: nothing of it runs, connects or reads before somebody trusts it, and all of it after.
-//!
-//! One file although it is long: every test opens the same repository.
 
 use crate::stream::{Frame, Stream};
 use crate::world::{World, prompt};

@@ -78,7 +78,8 @@ async fn messages_and_parts_can_be_changed_and_removed() {
     let session = world.session().await;
     world.ask(&session, "one").await;
     let messages = world.get(&format!("/session/{session}/message")).await.json();
-    let (message, mut part) = (messages[0]["info"]["id"].as_str().unwrap(), messages[0]["parts"][0].clone());
+    let message = messages[0]["info"]["id"].as_str().unwrap();
+    let mut part = messages[0]["parts"][0].clone();
     let path = format!("/session/{session}/message/{message}");
     let part_path = format!("{path}/part/{}", part["id"].as_str().unwrap());
     part["text"] = json!("rewritten");

@@ -35,7 +35,8 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) async fn of(response: Response) -> Self {
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
         Self { status, headers, text: response.text().await.unwrap() }
     }
 

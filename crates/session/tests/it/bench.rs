@@ -104,13 +104,15 @@ impl Bench {
 
     pub(crate) fn said(&mut self, said: Said) -> String {
         let open = self.state.open_step().expect("no step is open");
-        let (step, attempt) = (open.message.clone(), open.attempt);
+        let step = open.message.clone();
+        let attempt = open.attempt;
         self.feed(Input::Said { step, attempt, said })
     }
 
     pub(crate) fn failed(&mut self, failure: Failure) -> String {
         let open = self.state.open_step().expect("no step is open");
-        let (step, attempt) = (open.message.clone(), open.attempt);
+        let step = open.message.clone();
+        let attempt = open.attempt;
         self.feed(Input::Failed { step, attempt, failure })
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sturdy_session::command::{Snippet, expand, fill, hints, snippets, words};
-use sturdy_session::mention::{Mention, Place, agent_note, mentions};
+use sturdy_session::mention::{Mention, MentionedPath, agent_note, mentions};
 
 #[test]
 fn arguments_are_split_at_spaces_but_not_inside_quotes() {
@@ -136,9 +136,9 @@ fn a_mentioned_agent_is_handed_to_the_task_tool() {
 fn a_tilde_is_the_home_directory() {
     let places = mentions("@~/notes.md @docs/~/x @~x");
 
-    assert_eq!(places[0].place(), Place::Home("notes.md"));
-    assert_eq!(places[1].place(), Place::Worktree("docs/~/x"));
-    assert_eq!(places[2].place(), Place::Worktree("~x"));
+    assert_eq!(places[0].place(), MentionedPath::Home("notes.md"));
+    assert_eq!(places[1].place(), MentionedPath::Worktree("docs/~/x"));
+    assert_eq!(places[2].place(), MentionedPath::Worktree("~x"));
 }
 
 proptest! {

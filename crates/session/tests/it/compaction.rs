@@ -1,6 +1,4 @@
 //! Compaction and pruning: when they begin, what they leave behind, and that they end.
-//!
-//! One file although it is long: each story stands alone, and they read as one list of what can happen.
 
 use crate::bench::*;
 use insta::assert_snapshot;
@@ -312,7 +310,8 @@ fn a_failure_that_passes_is_tried_again_with_the_same_request() {
     bench.said(finished(FinishReason::Stop));
     bench.compact();
     bench.failed(overloaded());
-    let (step, attempt) = (bench.step(), bench.state.open_step().unwrap().attempt);
+    let step = bench.step();
+    let attempt = bench.state.open_step().unwrap().attempt;
 
     bench.feed(Input::Timer { step, attempt });
 

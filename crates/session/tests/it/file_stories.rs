@@ -39,7 +39,8 @@ fn asked(bench: &Bench) -> UserMessage {
 fn diffed(bench: &Bench) -> Input {
     let told = TurnSummary { title: Some("told".to_owned()), body: None, diffs: Vec::new() };
     let prompt = UserMessage { summary: Some(told), ..asked(bench) };
-    let (summary, session) = (totals(1), Vec::new());
+    let summary = totals(1);
+    let session = Vec::new();
     Input::Diffed(Box::new(Diffed { prompt, summary, session }))
 }
 

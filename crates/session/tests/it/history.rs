@@ -14,7 +14,8 @@ fn seen(messages: &[MessageWithParts]) -> String {
 }
 
 fn turn(number: u64) -> [MessageWithParts; 2] {
-    let (user_name, answer) = (format!("u{number}"), format!("a{number}"));
+    let user_name = format!("u{number}");
+    let answer = format!("a{number}");
     [
         user(&user_name, number * 10, vec![text("do it")]),
         assistant(&answer, &user_name, number * 10 + 1, json!({}), vec![text("done")]),
@@ -301,7 +302,8 @@ fn any_history() -> impl Strategy<Value = Vec<MessageWithParts>> {
     prop::collection::vec((0..6_u8, any::<prop::sample::Index>()), 0..30).prop_map(|kinds| {
         let mut messages: Vec<MessageWithParts> = Vec::new();
         for (at, (kind, pick)) in kinds.into_iter().enumerate() {
-            let (name, time) = (format!("m{at:02}"), at as u64);
+            let name = format!("m{at:02}");
+            let time = at as u64;
             let other = if messages.is_empty() {
                 "m00".to_owned()
             } else {
@@ -339,7 +341,8 @@ proptest! {
         let mut sorted = messages.clone();
         sorted.sort_by_key(|message| message.info.created());
 
-        let (one, other) = (latest(&messages), latest(&sorted));
+        let one = latest(&messages);
+        let other = latest(&sorted);
 
         prop_assert_eq!(one.user.map(|entry| &entry.info.id), other.user.map(|entry| &entry.info.id));
         prop_assert_eq!(one.finished.map(|entry| &entry.info.id), other.finished.map(|entry| &entry.info.id));

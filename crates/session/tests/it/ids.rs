@@ -36,7 +36,8 @@ fn ids_of_one_millisecond_count_from_one() {
 fn a_session_id_counts_downwards() {
     let mut stamp = Stamp::fixed(1_794_770_276_253);
 
-    let (first, second) = (stamp.session_id(), stamp.session_id());
+    let first = stamp.session_id();
+    let second = stamp.session_id();
 
     assert!(first.as_str().starts_with("ses_e1f5af062ffe"), "{first}");
     assert!(second < first, "newest first: {second} {first}");
@@ -232,7 +233,8 @@ fn the_wraps_are_on_the_days_the_spec_names() {
 fn a_call_of_our_own_has_a_ulid() {
     let mut stamp = Stamp::fixed(1_469_918_176_385);
 
-    let (one, other) = (stamp.ulid(), stamp.ulid());
+    let one = stamp.ulid();
+    let other = stamp.ulid();
 
     assert_eq!((one.len(), &one[..10], &other[..10]), (26, "01ARYZ6S41", "01ARYZ6S41"));
     assert_ne!(one, other);
@@ -279,7 +281,8 @@ proptest! {
     /// Descending words sort the other way round, within one turn of the word.
     #[test]
     fn the_complement_turns_the_order_round(a in 0..WRAP_MS, b in 0..WRAP_MS, counter in 1_u64..4096) {
-        let (a, b) = (time_word(a, counter), time_word(b, counter));
+        let a = time_word(a, counter);
+        let b = time_word(b, counter);
         prop_assert_eq!(a < b, descending(b) < descending(a));
         prop_assert_eq!(descending(descending(a)), a);
     }

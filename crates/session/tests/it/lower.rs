@@ -1,6 +1,4 @@
 //! From stored messages to what a model is asked.
-//!
-//! One file although it is long: the cases share their builders and read as one table.
 
 use crate::sample::{assistant, completed, file, reasoning, request, step, text, tool, user};
 use proptest::prelude::*;
@@ -452,7 +450,8 @@ fn any_messages() -> impl Strategy<Value = Vec<MessageWithParts>> {
         let build = |(at, (is_user, is_aborted, parts)): (usize, (bool, bool, Vec<Value>))| {
             let error =
                 json!({ "error": { "name": "MessageAbortedError", "data": { "message": "Aborted" } } });
-            let (name, extra) = (format!("m{at}"), if is_aborted { error } else { json!({}) });
+            let name = format!("m{at}");
+            let extra = if is_aborted { error } else { json!({}) };
             if is_user {
                 user(&name, at as u64, parts)
             } else {

@@ -2,8 +2,6 @@
 //!
 //! A history is a list of wishes. Each becomes the input that fits the state at that moment, or late news
 //! for something that is over. Whatever comes out, the log keeps the promises of the oracle.
-//!
-//! One file although it is long: every wish and what it means now is one list.
 
 use crate::bench::*;
 use crate::compaction::{compaction_ready, small, summarize, too_long};
@@ -144,7 +142,8 @@ fn disturbed(most: usize) -> impl Strategy<Value = Vec<Wish>> {
 fn usual_turns() -> Vec<Vec<Wish>> {
     use Wish::*;
     let words = || "hm".to_owned();
-    let (stop, calls) = (FinishReason::Stop, FinishReason::ToolCalls);
+    let stop = FinishReason::Stop;
+    let calls = FinishReason::ToolCalls;
     vec![
         vec![Prompt(words()), Prepare, Begin, Open(0), Grow(0, words()), Close(0), Finish(stop)],
         vec![Prompt(words()), Prepare, Think(3), Think(4), Grow(3, words()), Grow(4, words()), Finish(stop)],
@@ -341,7 +340,8 @@ fn late(bench: &Bench, kind: u8, which: u8) -> Option<Input> {
         // An attempt of the step that is open, before the one that runs.
         _ => {
             let step = bench.state.open_step().filter(|step| step.attempt > 0)?;
-            let (step, attempt) = (step.message.clone(), step.attempt - 1);
+            let attempt = step.attempt - 1;
+            let step = step.message.clone();
             Input::Said { step, attempt, said: text_started("late") }
         }
     })
@@ -405,7 +405,8 @@ fn play_out(bench: &mut Bench) {
             let part = call.part.clone();
             bench.feed(Input::Returned { part, outcome: done("ok") });
         } else if let Status::Retry { .. } = bench.state.status() {
-            let (step, attempt) = (step.message.clone(), step.attempt);
+            let attempt = step.attempt;
+            let step = step.message.clone();
             bench.feed(Input::Timer { step, attempt });
         } else {
             if step.ready.kind.is_compaction() {
@@ -604,7 +605,9 @@ impl Stored {
 
 /// What a store holds after these facts came in commits of this size: each row, and the growth behind it.
 fn rows_of(log: &[Fact], size: usize) -> (BTreeMap<String, String>, State) {
-    let (mut state, mut rows, mut growth) = (State::default(), BTreeMap::new(), HashMap::new());
+    let mut state = State::default();
+    let mut rows = BTreeMap::new();
+    let mut growth = HashMap::new();
     for commit in log.chunks(size) {
         let folded = fold(&mut state, commit.iter().cloned(), 0, 0);
         for entry in &folded.entries {

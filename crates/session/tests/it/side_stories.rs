@@ -81,7 +81,8 @@ fn a_prompt_that_an_abort_left_behind_goes_on_waiting_after_a_command() {
 fn a_stopped_command_keeps_its_output_and_is_no_error() {
     let mut bench = Bench::new();
     bench.feed(shell("sleep 100"));
-    let (part, step) = (bench.call(), bench.step());
+    let part = bench.call();
+    let step = bench.step();
     let metadata = serde_json::Map::from_iter([("output".to_owned(), "begin\n".into())]);
     bench.feed(Input::Progressed { part, title: None, metadata: Some(metadata) });
 

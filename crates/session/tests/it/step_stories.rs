@@ -1,7 +1,6 @@
 //! Stories of one step: what each thing a provider can say becomes, and what it does not.
 //!
-//! They follow the table of the specification (engine §2.3–2.8) line by line, where `stories` follows a user. One
-//! file although it is long: it is that table.
+//! They follow a step event by event, where `stories` follows a user.
 
 use crate::bench::*;
 use insta::assert_snapshot;
@@ -23,7 +22,8 @@ fn think(block: &str, words: &str) -> Said {
 }
 
 fn call_with(call: &str, name: &str, input: CallInput) -> Said {
-    let (call, name) = (call.to_owned(), name.to_owned());
+    let call = call.to_owned();
+    let name = name.to_owned();
     Said::ToolCalled { call, name, input, metadata: None, by_provider: false }
 }
 
@@ -191,7 +191,8 @@ fn more_calls_than_a_step_may_have_are_refused_one_by_one() {
     let mut runs = 0;
     // Was: calls that were all announced before the first was complete were all refused.
     for number in 0..200 {
-        let (call, name) = (format!("c{number}"), "bash".to_owned());
+        let call = format!("c{number}");
+        let name = "bash".to_owned();
         bench.said(Said::ToolInputStarted { call, name });
     }
     for number in 0..1000 {
@@ -293,7 +294,8 @@ fn a_call_whose_arguments_never_came_whole_is_interrupted_and_keeps_what_came() 
 fn what_an_interrupted_call_reported_is_kept_with_it() {
     let mut bench = begun();
     bench.said(tool_call("c1", "bash"));
-    let (part, step) = (bench.call(), bench.step());
+    let part = bench.call();
+    let step = bench.step();
     let metadata = Map::from_iter([("output".to_owned(), json!("half"))]);
     bench.feed(Input::Progressed { part: part.clone(), title: None, metadata: Some(metadata) });
 

@@ -1,6 +1,4 @@
 //! One input after another, the decision compared whole.
-//!
-//! One file although it is long: each story stands alone, and they read as one list of what can happen.
 
 use crate::bench::*;
 use insta::assert_snapshot;
@@ -345,7 +343,8 @@ fn a_call_that_is_not_json_is_told_to_the_model() {
     let mut bench = Bench::talking();
     bench.said(Said::Started);
     let input = CallInput::Malformed { text: "{".to_owned(), error: "not JSON".to_owned() };
-    let (call, name) = ("c1".to_owned(), "bash".to_owned());
+    let call = "c1".to_owned();
+    let name = "bash".to_owned();
 
     let said = Said::ToolCalled { call, name, input, metadata: None, by_provider: false };
     assert_snapshot!(bench.said(said), @r"
@@ -418,7 +417,8 @@ fn a_prompt_that_came_before_a_stop_goes_on_waiting() {
 fn a_call_that_does_not_end_after_an_abort_is_interrupted_and_its_late_result_dropped() {
     let mut bench = Bench::talking();
     bench.said(tool_call("c1", "bash"));
-    let (part, step) = (bench.call(), bench.step());
+    let part = bench.call();
+    let step = bench.step();
     bench.feed(Input::Abort);
 
     assert_snapshot!(bench.feed(Input::Settle { step }), @r"

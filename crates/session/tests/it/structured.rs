@@ -143,7 +143,8 @@ fn words_and_garbled_arguments_are_failed_tries() {
     asked.bench.said(finished(FinishReason::Stop));
     asked.next();
     let input = CallInput::Malformed { text: "{".to_owned(), error: "ends early".to_owned() };
-    let (call, name) = ("o1".to_owned(), STRUCTURED_TOOL.to_owned());
+    let call = "o1".to_owned();
+    let name = STRUCTURED_TOOL.to_owned();
     asked.bench.said(Said::ToolCalled { call, name, input, metadata: None, by_provider: false });
     let part = asked.bench.call();
     asked.bench.feed(Input::Returned { part, outcome: done("told so") });

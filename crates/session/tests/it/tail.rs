@@ -1,6 +1,4 @@
 //! Dividing a history for compaction, and writing its head down.
-//!
-//! One file although it is long: a compaction is one story, told with the same builders.
 
 use crate::sample::{assistant, completed, file, names, reasoning, request, step, summary, text, tool, user};
 use proptest::prelude::*;

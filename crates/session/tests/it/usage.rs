@@ -183,7 +183,8 @@ proptest! {
     fn a_cost_is_the_exact_sum(usage in usages(), milli in any::<[u16; 4]>()) {
         let price = |index: usize| Num(f64::from(milli[index]) / 1000.0);
         let mut prices = Prices { input: price(0), output: price(1), ..Prices::default() };
-        (prices.cache.read, prices.cache.write) = (price(2), price(3));
+        prices.cache.read = price(2);
+        prices.cache.write = price(3);
 
         let cost = usage.cost(&prices);
 

@@ -2,8 +2,6 @@
 //!
 //! Logins are checked as a strict one would: the redirect address of the registration, the challenge of
 //! PKCE, the code once, the token on every request. What was asked is remembered for the test.
-//!
-//! One file although it is long: both transports and the logins share what they remember.
 
 use axum::Router;
 use axum::body::{Body, Bytes};

@@ -174,7 +174,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for Framed<R> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
         let fresh = &buffer.filled()[before..];
-        let (all, good) = (fresh.len(), self.place.take(fresh));
+        let all = fresh.len();
+        let good = self.place.take(fresh);
         buffer.set_filled(before + good);
         match self.place {
             // What is good is heard first; the reason comes with the next reading.
@@ -192,7 +193,8 @@ mod tests {
     /// What passes, and why the reading ended, if it did not end by itself.
     async fn read(from: impl AsyncRead + Unpin, piece: usize) -> (Vec<u8>, Option<FrameError>) {
         let mut framed = Framed::new(from);
-        let (mut passed, mut buffer) = (Vec::new(), vec![0; piece]);
+        let mut passed = Vec::new();
+        let mut buffer = vec![0; piece];
         loop {
             match framed.read(&mut buffer).await {
                 Ok(0) => return (passed, None),

@@ -196,7 +196,8 @@ pub(super) fn symbols(answer: Value) -> Vec<Value> {
     let Value::Array(items) = answer else { return Vec::new() };
     let one = |item: Value| {
         let kind = item["kind"].as_u64().filter(|kind| KINDS.contains(kind))?;
-        let (name, place) = (item["name"].as_str()?, &item["location"]);
+        let name = item["name"].as_str()?;
+        let place = &item["location"];
         let location = json!({ "uri": place["uri"].as_str()?, "range": place.get("range")? });
         Some(json!({ "name": name, "kind": kind, "location": location }))
     };

@@ -14,7 +14,7 @@ mod store;
 pub use callback::{CallbackError, Listener, port_of};
 
 use super::http::Web;
-use super::{ConnectError, OAuth, Place, Server};
+use super::{ConnectError, McpTransport, OAuth, Server};
 use register::Registration;
 use rmcp::transport::auth::{
     AuthClient, AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
@@ -136,7 +136,7 @@ impl Logins {
 
     /// A server wants a login: whether one can be had as things are.
     pub(super) async fn needed(&self, server: &Server) -> ConnectError {
-        let Place::Remote { url, oauth: Some(oauth), .. } = &server.place else {
+        let McpTransport::Remote { url, oauth: Some(oauth), .. } = &server.place else {
             return ConnectError::Failed(
                 "The server refuses to talk to us without a login (status 401)".to_owned(),
             );
@@ -162,7 +162,7 @@ impl Logins {
 
     /// Begins a login; one that was begun before is forgotten.
     pub async fn start(&self, server: &Server) -> Result<Started, LoginError> {
-        let Place::Remote { url, oauth: Some(oauth), .. } = &server.place else {
+        let McpTransport::Remote { url, oauth: Some(oauth), .. } = &server.place else {
             return Err(LoginError::Unsupported);
         };
         let redirect = redirect(oauth);

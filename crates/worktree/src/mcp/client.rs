@@ -232,7 +232,8 @@ impl Client {
     {
         let mut all = Vec::new();
         let read = async {
-            let (mut cursor, mut seen) = (None, HashSet::new());
+            let mut cursor = None;
+            let mut seen = HashSet::new();
             for _ in 0..PAGES_MAX {
                 let params = PaginatedRequestParams::default().with_cursor(cursor.take());
                 let (items, next) = page(Some(params)).await?;

@@ -3,7 +3,7 @@
 use super::client::{Changes, Client};
 use super::handler::{Handler, Listeners};
 use super::older::Older;
-use super::{LAST_WORDS, Place, Server, auth, http, stdio};
+use super::{LAST_WORDS, McpTransport, Server, auth, http, stdio};
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService, serve_client_with_ct};
 use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use std::future::Future;
@@ -48,7 +48,7 @@ pub async fn connect(
         listeners: listeners.clone(),
     };
     let (running, program) = match &server.place {
-        Place::Local { command, directory, variables } => {
+        McpTransport::Local { command, directory, variables } => {
             let started = stdio::start(&server.name, command, directory, variables);
             let (mut program, lines) = started.map_err(|cause| {
                 let name = command.first().map_or("", String::as_str);
@@ -70,7 +70,7 @@ pub async fn connect(
                 Err(Silent::Refused(cause) | Silent::Older(cause)) => return Err(cause),
             }
         }
-        Place::Remote { url, headers, oauth } => {
+        McpTransport::Remote { url, headers, oauth } => {
             let config = http::config(&server.name, url, headers)?;
             let web = http::Web::new()?;
             let known = config.custom_headers.clone();
@@ -89,7 +89,8 @@ pub async fn connect(
             let running = match running {
                 Err(Silent::Older(cause)) => {
                     let listeners = listeners.clone();
-                    let (name, root) = (server.name.clone(), server.root.clone());
+                    let name = server.name.clone();
+                    let root = server.root.clone();
                     let handler = Handler { server: name, root, changes, listeners };
                     let opening = timeout(server.connect_timeout, Older::open(older, url, known));
                     match opening.await {

@@ -95,7 +95,8 @@ pub(crate) fn file_of(data: &str, mime: &str, uri: Option<&str>) -> Result<Attac
 /// Texts and files of an answer, in order.
 #[must_use]
 pub fn pieces_of(pieces: Vec<Piece>) -> (Vec<String>, Vec<Attached>) {
-    let (mut texts, mut files) = (Vec::new(), Vec::new());
+    let mut texts = Vec::new();
+    let mut files = Vec::new();
     for piece in pieces {
         match piece {
             Piece::Text { text, .. } if text.is_empty() => {}

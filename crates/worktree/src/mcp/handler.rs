@@ -97,7 +97,8 @@ impl ClientHandler for Handler {
         _: NotificationContext<RoleClient>,
     ) {
         let text = params.data.to_string();
-        let (server, said) = (&self.server, prefix(&text, LOGGED_BYTES_MAX));
+        let server = &self.server;
+        let said = prefix(&text, LOGGED_BYTES_MAX);
         match params.level {
             LoggingLevel::Error | LoggingLevel::Critical | LoggingLevel::Alert | LoggingLevel::Emergency => {
                 warn!(server, said, "an MCP server reports an error");

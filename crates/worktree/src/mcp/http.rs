@@ -294,8 +294,10 @@ fn events(response: Response) -> BoxedSseResponse {
         pending.store(0, Ordering::Relaxed);
         let event = event.map_err(|cause| SseError::Body(Box::new(WebError::Lost(cause.to_string()))))?;
         let mut passed_on = Event::default();
-        (passed_on.event, passed_on.data) = (event.event, event.data);
-        (passed_on.id, passed_on.retry) = (event.id, event.retry);
+        passed_on.event = event.event;
+        passed_on.data = event.data;
+        passed_on.id = event.id;
+        passed_on.retry = event.retry;
         let deep = passed_on.data.as_deref().and_then(|data| content::instead_of_deep(data.as_bytes()));
         if let Some(Ok(refusal)) = deep {
             passed_on.data = serde_json::to_string(&refusal).ok();

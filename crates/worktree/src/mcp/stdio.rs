@@ -79,7 +79,9 @@ pub(super) fn start(
     });
     let mut child = wrap.wrap(ProcessSession).spawn()?;
     let group = child.id().and_then(|id| rustix::process::Pid::from_raw(id as i32));
-    let (input, output, complaints) = (child.stdin().take(), child.stdout().take(), child.stderr().take());
+    let input = child.stdin().take();
+    let output = child.stdout().take();
+    let complaints = child.stderr().take();
     let program = Program {
         server: server.to_owned(),
         child,
@@ -303,9 +305,11 @@ fn too_large(id: i64) -> ServerJsonRpcMessage {
 /// The id of an answer of which only the ends are known: servers write it first or last.
 fn id_of(first: &[u8], last: &[u8]) -> Option<i64> {
     const KEY: &str = "\"id\":";
-    let (first, last) = (String::from_utf8_lossy(first), String::from_utf8_lossy(last));
+    let first = String::from_utf8_lossy(first);
+    let last = String::from_utf8_lossy(last);
     let compact = |text: &str| text.chars().filter(|letter| !letter.is_whitespace()).collect::<String>();
-    let (first, last) = (compact(&first), compact(&last));
+    let first = compact(&first);
+    let last = compact(&last);
     let head =
         ["{\"jsonrpc\":\"2.0\",", "{"].iter().find_map(|start| first.strip_prefix(start)?.strip_prefix(KEY));
     if let Some(rest) = head {

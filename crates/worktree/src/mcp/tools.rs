@@ -57,7 +57,8 @@ impl Offered {
         let mut all: Vec<Arc<dyn Tool>> = Vec::new();
         for info in client.tools().await? {
             let tool = Self::new(client, info, check);
-            let (name, server) = (&tool.spec.name, client.name());
+            let name = &tool.spec.name;
+            let server = client.name();
             if name.chars().count() > NAME_CHARS_MAX || all.iter().any(|known| known.spec().name == *name) {
                 warn!(server, name, "a tool is left out: its name is too long or taken");
                 continue;

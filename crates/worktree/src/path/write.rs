@@ -135,7 +135,8 @@ pub(super) fn make_directories(path: &Path) -> Result<(), Errno> {
 fn fill(made: &File, bytes: &[u8], before: Option<&Stat>) -> Result<(), Errno> {
     if let Some(stat) = before {
         // Owner first: giving a file away drops its set-id bits.
-        let (user, group) = (rustix::fs::Uid::from_raw(stat.st_uid), rustix::fs::Gid::from_raw(stat.st_gid));
+        let user = rustix::fs::Uid::from_raw(stat.st_uid);
+        let group = rustix::fs::Gid::from_raw(stat.st_gid);
         let _ = rustix::fs::fchown(made.as_fd(), Some(user), Some(group));
         rustix::fs::fchmod(made.as_fd(), Mode::from_raw_mode(stat.st_mode & 0o7777))?;
     }

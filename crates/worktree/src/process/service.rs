@@ -44,7 +44,8 @@ impl Service {
                 .kill_on_drop(true);
         });
         let mut child = command.wrap(ProcessSession).spawn()?;
-        let (input, output) = (child.stdin().take(), child.stdout().take());
+        let input = child.stdin().take();
+        let output = child.stdout().take();
         let group = child.id().and_then(|id| rustix::process::Pid::from_raw(id as i32));
         let service = Self { child, group, mark };
         match (input, output) {

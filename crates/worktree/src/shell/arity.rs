@@ -1,4 +1,4 @@
-//! How many words of a command say what it does (spec: engine §8.8).
+//! How many words of a command say what it does.
 //!
 //! `git commit -m x` is `git commit`; `npm run dev` is `npm run dev`; an unknown program is its
 //! name. The longest entry that the words begin with decides.

@@ -240,7 +240,8 @@ impl World {
 
     /// A path for a tool: inside as it is, outside after asking `external_directory`.
     pub async fn reach(&self, text: &str) -> Result<WorkPath, ToolFailure> {
-        let (roots, text) = (self.roots.clone(), text.to_owned());
+        let roots = self.roots.clone();
+        let text = text.to_owned();
         let outside = match self.blocking(move || Ok(roots.locate(text)?)).await? {
             Located::Inside(path) => return Ok(path),
             Located::Outside(outside) => outside,

@@ -104,14 +104,19 @@ async fn plan(world: &World, section: Section) -> Result<Plan, ToolFailure> {
             let text_before = found.map(|found| found.text).unwrap_or_default();
             let diff = diff::difference(&path.shown().to_string_lossy(), &text_before, &content);
             let bytes = change::encode(&content, false);
-            let (moved_to, kind, before_there) = (None, Kind::Add, None);
+            let moved_to = None;
+            let kind = Kind::Add;
+            let before_there = None;
             Ok(Plan { path, moved_to, kind, before, before_there, text_before, bytes, diff })
         }
         Section::Delete { path } => {
             let (path, found) = existing(world, &path).await?;
             let diff = diff::difference(&path.shown().to_string_lossy(), &found.text, "");
             let before = Some(found.stamp);
-            let (moved_to, kind, before_there, bytes) = (None, Kind::Delete, None, Vec::new());
+            let moved_to = None;
+            let kind = Kind::Delete;
+            let before_there = None;
+            let bytes = Vec::new();
             Ok(Plan { path, moved_to, kind, before, before_there, text_before: found.text, bytes, diff })
         }
         Section::Update { path, moved_to, chunks } => {
@@ -130,7 +135,9 @@ async fn plan(world: &World, section: Section) -> Result<Plan, ToolFailure> {
             };
             let diff = diff::difference(&path.shown().to_string_lossy(), &found.text, &after);
             let kind = if moved_to.is_some() { Kind::Move } else { Kind::Update };
-            let (before, bytes, text_before) = (Some(found.stamp), found.encode(&after), found.text);
+            let before = Some(found.stamp);
+            let bytes = found.encode(&after);
+            let text_before = found.text;
             Ok(Plan { path, moved_to, kind, before, before_there, text_before, bytes, diff })
         }
     }
@@ -222,8 +229,13 @@ async fn carry_out(world: &World, mut plans: Vec<Plan>) -> Result<Done, ToolFail
 
 /// False when the file is no longer as it was read.
 async fn write(world: &World, plan: &Plan) -> Result<bool, ToolFailure> {
-    let (memory, path, moved_to) = (world.memory.clone(), plan.path.clone(), plan.moved_to.clone());
-    let (kind, before, before_there, bytes) = (plan.kind, plan.before, plan.before_there, plan.bytes.clone());
+    let memory = world.memory.clone();
+    let path = plan.path.clone();
+    let moved_to = plan.moved_to.clone();
+    let kind = plan.kind;
+    let before = plan.before;
+    let before_there = plan.before_there;
+    let bytes = plan.bytes.clone();
     world
         .blocking(move || {
             let done = match (kind, &moved_to) {

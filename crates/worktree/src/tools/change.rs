@@ -95,7 +95,9 @@ pub(super) async fn load_read(world: &World, path: &WorkPath) -> Result<Option<F
         if !world.settings.read_before_write {
             return Ok(Some(found));
         }
-        let (memory, path, stamp) = (world.memory.clone(), path.clone(), found.stamp);
+        let memory = world.memory.clone();
+        let path = path.clone();
+        let stamp = found.stamp;
         match world.blocking(move || memory.check(&path, stamp)).await? {
             Checked::AsRead => return Ok(Some(found)),
             Checked::LookAgain => {}

@@ -84,8 +84,9 @@ async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolF
         let turn = turn(path.real()).await;
         let bytes =
             found.as_ref().map_or_else(|| change::encode(&after, false), |found| found.encode(&after));
-        let (memory, expected, target) =
-            (world.memory.clone(), found.as_ref().map(|found| found.stamp), path.clone());
+        let memory = world.memory.clone();
+        let expected = found.as_ref().map(|found| found.stamp);
+        let target = path.clone();
         let written = world.blocking(move || Ok(memory.write(&target, expected, &bytes)?)).await?;
         if written == Guarded::Changed {
             continue;

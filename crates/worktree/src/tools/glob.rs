@@ -53,7 +53,8 @@ impl Tool for Glob {
             let root = world.reach(&place).await?;
             super::list::refuse_file(world, &root).await?;
 
-            let (searched, stop) = (root.clone(), world.stop.clone());
+            let searched = root.clone();
+            let stop = world.stop.clone();
             let (files, more) = world.blocking(move || find(&searched, &pattern, &stop)).await?;
             if world.stop.is_cancelled() {
                 return Err(ToolFailure::aborted());

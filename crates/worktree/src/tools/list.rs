@@ -50,7 +50,8 @@ impl Tool for List {
             refuse_file(world, &root).await?;
 
             let globs = input.ignore.iter().map(|one| format!("!{one}")).collect();
-            let (searched, stop) = (root.clone(), world.stop.clone());
+            let searched = root.clone();
+            let stop = world.stop.clone();
             let mut files = world
                 .blocking(move || {
                     let all = Mutex::new(Vec::new());

@@ -74,8 +74,10 @@ impl Tool for Read {
             let input: Input = call.decode()?;
             let path = world.reach(&input.file_path).await?;
             ask::permission(world, "read", path.relative(), serde_json::Map::new()).await?;
-            let (from, count) = (input.offset.max(1), input.limit.unwrap_or(LINES).max(1));
-            let (target, known) = (path.clone(), world.memory.clone());
+            let from = input.offset.max(1);
+            let count = input.limit.unwrap_or(LINES).max(1);
+            let target = path.clone();
+            let known = world.memory.clone();
             let (mut done, kind) = world.blocking(move || read(&target, from, count, &known)).await?;
             if kind == Shown::File {
                 if let Some(lsp) = &world.settings.lsp {
@@ -238,7 +240,9 @@ fn is_binary(path: &Path, sample: &[u8]) -> bool {
 
 /// Instruction files on the way from the file up to the session directory are shown once.
 async fn remind(world: &World, path: &WorkPath, done: &mut Done) -> Result<(), ToolFailure> {
-    let (roots, memory, file) = (world.roots.clone(), world.memory.clone(), path.real().to_owned());
+    let roots = world.roots.clone();
+    let memory = world.memory.clone();
+    let file = path.real().to_owned();
     let found = world
         .blocking(move || {
             let mut found = Vec::new();

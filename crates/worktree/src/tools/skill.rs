@@ -86,7 +86,8 @@ fn told(skill: &Skill, files: &[PathBuf]) -> String {
 /// Files that came with the skill, at any depth. The directory was configured by the user, and only names
 /// are read.
 fn beside(directory: &Path) -> Vec<PathBuf> {
-    let (mut files, mut looked_at) = (Vec::new(), 0);
+    let mut files = Vec::new();
+    let mut looked_at = 0;
     let mut waiting = vec![directory.to_owned()];
     while let Some(here) = waiting.pop() {
         let Ok(entries) = std::fs::read_dir(&here) else { continue };

@@ -238,7 +238,8 @@ async fn told(world: &World, input: &Input, page: Page) -> Result<Done, ToolFail
         done.attachments.push(Attached { mime, filename: None, url });
         return Ok(done);
     }
-    let (format, content_type) = (input.format, page.content_type);
+    let format = input.format;
+    let content_type = page.content_type;
     let output =
         world.blocking(move || Ok(convert::convert(&page.body, &content_type, &mime, format))).await?;
     Ok(Done::new(title, output, json!({})))

@@ -57,8 +57,9 @@ async fn write(world: &World, path: WorkPath, content: String) -> Result<Done, T
     let has_bom = found.as_ref().is_some_and(|found| found.has_bom) || content.starts_with('\u{feff}');
     let bytes = change::encode(&content, has_bom);
     let turn = turn(path.real()).await;
-    let (memory, expected, target) =
-        (world.memory.clone(), found.as_ref().map(|found| found.stamp), path.clone());
+    let memory = world.memory.clone();
+    let expected = found.as_ref().map(|found| found.stamp);
+    let target = path.clone();
     let written = world.blocking(move || Ok(memory.write(&target, expected, &bytes)?)).await?;
     let crate::tool::Guarded::Done(written) = written else {
         return Err(ToolFailure::failed(format!(

@@ -22,7 +22,8 @@ pub(super) fn diff(answer: &[u8]) -> Vec<FileDiff> {
     }
     while let Some((additions, deletions, name, after)) = counts(rest) {
         if let Some(file) = files.iter_mut().find(|file| file.file == name) {
-            (file.additions, file.deletions) = (additions, deletions);
+            file.additions = additions;
+            file.deletions = deletions;
         }
         rest = after;
     }
@@ -46,7 +47,9 @@ fn counts(text: &[u8]) -> Option<(u64, u64, String, &[u8])> {
     let (record, rest) = until_zero(text)?;
     let record = String::from_utf8_lossy(record);
     let mut fields = record.splitn(3, '\t');
-    let (additions, deletions, name) = (fields.next()?, fields.next()?, fields.next()?);
+    let additions = fields.next()?;
+    let deletions = fields.next()?;
+    let name = fields.next()?;
     Some((additions.parse().unwrap_or(0), deletions.parse().unwrap_or(0), name.to_owned(), rest))
 }
 

@@ -33,7 +33,8 @@ impl Bench {
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let top = tempfile::tempdir().unwrap();
         let base = top.path().canonicalize().unwrap();
-        let (dir, outside) = (base.join("tree"), base.join("outside"));
+        let dir = base.join("tree");
+        let outside = base.join("outside");
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::create_dir_all(&outside).unwrap();
         let mut settings = Settings::new(base.join("output"));

@@ -77,8 +77,8 @@ async fn saved_output_is_readable_by_its_owner_alone() {
 async fn what_was_saved_before_a_moment_is_removed_and_nothing_else() {
     use std::time::{Duration, SystemTime};
     let dir = tempfile::tempdir().unwrap();
-    let (old, new) =
-        (save(dir.path(), "old", b"x").await.unwrap(), save(dir.path(), "new", b"x").await.unwrap());
+    let old = save(dir.path(), "old", b"x").await.unwrap();
+    let new = save(dir.path(), "new", b"x").await.unwrap();
     let strange = dir.path().join("strange.txt");
     std::fs::write(&strange, "x").unwrap();
     let now = SystemTime::now();

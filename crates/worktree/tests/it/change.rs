@@ -1,6 +1,4 @@
 //! The tools that change files: `write`, `edit`, `apply_patch`.
-//!
-//! One file although it is long: the same few helpers tell all three, and each rule is tried on more than one.
 
 use crate::bench::{Bench, ask};
 use serde_json::json;

@@ -1,8 +1,6 @@
 //! Hostile repositories: each has one door through which the plain git program runs a script of
 //! the repository. Each test first sees that the door is open for plain git, then asks everything
 //! we ask of a checkout and finds that the script was not run.
-//!
-//! One file although it is long: every door is a few lines, and all are opened and tried in the same way.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

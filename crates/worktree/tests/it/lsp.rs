@@ -61,7 +61,8 @@ fn scene_with(server: Server, marks: &[&str]) -> Scene {
 }
 
 fn scene_on(mut bench: Bench, server: Server, marks: &[&str]) -> Scene {
-    let (told, started) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let told = Arc::new(AtomicUsize::new(0));
+    let started = Arc::new(AtomicUsize::new(0));
     // Nobody waits for one that will not answer.
     let patience =
         if marks.contains(&"silent") { Duration::from_millis(50) } else { Duration::from_secs(30) };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::json::Map;
 use sturdy_worktree::mcp::auth::Logins;
-use sturdy_worktree::mcp::{Client, ConnectError, Lifeline, Offered, Place, Server, connect};
+use sturdy_worktree::mcp::{Client, ConnectError, Lifeline, McpTransport, Offered, Server, connect};
 use sturdy_worktree::tool::{Call, Done, FailureKind, Tool, ToolFailure, run};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -26,7 +26,7 @@ fn place(mode: &str) -> Room {
     let notes = root.path().join("notes").display().to_string();
     let server = Server {
         name: "my server".to_owned(),
-        place: Place::Local {
+        place: McpTransport::Local {
             command: vec!["bash".to_owned(), SCRIPT.to_owned(), mode.to_owned()],
             directory: root.path().to_owned(),
             variables: vec![("NOTES".to_owned(), notes), ("EXTRA_API_KEY".to_owned(), "given".to_owned())],
@@ -141,7 +141,8 @@ async fn tools_of_a_server_are_named_after_both_and_their_schemas_are_closed() {
 
 #[tokio::test]
 async fn what_a_tool_answers_becomes_text_and_files() {
-    let (place, bench) = (place("well"), Bench::new());
+    let place = place("well");
+    let bench = Bench::new();
     let kept = place.kept().await;
 
     let echo = kept.call(&bench, "echo", json!({ "text": "hello" })).await.unwrap();
@@ -167,7 +168,8 @@ async fn what_a_tool_answers_becomes_text_and_files() {
 
 #[tokio::test]
 async fn arguments_that_do_not_fit_reach_no_server() {
-    let (place, bench) = (place("well"), Bench::new());
+    let place = place("well");
+    let bench = Bench::new();
     let (client, mut lifeline) = place.connect().await.unwrap();
     let tools = lifeline.during(Box::pin(Offered::all(&client, refuses))).await.unwrap().unwrap();
     let call = Call { id: "call_1".to_owned(), name: "echo".to_owned(), input: Map::new() };
@@ -183,7 +185,8 @@ async fn arguments_that_do_not_fit_reach_no_server() {
 
 #[tokio::test]
 async fn an_answer_of_fifty_megabytes_fails_the_call_and_not_the_connection() {
-    let (place, bench) = (place("well"), Bench::new());
+    let place = place("well");
+    let bench = Bench::new();
     let kept = place.kept().await;
 
     let failed = kept.call(&bench, "large", json!({})).await.unwrap_err();
@@ -198,8 +201,9 @@ async fn an_answer_of_fifty_megabytes_fails_the_call_and_not_the_connection() {
 async fn an_answer_that_nests_too_deep_fails_the_call_and_not_the_connection() {
     // Was: at 70 levels taken as it came, at 1000 dropped in silence while the call waited for its timeout.
     for levels in ["63", "64", "70", "1000"] {
-        let (mut place, bench) = (place("well"), Bench::new());
-        let Place::Local { variables, .. } = &mut place.server.place else { unreachable!() };
+        let mut place = place("well");
+        let bench = Bench::new();
+        let McpTransport::Local { variables, .. } = &mut place.server.place else { unreachable!() };
         variables.push(("DEEP".to_owned(), levels.to_owned()));
         let kept = place.kept().await;
 
@@ -224,8 +228,9 @@ async fn an_answer_that_nests_too_deep_fails_the_call_and_not_the_connection() {
 
 #[tokio::test]
 async fn the_environment_of_a_server_has_what_is_configured_and_none_of_our_keys() {
-    let (mut place, bench) = (place("well"), Bench::new());
-    let Place::Local { variables, .. } = &mut place.server.place else { unreachable!() };
+    let mut place = place("well");
+    let bench = Bench::new();
+    let McpTransport::Local { variables, .. } = &mut place.server.place else { unreachable!() };
     variables.push(("GREETING".to_owned(), "hi".to_owned()));
     let kept = place.kept().await;
 
@@ -240,7 +245,8 @@ async fn the_environment_of_a_server_has_what_is_configured_and_none_of_our_keys
 
 #[tokio::test]
 async fn a_stopped_call_ends_at_once_and_the_server_is_told() {
-    let (place, bench) = (place("well"), Bench::new());
+    let place = place("well");
+    let bench = Bench::new();
     let kept = place.kept().await;
     let stop = bench.world.stop.clone();
     let calling = kept.call(&bench, "waits", json!({}));
@@ -261,7 +267,8 @@ async fn a_stopped_call_ends_at_once_and_the_server_is_told() {
 
 #[tokio::test]
 async fn a_call_that_is_not_answered_in_time_fails() {
-    let (mut place, bench) = (place("well"), Bench::new());
+    let mut place = place("well");
+    let bench = Bench::new();
     place.server.call_timeout = Duration::from_millis(50);
     let kept = place.kept().await;
 
@@ -273,7 +280,8 @@ async fn a_call_that_is_not_answered_in_time_fails() {
 
 #[tokio::test]
 async fn a_server_that_dies_in_a_call_says_why() {
-    let (place, bench) = (place("well"), Bench::new());
+    let place = place("well");
+    let bench = Bench::new();
     let kept = place.kept().await;
 
     let failed = kept.call(&bench, "crashes", json!({})).await.unwrap_err();
@@ -313,7 +321,7 @@ async fn a_server_that_ends_at_once_is_quoted() {
 #[tokio::test]
 async fn a_program_that_does_not_exist_is_named() {
     let mut place = place("well");
-    let Place::Local { command, .. } = &mut place.server.place else { unreachable!() };
+    let McpTransport::Local { command, .. } = &mut place.server.place else { unreachable!() };
     *command = vec!["no-such-program-here".to_owned()];
 
     let failed = place.connect().await.unwrap_err().to_string();
@@ -323,7 +331,8 @@ async fn a_program_that_does_not_exist_is_named() {
 
 #[tokio::test]
 async fn a_server_that_greets_on_its_output_is_understood() {
-    let (place, bench) = (place("greets"), Bench::new());
+    let place = place("greets");
+    let bench = Bench::new();
     let kept = place.kept().await;
     assert_eq!(kept.call(&bench, "echo", json!({ "text": "hello" })).await.unwrap().output, "hello");
     kept.end().await;
@@ -333,7 +342,8 @@ async fn a_server_that_greets_on_its_output_is_understood() {
 async fn nothing_is_left_of_a_server_whose_connection_is_closed() {
     let place = place("daemon");
     let kept = place.kept().await;
-    let (server, daemon) = (place.process("started").await, place.process("daemon").await);
+    let server = place.process("started").await;
+    let daemon = place.process("daemon").await;
 
     kept.end().await;
 
@@ -346,7 +356,8 @@ async fn nothing_is_left_of_a_server_whose_connection_is_closed() {
 async fn nothing_is_left_of_a_server_that_is_forgotten() {
     let place = place("daemon");
     let (client, lifeline) = place.connect().await.unwrap();
-    let (server, daemon) = (place.process("started").await, place.process("daemon").await);
+    let server = place.process("started").await;
+    let daemon = place.process("daemon").await;
 
     drop((client, lifeline));
 
@@ -356,7 +367,8 @@ async fn nothing_is_left_of_a_server_that_is_forgotten() {
 
 #[tokio::test]
 async fn a_server_says_that_its_tools_changed() {
-    let (place, bench) = (place("well"), Bench::new());
+    let place = place("well");
+    let bench = Bench::new();
     let stop = CancellationToken::new();
     let (mut client, lifeline) = place.connect_until(stop.clone()).await.unwrap();
     #[allow(clippy::disallowed_methods, reason = "a test")]

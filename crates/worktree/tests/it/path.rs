@@ -16,7 +16,8 @@ struct Scene {
 fn scene() -> Scene {
     let top = tempfile::tempdir().unwrap();
     let base = top.path().canonicalize().unwrap();
-    let (tree, outside) = (base.join("tree"), base.join("outside"));
+    let tree = base.join("tree");
+    let outside = base.join("outside");
     std::fs::create_dir_all(tree.join("sub")).unwrap();
     std::fs::create_dir_all(&outside).unwrap();
     std::fs::write(outside.join("secret"), "secret").unwrap();
@@ -131,7 +132,8 @@ fn a_link_put_in_place_after_the_check_is_not_followed() {
     let scene = scene();
     std::fs::create_dir(scene.tree.join("sub/dir")).unwrap();
     std::fs::write(scene.tree.join("sub/dir/secret"), "harmless").unwrap();
-    let (file, deep) = (scene.inside("file"), scene.inside("dir/secret"));
+    let file = scene.inside("file");
+    let deep = scene.inside("dir/secret");
     let fresh = scene.inside("dir/fresh");
 
     std::fs::remove_file(scene.tree.join("sub/file")).unwrap();

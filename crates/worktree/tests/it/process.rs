@@ -20,7 +20,8 @@ fn sh(script: &str, dir: &Path) -> Command {
 
 async fn run(command: Command, stop: CancellationToken) -> (String, Ended) {
     let mut running = command.start(stop).unwrap();
-    let (mut text, mut buffer) = (Vec::new(), vec![0; 4096]);
+    let mut text = Vec::new();
+    let mut buffer = vec![0; 4096];
     while let Some(bytes) = running.read(&mut buffer).await {
         text.extend_from_slice(bytes);
     }

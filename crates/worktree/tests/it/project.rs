@@ -112,7 +112,8 @@ async fn a_linked_worktree_is_the_same_project_with_its_own_top() {
     let linked = other.path().join("linked");
     git(dir.path(), &["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "side"]);
 
-    let (first, second) = (resolve(dir.path()).await, resolve(&linked).await);
+    let first = resolve(dir.path()).await;
+    let second = resolve(&linked).await;
 
     assert_eq!(first.id, second.id);
     assert_eq!(second.worktree.canonicalize().unwrap(), linked.canonicalize().unwrap());

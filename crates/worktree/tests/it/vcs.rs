@@ -154,7 +154,8 @@ async fn a_branch_is_compared_with_where_it_left_the_default_one() {
 #[tokio::test]
 async fn a_raw_diff_is_taken_by_another_checkout_whole_or_not_at_all() {
     let files = [("a.txt", "one\n"), ("b.txt", "b\n")];
-    let (from, to) = (Bench::with(&files).await, Bench::with(&files).await);
+    let from = Bench::with(&files).await;
+    let to = Bench::with(&files).await;
     from.write("a.txt", "two\n");
     from.write("new.bin", "\0\u{1}\u{2}");
     let patch = String::from_utf8(from.checkout.raw_diff().await.unwrap()).unwrap();

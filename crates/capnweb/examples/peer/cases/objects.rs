@@ -107,7 +107,8 @@ cases! {
     "IC-066 duplicates dropped in any order" socket async |context: Arc<Context>| {
         let root = context.root();
         let counter = stub(root.call("makeCounter", [1.into()])).await;
-        let (one, two) = (counter.clone(), counter.clone());
+        let one = counter.clone();
+        let two = counter.clone();
         drop((counter, two));
         assert_eq!(one.call("increment", []).await, Ok(2.into()));
         assert_eq!(root.call("disposedCount", []).await, Ok(0.into()));

@@ -28,7 +28,8 @@ cases! {
         noted(&seen, "abort stop").await;
     };
     "IC-080 a writable parameter ignored or left open" socket async |context: Arc<Context>| {
-        let ((ignored, first), (left, second)) = (Sink::watched(false), Sink::watched(false));
+        let (ignored, first) = Sink::watched(false);
+        let (left, second) = Sink::watched(false);
         assert_eq!(context.root().call("ignore", [ignored.into()]).await, Ok("ignored".into()));
         assert_eq!(context.root().call("writeNoClose", [left.into()]).await, Ok("left open".into()));
         noted(&first, "abort").await;

@@ -75,9 +75,12 @@ fn iso(milliseconds: f64) -> Result<String, ErrorValue> {
         return Err(ErrorValue::range_error("Invalid time value"));
     }
     let all = milliseconds as i64;
-    let (days, rest) = (all.div_euclid(86_400_000), all.rem_euclid(86_400_000));
+    let days = all.div_euclid(86_400_000);
+    let rest = all.rem_euclid(86_400_000);
     let (year, month, day) = civil(days);
-    let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);
+    let hour = rest / 3_600_000;
+    let minute = rest / 60_000 % 60;
+    let second = rest / 1000 % 60;
     let year = match year {
         0..=9999 => format!("{year:04}"),
         _ => format!("{}{:06}", if year < 0 { '-' } else { '+' }, year.abs()),
@@ -88,7 +91,8 @@ fn iso(milliseconds: f64) -> Result<String, ErrorValue> {
 /// Days since 1970 to year, month, day. Eras of 400 years repeat.
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;

@@ -35,7 +35,8 @@ fn writables(interface: Interface<Service>) -> Interface<Service> {
         })
         .method("writeMany", |_, mut call| async move {
             let stream: Writable = call.take()?;
-            let (count, size): (u32, usize) = (call.take()?, call.take()?);
+            let count: u32 = call.take()?;
+            let size: usize = call.take()?;
             let chunk = "x".repeat(size);
             for _ in 0..count {
                 stream.write(chunk.as_str()).await?;
@@ -92,8 +93,10 @@ fn readables(interface: Interface<Service>) -> Interface<Service> {
             Ok(first)
         })
         .method("readSlowly", |_, mut call| async move {
-            let (mut stream, wait): (Readable, u64) = (call.take()?, call.take_or(0)?);
-            let (mut bytes, mut chunks) = (0usize, 0u32);
+            let mut stream: Readable = call.take()?;
+            let wait: u64 = call.take_or(0)?;
+            let mut bytes = 0usize;
+            let mut chunks = 0u32;
             while let Some(chunk) = stream.next().await.transpose()? {
                 bytes += match &chunk {
                     Value::Bytes(piece) => piece.as_slice().len(),
@@ -143,10 +146,12 @@ fn bodies(interface: Interface<Service>) -> Interface<Service> {
             Err(reason) => Reply::error(reason),
         })
         .quick("blobAndStream", |_, mut call| {
-            let (first, second) = (call.take::<Blob>(), call.take::<Blob>());
+            let first = call.take::<Blob>();
+            let second = call.take::<Blob>();
             let stream = call.take::<Readable>();
             Reply::later(async move {
-                let (first, second) = (first?, second?);
+                let first = first?;
+                let second = second?;
                 let chunks = stream?.read_all().await?;
                 Ok(Value::array([
                     first.bytes().len().into(),

@@ -98,7 +98,8 @@ fn is_document(path: &str) -> bool {
 /// A row `| I5 | … | built |` as its tag and whether it is built.
 fn invariant(line: &str) -> Option<(String, bool)> {
     let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-    let (tag, state) = (cells.first()?, cells.last()?);
+    let tag = cells.first()?;
+    let state = cells.last()?;
     let number = tag.strip_prefix('I')?;
     number.parse::<u32>().ok()?;
     Some(((*tag).to_owned(), *state == "built"))

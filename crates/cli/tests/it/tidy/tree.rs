@@ -24,11 +24,6 @@ impl File {
     pub(super) fn lines(&self) -> usize {
         self.text.lines().count()
     }
-
-    /// The block of `//!` lines the file begins with.
-    pub(super) fn module_doc(&self) -> String {
-        self.text.lines().take_while(|line| line.starts_with("//!")).collect::<Vec<_>>().join("\n")
-    }
 }
 
 pub(super) fn root() -> PathBuf {
@@ -54,7 +49,8 @@ pub(super) fn file(path: &str) -> File {
 
 fn collect(root: &Path, dir: &Path, files: &mut Vec<File>) {
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        let (path, kind) = (entry.path(), entry.file_type().unwrap());
+        let path = entry.path();
+        let kind = entry.file_type().unwrap();
         let name = entry.file_name().to_string_lossy().into_owned();
         if FOREIGN.contains(&name.as_str()) {
             continue;

@@ -1,4 +1,4 @@
-//! The built-in agents and their rules (spec: engine §8.7).
+//! The built-in agents and their rules.
 
 use super::{Agent, Mode};
 use crate::directory::config::Settings;

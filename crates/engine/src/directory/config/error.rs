@@ -63,7 +63,7 @@ impl ConfigError {
         }
     }
 
-    /// The body a client gets, with status 400 (http-api §4).
+    /// The body a client gets, with status 400.
     #[must_use]
     pub fn body(&self) -> Value {
         match self {

@@ -125,7 +125,8 @@ fn merged<'a>(found: impl Iterator<Item = &'a Found>, places: &Places) -> Result
 /// Formatters and language servers among the project's packages that would be started because they are there.
 fn own_programs(settings: &Merged, places: &Places) -> Vec<PathBuf> {
     let is_on = |key: &str| matches!(settings.value.get(key), Some(Value::Bool(true) | Value::Object(_)));
-    let (directory, top) = (&places.directory, places.checkout());
+    let directory = &places.directory;
+    let top = places.checkout();
     let mut commands = Vec::new();
     if is_on("formatter") {
         let enabled = sturdy_worktree::format::known(directory, top).into_iter().filter(|one| one.is_enabled);

@@ -2,8 +2,6 @@
 //!
 //! The merged document stays as it is: keys nobody here knows belong to somebody else. What the engine
 //! uses has a method; plain values come from the typed sections (`sections.rs`).
-//!
-//! One file although it is long: every setting has its method here.
 
 use super::error::{ConfigError, invalid};
 use super::hide;

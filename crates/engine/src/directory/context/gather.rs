@@ -1,6 +1,6 @@
 //! Collecting what the system text is made of: from the instance, the disk and the clock.
 
-use super::{Inputs, Place, Speaker, system};
+use super::{Inputs, Speaker, Workplace, system};
 use crate::directory::agents::Agent;
 use crate::directory::instance::Instance;
 use crate::directory::instructions::Instruction;
@@ -31,7 +31,7 @@ pub(crate) fn system_text(
             model_id: &entry.info.id,
             voice: entry.info.traits.voice,
         },
-        place: Place {
+        place: Workplace {
             directory: &instance.directory,
             worktree: &instance.worktree,
             is_git: instance.project.vcs.is_some(),

@@ -32,7 +32,7 @@ struct Waiting {
 
 /// A place to listen at. Given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct CallbackPlace {
     returns: Callback,
     waiting: Waiting,
     /// Those that have to let go of the port first.
@@ -47,7 +47,7 @@ impl Callback {
         server: &str,
         redirect: &str,
         stop: &CancellationToken,
-    ) -> Result<Place, CallbackError> {
+    ) -> Result<CallbackPlace, CallbackError> {
         let port = port_of(redirect)?;
         let waiting = Waiting {
             port,
@@ -65,7 +65,7 @@ impl Callback {
         let earlier = all.iter().filter(|one| one.port == port).map(|one| one.closed.clone()).collect();
         all.push(waiting.clone());
         drop(all);
-        Ok(Place { returns: self.clone(), waiting, earlier })
+        Ok(CallbackPlace { returns: self.clone(), waiting, earlier })
     }
 
     /// The login at this server is over, or is not wanted any more.
@@ -93,7 +93,7 @@ impl Callback {
     }
 }
 
-impl Place {
+impl CallbackPlace {
     /// Listens, once the port is free of us.
     pub(super) async fn listen(&self, started: &Started) -> Result<Listener, CallbackError> {
         // No timeout here: they were told to end, and only wait for things that they drop then.
@@ -113,7 +113,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for CallbackPlace {
     fn drop(&mut self) {
         self.waiting.closed.cancel();
         self.waiting.done.cancel();
@@ -136,7 +136,9 @@ mod tests {
     #[tokio::test]
     async fn a_port_is_bound_when_the_one_before_has_let_go_of_it() {
         // As good a port as any; the system makes another one of it each time.
-        let (returns, stop, started) = (Callback::default(), CancellationToken::new(), started(0));
+        let returns = Callback::default();
+        let stop = CancellationToken::new();
+        let started = started(0);
         let first = returns.take("/", "one", &started.redirect, &stop).unwrap();
         let listener = first.listen(&started).await.unwrap();
 
@@ -157,7 +159,8 @@ mod tests {
 
     #[test]
     fn a_server_has_one_place_and_all_have_a_few() {
-        let (returns, stop) = (Callback::default(), CancellationToken::new());
+        let returns = Callback::default();
+        let stop = CancellationToken::new();
         let take = |server: &str, port| returns.take("/", server, &started(port).redirect, &stop);
         let first = take("one", 1).unwrap();
 

@@ -161,7 +161,8 @@ impl Keeper {
         let mut starts = 0;
         loop {
             let stop = self.shared.stop.child_token();
-            let (server, shared) = (self.server.clone(), self.shared.clone());
+            let server = self.server.clone();
+            let shared = self.shared.clone();
             let connecting = connected(&server, &shared, stop.clone());
             let connected = tokio::select! {
                 connected = connecting => connected,

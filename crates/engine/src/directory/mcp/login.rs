@@ -3,9 +3,9 @@
 //! Either way the browser is listened for (`returns.rs`), by a task of its own, which also ends the login: a person
 //! who asked for the address and went there does not have to carry the code.
 
-use super::callback::Place;
+use super::callback::CallbackPlace;
 use super::keeper::Order;
-use super::{Entry, ServerError, Shared, Status, ToolServers, locked, order};
+use super::{Entry, McpServers, ServerError, Shared, Status, locked, order};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use sturdy_session::types::event::Event;
@@ -25,7 +25,7 @@ pub struct LoginStarted {
     pub state: String,
 }
 
-impl ToolServers {
+impl McpServers {
     /// Begins a login: gives the address to open. The login ends with whichever comes first, the browser or the
     /// code by [`Self::finish_login`].
     pub async fn start_login(&self, name: &str) -> Result<LoginStarted, ServerError> {
@@ -135,7 +135,8 @@ impl ToolServers {
         };
         if !runs(command, &self.shared.stop).await {
             debug!(server = %server.name, "no browser can be opened");
-            let (mcp_name, url) = (server.name.clone(), url.to_owned());
+            let mcp_name = server.name.clone();
+            let url = url.to_owned();
             self.shared.tell(Event::McpBrowserOpenFailed { mcp_name, url });
         }
     }
@@ -153,7 +154,7 @@ impl Visit {
     /// Listens, and ends the login with what the browser brings. A caller that goes away ends it, too.
     async fn run(
         self,
-        place: Place,
+        place: CallbackPlace,
         listening: oneshot::Sender<Result<(), CallbackError>>,
         mut caller: Option<oneshot::Sender<Status>>,
     ) {

@@ -3,7 +3,7 @@
 //! Read when somebody asks. A server that does not answer is left out of a list; one that is asked by
 //! name says why.
 
-use super::ToolServers;
+use super::McpServers;
 use super::keeper::Live;
 use crate::directory::commands::{Command, Source};
 use futures_util::future::join_all;
@@ -28,7 +28,7 @@ impl Found {
     }
 }
 
-impl ToolServers {
+impl McpServers {
     /// The prompts of all servers as commands. What they will say is asked with the places of the
     /// arguments instead of arguments, so that a person sees where they go.
     pub async fn commands(&self) -> Vec<Command> {
@@ -95,7 +95,7 @@ impl ToolServers {
         all
     }
 
-    /// What a resource holds, or why it cannot be had.
+    /// What a resource holds, or why the server did not send it.
     pub(crate) async fn read(&self, server: &str, uri: &str) -> Result<Vec<Piece>, String> {
         self.start();
         self.settled().await;

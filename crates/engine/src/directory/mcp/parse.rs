@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use sturdy_worktree::mcp::{CALL_TIMEOUT, CONNECT_TIMEOUT, OAuth, Place, Server};
+use sturdy_worktree::mcp::{CALL_TIMEOUT, CONNECT_TIMEOUT, McpTransport, OAuth, Server};
 
 /// Longer than this nobody means.
 const TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
@@ -37,7 +37,7 @@ pub(super) fn server(
     })
 }
 
-fn local(config: &Map<String, Value>, directory: &str) -> Result<Place, String> {
+fn local(config: &Map<String, Value>, directory: &str) -> Result<McpTransport, String> {
     let words = config.get("command").and_then(Value::as_array);
     let command: Option<Vec<String>> =
         words.and_then(|words| words.iter().map(|word| word.as_str().map(str::to_owned)).collect());
@@ -46,10 +46,10 @@ fn local(config: &Map<String, Value>, directory: &str) -> Result<Place, String> 
         return Err("its \"command\" names no program".to_owned());
     }
     let directory = Path::new(directory).join(text(config, "cwd")?.unwrap_or_default());
-    Ok(Place::Local { command, directory, variables: pairs(config, "environment")? })
+    Ok(McpTransport::Local { command, directory, variables: pairs(config, "environment")? })
 }
 
-fn remote(config: &Map<String, Value>) -> Result<Place, String> {
+fn remote(config: &Map<String, Value>) -> Result<McpTransport, String> {
     let url = text(config, "url")?.ok_or("its \"url\" is missing")?;
     let oauth = match config.get("oauth") {
         None | Some(Value::Null) => Some(OAuth::default()),
@@ -65,7 +65,7 @@ fn remote(config: &Map<String, Value>) -> Result<Place, String> {
         }),
         Some(_) => return Err("its \"oauth\" is neither an object nor false".to_owned()),
     };
-    Ok(Place::Remote { url, headers: pairs(config, "headers")?, oauth })
+    Ok(McpTransport::Remote { url, headers: pairs(config, "headers")?, oauth })
 }
 
 fn text(map: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {

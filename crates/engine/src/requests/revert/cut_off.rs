@@ -126,7 +126,8 @@ fn account(
         else {
             continue;
         };
-        let (first, last): (TreeId, TreeId) = (first, last);
+        let first: TreeId = first;
+        let last: TreeId = last;
         for one in store.changed(&first, &last)? {
             before.entry(one.path).and_modify(|state| *state = one.after);
         }

@@ -181,7 +181,8 @@ pub(crate) async fn prune(inner: Arc<Inner>, session: SessionId, edits: u32, bac
 }
 
 async fn prunable(inner: &Arc<Inner>, session: &SessionId) -> Result<Vec<Part>, EngineError> {
-    let (mut prune, mut tools) = (Prune::default(), Vec::new());
+    let mut prune = Prune::default();
+    let mut tools = Vec::new();
     request::walk_back(inner, session, |message| {
         let flow = prune.push(&message);
         tools.extend(message.parts.into_iter().filter(|part| matches!(part.body, PartBody::Tool(_))));

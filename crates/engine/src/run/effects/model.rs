@@ -63,7 +63,8 @@ async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
         Err(failure) => Some(failure),
     };
     if let Some(failure) = failure {
-        let (step, attempt) = (call.step.clone(), call.attempt);
+        let step = call.step.clone();
+        let attempt = call.attempt;
         back.say(Input::Failed { step, attempt, failure }).await;
     }
 }
@@ -91,7 +92,9 @@ async fn pump(
     let mut gathered = Gathered::default();
     let mut in_flight: Option<BoxFuture<'_, bool>> = None;
     let mut not_before = Instant::now();
-    let (mut ended, mut broke, mut finished) = (false, None, false);
+    let mut ended = false;
+    let mut broke = None;
+    let mut finished = false;
     loop {
         if in_flight.is_none() && !gathered.is_empty() && (ended || Instant::now() >= not_before) {
             let said = gathered.take().into_iter().map(|said| heard(call, said));

@@ -64,7 +64,7 @@ pub(crate) struct Run {
 }
 
 /// What the rules and the place of a call are.
-struct Place {
+struct CallPlace {
     instance: Arc<Instance>,
     info: Session,
     rules: Vec<Rule>,
@@ -151,7 +151,7 @@ async fn perform(run: &Run) -> (Outcome, Option<StepFiles>) {
     (outcome, files)
 }
 
-async fn act(run: &Run, place: &Place) -> Outcome {
+async fn act(run: &Run, place: &CallPlace) -> Outcome {
     let (progress, mut reports) = watch::channel(Progress::default());
     let asker = Arc::new(Asker::new(run, place));
     let world = match world(run, place, &asker, progress) {
@@ -195,7 +195,7 @@ async fn act(run: &Run, place: &Place) -> Outcome {
     }
 }
 
-async fn place(run: &Run) -> Result<Place, EngineError> {
+async fn place(run: &Run) -> Result<CallPlace, EngineError> {
     let record = run.inner.store.session(&run.session).await?;
     let gone = || EngineError::NoSession(run.session.clone());
     let info: Session = read_stored(&record.ok_or_else(gone)?).map_err(|_| gone())?;
@@ -208,7 +208,7 @@ async fn place(run: &Run) -> Result<Place, EngineError> {
     let floor: Vec<Rule> = with_session(&agent.floor);
     let continue_on_deny = instance.settings.continue_loop_on_deny();
     let named_agents = named_agents(run).await?;
-    Ok(Place { instance, info, rules, floor, named_agents, continue_on_deny })
+    Ok(CallPlace { instance, info, rules, floor, named_agents, continue_on_deny })
 }
 
 /// The agents that the prompt of a delegating call names.
@@ -227,7 +227,7 @@ async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
 
 fn world(
     run: &Run,
-    place: &Place,
+    place: &CallPlace,
     asker: &Arc<Asker>,
     progress: watch::Sender<Progress>,
 ) -> Result<World, ToolFailure> {
@@ -236,9 +236,13 @@ fn world(
     let asking = asker.clone();
     let questioning = asker.clone();
     let reading = asker.clone();
-    let (store, session) = (run.inner.store.clone(), run.session.clone());
-    let (back, feed, clock) = (run.back.clone(), run.inner.feed.clone(), run.inner.clock.clone());
-    let (directory, project) = (place.info.directory.clone(), place.info.project_id.clone());
+    let store = run.inner.store.clone();
+    let session = run.session.clone();
+    let back = run.back.clone();
+    let feed = run.inner.feed.clone();
+    let clock = run.inner.clock.clone();
+    let directory = place.info.directory.clone();
+    let project = place.info.project_id.clone();
     let delegate = delegate::Delegate::new(run, place, progress.clone());
     let handles = Handles {
         ask: Arc::new(move |ask| {
@@ -252,7 +256,8 @@ fn world(
         may_read: Arc::new(move |path| reading.may_read(path)),
         progress,
         todos: Arc::new(move || {
-            let (store, session) = (store.clone(), session.clone());
+            let store = store.clone();
+            let session = session.clone();
             Box::pin(async move {
                 let todos =
                     store.todos(&session).await.map_err(|cause| ToolFailure::failed(cause.to_string()))?;

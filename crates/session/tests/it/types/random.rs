@@ -102,8 +102,8 @@ fn failure() -> Any<Failure> {
 
 fn file() -> Any<FilePart> {
     let range = [millis(), millis(), millis(), millis()].prop_map(|[a, b, c, d]| Range {
-        start: Place { line: a, character: b },
-        end: Place { line: c, character: d },
+        start: TextPoint { line: a, character: b },
+        end: TextPoint { line: c, character: d },
     });
     let kind = prop_oneof![
         words().prop_map(|path| FileSourceKind::File { path }),
@@ -234,7 +234,9 @@ prop_compose! {
         structured in perhaps(map().prop_map(Value::Object)), (variant, finish) in (perhaps(words()), perhaps(reason())),
     ) -> Message {
         let time = AssistantTime { created, completed };
-        let (parent_id, role, path) = (id.clone(), AssistantRole::Assistant, MessagePath { cwd, root });
+        let parent_id = id.clone();
+        let role = AssistantRole::Assistant;
+        let path = MessagePath { cwd, root };
         Message::Assistant(Box::new(AssistantMessage {
             id, session_id, role, time, error, parent_id, model_id, provider_id, mode, agent, path, summary, cost,
             tokens, structured, variant, finish,

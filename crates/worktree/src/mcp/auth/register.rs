@@ -243,7 +243,8 @@ mod tests {
 
     #[test]
     fn a_registration_is_good_until_something_about_it_changes() {
-        let (known, here) = (registration(), "http://127.0.0.1:1/back");
+        let known = registration();
+        let here = "http://127.0.0.1:1/back";
 
         assert!(known.is_good(here, Some("https://a.example"), 99));
         assert!(known.is_good(here, None, 99));

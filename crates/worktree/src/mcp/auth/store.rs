@@ -45,13 +45,16 @@ impl File {
         url: &str,
         registration: &Registration,
     ) -> io::Result<()> {
-        let (server, url, known) = (server.to_owned(), url.to_owned(), registration.kept());
+        let server = server.to_owned();
+        let url = url.to_owned();
+        let known = registration.kept();
         self.change(move |all| entry_at(all, server, &url)["clientInfo"] = known).await
     }
 
     /// Forgets a client that is not known any more, and the tokens that were given to it.
     pub(super) async fn unregister(&self, server: &str, id: &str) -> io::Result<()> {
-        let (server, id) = (server.to_owned(), id.to_owned());
+        let server = server.to_owned();
+        let id = id.to_owned();
         let edit = move |all: &mut Map<String, Value>| {
             if all.get(&server).is_some_and(|entry| entry["clientInfo"]["clientId"] == *id) {
                 all.shift_remove(&server);
@@ -168,7 +171,8 @@ impl CredentialStore for Login {
         Self: 'b,
     {
         Box::pin(async move {
-            let (server, url) = (self.server.clone(), self.url.clone());
+            let server = self.server.clone();
+            let url = self.url.clone();
             let known = self.registration.clone().filter(|known| known.id == credentials.client_id);
             let edit = move |all: &mut Map<String, Value>| {
                 note(entry_at(all, server, &url), &credentials, known);

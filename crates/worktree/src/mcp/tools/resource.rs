@@ -159,17 +159,19 @@ impl ResourceTools {
             )));
         };
         let about = map(json!({ "server": name, "uri": uri }));
-        let (pattern, always) = (format!("mcp:{name}:{uri}"), format!("mcp:{name}:*"));
+        let pattern = format!("mcp:{name}:{uri}");
+        let always = format!("mcp:{name}:*");
         world.ask(PermissionAsk::new("read", vec![pattern], vec![always], about.clone())).await?;
 
         let pieces = server.read(&uri).await.map_err(|cause| told(&name, &cause))?;
         let count = pieces.len();
-        let (mut texts, mut files) = (Vec::new(), Vec::new());
+        let mut texts = Vec::new();
+        let mut files = Vec::new();
         for piece in pieces {
             match piece {
                 Piece::Text { text, uri: own, mime } => {
-                    let (own, mime) =
-                        (own.as_deref().unwrap_or(&uri), mime.as_deref().unwrap_or("text/plain"));
+                    let own = own.as_deref().unwrap_or(&uri);
+                    let mime = mime.as_deref().unwrap_or("text/plain");
                     texts.push(format!("Resource: {own}\nMIME: {mime}\n{text}"));
                 }
                 Piece::File { data, mime, uri: own } => match file_of(&data, &mime, own.as_deref()) {

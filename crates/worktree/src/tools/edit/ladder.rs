@@ -1,4 +1,4 @@
-//! The matching ladder: ever looser readings of a quotation (spec: engine §8.8, edit).
+//! The matching ladder: ever looser readings of a quotation.
 //!
 //! Each rung names texts that really stand in the file. The first rung with a text that stands
 //! there once decides (or, for "replace all", the first that stands there at all). A text much
@@ -61,11 +61,13 @@ fn is_disproportionate(candidate: &str, old: &str) -> bool {
     if candidate == old {
         return false;
     }
-    let (lines, wanted) = (candidate.split('\n').count(), old.split('\n').count());
+    let lines = candidate.split('\n').count();
+    let wanted = old.split('\n').count();
     if lines > wanted && lines >= (wanted + 3).max(2 * wanted) {
         return true;
     }
-    let (length, wanted_length) = (candidate.chars().count(), old.trim().chars().count());
+    let length = candidate.chars().count();
+    let wanted_length = old.trim().chars().count();
     wanted > 1 && length > (wanted_length + 500).max(4 * wanted_length)
 }
 

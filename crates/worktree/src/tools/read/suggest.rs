@@ -37,8 +37,8 @@ fn similar_names(path: &WorkPath) -> Vec<String> {
 
 /// How far a name is from what was wanted; `None` when it is another one.
 fn farness(wanted: &str, name: &str) -> Option<usize> {
-    let (a, b): (Vec<char>, Vec<char>) =
-        (wanted.chars().take(256).collect(), name.chars().take(256).collect());
+    let a: Vec<char> = wanted.chars().take(256).collect();
+    let b: Vec<char> = name.chars().take(256).collect();
     if name.contains(wanted) || wanted.contains(name) {
         return Some(a.len().abs_diff(b.len()));
     }

@@ -74,7 +74,8 @@ tbody tfoot option optgroup colgroup rp rt path circle rect line polygon polylin
 
 /// At least how deep the elements of a page are nested, without parsing it.
 fn depth(html: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut deepest = 0;
     for tag in html.split('<').skip(1) {
         if tag.starts_with('/') {
             depth = depth.saturating_sub(1);

@@ -1,6 +1,6 @@
 //! Asks a person on behalf of a call, unless the rules have the answer.
 
-use super::{Place, Run};
+use super::{CallPlace, Run};
 use crate::clock::Clock;
 use crate::directory::permits::{real_checkout, stricter};
 use crate::run::effects::Back;
@@ -67,7 +67,7 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    pub(super) fn new(run: &Run, place: &Place) -> Self {
+    pub(super) fn new(run: &Run, place: &CallPlace) -> Self {
         Self {
             part: run.call.part.clone(),
             rules: place.rules.clone(),

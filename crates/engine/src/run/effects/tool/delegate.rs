@@ -1,6 +1,6 @@
 //! The task tool: a child session does the work, its last words are the result.
 
-use super::{Place, Run};
+use super::{CallPlace, Run};
 use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
@@ -67,7 +67,7 @@ impl Drop for Job {
 }
 
 impl Delegate {
-    pub(super) fn new(run: &Run, place: &Place, progress: watch::Sender<Progress>) -> Self {
+    pub(super) fn new(run: &Run, place: &CallPlace, progress: watch::Sender<Progress>) -> Self {
         Self {
             inner: run.inner.clone(),
             instance: place.instance.clone(),

@@ -20,7 +20,8 @@ pub(super) fn anchored(text: &str, old: &str) -> Vec<String> {
     let tolerance = ((wanted.len() as f64 * LENGTH_TOLERANCE).floor() as usize).max(1);
     let lines = ranges(text);
     let line = |at: usize| text[lines[at].clone()].trim();
-    let (first, last) = (wanted[0].trim(), wanted[wanted.len() - 1].trim());
+    let first = wanted[0].trim();
+    let last = wanted[wanted.len() - 1].trim();
 
     let mut best: Option<(f64, String)> = None;
     for start in (0..lines.len()).filter(|at| line(*at) == first) {
@@ -73,7 +74,8 @@ fn similarity(found: &[&str], wanted: &[&str]) -> f64 {
 
 fn likeness(a: &str, b: &str) -> f64 {
     let letters = |text: &str| text.chars().take(COMPARED_MAX).collect::<Vec<_>>();
-    let (a, b) = (letters(a), letters(b));
+    let a = letters(a);
+    let b = letters(b);
     let longest = a.len().max(b.len());
     if longest == 0 {
         return 1.0;

@@ -16,7 +16,8 @@ fn output(progress: &Progress) -> &str {
 fn run(hours: u32, text: &str) -> (u64, u64, Progress) {
     let mut pace = Pace::new();
     let mut age = Duration::ZERO;
-    let (mut count, mut bytes) = (0, 0);
+    let mut count = 0;
+    let mut bytes = 0;
     let mut last = printed("");
     while age < Duration::from_secs(3600) * hours {
         last = pace.spend(age, printed(text));

@@ -1,4 +1,4 @@
-// A tool server that is one small program: it speaks over standard input and output, one JSON a line.
+// An MCP server that is one small program: it speaks over standard input and output, one JSON a line.
 
 import { createInterface } from 'node:readline';
 
