@@ -1,16 +1,24 @@
 //! What every handler can reach.
 
-use crate::auth::{Attempts, Password};
-use crate::connections::Connections;
-use crate::cors::Origins;
-use crate::devices::Devices;
-use crate::door::Names;
-use crate::grants::Grants;
-use crate::rpc::Places;
-use crate::share::{ShareOptions, Shares};
+mod share_limits;
+mod share_pages;
+mod shares;
+pub(crate) mod terminals;
+
+pub use share_limits::ServiceLimits;
+pub(crate) use share_pages::Page;
+pub use shares::ShareOptions;
+pub(crate) use shares::Shares;
+pub(crate) use terminals::Terminals;
+
+use crate::access::auth::{Attempts, Password};
+use crate::access::cors::Origins;
+use crate::access::devices::Devices;
+use crate::access::door::Names;
+use crate::access::grants::Grants;
+use crate::access::tokens::Tokens;
+use crate::connections::{Connections, Sockets};
 use crate::streams::Streams;
-use crate::terminals::Terminals;
-use crate::tokens::Tokens;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +86,7 @@ struct Inner {
     uploads: Arc<Semaphore>,
     heartbeat: Duration,
     closing: CancellationToken,
-    rpc: Places,
+    sockets: Sockets,
     devices: Devices,
     tokens: Tokens,
     grants: Grants,
@@ -105,7 +113,7 @@ impl App {
             uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
             heartbeat: options.heartbeat,
             closing: CancellationToken::new(),
-            rpc: Places::default(),
+            sockets: Sockets::default(),
             devices,
             tokens,
             grants: Grants::default(),
@@ -188,8 +196,8 @@ impl App {
         self.inner.shares.as_ref()
     }
 
-    pub(crate) fn rpc(&self) -> &Places {
-        &self.inner.rpc
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.inner.sockets
     }
 
     pub(crate) fn terminals(&self) -> &Terminals {

@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug)]
@@ -146,6 +147,25 @@ impl Drop for Answering {
     fn drop(&mut self) {
         self.state.idle_since.store(self.idle_since, Ordering::Release);
         self.state.requests.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// WebSockets at once. They leave the listener's count when they are upgraded, so they have their own.
+pub(crate) const SOCKETS_MAX: usize = 256;
+
+/// Who may hold a WebSocket.
+#[derive(Clone, Debug)]
+pub(crate) struct Sockets(Arc<Semaphore>);
+
+impl Default for Sockets {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(SOCKETS_MAX)))
+    }
+}
+
+impl Sockets {
+    pub(crate) fn take(&self) -> Option<OwnedSemaphorePermit> {
+        self.0.clone().try_acquire_owned().ok()
     }
 }
 

@@ -5,10 +5,10 @@
 //! server has. Here a route brings along a function that describes it. Both halves come from one
 //! mention of the handler, so neither can be forgotten.
 //!
-//! Not here: the document around the descriptions (`openapi.rs`), the handlers (`routes/`).
+//! Not here: the document around the descriptions (`routes/server/openapi.rs`), the handlers (`routes/`).
 
 use crate::app::App;
-use crate::edge::no_route;
+use crate::error::no_route;
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::MethodRouter;

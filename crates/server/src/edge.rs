@@ -1,16 +1,18 @@
 //! What every request passes on its way in and out: who may ask, cross-origin rules, password, compression, panics.
 
+use crate::access::auth::{self, Refused};
+use crate::access::caller::Caller;
+use crate::access::devices::PAGE_HEADER;
+use crate::access::door::{Ends, Forbidden};
+use crate::access::tokens::Presented;
+use crate::access::{cors, door};
 use crate::app::App;
-use crate::auth::{self, Refused};
-use crate::caller::Caller;
-use crate::devices::PAGE_HEADER;
-use crate::door::{Ends, Forbidden};
-use crate::error::{self, ApiError, Dialect};
-use crate::extract::Query;
-use crate::routes::login;
+use crate::error::{self, ApiError, Dialect, no_route};
+use crate::reply::NeverPacked;
+use crate::routes::server::login;
 use crate::streams::Program;
-use crate::tokens::Presented;
-use crate::{cors, door, grants, reply, share, sse, ui};
+use crate::wire::query::Query;
+use crate::{grants, reply, share, sse, ui};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -38,10 +40,6 @@ const COMPRESS_BYTES_MIN: u16 = 1024;
 const REQUEST_ID: &str = "x-request-id";
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
-/// Put on an answer that goes out as it is, whatever its size.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NeverPacked;
-
 /// Wraps the routes.
 pub(crate) fn around(routes: Router, app: &App) -> Router {
     // Around all routes together: `Router::layer` would wrap each of them.
@@ -53,14 +51,10 @@ pub(crate) fn around(routes: Router, app: &App) -> Router {
     Router::new().fallback_service(inside)
 }
 
-/// The answer where the wire has nothing.
-pub(crate) async fn no_route(request: Request) -> ApiError {
-    ApiError::NoRoute { method: request.method().clone(), path: request.uri().path().to_owned() }
-}
-
 async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    if let Err(refused) = door::refuse(&app, &parts) {
+    let names = app.password().is_none().then(|| app.names());
+    if let Err(refused) = door::refuse(names, app.origins(), &parts) {
         return forbidden(parts.uri.path(), &refused);
     }
     if let Err(refused) = door::refuse_own_command(&parts).await {

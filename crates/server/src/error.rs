@@ -348,5 +348,10 @@ pub(crate) fn reference() -> String {
     format!("err_{:08x}", rand::random::<u32>())
 }
 
+/// The answer where the wire has nothing.
+pub(crate) async fn no_route(request: axum::extract::Request) -> ApiError {
+    ApiError::NoRoute { method: request.method().clone(), path: request.uri().path().to_owned() }
+}
+
 #[cfg(test)]
 mod tests;

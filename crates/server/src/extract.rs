@@ -1,4 +1,4 @@
-//! Reading a request: ids in the path, the query, the body. What does not fit is refused in the
+//! Reading a request: ids in the path, the body. What does not fit is refused in the
 //! wire's words, with its place.
 
 use crate::app::App;
@@ -11,8 +11,6 @@ use futures_util::StreamExt as _;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use serde::de::DeserializeOwned;
-use std::fmt::Display;
-use std::str::FromStr;
 use std::time::Duration;
 use sturdy_session::id::{IdError, MessageId, SessionId};
 use tokio::time::Instant;
@@ -155,97 +153,6 @@ async fn read_away(mut chunks: BodyDataStream) {
             return;
         }
     }
-}
-
-/// The query as pairs. Raw brackets and a trailing `&`, as clients send them, are fine.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Query(Vec<(String, String)>);
-
-impl<S: Sync> FromRequestParts<S> for Query {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        Ok(Self::of(parts))
-    }
-}
-
-impl Query {
-    pub(crate) fn of(parts: &Parts) -> Self {
-        let query = parts.uri.query().unwrap_or_default();
-        Self(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
-    }
-
-    /// The first value of this name.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-
-    /// Every value of this name.
-    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-
-    /// A value the route cannot do without.
-    pub(crate) fn wanted(&self, name: &str) -> Result<&str, ApiError> {
-        let missing = || ApiError::schema(Kind::Query, format!("Missing key\n  at [\"{name}\"]"));
-        self.get(name).ok_or_else(missing)
-    }
-
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-
-    /// `true` or `false`, and nothing else.
-    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, ApiError> {
-        match self.get(name) {
-            None => Ok(None),
-            Some("true") => Ok(Some(true)),
-            Some("false") => Ok(Some(false)),
-            Some(other) => Err(wrong(name, "\"true\" | \"false\"", other)),
-        }
-    }
-
-    /// A whole number, not negative; `5.0` is one too.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
-        let Some(text) = self.get(name) else { return Ok(None) };
-        match f64::from_str(text.trim()) {
-            Ok(number) if number.is_finite() && number.fract() != 0.0 => {
-                Err(unfit(name, "an integer", number))
-            }
-            Ok(number) if number.is_finite() && number >= 0.0 => Ok(Some(number as u64)),
-            Ok(number) if number.is_finite() => {
-                Err(unfit(name, "a value greater than or equal to 0", number))
-            }
-            _ => Err(unfit(name, "an integer", "NaN")),
-        }
-    }
-
-    /// As `number`, between two bounds.
-    pub(crate) fn within(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, ApiError> {
-        match self.number(name)? {
-            Some(number) if number < least => {
-                Err(unfit(name, &format!("a value greater than or equal to {least}"), number))
-            }
-            Some(number) if number > most => {
-                Err(unfit(name, &format!("a value less than or equal to {most}"), number))
-            }
-            other => Ok(other),
-        }
-    }
-
-    /// As `number`; what is larger than anybody can want is cut.
-    pub(crate) fn limit(&self) -> Result<Option<u32>, ApiError> {
-        let limit = self.number("limit")?;
-        Ok(limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
-    }
-}
-
-fn wrong(name: &str, expected: &str, got: &str) -> ApiError {
-    unfit(name, expected, serde_json::Value::from(got))
-}
-
-fn unfit(name: &str, expected: &str, got: impl Display) -> ApiError {
-    ApiError::schema(Kind::Query, format!("Expected {expected}, got {got}\n  at [\"{name}\"]"))
 }
 
 /// `/session/{sessionID}`

@@ -1,105 +1,30 @@
 //! Grants at the door: a narrow right to one session, shown as a bearer like the token of a program.
 //!
 //! The records are the store's (`sturdy_store::grants`). Here a reference becomes a caller, a request is compared with what
-//! the grant is for (`need.rs`), and whatever a grant opened is closed when it does not stand any more: an answer that is
+//! the grant is for (`access/grants/need`), and whatever a grant opened is closed when it does not stand any more: an answer that is
 //! waited for, an event stream, a WebSocket. What is stored with a grant is judged again by the store, in the transaction
 //! that stores it.
 
-mod need;
-
-pub(crate) use need::{Need, need};
-
+use crate::access::auth::Refused;
+use crate::access::caller::Caller;
+use crate::access::door::Ends;
+use crate::access::grants::{Granted, Need, need};
 use crate::app::App;
-use crate::auth::Refused;
-use crate::caller::Caller;
-use crate::door::Ends;
 use crate::error::ApiError;
 use crate::share::first_half;
-use crate::tokens::limiter;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
-use governor::DefaultDirectRateLimiter;
-use governor::clock::{Clock as _, DefaultClock};
 use http::header;
 use http::request::Parts;
-use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sturdy_engine::behalf::Behalf;
-use sturdy_session::id::SessionId;
-use sturdy_store::grants::{GrantCall, GrantKeeper, GrantRow, GrantUse, Rights};
+use sturdy_store::grants::{GrantCall, GrantKeeper, GrantUse, Rights};
 use sturdy_store::share::{Refusal, ShareError, SturdyRef};
-use tokio::sync::watch;
 use tracing::warn;
 
-/// Requests per minute with one grant: as those of a token.
-const RATE: u32 = 1200;
-/// Grants whose rate is remembered.
-const KNOWN_MAX: usize = 4096;
-/// Reading is noted in the audit this often.
-const NOTED_EVERY_MS: u64 = 60_000;
 /// A grant that ends by itself is looked at again at least this often: clocks are set.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-
-/// A grant that let a request in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Granted {
-    pub(crate) id: String,
-    pub(crate) session: SessionId,
-    pub(crate) rights: Rights,
-}
-
-impl Granted {
-    pub(crate) fn of(row: &GrantRow) -> Option<Self> {
-        let session = SessionId::parse(&row.session).ok()?;
-        Some(Self { id: row.id.clone(), session, rights: row.rights })
-    }
-}
-
-/// What is known of grants while the server runs.
-#[derive(Debug)]
-pub(crate) struct Grants {
-    /// Counts changes: whoever was let in by a grant looks whether it still stands.
-    changes: watch::Sender<u64>,
-    known: Mutex<HashMap<String, Known>>,
-}
-
-#[derive(Debug)]
-struct Known {
-    limit: Arc<DefaultDirectRateLimiter>,
-    noted: u64,
-}
-
-impl Default for Grants {
-    fn default() -> Self {
-        Self { changes: watch::Sender::new(0), known: Mutex::default() }
-    }
-}
-
-impl Grants {
-    /// A grant was revoked, or its session removed.
-    pub(crate) fn changed(&self) {
-        self.changes.send_modify(|count| *count += 1);
-    }
-
-    /// Counts a request. How long to wait, if there were too many; whether it is time to note the reading.
-    fn count(&self, id: &str, now: u64) -> Result<bool, Duration> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KNOWN_MAX && !known.contains_key(id) {
-            known.clear();
-        }
-        let of_grant = known.entry(id.to_owned()).or_insert_with(|| Known { limit: limiter(RATE), noted: 0 });
-        if let Err(early) = of_grant.limit.check() {
-            return Err(early.wait_time_from(DefaultClock::default().now()));
-        }
-        let is_due = now.saturating_sub(of_grant.noted) >= NOTED_EVERY_MS;
-        if is_due {
-            of_grant.noted = now;
-        }
-        Ok(is_due)
-    }
-}
 
 /// Who shows this reference, if it is let in for this request.
 pub(crate) async fn admit(app: &App, reference: SturdyRef, request: &Parts) -> Result<Caller, Refused> {
@@ -212,7 +137,7 @@ pub(crate) async fn while_it_stands(
 
 /// Waits until a grant does not stand any more.
 pub(crate) async fn ended(app: App, id: String) -> Refusal {
-    let mut changes = app.grants().changes.subscribe();
+    let mut changes = app.grants().watch();
     loop {
         // Before the look: what changes during it is seen by the next.
         changes.borrow_and_update();

@@ -4,10 +4,9 @@
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::Query;
+use crate::wire::query::{Query, percent_decode};
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 use sturdy_engine::Instance;
 
@@ -54,24 +53,13 @@ async fn instance(parts: &Parts, app: &App, name: &str) -> Result<Arc<Instance>,
 }
 
 fn directory(parts: &Parts, name: &str) -> String {
-    chosen(&Query::of(parts), name).or_else(|| header(parts)).unwrap_or_default()
-}
-
-/// A directory named in the query.
-pub(crate) fn chosen(query: &Query, name: &str) -> Option<String> {
-    query.get(name).filter(|value| !value.is_empty()).map(percent_decode)
+    Query::of(parts).directory(name).or_else(|| header(parts)).unwrap_or_default()
 }
 
 fn header(parts: &Parts) -> Option<String> {
     let value = parts.headers.get(HEADER)?;
     let text = std::str::from_utf8(value.as_bytes()).ok()?;
     (!text.is_empty()).then(|| percent_decode(text))
-}
-
-/// Clients send paths plain or percent-encoded; what does not decode is meant as it is.
-pub(crate) fn percent_decode(text: &str) -> String {
-    let decoded = percent_decode_str(text).decode_utf8();
-    decoded.map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]

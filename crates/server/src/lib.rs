@@ -7,20 +7,15 @@
 //!
 //! Not here: what a session does (`sturdy-engine`), what it is (`sturdy-session`).
 
+mod access;
 mod app;
-mod auth;
-mod caller;
 mod connections;
-mod cors;
 mod described;
-mod devices;
-mod door;
 mod edge;
 mod error;
 mod extract;
 mod grants;
 mod instance;
-mod openapi;
 mod reply;
 mod routes;
 mod rpc;
@@ -28,22 +23,19 @@ mod serve;
 mod share;
 mod sse;
 mod streams;
-mod terminals;
-mod tokens;
 mod ui;
 mod wire;
 
-pub use app::{App, ServerOptions};
-pub use auth::Password;
+pub use access::auth::Password;
+pub use app::{App, ServerOptions, ServiceLimits, ShareOptions};
 pub use serve::serve;
-pub use share::{ServiceLimits, ShareOptions};
 
 use axum::Router;
 
 /// Whether this names the origin of a web page: scheme, host, maybe a port.
 #[must_use]
 pub fn is_origin(text: &str) -> bool {
-    cors::Site::parse(text).is_some()
+    access::cors::Site::parse(text).is_some()
 }
 
 /// The whole API.

@@ -9,6 +9,10 @@ use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
 use serde::Serialize;
 
+/// Put on an answer that goes out as it is, whatever its size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NeverPacked;
+
 /// Where the log ended when an answer was read: a client that also follows the events knows which of them the
 /// answer already contains.
 pub(crate) const POSITION: HeaderName = HeaderName::from_static("x-sturdy-position");

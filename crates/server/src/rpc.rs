@@ -23,8 +23,9 @@ mod value;
 
 pub(crate) use failure::thrown;
 
+use crate::access::caller::Caller as Asking;
 use crate::app::App;
-use crate::caller::Caller as Asking;
+use crate::connections::SOCKETS_MAX;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract;
@@ -40,32 +41,12 @@ use http::StatusCode;
 use http::header::{self, HeaderValue};
 use http::request::Parts;
 use serde_json::json;
-use std::sync::Arc;
 use sturdy_capnweb::wire::READ_BUFFER_BYTES;
 use sturdy_capnweb::{Limits, Options, Stub, batch};
 use sturdy_session::depth::LEVELS_MAX;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// WebSockets at once. They leave the listener's count when they are upgraded, so they have their own.
-const SOCKETS_MAX: usize = 256;
 /// A message a little over the limit gets an answer that says so, and not a torn line.
 const FRAME_SLACK_BYTES: usize = 64 * 1024;
-
-/// Who may hold a WebSocket.
-#[derive(Clone, Debug)]
-pub(crate) struct Places(Arc<Semaphore>);
-
-impl Default for Places {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(SOCKETS_MAX)))
-    }
-}
-
-impl Places {
-    fn take(&self) -> Option<OwnedSemaphorePermit> {
-        self.0.clone().try_acquire_owned().ok()
-    }
-}
 
 /// Arguments are as deep as a body may be. A list in them is two brackets, and the call around them some more.
 const BRACKETS_MAX: usize = 2 * LEVELS_MAX + 18;
@@ -152,7 +133,7 @@ pub(crate) async fn answer_upgrade(
     who: Asking,
 ) -> Response {
     let Ok(upgrade) = upgrade else { return refuse().await };
-    let Some(place) = app.rpc().take() else { return come_back() };
+    let Some(place) = app.sockets().take() else { return come_back() };
 
     let frame_bytes_max = Limits::default().message_bytes_max + FRAME_SLACK_BYTES;
     let upgrade = upgrade

@@ -4,9 +4,9 @@
 //! room, an idle connection has to go (`connections.rs`) or the newcomer is told so. At the end no
 //! new connection is taken, streams are ended, and what is being answered gets a moment to finish.
 
+use crate::access::door::Ends;
 use crate::app::App;
 use crate::connections::Connection;
-use crate::door::Ends;
 use axum::Router;
 use http::Request;
 use hyper::body::Incoming;

@@ -13,11 +13,11 @@ mod filter;
 pub(crate) use filter::EventFilter;
 
 use crate::app::App;
-use crate::edge::NeverPacked;
 use crate::error::ApiError;
-use crate::extract::Query;
+use crate::reply::NeverPacked;
 use crate::ui;
 use crate::wire::event::{Frame, Stream, own_frame, resync_frame, server_frame};
+use crate::wire::query::Query;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};

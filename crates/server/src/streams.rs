@@ -11,7 +11,7 @@
 //!
 //! Not here: what a stream sends (`sse.rs`).
 
-use crate::door::Ends;
+use crate::access::door::Ends;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::FromRequestParts;
 use futures_util::task::AtomicWaker;

@@ -9,7 +9,8 @@
 //! Not here: what the page asks for (`routes/`), the page itself (`web/`).
 
 use crate::described::Routes;
-use crate::edge::{NeverPacked, no_route};
+use crate::error::no_route;
+use crate::reply::NeverPacked;
 use axum::body::Body;
 use axum::extract::{Path, Request};
 use axum::response::{IntoResponse as _, Response};

@@ -1,6 +1,6 @@
 //! On whose behalf a call is made. Every call of a connection carries the same.
 
-use crate::caller::Caller as Asking;
+use crate::access::caller::Caller as Asking;
 use std::sync::Arc;
 use sturdy_capnweb::{Call, ErrorValue, Thrown};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

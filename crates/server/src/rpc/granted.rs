@@ -3,11 +3,12 @@
 
 use super::sessions::bad_argument;
 use super::{failure, session, subscription, value};
+use crate::access::caller::Caller;
+use crate::access::grants::{Granted, Need};
 use crate::app::App;
-use crate::caller::Caller;
 use crate::error::ApiError;
-use crate::grants::{Granted, Need, used};
-use crate::routes::grants::{GrantLimits, narrowed, revoked};
+use crate::grants::used;
+use crate::routes::server::grants::{GrantLimits, narrowed, revoked};
 use crate::wire::body::Prompt;
 use serde::Deserialize;
 use std::sync::{Arc, LazyLock};

@@ -1,10 +1,10 @@
 //! Grants to sessions, for whoever may use the whole server: the same as `/sturdy/grant` over HTTP.
 
 use super::granted::given;
+use crate::access::caller::Caller;
 use crate::app::App;
-use crate::caller::Caller;
 use crate::grants::keeper;
-use crate::routes::grants::{GrantLimits, WantedGrant, made, narrowed, revoked};
+use crate::routes::server::grants::{GrantLimits, WantedGrant, made, narrowed, revoked};
 use serde::Deserialize;
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Call, Interface, Stub, from_value};

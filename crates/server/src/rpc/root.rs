@@ -2,8 +2,8 @@
 
 use super::value::iso_time;
 use super::{granted, grants, sessions};
+use crate::access::caller::Caller;
 use crate::app::App;
-use crate::caller::Caller;
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Call, ErrorValue, Interface, Object, Outcome, Reply, Stub, Value};
 

@@ -3,7 +3,7 @@
 use super::sessions::bad_argument;
 use super::{failure, subscription, value};
 use crate::app::App;
-use crate::routes::message::joined;
+use crate::wire::message::joined;
 use crate::wire::page;
 use serde::Deserialize;
 use std::sync::{Arc, LazyLock};

@@ -2,8 +2,8 @@
 
 use super::caller::{Caller, Transport};
 use super::options;
+use crate::access::caller::Caller as Asking;
 use crate::app::App;
-use crate::caller::Caller as Asking;
 use crate::grants::ended;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use bytes::Bytes;

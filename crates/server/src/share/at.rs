@@ -1,9 +1,8 @@
 //! What every call about a share begins with: the service is on, which share, what right is shown, who calls.
 
-use super::Shares;
 use super::refuse::Unmet;
-use crate::app::App;
-use crate::door::Ends;
+use crate::access::door::Ends;
+use crate::app::{App, Shares};
 use crate::extract::Params;
 use axum::extract::FromRequestParts;
 use http::header::{AUTHORIZATION, HeaderMap};

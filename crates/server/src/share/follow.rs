@@ -6,15 +6,12 @@
 
 use super::limits::PAGE;
 use super::refuse::Unmet;
-use crate::app::App;
-use bytes::Bytes;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
-use sturdy_engine::share::Wakes;
+use crate::app::{App, Page};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use sturdy_session::stamp::Millis;
 use sturdy_store::share::{ShareAuth, ShareError, ShareInfo, ShownOp, ViewPage};
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// What comes next.
@@ -27,66 +24,6 @@ pub(super) enum News {
     Silence,
     /// Nothing any more, and why.
     Closed(&'static str),
-}
-
-/// Operations that were read once for all who follow.
-#[derive(Debug)]
-pub(super) struct Page {
-    pub(super) ops: Vec<ShownOp>,
-    cursor: u64,
-    is_behind: bool,
-    /// As server-sent events, made by the first who needs them.
-    pub(super) frames: OnceLock<Bytes>,
-}
-
-/// The last page of every share that somebody watches.
-#[derive(Debug)]
-pub(super) struct Pages {
-    last: Mutex<HashMap<String, Kept>>,
-    begun: Instant,
-}
-
-impl Default for Pages {
-    fn default() -> Self {
-        Self { last: Mutex::default(), begun: Instant::now() }
-    }
-}
-
-/// Which read of a share answers whom: the same for all who were woken together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Moment {
-    wake: u64,
-    /// Counts heartbeats, so that what came without a wake-up is read as well.
-    beat: u128,
-}
-
-#[derive(Debug)]
-struct Kept {
-    moment: Moment,
-    after: u64,
-    page: Arc<OnceCell<Arc<Page>>>,
-}
-
-impl Pages {
-    fn moment(&self, wake: u64, heartbeat: Duration) -> Moment {
-        Moment { wake, beat: self.begun.elapsed().as_millis() / heartbeat.as_millis().max(1) }
-    }
-
-    /// Where the page after a cursor is, or will be when it is read. Read again after every wake-up and every silence.
-    fn cell(&self, share: &str, moment: Moment, after: u64, wakes: &Wakes) -> Arc<OnceCell<Arc<Page>>> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = last.get(share)
-            && kept.moment == moment
-            && kept.after == after
-        {
-            return kept.page.clone();
-        }
-        // Nobody needs those any more.
-        last.retain(|share, _| wakes.is_watched(share));
-        let page = Arc::<OnceCell<_>>::default();
-        last.insert(share.to_owned(), Kept { moment, after, page: page.clone() });
-        page
-    }
 }
 
 pub(super) struct Follower {
@@ -176,8 +113,8 @@ impl Follower {
         match (self.app.shares(), &self.auth) {
             (Some(shares), None) => {
                 let wakes = self.app.engine().share_wakes();
-                let moment = shares.pages.moment(self.wake, self.heartbeat);
-                let cell = shares.pages.cell(&self.share, moment, after, wakes);
+                let moment = shares.pages().moment(self.wake, self.heartbeat);
+                let cell = shares.pages().cell(&self.share, moment, after, wakes);
                 cell.get_or_try_init(read).await.cloned()
             }
             _ => read().await,

@@ -47,7 +47,7 @@ async fn import(
     Payload(old): Payload<OldShareBody, PROMPT_BYTES_MAX>,
 ) -> Result<Response, ApiError> {
     // Whoever may do this runs the server: its budget is for strangers.
-    let actor = crate::routes::grants::caller(&parts).to_string();
+    let actor = crate::routes::server::grants::caller(&parts).to_string();
     let call = ShareCall { actor, budget: None, ..caller(&app, &parts) };
     let store = app.engine().store();
     let auth = ShareAuth::parse(&old.secret);

@@ -3,7 +3,7 @@
 use super::follow::{Follower, News};
 use super::refuse::Unmet;
 use crate::app::App;
-use crate::edge::NeverPacked;
+use crate::reply::NeverPacked;
 use axum::body::Body;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;

@@ -5,7 +5,7 @@
 
 use crate::app::App;
 use crate::error::{ApiError, Kind};
-use crate::extract::Query;
+use crate::wire::query::Query;
 use serde::Deserialize;
 use std::collections::HashSet;
 use sturdy_engine::feed::{Body, Shown};

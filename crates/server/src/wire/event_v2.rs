@@ -1,12 +1,12 @@
 //! An event of the v2 API as it is sent.
 
-use crate::app::App;
 use crate::error::ApiError;
 use crate::wire::event::entry_event_id;
 use crate::wire::message_v2;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
+use sturdy_engine::Engine;
 use sturdy_engine::feed::NumberedEvent;
 use sturdy_session::id::SessionId;
 use utoipa::ToSchema;
@@ -54,11 +54,11 @@ impl NextWire {
 }
 
 /// With the prompt it is about, read from its message.
-pub(crate) async fn wired(app: &App, numbered: NumberedEvent) -> Result<NextWire, ApiError> {
+pub(crate) async fn wired(engine: &Engine, numbered: NumberedEvent) -> Result<NextWire, ApiError> {
     let NumberedEvent { session, seq, position, at, index, event, .. } = numbered;
     let mut data = event.data;
     if let Some(message) = &event.prompt_of {
-        let stored = app.engine().store().message(&session, message).await?;
+        let stored = engine.store().message(&session, message).await?;
         let parts = stored.iter().flat_map(|raw| &raw.parts);
         let parts: Vec<Value> = parts.filter_map(|part| serde_json::from_str(part).ok()).collect();
         data["prompt"] = Value::Object(message_v2::prompt(&parts));

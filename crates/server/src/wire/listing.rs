@@ -1,8 +1,7 @@
 //! Which sessions a client wants to see: the filters of `GET /session`, whoever asks.
 
 use crate::error::ApiError;
-use crate::extract::Query;
-use crate::instance::chosen;
+use crate::wire::query::Query;
 use serde::Deserialize;
 use sturdy_engine::Instance;
 use sturdy_store::SessionQuery;
@@ -35,7 +34,7 @@ impl Listing {
     pub(crate) fn of(query: &Query) -> Result<Self, ApiError> {
         let text = |name: &str| query.get(name).map(str::to_owned);
         Ok(Self {
-            directory: chosen(query, "directory"),
+            directory: query.directory("directory"),
             scope: text("scope"),
             path: text("path"),
             roots: query.boolean("roots")?,

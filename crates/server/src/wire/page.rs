@@ -1,6 +1,6 @@
 //! Where a page of messages goes on.
 
-use crate::extract::Query;
+use crate::wire::query::Query;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};

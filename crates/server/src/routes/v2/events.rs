@@ -77,7 +77,7 @@ impl Following {
                 Ok(events) => {
                     for numbered in events {
                         let directory = numbered.directory.clone();
-                        if let Ok(event) = wired(&self.app, numbered).await {
+                        if let Ok(event) = wired(self.app.engine(), numbered).await {
                             self.held.push_back(event.at(directory).frame());
                         }
                     }

@@ -7,11 +7,12 @@ use super::sessions::find;
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind, V2Error};
-use crate::extract::{Params, Query};
+use crate::extract::Params;
 use crate::reply;
 use crate::sse::{event_stream, spare_heartbeat};
 use crate::wire::error_schema::{InvalidRequestError, SessionNotFoundError};
 use crate::wire::event_v2::{NextWire, wired};
+use crate::wire::query::Query;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
@@ -62,7 +63,7 @@ async fn history(State(app): State<App>, params: Params, query: Query) -> Result
     found.truncate(limit);
     let mut data = Vec::with_capacity(found.len());
     for numbered in found {
-        data.push(wired(&app, numbered).await?);
+        data.push(wired(app.engine(), numbered).await?);
     }
     Ok(reply::json(&SessionHistory { data, has_more }))
 }
@@ -127,7 +128,7 @@ impl Following {
     async fn fill(&mut self) -> Result<(), ApiError> {
         for numbered in self.tail.ready().await? {
             if numbered.event.is_durable {
-                let event = wired(&self.app, numbered).await?;
+                let event = wired(self.app.engine(), numbered).await?;
                 self.held.push_back(event.frame());
             }
         }

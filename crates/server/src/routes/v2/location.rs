@@ -3,9 +3,10 @@
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, V2Error};
-use crate::extract::{Params, Query};
+use crate::extract::Params;
 use crate::instance::Location;
 use crate::reply;
+use crate::wire::query::Query;
 use crate::wire::v2::{self, Located};
 use axum::extract::State;
 use axum::response::Response;

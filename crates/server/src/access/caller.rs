@@ -1,0 +1,52 @@
+//! Who asks: found out once per request, at the edge.
+
+use crate::access::grants::{Granted, need};
+use crate::access::tokens::{Scope, Token};
+use http::request::Parts;
+use std::fmt;
+
+/// Prints as it is written beside what the caller changed: a kind and a name, never a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// The server has no password: whoever reaches it may use it.
+    Anyone,
+    /// Somebody who knows the password.
+    User(String),
+    /// A browser that is logged in.
+    Device(String),
+    /// A program with a token.
+    Token { id: String, scopes: Vec<Scope> },
+    /// Somebody with a narrow right to one session.
+    Grant(Granted),
+    /// A ticket for one terminal.
+    Ticket,
+}
+
+impl Caller {
+    pub(crate) fn token(token: Token) -> Self {
+        Self::Token { id: token.id, scopes: token.scopes }
+    }
+
+    /// Whether the caller may ask this at all.
+    pub(crate) fn may(&self, request: &Parts) -> bool {
+        match self {
+            Self::Token { scopes, .. } => scopes.iter().any(|scope| scope.allows(request)),
+            Self::Grant(granted) => need(request, granted.session.as_str())
+                .is_some_and(|need| need.right.is_none_or(|right| granted.rights.contains(right))),
+            Self::Anyone | Self::User(_) | Self::Device(_) | Self::Ticket => true,
+        }
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anyone => f.write_str("local"),
+            Self::User(name) => write!(f, "user:{name}"),
+            Self::Device(id) => write!(f, "device:{id}"),
+            Self::Token { id, .. } => write!(f, "token:{id}"),
+            Self::Grant(granted) => write!(f, "grant:{}", granted.id),
+            Self::Ticket => f.write_str("ticket"),
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The terminals of this server, by id, and the tickets with which a browser connects to one.
+//!
+//! Terminals are not stored: they end with the server. One whose program has ended stays listed, with its exit code and
+//! its last words, until it is removed or newer ones take its place.
+//!
+//! A WebSocket of a browser cannot carry a password. So a page that knows it fetches a ticket: good once, for a minute,
+//! for one terminal of one directory.
+//!
+//! Not here: how a terminal runs (`sturdy_worktree::pty`), the routes (`routes/pty.rs`).
+
+use crate::error::ApiError;
+use crate::wire::query::Query;
+use http::request::Parts;
+use rand::RngExt as _;
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU16;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use sturdy_engine::{Engine, Instance};
+use sturdy_session::id::PtyId;
+use sturdy_session::types::event::{Event, PtyInfo, PtyStatus};
+use sturdy_worktree::pty::{NewTerminal, ScrollbackReader, ScrollbackStart, Terminal};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+/// Programs at once. Each holds a pair of files and up to 2 MiB.
+const RUNNING_MAX: usize = 32;
+/// Ended ones that stay listed.
+const ENDED_MAX: usize = 16;
+/// Tickets that wait to be used; the oldest goes first.
+const TICKETS_MAX: usize = 256;
+const TICKET_LIFE: Duration = Duration::from_secs(60);
+/// A terminal that nobody could look at.
+const SIDE_MAX: u16 = 4096;
+/// Shells that read a profile when asked to with `-l`.
+const LOGIN_SHELLS: [&str; 6] = ["bash", "zsh", "fish", "sh", "dash", "ksh"];
+
+/// What a client asks for.
+#[derive(Clone, Debug, Default, serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateTerminal {
+    command: Option<String>,
+    args: Option<Vec<String>>,
+    cwd: Option<String>,
+    title: Option<String>,
+    env: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Clone, Debug, serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EditTerminal {
+    title: Option<String>,
+    size: Option<TerminalSize>,
+}
+
+#[derive(Clone, Copy, Debug, serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TerminalSize {
+    #[schema(value_type = u16)]
+    rows: NonZeroU16,
+    #[schema(value_type = u16)]
+    cols: NonZeroU16,
+}
+
+/// What a WebSocket needs.
+pub(crate) struct Connected {
+    pub(crate) screen: ScrollbackReader,
+    pub(crate) keyboard: mpsc::Sender<bytes::Bytes>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    info: PtyInfo,
+    directory: String,
+    project: String,
+    terminal: Terminal,
+}
+
+#[derive(Debug)]
+struct Ticket {
+    terminal: PtyId,
+    directory: String,
+    until: Instant,
+}
+
+/// All terminals. Clones are the same ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Terminals(Arc<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    entries: Mutex<BTreeMap<PtyId, Entry>>,
+    tickets: Mutex<HashMap<String, Ticket>>,
+}
+
+impl Terminals {
+    /// How many there are, in all directories.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub(crate) fn list(&self, here: &Instance) -> Vec<PtyInfo> {
+        let entries = self.lock();
+        entries
+            .values()
+            .filter(|entry| entry.directory == here.directory)
+            .map(|entry| entry.info.clone())
+            .collect()
+    }
+
+    pub(crate) fn get(&self, here: &Instance, id: &PtyId) -> Result<PtyInfo, ApiError> {
+        self.with(here, id, |entry| entry.info.clone())
+    }
+
+    pub(crate) fn create(
+        &self,
+        engine: &Engine,
+        closing: &CancellationToken,
+        here: &Instance,
+        wanted: CreateTerminal,
+    ) -> Result<PtyInfo, ApiError> {
+        self.make_room()?;
+        let id = engine.clock().stamp().pty_id();
+        let new = resolve(engine, here, &wanted)?;
+        let (terminal, task) = Terminal::start(&new).map_err(|cause| bad(&cause))?;
+        let tail = id.as_str().get(id.as_str().len() - 4..).unwrap_or_default();
+        let info = PtyInfo {
+            title: wanted.title.unwrap_or_else(|| format!("Terminal {tail}")),
+            id: id.clone(),
+            command: new.program,
+            args: new.arguments,
+            cwd: new.directory.to_string_lossy().into_owned(),
+            status: PtyStatus::Running,
+            pid: terminal.pid,
+            exit_code: None,
+        };
+        let ended = terminal.ended();
+        let entry = Entry {
+            info: info.clone(),
+            directory: here.directory.clone(),
+            project: here.project.id.clone(),
+            terminal,
+        };
+        tell(engine, &entry, Event::PtyCreated { info: info.clone() });
+        self.lock().insert(id.clone(), entry);
+        self.watch(engine, closing, id, task, ended);
+        Ok(info)
+    }
+
+    pub(crate) fn edit(
+        &self,
+        engine: &Engine,
+        here: &Instance,
+        id: &PtyId,
+        change: EditTerminal,
+    ) -> Result<PtyInfo, ApiError> {
+        let mut entries = self.lock();
+        let entry = entries.get_mut(id).filter(|entry| entry.directory == here.directory);
+        let entry = entry.ok_or_else(|| ApiError::NoTerminal(id.clone()))?;
+        if let Some(title) = change.title {
+            entry.info.title = title;
+        }
+        if let Some(size) = change.size {
+            entry.terminal.resize(size.rows.get().min(SIDE_MAX), size.cols.get().min(SIDE_MAX));
+        }
+        tell(engine, entry, Event::PtyUpdated { info: entry.info.clone() });
+        Ok(entry.info.clone())
+    }
+
+    /// Ends what runs in it, and forgets it.
+    pub(crate) fn remove(&self, engine: &Engine, here: &Instance, id: &PtyId) -> Result<(), ApiError> {
+        let mut entries = self.lock();
+        let is_here = entries.get(id).is_some_and(|entry| entry.directory == here.directory);
+        let entry = if is_here { entries.remove(id) } else { None };
+        drop(entries);
+        let entry = entry.ok_or_else(|| ApiError::NoTerminal(id.clone()))?;
+        tell(engine, &entry, Event::PtyDeleted { id: id.clone() });
+        Ok(())
+    }
+
+    pub(crate) fn connect(
+        &self,
+        here: &Instance,
+        id: &PtyId,
+        from: ScrollbackStart,
+    ) -> Result<Connected, ApiError> {
+        self.with(here, id, |entry| Connected {
+            screen: entry.terminal.reader(from),
+            keyboard: entry.terminal.keyboard(),
+        })
+    }
+
+    /// A ticket for a terminal, and for how many seconds it is good.
+    pub(crate) fn ticket(&self, here: &Instance, id: &PtyId) -> Result<(String, u64), ApiError> {
+        self.get(here, id)?;
+        let mut random = rand::rng();
+        let ticket: String = (0..32).map(|_| format!("{:02x}", random.random::<u8>())).collect();
+        let now = Instant::now();
+        let mut tickets = self.tickets();
+        tickets.retain(|_, ticket| ticket.until > now);
+        if tickets.len() >= TICKETS_MAX
+            && let Some(oldest) =
+                tickets.iter().min_by_key(|(_, ticket)| ticket.until).map(|(key, _)| key.clone())
+        {
+            tickets.remove(&oldest);
+        }
+        let entry =
+            Ticket { terminal: id.clone(), directory: here.directory.clone(), until: now + TICKET_LIFE };
+        tickets.insert(ticket.clone(), entry);
+        Ok((ticket, TICKET_LIFE.as_secs()))
+    }
+
+    /// Whether a request carries a ticket that is good; it is not used up by looking. The handler checks the rest.
+    pub(crate) fn admits(&self, request: &Parts) -> bool {
+        let path = request.uri.path();
+        let is_connecting =
+            path.ends_with("/connect") && (path.starts_with("/pty/") || path.starts_with("/api/pty/"));
+        let query = Query::of(request);
+        let Some(ticket) = query.get("ticket").filter(|_| is_connecting) else { return false };
+        self.tickets().get(ticket).is_some_and(|ticket| ticket.until > Instant::now())
+    }
+
+    /// Uses a ticket up. True if it was for this terminal.
+    pub(crate) fn redeem(&self, here: &Instance, id: &PtyId, ticket: &str) -> bool {
+        let found = self.tickets().remove(ticket);
+        found.is_some_and(|found| {
+            found.until > Instant::now() && found.terminal == *id && found.directory == here.directory
+        })
+    }
+
+    fn with<T>(&self, here: &Instance, id: &PtyId, read: impl FnOnce(&Entry) -> T) -> Result<T, ApiError> {
+        let entries = self.lock();
+        let entry = entries.get(id).filter(|entry| entry.directory == here.directory);
+        entry.map(read).ok_or_else(|| ApiError::NoTerminal(id.clone()))
+    }
+
+    /// Refuses what is too much, and forgets the oldest of those that ended.
+    fn make_room(&self) -> Result<(), ApiError> {
+        let mut entries = self.lock();
+        let is_running = |entry: &Entry| entry.info.status == PtyStatus::Running;
+        if entries.values().filter(|entry| is_running(entry)).count() >= RUNNING_MAX {
+            return Err(ApiError::TooManyTerminals { most: RUNNING_MAX });
+        }
+        let ended: Vec<PtyId> =
+            entries.iter().filter(|(_, entry)| !is_running(entry)).map(|(id, _)| id.clone()).collect();
+        for id in ended.iter().take(ended.len().saturating_sub(ENDED_MAX)) {
+            entries.remove(id);
+        }
+        Ok(())
+    }
+
+    fn ended(&self, engine: &Engine, id: &PtyId, exit_code: u32) {
+        let mut entries = self.lock();
+        let Some(entry) = entries.get_mut(id) else { return };
+        entry.info.status = PtyStatus::Exited;
+        entry.info.exit_code = Some(exit_code);
+        tell(engine, entry, Event::PtyExited { id: id.clone(), exit_code });
+    }
+
+    /// Runs a terminal's task beside the engine's own, and ends it with them.
+    fn watch(
+        &self,
+        engine: &Engine,
+        closing: &CancellationToken,
+        id: PtyId,
+        task: impl Future<Output = ()> + Send + 'static,
+        ended: tokio::sync::watch::Receiver<Option<u32>>,
+    ) {
+        let terminals = self.clone();
+        let engine = engine.clone();
+        let closing = closing.clone();
+        let tasks = engine.tasks().clone();
+        info!(terminal = %id, "terminal started");
+        tasks.clone().spawn("terminal", async move {
+            let mut task = std::pin::pin!(task);
+            tokio::select! {
+                () = task.as_mut() => {}
+                () = async {
+                    tokio::select! {
+                        () = tasks.stopping().cancelled() => {}
+                        () = closing.cancelled() => {}
+                    }
+                } => {
+                    if let Some(entry) = terminals.lock().get(&id) {
+                        entry.terminal.end();
+                    }
+                    task.await;
+                }
+            }
+            let code = ended.borrow().unwrap_or(1);
+            info!(terminal = %id, code, "terminal ended");
+            terminals.ended(&engine, &id, code);
+        });
+    }
+
+    /// Nothing is awaited under it.
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PtyId, Entry>> {
+        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tickets(&self) -> MutexGuard<'_, HashMap<String, Ticket>> {
+        self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What runs, where, and with what: the user's shell unless something else is said.
+fn resolve(engine: &Engine, here: &Instance, wanted: &CreateTerminal) -> Result<NewTerminal, ApiError> {
+    let environment = &engine.options().environment;
+    let usual = here.settings.shell().or_else(|| environment.filled("SHELL")).unwrap_or("/bin/sh");
+    let program =
+        wanted.command.clone().filter(|command| !command.is_empty()).unwrap_or_else(|| usual.to_owned());
+    let mut arguments = wanted.args.clone().unwrap_or_default();
+    let name = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned());
+    let is_shell = name.is_some_and(|name| LOGIN_SHELLS.contains(&name.as_str()));
+    if is_shell && !arguments.iter().any(|argument| argument == "-l") {
+        arguments.push("-l".to_owned());
+    }
+    let variables = wanted.env.clone().unwrap_or_default();
+    let is_bad = |text: &str| text.contains('\0');
+    if is_bad(&program)
+        || arguments.iter().any(|text| is_bad(text))
+        || variables
+            .iter()
+            .any(|(name, value)| name.is_empty() || name.contains('=') || is_bad(name) || is_bad(value))
+    {
+        return Err(ApiError::schema(
+            crate::error::Kind::Payload,
+            "Expected text that a program can be given",
+        ));
+    }
+    let directory = match wanted.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {
+        Some(cwd) => Path::new(&here.directory).join(cwd),
+        None => Path::new(&here.directory).to_owned(),
+    };
+    Ok(NewTerminal { program, arguments, directory, variables: variables.into_iter().collect() })
+}
+
+fn bad(cause: &dyn std::error::Error) -> ApiError {
+    let mut message = cause.to_string();
+    if let Some(source) = cause.source() {
+        message = format!("{message}: {source}");
+    }
+    ApiError::schema(crate::error::Kind::Payload, message)
+}
+
+fn tell(engine: &Engine, entry: &Entry, event: Event) {
+    engine.feed().tell(engine.clock().now(), Some(&entry.directory), Some(&entry.project), event);
+}

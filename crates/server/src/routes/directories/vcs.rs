@@ -1,0 +1,128 @@
+//! The checkout of the directory: its branch, what is changed in it, and patches for it.
+
+use crate::described::{Routes, routes};
+use crate::error::{ApiError, Kind, VcsReason};
+use crate::extract::{PROMPT_BYTES_MAX, Payload};
+use crate::instance::Here;
+use crate::reply;
+use crate::wire::query::Query;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+use std::time::Duration;
+use sturdy_worktree::vcs::{Against, FileDiff, VcsError};
+
+/// Lines around a change where nobody says how many.
+const CONTEXT: u32 = 3;
+/// More is the whole file.
+const CONTEXT_MAX: u32 = 1_000_000;
+
+/// A checkout with a very large file takes longer than anybody waits.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .routes(routes!(get))
+        .routes(routes!(status))
+        .routes(routes!(diff))
+        .routes(routes!(raw))
+        .routes(routes!(apply))
+}
+
+/// The branch, and the one others start from; null outside a repository.
+#[utoipa::path(get, path = "/vcs", operation_id = "vcs.get",
+    responses((status = 200, description = "Branches", body = Object)))]
+async fn get(Here(here): Here) -> Response {
+    let (branch, default_branch) = match here.checkout() {
+        Some(checkout) => {
+            let both =
+                async { Ok::<_, VcsError>(tokio::join!(checkout.branch(), checkout.default_branch())) };
+            in_time(both).await.unwrap_or_default()
+        }
+        None => (None, None),
+    };
+    reply::json(&json!({ "branch": branch, "default_branch": default_branch }))
+}
+
+/// Files that differ from the last commit, those git does not know yet included.
+#[utoipa::path(get, path = "/vcs/status", operation_id = "vcs.status",
+    responses((status = 200, description = "Changed files", body = [Object])))]
+async fn status(Here(here): Here) -> Result<Response, ApiError> {
+    let files = match here.checkout() {
+        Some(checkout) => in_time(checkout.status()).await?,
+        None => Vec::new(),
+    };
+    Ok(reply::json(&files))
+}
+
+/// The same with patches, against the last commit or against where the branch left the default one.
+#[utoipa::path(get, path = "/vcs/diff", operation_id = "vcs.diff",
+    params(("mode" = String, Query), ("context" = Option<u32>, Query)),
+    responses((status = 200, description = "Changed files with patches", body = [Object]), (status = 400, description = "No such mode")))]
+async fn diff(Here(here): Here, query: Query) -> Result<Response, ApiError> {
+    let against = match query.wanted("mode")? {
+        "git" => Against::Commit,
+        "branch" => Against::Branch,
+        other => {
+            let text = format!("Expected \"git\" | \"branch\", got {other:?}\n  at [\"mode\"]");
+            return Err(ApiError::schema(Kind::Query, text));
+        }
+    };
+    let context = match query.get("context").map(str::parse::<u32>) {
+        None => CONTEXT,
+        Some(Ok(lines)) => lines.min(CONTEXT_MAX),
+        Some(Err(_)) => {
+            let text = "Expected a whole number of at least 0\n  at [\"context\"]".to_owned();
+            return Err(ApiError::schema(Kind::Query, text));
+        }
+    };
+    let files: Vec<FileDiff> = match here.checkout() {
+        Some(checkout) => in_time(checkout.diff(against, context)).await?,
+        None => Vec::new(),
+    };
+    Ok(reply::json(&files))
+}
+
+/// Everything that is not committed, as one patch.
+#[utoipa::path(get, path = "/vcs/diff/raw", operation_id = "vcs.diff.raw",
+    responses((status = 200, description = "A patch", body = String, content_type = "text/x-diff; charset=utf-8")))]
+async fn raw(Here(here): Here) -> Result<Response, ApiError> {
+    let patch = match here.checkout() {
+        Some(checkout) => in_time(checkout.raw_diff()).await?,
+        None => Vec::new(),
+    };
+    Ok(reply::patch(patch))
+}
+
+/// An answer of git that somebody still waits for. Dropped, it ends git.
+async fn in_time<T>(asked: impl Future<Output = Result<T, VcsError>>) -> Result<T, ApiError> {
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(ApiError::TimedOut(format!(
+            "git gave no answer within {} s. A large file that it does not know may be why: list it in .gitignore.",
+            PATIENCE.as_secs()
+        ))),
+    }
+}
+
+#[derive(Deserialize)]
+struct Patch {
+    patch: String,
+}
+
+/// Changes the files as a patch says, all of them or none.
+#[utoipa::path(post, path = "/vcs/apply", operation_id = "vcs.apply", request_body = Object,
+    responses((status = 200, description = "Applied", body = Object), (status = 400, description = "It does not fit")))]
+async fn apply(
+    Here(here): Here,
+    Payload(Patch { patch }): Payload<Patch, PROMPT_BYTES_MAX>,
+) -> Result<Response, ApiError> {
+    let Some(checkout) = here.checkout() else { return Err(ApiError::Vcs(VcsReason::NonGit)) };
+    match in_time(checkout.apply(&patch)).await? {
+        true => Ok(reply::json(&json!({ "applied": true }))),
+        false => Err(ApiError::Vcs(VcsReason::NotClean)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

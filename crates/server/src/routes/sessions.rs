@@ -1,0 +1,34 @@
+//! Routes about sessions: their messages, prompts, questions, and what can be found in them.
+
+mod asks;
+mod commands;
+mod entries;
+mod export;
+mod message;
+mod overview;
+mod prompt;
+mod queue;
+mod revert;
+mod search;
+mod session;
+mod share;
+mod usage;
+
+use crate::described::Routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .merge(asks::routes())
+        .merge(commands::routes())
+        .merge(entries::routes())
+        .merge(export::routes())
+        .merge(message::routes())
+        .merge(overview::routes())
+        .merge(prompt::routes())
+        .merge(queue::routes())
+        .merge(revert::routes())
+        .merge(search::routes())
+        .merge(session::routes())
+        .merge(share::routes())
+        .merge(usage::routes())
+}
