@@ -15,12 +15,10 @@ use futures_util::future::{BoxFuture, FutureExt};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    MapScope, Outcome, Stub, Thrown, Value,
-    cell::{Cell, Stage, into_outcome},
-    gather,
-    hook::{Hook, Ref},
-    map,
-    path::{Path, PathPart},
+    MapScope, Outcome, Stub, Thrown, Value, gather, map,
+    reference::cell::{Cell, Stage, into_outcome},
+    reference::hook::{Hook, Ref},
+    reference::path::{Path, PathPart},
     target::asker,
 };
 

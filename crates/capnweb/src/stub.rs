@@ -4,10 +4,9 @@
 //! is told; when the last clone of a local one is, its target is disposed.
 
 use crate::{
-    MapScope, Promise, Thrown, Value,
-    hook::{Hook, Ref},
-    map,
-    path::PathPart,
+    MapScope, Promise, Thrown, Value, map,
+    reference::hook::{Hook, Ref},
+    reference::path::PathPart,
     target::asker,
 };
 

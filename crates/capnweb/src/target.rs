@@ -7,12 +7,12 @@ use std::{any::Any, fmt, future::Future, pin::Pin, sync::Arc};
 
 use crate::{
     ErrorValue, Stub, Thrown, Value,
-    cell::{Cell, Resolver, Task, poll_once},
+    codec::names::is_inherited,
     gather,
-    hook::{Hook, Ref},
-    names::is_inherited,
-    path::{Path, PathPart, not_a_function, read_of_undefined},
-    turn::{self, Origin},
+    reference::cell::{Cell, Resolver, Task, poll_once},
+    reference::hook::{Hook, Ref},
+    reference::path::{Path, PathPart, not_a_function, read_of_undefined},
+    reference::turn::{self, Origin},
 };
 
 /// What a method ends with.

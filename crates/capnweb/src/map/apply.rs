@@ -8,11 +8,11 @@ use std::sync::{
 use super::Mapper;
 use crate::{
     ErrorValue, Limits, Outcome, Thrown, Value,
-    cell::Cell,
-    evaluate::{Evaluator, Scope},
-    hook::{Hook, Ref},
-    json::{self, Arena, Json},
-    turn::Origin,
+    codec::evaluate::{Evaluator, Scope},
+    codec::json::{self, Arena, Json},
+    reference::cell::Cell,
+    reference::hook::{Hook, Ref},
+    reference::turn::Origin,
 };
 use bumpalo::Bump;
 

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Mapper;
 use crate::{
     ErrorValue, Limits, Promise, Stub, Thrown, Value,
-    encode::{Encoder, ReferenceTarget},
-    hook::{Hook, Ref},
-    path::{Path, PathPart, write_path},
+    codec::encode::{Encoder, ReferenceTarget},
+    reference::hook::{Hook, Ref},
+    reference::path::{Path, PathPart, write_path},
     target::asker,
 };
 

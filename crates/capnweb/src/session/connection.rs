@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{
     ErrorValue, Stub, Thrown,
-    cell::Task,
-    hook::{Hook, Ref},
-    json::Arena,
-    turn,
+    codec::json::Arena,
+    reference::cell::Task,
+    reference::hook::{Hook, Ref},
+    reference::turn,
 };
 
 /// One end of a session, without its transport.

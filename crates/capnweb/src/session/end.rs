@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::{Shared, tables::OnBroken};
 use crate::{
     ErrorValue, Thrown, Value,
-    encode::{Encoder, ReferenceTarget},
-    turn,
+    codec::encode::{Encoder, ReferenceTarget},
+    reference::turn,
 };
 
 /// Close code of the protocol.

@@ -12,10 +12,10 @@ use std::sync::{
 use super::{Mode, Shared, tables::OnBroken};
 use crate::{
     ErrorValue, Thrown, Value,
-    cell::{Cell, Resolver, Stage},
-    hook::Hook,
     map::Mapper,
-    path::PathPart,
+    reference::cell::{Cell, Resolver, Stage},
+    reference::hook::Hook,
+    reference::path::PathPart,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use bumpalo::Bump;
 use super::{Mode, Shared, import::ImportKind, import::no_return_path};
 use crate::{
     ErrorValue, Thrown, Value,
-    evaluate::{Evaluator, Scope},
-    hook::Hook,
-    json::{self, Json, ReadError},
+    codec::evaluate::{Evaluator, Scope},
+    codec::json::{self, Json, ReadError},
+    reference::hook::Hook,
 };
 
 impl Shared {

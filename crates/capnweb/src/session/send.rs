@@ -14,12 +14,12 @@ use super::{
 };
 use crate::{
     ErrorValue, Readable, Thrown, Value, Writable,
-    cell::Stage,
-    encode::{Encoder, ReferenceTarget},
-    hook::{Hook, Ref},
-    json::write_integer,
+    codec::encode::{Encoder, ReferenceTarget},
+    codec::json::write_integer,
     map::Mapper,
-    path::{PathPart, write_path},
+    reference::cell::Stage,
+    reference::hook::{Hook, Ref},
+    reference::path::{PathPart, write_path},
     stream,
 };
 

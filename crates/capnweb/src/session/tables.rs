@@ -8,7 +8,9 @@ use std::{
 };
 
 use super::{Ended, ImportRef, Shared, import::ImportKind};
-use crate::{ErrorValue, Readable, Thrown, cell::Task, hook::Hook, json::write_integer};
+use crate::{
+    ErrorValue, Readable, Thrown, codec::json::write_integer, reference::cell::Task, reference::hook::Hook,
+};
 
 /// Something of ours the peer can address.
 pub(super) struct Export {

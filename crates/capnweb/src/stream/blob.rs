@@ -2,9 +2,9 @@
 
 use crate::{
     Blob, ErrorValue, Promise, Readable, Thrown, Value,
-    cell::{Cell, Task, poll_once},
-    hook::{Hook, Ref},
-    turn,
+    reference::cell::{Cell, Task, poll_once},
+    reference::hook::{Hook, Ref},
+    reference::turn,
 };
 
 /// A promise of the blob whose bytes come out of `readable`.

@@ -5,7 +5,7 @@ use std::{future::poll_fn, sync::Arc};
 use super::{RemoteWriter, remote::answered};
 use crate::{
     Readable, Thrown,
-    cell::Task,
+    reference::cell::Task,
     session::{ImportRef, Mode},
 };
 

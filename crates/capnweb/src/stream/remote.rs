@@ -8,7 +8,7 @@ use std::{
 use super::{Flow, pipe::closed};
 use crate::{
     Thrown, Value,
-    cell::{Cell, Stage},
+    reference::cell::{Cell, Stage},
     session::{ImportRef, Mode, StreamSent},
 };
 

@@ -9,10 +9,10 @@ use super::{
 };
 use crate::{
     Call, ErrorValue, Limits, Member, Reply, Target, Thrown, Value,
-    cell::Cell,
-    hook::Hook,
-    path::PathPart,
-    turn::{self, Origin},
+    reference::cell::Cell,
+    reference::hook::Hook,
+    reference::path::PathPart,
+    reference::turn::{self, Origin},
 };
 
 /// A stream to write to: here, or at a peer. Clones share it. Dropping the last one without

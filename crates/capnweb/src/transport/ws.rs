@@ -1,7 +1,7 @@
 //! A WebSocket client.
 //!
 //! Not here: a WebSocket server. A server has its own upgrade (axum's, for one) and gives its
-//! frames to [`wire::drive`](crate::wire::drive); the README shows how.
+//! frames to [`wire::drive`](crate::transport::wire::drive); the README shows how.
 
 use std::{future::Future, pin::Pin};
 
@@ -18,7 +18,7 @@ use tokio_tungstenite::{
 
 use crate::{
     Connection, Ended, Handle, Options, Stub,
-    wire::{Incoming, Outgoing, READ_BUFFER_BYTES, drive},
+    transport::wire::{Incoming, Outgoing, READ_BUFFER_BYTES, drive},
 };
 
 /// Why there is no connection.

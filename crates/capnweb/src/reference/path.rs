@@ -7,9 +7,9 @@ use std::fmt;
 
 use crate::{
     ErrorValue, Thrown, Value,
-    hook::Ref,
-    json::{write_number, write_string},
-    names::is_inherited,
+    codec::json::{write_number, write_string},
+    codec::names::is_inherited,
+    reference::hook::Ref,
 };
 
 /// One element of a path: a member name, or the place in an array.

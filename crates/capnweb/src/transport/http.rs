@@ -2,7 +2,7 @@
 
 use reqwest::{Client, StatusCode, Url, header::CONTENT_TYPE};
 
-use crate::{ErrorValue, batch::Batch};
+use crate::{ErrorValue, transport::batch::Batch};
 
 /// Why no response came. The results of the batch fail with the same words.
 #[derive(Debug, thiserror::Error)]

@@ -9,10 +9,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use crate::{
     Blob, Body, ErrorValue, Headers, Kind, Object, Promise, Readable, Request, Response, Stub, Thrown, Value,
     Writable,
-    evaluate::plain_members,
-    json::{write_number, write_string},
+    codec::evaluate::plain_members,
+    codec::json::{write_number, write_string},
+    codec::names::{is_dropped, is_error_slot},
     map::Recording,
-    names::{is_dropped, is_error_slot},
     session::Sending,
 };
 

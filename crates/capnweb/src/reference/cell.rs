@@ -21,8 +21,8 @@ use std::{
 
 use crate::{
     ErrorValue, Thrown, Value,
-    hook::{Hook, Ref},
-    turn,
+    reference::hook::{Hook, Ref},
+    reference::turn,
 };
 
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

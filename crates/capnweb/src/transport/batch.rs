@@ -4,7 +4,7 @@
 //! the response everything the server says. There is no way back: a server that would need
 //! an answer from the client fails that call at once.
 //!
-//! `server` and `client` do no IO; `crate::http` posts a client's batch.
+//! `server` and `client` do no IO; `crate::transport::http` posts a client's batch.
 
 mod client;
 mod server;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::{Evaluator, Scope, unknown};
 use crate::{
     ErrorValue, Promise, Stub, Thrown, Value,
-    hook::{Hook, Ref},
-    json::Json,
+    codec::json::Json,
+    codec::names::is_inherited,
     map::Mapper,
-    names::is_inherited,
-    path::{Path, PathPart},
+    reference::hook::{Hook, Ref},
+    reference::path::{Path, PathPart},
     target::{self, Held},
 };
 

@@ -10,8 +10,8 @@ use base64::{
 use super::{Evaluator, Scope};
 use crate::{
     Body, Bytes, ErrorValue, Headers, Kind, Object, Request, Response, Thrown, Url, Value,
-    json::Json,
-    names::{is_dropped, is_error_slot},
+    codec::json::Json,
+    codec::names::{is_dropped, is_error_slot},
     value_token,
 };
 

@@ -8,13 +8,13 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     ErrorValue, Stub, Thrown, Value, Writable,
-    cell::{Cell, Stage},
     map::{self, Mapper, Variable},
-    path::{Found, Path, PathPart, not_a_function, walk},
+    reference::cell::{Cell, Stage},
+    reference::path::{Found, Path, PathPart, not_a_function, walk},
+    reference::turn::Origin,
     session::ImportRef,
     stream::Writer,
     target::{self, Held},
-    turn::Origin,
 };
 
 #[derive(Clone)]

@@ -13,8 +13,8 @@ mod reference;
 pub(crate) use data::plain_members;
 
 use crate::{
-    BigInt, ErrorValue, Limits, Object, Thrown, Value, json::Json, map::Frame, names::is_dropped,
-    session::Shared, turn::Origin,
+    BigInt, ErrorValue, Limits, Object, Thrown, Value, codec::json::Json, codec::names::is_dropped,
+    map::Frame, reference::turn::Origin, session::Shared,
 };
 use std::sync::Arc;
 

@@ -1,0 +1,31 @@
+//! Values as text and back. Without a session: plain data only.
+//!
+//! `json` reads and writes the text, `encode` makes an expression of a value, `evaluate` a value of an expression, `names`
+//! knows the members that JavaScript gives a meaning of its own.
+
+pub(crate) mod encode;
+pub(crate) mod evaluate;
+pub(crate) mod json;
+pub(crate) mod names;
+
+use crate::{ErrorValue, Limits, Thrown, Value};
+use encode::{Encoder, ReferenceTarget};
+use evaluate::{Evaluator, Scope};
+
+/// The expression a value is written as.
+pub fn encode(value: &Value) -> Result<String, Thrown> {
+    let depth_max = Limits::default().depth_max;
+    let mut encoder =
+        Encoder { out: String::new(), place: ReferenceTarget::Alone, depth_max, allow_dropped: false };
+    encoder.value(value, 0)?;
+    Ok(encoder.out)
+}
+
+/// The value an expression stands for.
+pub fn decode(text: &str) -> Result<Value, Thrown> {
+    let limits = Limits::default();
+    let mut arena = json::Arena::default();
+    let (tree, _) = json::read(text, limits.bracket_depth_max, arena.fresh())
+        .map_err(|reason| ErrorValue::named("SyntaxError", reason.to_string()))?;
+    Evaluator { scope: Scope::Alone, limits: &limits, origin: &None, fills: false }.value(&tree, 0)
+}
