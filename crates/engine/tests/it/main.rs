@@ -20,6 +20,7 @@ mod feed;
 mod files;
 mod intake;
 mod invoke;
+mod log_size;
 mod matrix;
 mod mcp;
 mod mcp_login;
