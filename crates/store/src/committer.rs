@@ -12,16 +12,17 @@
 //! Not here: what the facts mean (`sturdy-session`), who reads them (`log.rs`), how one entry or row
 //! is written (`committer/write.rs`).
 
+mod crash;
 mod meters;
 mod patience;
 mod write;
 
+pub use crash::CrashPlan;
 pub use meters::StoreMeters;
 pub(crate) use patience::certain;
 pub(crate) use write::keep_blob;
 
 use crate::commit::{Commit, Committed};
-use crate::crash::CrashPlan;
 use crate::dialect;
 use crate::error::{CommitError, DriverError, DriverErrorKind, Failure};
 use crate::grants;

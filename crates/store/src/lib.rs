@@ -14,7 +14,6 @@
 mod blob;
 mod commit;
 mod committer;
-mod crash;
 mod dialect;
 mod error;
 mod fold;
@@ -34,8 +33,7 @@ mod verify;
 
 pub use blob::Collected;
 pub use commit::{Commit, Committed, ENTRY_BYTES_MAX, NewEntry};
-pub use committer::{OnDurable, StoreMeters};
-pub use crash::CrashPlan;
+pub use committer::{CrashPlan, OnDurable, StoreMeters};
 pub use dialect::Durability;
 pub use error::{CommitError, DriverError, DriverErrorKind, OpenError, ReadError};
 pub use fold::{Folded, Sizes};

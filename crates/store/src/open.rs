@@ -3,8 +3,7 @@
 //! All of it happens on the thread that will write, so that opening blocks nobody. The look is
 //! cheap: does the log end where the head says. Reading everything is `verify`'s work.
 
-use crate::committer::{Committer, QUEUE, Shared, Writer};
-use crate::crash::CrashPlan;
+use crate::committer::{Committer, CrashPlan, QUEUE, Shared, Writer};
 use crate::dialect::{self, Durability};
 use crate::error::{DriverError, DriverErrorKind, Failure, OpenError};
 use crate::lock::{self, Lock};
