@@ -75,6 +75,23 @@ fn every_test_that_a_document_names_exists() {
     nothing_is_wrong("tests that do not exist", found);
 }
 
+/// docs/routes.md names no route that the handlers do not describe.
+#[test]
+fn every_listed_route_has_a_handler() {
+    let sources = files().into_iter().filter(|file| file.path.starts_with("crates/server/src/"));
+    let described: String = sources.map(|file| file.text.replace("{*", "{")).collect();
+    let page = file("docs/routes.md").text;
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let paths: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+    assert!(paths.len() > 100, "only {} routes are listed", paths.len());
+
+    let is_missing = |path: &&&str| !described.contains(&format!("path = \"{path}\""));
+    nothing_is_wrong(
+        "listed routes without a handler",
+        paths.iter().filter(is_missing).map(ToString::to_string).collect(),
+    );
+}
+
 #[test]
 fn every_link_between_documents_leads_somewhere() {
     let mut found = Vec::new();
