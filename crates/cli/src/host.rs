@@ -110,7 +110,7 @@ impl Hosted {
         let port = listener.local_addr().map_err(|cause| HostError::Other(no_port(&cause)))?.port();
         let address = format!("http://127.0.0.1:{port}");
         let key = new_key();
-        if let Err(cause) = engine.store().announce(&address, Some(&key)) {
+        if let Err(cause) = engine.announce(&address, Some(&key)) {
             warn!(%cause, "other programs cannot be told where this one listens");
         }
         let password = Password::new(user.as_str(), key.as_str());

@@ -10,6 +10,7 @@ use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
 use crate::files::FileWork;
+use crate::reads::Reads;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
 use crate::share::Sharing;
@@ -47,6 +48,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
         inner: Arc::new(Inner {
             sharing: Sharing::new(feed.moved().clone()),
             feed,
+            reads: Reads::new(store.clone()),
             store,
             clock,
             files: FileWork::new(tasks.stopping().clone(), options.hang.clone()),

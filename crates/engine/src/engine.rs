@@ -11,6 +11,7 @@ use crate::error::{BootError, EngineError};
 use crate::extension::Extensions;
 use crate::feed::Feed;
 use crate::files::{FileWork, HangPlan};
+use crate::reads::Reads;
 use crate::requests::revert::Gates;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
@@ -18,6 +19,7 @@ use crate::run::trees::Trees;
 use crate::share::{SharePace, Sharing};
 use crate::supervise::{Damage, Lost, Quarantine};
 use crate::task::{PanicPlan, Tasks};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -63,6 +65,7 @@ pub struct Engine {
 pub(crate) struct Inner {
     pub(crate) options: EngineOptions,
     pub(crate) store: Store,
+    pub(crate) reads: Reads,
     pub(crate) feed: Feed,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
@@ -91,9 +94,26 @@ impl Engine {
         crate::boot::open(options).await
     }
 
+    /// What is stored, for reading.
+    #[must_use]
+    pub fn reads(&self) -> &Reads {
+        &self.inner.reads
+    }
+
+    /// The store itself: for the share service, and for tests that look behind everything.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.inner.store
+    }
+
+    /// Tells other processes of this user where this one can be reached, and with which key.
+    pub fn announce(&self, address: &str, key: Option<&str>) -> io::Result<()> {
+        self.inner.store.announce(address, key)
+    }
+
+    /// Takes back what was allowed for always. False if there was no such approval.
+    pub async fn remove_approval(&self, id: &str) -> Result<bool, EngineError> {
+        Ok(self.inner.store.remove_approval(id).await?)
     }
 
     #[must_use]

@@ -19,6 +19,7 @@ pub mod extension;
 pub mod feed;
 pub mod files;
 mod keeping;
+pub mod reads;
 mod requests;
 mod run;
 pub mod share;
@@ -33,8 +34,8 @@ pub use environment::Environment;
 pub use error::{BootError, EngineError};
 pub use keeping::{Garbage, GarbageReport, TreesUsage, trees_usage};
 pub use requests::{
-    ChangedSettings, CommandRequest, NewSession, PlannedFile, PromptRequest, RevertPlan, RevertRequest,
-    ShellRequest,
+    ChangedSettings, CommandRequest, NewSession, PlannedFile, ProjectEdit, PromptRequest, RevertPlan,
+    RevertRequest, ShellRequest,
 };
 pub use run::{Handle, View};
 pub use sturdy_worktree::process::{SandboxOffer, hide_variables, sandbox_offer};

@@ -13,6 +13,7 @@ mod fork;
 pub(crate) mod intake;
 mod invoke;
 mod mentions;
+mod projects;
 pub(crate) mod prompt;
 pub(crate) mod revert;
 pub(crate) mod sessions;
@@ -21,6 +22,7 @@ mod summarize;
 
 pub use change_settings::ChangedSettings;
 pub use invoke::CommandRequest;
+pub use projects::ProjectEdit;
 pub use prompt::PromptRequest;
 pub use revert::{PlannedFile, RevertPlan, RevertRequest};
 pub use sessions::NewSession;

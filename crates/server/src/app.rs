@@ -184,7 +184,7 @@ impl App {
 
     /// A place in the log as clients know it: the form of an event's id.
     pub(crate) fn place(&self, position: u64) -> String {
-        Cursor::after(position).text(&self.engine().store().epoch())
+        Cursor::after(position).text(&self.engine().reads().epoch())
     }
 
     /// The same as a header.

@@ -116,7 +116,7 @@ pub(crate) async fn follow(
 /// The first word to a client of ours: where the log is, which store and which run of the server this is, and whether the
 /// client can go on where it was.
 async fn hello(app: &App, stream: Stream, cursor: Option<&str>) -> Result<Bytes, ApiError> {
-    let store = app.engine().store();
+    let store = app.engine().reads();
     let head = store.head();
     let horizon = store.horizon().await?;
     let epoch = store.epoch();

@@ -55,7 +55,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     start_servers(&engine);
     let address = address(&listener, &arguments.hostname);
     let key = password.as_ref().map(|_| key.as_str());
-    if let Err(cause) = engine.store().announce(&address, key) {
+    if let Err(cause) = engine.announce(&address, key) {
         warn!(%cause, "other processes cannot be told where this one listens");
     }
     if password.is_none() {

@@ -7,9 +7,9 @@ use axum::response::Response;
 use http::StatusCode;
 use serde_json::json;
 use sturdy_engine::EngineError;
+use sturdy_engine::reads::{CommitError, DriverError, DriverErrorKind, ReadError};
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::Refusal;
-use sturdy_store::{CommitError, DriverError, DriverErrorKind, ReadError};
 use tracing::{error, warn};
 
 pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Response {

@@ -6,9 +6,9 @@ use axum::response::IntoResponse as _;
 use http::header::RETRY_AFTER;
 use serde_json::Value;
 use sturdy_engine::EngineError;
+use sturdy_engine::reads::{CommitError, ReadError};
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::Refusal;
-use sturdy_store::{CommitError, ReadError};
 
 fn session() -> SessionId {
     SessionId::parse("ses_a").expect("an id")

@@ -8,8 +8,8 @@ use crate::wire::page;
 use serde::Deserialize;
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Call, Interface, Object, Outcome, Stub, Value, from_value};
+use sturdy_engine::reads::MessageQuery;
 use sturdy_session::id::SessionId;
-use sturdy_store::MessageQuery;
 
 pub(super) struct Session {
     app: App,
@@ -72,7 +72,7 @@ impl Session {
             },
         };
         self.record().await?;
-        let found = match self.app.engine().store().messages(&self.id, MessageQuery { limit, before }).await {
+        let found = match self.app.engine().reads().messages(&self.id, MessageQuery { limit, before }).await {
             Ok(found) => found,
             Err(cause) => return Err(failure::thrown(cause).await),
         };

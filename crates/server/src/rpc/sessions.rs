@@ -44,7 +44,7 @@ impl Sessions {
     async fn records(&self, listing: Listing) -> Result<Vec<String>, ApiError> {
         let engine = self.app.engine();
         let here = engine.instance(listing.directory.as_deref().unwrap_or_default()).await?;
-        Ok(engine.store().sessions(listing.within(&here)).await?)
+        Ok(engine.reads().sessions(listing.within(&here)).await?)
     }
 
     async fn get(&self, id: &str) -> Outcome {

@@ -58,7 +58,7 @@ pub(crate) async fn wired(engine: &Engine, numbered: NumberedEvent) -> Result<Ne
     let NumberedEvent { session, seq, position, at, index, event, .. } = numbered;
     let mut data = event.data;
     if let Some(message) = &event.prompt_of {
-        let stored = engine.store().message(&session, message).await?;
+        let stored = engine.reads().message(&session, message).await?;
         let parts = stored.iter().flat_map(|raw| &raw.parts);
         let parts: Vec<Value> = parts.filter_map(|part| serde_json::from_str(part).ok()).collect();
         data["prompt"] = Value::Object(message_v2::prompt(&parts));

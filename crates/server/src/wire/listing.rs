@@ -4,7 +4,7 @@ use crate::error::ApiError;
 use crate::wire::query::Query;
 use serde::Deserialize;
 use sturdy_engine::Instance;
-use sturdy_store::SessionQuery;
+use sturdy_engine::reads::SessionQuery;
 
 /// Sessions listed when the client does not say how many.
 const LIMIT_DEFAULT: u32 = 100;

@@ -1,6 +1,6 @@
 //! A message as it is sent: its row and those of its parts, joined as text.
 
-use sturdy_store::RawMessage;
+use sturdy_engine::reads::RawMessage;
 
 /// `{"info":…,"parts":[…]}` from texts that are JSON already.
 pub(crate) fn joined(message: &RawMessage) -> String {

@@ -4,8 +4,8 @@
 //! one message here: what only asks for a summary becomes none, because the summary behind it says all.
 
 use serde_json::{Map, Value, json};
+use sturdy_engine::reads::{RawMessage, ReadError};
 use sturdy_session::depth::read_stored;
-use sturdy_store::{RawMessage, ReadError};
 
 /// None: this half has no word for it.
 pub(crate) fn message(raw: &RawMessage) -> Result<Option<Value>, ReadError> {

@@ -6,9 +6,9 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use serde::{Deserialize, Serialize};
+use sturdy_engine::reads::{Before, RawMessage};
 use sturdy_session::id::MessageId;
 use sturdy_session::json::Num;
-use sturdy_store::{Before, RawMessage};
 
 pub(crate) const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 const EXPOSED: HeaderValue = HeaderValue::from_static("Link, X-Next-Cursor");

@@ -72,6 +72,21 @@ fn arrows_point_down_only() {
     nothing_is_wrong("dependencies that ARCHITECTURE §3 forbids", found);
 }
 
+/// What is stored is read through `sturdy_engine::reads`. The share service keeps a log of its own in the store.
+#[test]
+fn the_server_reads_through_the_engine() {
+    let mut found = Vec::new();
+    for file in files().iter().filter(|file| file.path.starts_with("crates/server/src/")) {
+        let is_of_shares = file.path.contains("share");
+        for (number, line) in file.text.lines().enumerate() {
+            if !is_of_shares && (line.contains("sturdy_store") || line.contains(".store()")) {
+                found.push(format!("{}:{}: {}", file.path, number + 1, line.trim()));
+            }
+        }
+    }
+    nothing_is_wrong("ways past the engine to the store", found);
+}
+
 /// Invariant I4: deciding is pure, because nothing else can be reached from there.
 #[test]
 fn the_session_crate_can_reach_nothing() {

@@ -14,11 +14,11 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 use sturdy_engine::Instance;
+use sturdy_engine::reads::{ReadError, SessionQuery};
 use sturdy_llm::catalog::takes_patches;
 use sturdy_session::depth::read_stored;
 use sturdy_session::types::project::Project;
 use sturdy_session::types::session::{GlobalSession, ProjectSummary, Session};
-use sturdy_store::{ReadError, SessionQuery};
 use sturdy_worktree::tool::Tool;
 use sturdy_worktree::tools::is_offered;
 
@@ -139,7 +139,7 @@ async fn in_order(here: &Instance) -> Vec<Arc<dyn Tool>> {
     ("search" = Option<String>, Query), ("limit" = Option<u32>, Query), ("archived" = Option<bool>, Query)),
     responses((status = 200, description = "Sessions, each with its project", body = [Object])))]
 async fn sessions(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
-    let store = app.engine().store();
+    let store = app.engine().reads();
     let limit = query.limit()?.unwrap_or(LIMIT_DEFAULT).min(u32::MAX - 1);
     let wanted = SessionQuery {
         directory: query.directory("directory"),
@@ -170,7 +170,7 @@ async fn sessions(State(app): State<App>, query: Query) -> Result<Response, ApiE
 }
 
 async fn known_projects(app: &App) -> Result<HashMap<String, ProjectSummary>, ApiError> {
-    let all = app.engine().store().projects().await?;
+    let all = app.engine().reads().projects().await?;
     let read = |text: &String| read_stored::<Project>(text).ok();
     let summary = |project: Project| {
         let Project { id, name, worktree, .. } = project;

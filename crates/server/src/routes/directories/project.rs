@@ -10,10 +10,8 @@ use crate::wire::body::EditProject;
 use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
-use sturdy_session::depth::read_stored;
-use sturdy_session::types::event::Event;
+use sturdy_engine::ProjectEdit;
 use sturdy_session::types::project::{GLOBAL, Project};
-use sturdy_store::ReadError;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -42,7 +40,7 @@ async fn path(State(app): State<App>, Here(here): Here) -> Response {
 #[utoipa::path(get, path = "/project", operation_id = "project.list",
     responses((status = 200, description = "Projects", body = [Object])))]
 async fn list(State(app): State<App>, _: Here) -> Result<Response, ApiError> {
-    Ok(reply::text(reply::array(app.engine().store().projects().await?)))
+    Ok(reply::text(reply::array(app.engine().reads().projects().await?)))
 }
 
 /// The project of the directory.
@@ -50,7 +48,7 @@ async fn list(State(app): State<App>, _: Here) -> Result<Response, ApiError> {
     responses((status = 200, description = "The project", body = Object)))]
 async fn current(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
     // The stored record: somebody may have renamed it since this directory was first looked at.
-    let stored = app.engine().store().project(&here.project.id).await?;
+    let stored = app.engine().reads().project(&here.project.id).await?;
     Ok(stored.map_or_else(|| reply::json(&here.project), reply::text))
 }
 
@@ -63,17 +61,11 @@ async fn edit(
     params: Params,
     Payload(body): Payload<EditProject>,
 ) -> Result<Response, ApiError> {
-    let engine = app.engine();
     let id = params.get("projectID");
-    let mut project = find(&app, id).await?;
-    project.name = body.name.or(project.name);
-    project.icon = body.icon.or(project.icon);
-    project.commands = body.commands.or(project.commands);
-    project.time.updated = engine.clock().now();
-    let text = serde_json::to_string(&project).expect("BUG: a project is always JSON");
-    engine.store().put_project(id, text.clone(), project.time.updated).await?;
-    engine.feed().tell(project.time.updated, None, None, Event::ProjectUpdated(Box::new(project)));
-    Ok(reply::text(text))
+    let edit = ProjectEdit { name: body.name, icon: body.icon, commands: body.commands };
+    let edited = app.engine().edit_project(id, edit).await?;
+    let project = edited.ok_or_else(|| ApiError::NoProject(id.to_owned()))?;
+    Ok(reply::json(&project))
 }
 
 /// The worktrees of a project.
@@ -93,9 +85,5 @@ async fn directories(State(app): State<App>, params: Params) -> Result<Response,
 }
 
 async fn find(app: &App, id: &str) -> Result<Project, ApiError> {
-    let text = app.engine().store().project(id).await?.ok_or_else(|| ApiError::NoProject(id.to_owned()))?;
-    read_stored(&text).map_err(|cause| {
-        let place = format!("project {id}");
-        ReadError::Broken { what: cause.to_string(), place }.into()
-    })
+    app.engine().project(id).await?.ok_or_else(|| ApiError::NoProject(id.to_owned()))
 }

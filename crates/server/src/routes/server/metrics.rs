@@ -13,8 +13,8 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use sturdy_engine::reads::AskQuery;
 use sturdy_session::types::status::Status;
-use sturdy_store::AskQuery;
 
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
@@ -28,9 +28,9 @@ pub(super) fn routes() -> Routes {
     responses((status = 200, description = "Metrics", content_type = "application/openmetrics-text", body = String)))]
 async fn metrics(State(app): State<App>) -> Result<Response, ApiError> {
     let engine = app.engine();
-    let asks = engine.store().asks(AskQuery::default()).await?.len();
+    let asks = engine.reads().asks(AskQuery::default()).await?.len();
     let mut registry = Registry::with_prefix("sturdy");
-    let store = engine.store().meters();
+    let store = engine.reads().meters();
     registry.register("store_commits", "Commits that are on disk", store.commits.clone());
     registry.register("store_entries", "Entries added to the log", store.entries.clone());
     registry.register(
@@ -54,8 +54,8 @@ async fn metrics(State(app): State<App>) -> Result<Response, ApiError> {
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         registry.register(name, help, gauge);
     };
-    gauge("store_queue", "Commits that wait to be written", engine.store().queued() as u64);
-    gauge("log_head", "Position of the newest entry of the log", engine.store().head());
+    gauge("store_queue", "Commits that wait to be written", engine.reads().queued() as u64);
+    gauge("log_head", "Position of the newest entry of the log", engine.reads().head());
     gauge("feed_lag", "Entries the slowest reader is behind", engine.feed().lag());
     gauge("feed_readers", "Readers of the log", engine.feed().readers() as u64);
     gauge("event_streams", "Event streams that are open", app.streams().count() as u64);

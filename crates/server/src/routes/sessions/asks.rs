@@ -11,10 +11,10 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
 use sturdy_engine::EngineError;
+use sturdy_engine::reads::AskQuery;
 use sturdy_session::id::{PermissionId, QuestionId};
 use sturdy_session::row::AskKind;
 use sturdy_session::turn::{Answer, Refusal};
-use sturdy_store::AskQuery;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -92,7 +92,7 @@ async fn reject_question(State(app): State<App>, params: Params) -> Result<Respo
 
 async fn open(app: &App, kind: AskKind, directory: &str) -> Result<Response, ApiError> {
     let wanted = AskQuery { kind: Some(kind), directory: Some(directory.to_owned()), session: None };
-    let asks = app.engine().store().asks(wanted).await?;
+    let asks = app.engine().reads().asks(wanted).await?;
     let mut texts: Vec<String> = asks.into_iter().map(|ask| ask.data).collect();
     if kind == AskKind::Permission {
         let unstored = app.engine().unstored_requests(Some(directory));

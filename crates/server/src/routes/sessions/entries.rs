@@ -34,7 +34,7 @@ async fn entries(
     let after = query.number("after")?.unwrap_or(0);
     let limit = query.within("limit", 1, ENTRIES_MAX)?.unwrap_or(ENTRIES_DEFAULT);
     app.engine().session_record(&id).await?;
-    let page = past(app.engine().store(), &id, after, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    let page = past(app.engine().reads(), &id, after, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
     let mut out = "{\"entries\":".to_owned();
     let actor = query.get("actor");
     let wanted = page.entries.iter().filter(|entry| actor.is_none_or(|actor| entry.actor == actor));

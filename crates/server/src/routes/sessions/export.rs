@@ -22,8 +22,8 @@ use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::future::ready;
+use sturdy_engine::reads::{MessageQuery, RawMessage, ReadError, Reads};
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_store::{MessageQuery, RawMessage, ReadError, Store};
 
 /// The output of a tool is shortened in the transcript; the data has all of it.
 const OUTPUT_CHARS_MAX: usize = 4_000;
@@ -39,7 +39,7 @@ pub(super) fn routes() -> Routes {
         (status = 404, description = "No such session")))]
 async fn html(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     let info = app.engine().session_record(&id).await?;
-    let store = app.engine().store();
+    let store = app.engine().reads();
     let ids: Vec<MessageId> = store
         .message_heads(&id, MessageQuery::default())
         .await?
@@ -103,7 +103,7 @@ fn once(text: String) -> impl Stream<Item = Result<Bytes, ReadError>> {
 /// Messages one by one, each as what `show` makes of it; it is told whether it is the first. One that was removed
 /// meanwhile is left out.
 fn each(
-    store: Store,
+    store: Reads,
     session: SessionId,
     ids: Vec<MessageId>,
     show: fn(&RawMessage, bool) -> String,

@@ -13,8 +13,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use std::future::ready;
+use sturdy_engine::reads::{MessageQuery, ReadError};
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_store::{MessageQuery, ReadError};
 
 /// How many are sent when nobody says how many; older ones are on the next page.
 const LIMIT_DEFAULT: u32 = 2000;
@@ -49,7 +49,7 @@ async fn list(
     app.engine().session_record(&id).await?;
     let limit = limit.filter(|limit| *limit > 0).unwrap_or(LIMIT_DEFAULT);
     let wanted = MessageQuery { limit: Some(limit), before };
-    let store = app.engine().store();
+    let store = app.engine().reads();
     let (mut response, found) = if limit <= AT_ONCE_MAX {
         let found = store.messages(&id, wanted).await?;
         let mut response = reply::text(reply::array(found.items.iter().map(joined)));
@@ -74,7 +74,7 @@ async fn one_by_one(
     session: SessionId,
     ids: Vec<MessageId>,
 ) -> Result<impl Stream<Item = Result<Bytes, ReadError>> + use<>, ApiError> {
-    let store = app.engine().store().clone();
+    let store = app.engine().reads().clone();
     let mut ids = ids.into_iter();
     // A store that cannot be read says so before the answer begins.
     let first = match ids.next() {
@@ -109,7 +109,7 @@ async fn one_by_one(
         (status = 404, description = "No such session or message")))]
 async fn get(State(app): State<App>, OfMessage(session, id): OfMessage) -> Result<Response, ApiError> {
     app.engine().session_record(&session).await?;
-    let found = app.engine().store().message(&session, &id).await?;
+    let found = app.engine().reads().message(&session, &id).await?;
     let message = found.ok_or(ApiError::NoMessage(id))?;
     Ok(reply::text(joined(&message)))
 }

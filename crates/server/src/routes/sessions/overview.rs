@@ -19,11 +19,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
+use sturdy_engine::reads::{OverviewQuery, RawAsk, ReadError, SessionGlance};
 use sturdy_session::id::SessionId;
 use sturdy_session::row::AskKind;
 use sturdy_session::turn::Glance;
 use sturdy_session::types::status::Status;
-use sturdy_store::{OverviewQuery, RawAsk, ReadError, SessionGlance};
 
 const SESSIONS_DEFAULT: u64 = 60;
 const SESSIONS_MAX: u64 = 500;
@@ -65,7 +65,7 @@ async fn overview(State(app): State<App>, query: Query) -> Result<Response, ApiE
         project: query.get("project").map(str::to_owned),
         archived: query.boolean("archived")?,
     };
-    let found = app.engine().store().overview(wanted).await?;
+    let found = app.engine().reads().overview(wanted).await?;
     let cursor = found.sessions.last().filter(|_| found.more).map(cursor_of);
     let projects = found.projects.iter().map(|project| raw(project)).collect::<Result<Vec<_>, _>>()?;
     let mut answer = json!({
@@ -101,7 +101,7 @@ async fn session(
 ) -> Result<Response, ApiError> {
     let limit = query.within("limit", 1, MESSAGES_MAX)?.unwrap_or(MESSAGES_DEFAULT);
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-    let found = app.engine().store().opening(&id, limit).await?;
+    let found = app.engine().reads().opening(&id, limit).await?;
     let found = found.ok_or_else(|| EngineError::NoSession(id.clone()))?;
     let glance = glance(&found.session)?;
     let messages = found.messages.items.iter().map(|message| raw(&joined(message)));
@@ -132,7 +132,7 @@ async fn session(
         (status = 404, description = "No such session")))]
 async fn outline(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     app.engine().session_record(&id).await?;
-    let found = app.engine().store().outline(&id, OUTLINE_MAX).await?;
+    let found = app.engine().reads().outline(&id, OUTLINE_MAX).await?;
     let messages = found.messages.iter().map(|(_, data)| raw(data)).collect::<Result<Vec<_>, _>>()?;
     let answer = json!({ "position": app.place(found.position), "messages": messages });
     Ok(placed(&app, found.position, &answer))

@@ -41,7 +41,7 @@ async fn prompt(
         app.streams().sent(&program).await;
         answer
     } else {
-        engine.store().message(&id, &asked).await?.ok_or(ApiError::NoMessage(asked))?
+        engine.reads().message(&id, &asked).await?.ok_or(ApiError::NoMessage(asked))?
     };
     let mut response = reply::streamed(joined(&answer));
     response.extensions_mut().insert(NeverPacked);

@@ -10,8 +10,8 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use sturdy_engine::reads::{FoundPart, SearchQuery};
 use sturdy_session::id::SessionId;
-use sturdy_store::{FoundPart, SearchQuery};
 
 const HITS_DEFAULT: u64 = 30;
 const HITS_MAX: u64 = 100;
@@ -67,7 +67,7 @@ async fn search(State(app): State<App>, query: Query) -> Result<Response, ApiErr
     let before = query.number("cursor")?.map(|cursor| i64::try_from(cursor).unwrap_or(i64::MAX));
     let wanted =
         SearchQuery { text: words.clone(), session, before, limit: u32::try_from(limit).unwrap_or(u32::MAX) };
-    let store = app.engine().store();
+    let store = app.engine().reads();
     let found = store.search(wanted).await?;
     let hits: Vec<Hit> = found.parts.iter().filter_map(|part| hit(part, &words)).collect();
     let mut sessions: HashMap<String, Value> = HashMap::new();

@@ -13,12 +13,12 @@ use axum::extract::State;
 use axum::response::Response;
 use std::collections::{BTreeMap, BTreeSet};
 use sturdy_engine::EngineError;
+use sturdy_engine::reads::SessionQuery;
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::Message;
 use sturdy_session::types::status::Status;
-use sturdy_store::SessionQuery;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -43,7 +43,7 @@ pub(super) fn routes() -> Routes {
 ), responses((status = 200, description = "Sessions", body = [Object]), (status = 400, description = "Bad query")))]
 async fn list(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let wanted = Listing::of(&query)?.within(&here);
-    let sessions = app.engine().store().sessions(wanted).await?;
+    let sessions = app.engine().reads().sessions(wanted).await?;
     Ok(reply::text(reply::array(sessions)))
 }
 
@@ -64,7 +64,7 @@ async fn create(
     responses((status = 200, description = "Status by session", body = Object)))]
 async fn status(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
     let here: BTreeSet<SessionId> =
-        app.engine().store().busy_sessions_in(&here.directory).await?.into_iter().collect();
+        app.engine().reads().busy_sessions_in(&here.directory).await?.into_iter().collect();
     let working: BTreeMap<SessionId, Status> =
         app.engine().statuses().into_iter().filter(|(id, _)| here.contains(id)).collect();
     Ok(reply::json(&working))
@@ -108,7 +108,7 @@ async fn remove(State(app): State<App>, OfSession(id): OfSession) -> Result<Resp
 async fn children(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     app.engine().session_record(&id).await?;
     let wanted = SessionQuery { parent: Some(id), ..SessionQuery::default() };
-    Ok(reply::text(reply::array(app.engine().store().sessions(wanted).await?)))
+    Ok(reply::text(reply::array(app.engine().reads().sessions(wanted).await?)))
 }
 
 /// What the session means to do.
@@ -117,7 +117,7 @@ async fn children(State(app): State<App>, OfSession(id): OfSession) -> Result<Re
     responses((status = 200, description = "Todos", body = [Object]), (status = 404, description = "No such session")))]
 async fn todo(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     app.engine().session_record(&id).await?;
-    let todos = app.engine().store().todos(&id).await?;
+    let todos = app.engine().reads().todos(&id).await?;
     Ok(reply::text(todos.unwrap_or_else(|| "[]".to_owned())))
 }
 
@@ -134,7 +134,7 @@ async fn diff(State(app): State<App>, OfSession(id): OfSession, query: Query) ->
         };
     };
     let Ok(message) = MessageId::parse(message) else { return Ok(reply::text("[]")) };
-    let found = app.engine().store().message(&id, &message).await?;
+    let found = app.engine().reads().message(&id, &message).await?;
     let info = found.and_then(|raw| read_stored(&raw.info).ok());
     let diffs: Vec<FileDiff> = match info {
         Some(Message::User(user)) => user.summary.map(|summary| summary.diffs).unwrap_or_default(),

@@ -76,7 +76,7 @@ async fn usage(State(app): State<App>, query: Query) -> Result<Response, ApiErro
         return Err(ApiError::schema(Kind::Query, message));
     }
     let zone = zone_minutes(&query)?;
-    let found = app.engine().store().messages_between(since, until, MESSAGES_MAX).await?;
+    let found = app.engine().reads().messages_between(since, until, MESSAGES_MAX).await?;
     let is_complete = found.len() < MESSAGES_MAX as usize;
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
     for step in found.iter().filter_map(|data| read_stored::<Step>(data).ok()) {

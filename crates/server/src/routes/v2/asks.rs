@@ -12,12 +12,12 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
+use sturdy_engine::reads::{AskQuery, RawAsk, ReadError};
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{PermissionId, QuestionId, SessionId};
 use sturdy_session::row::AskKind;
 use sturdy_session::turn::{Answer, Refusal};
 use sturdy_session::types::ask::PermissionRequest;
-use sturdy_store::{AskQuery, RawAsk, ReadError};
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -110,7 +110,7 @@ async fn reject_question(State(app): State<App>, params: Params) -> Result<Respo
 
 async fn open(app: &App, session: &SessionId, kind: AskKind) -> Result<Vec<RawAsk>, ApiError> {
     let wanted = AskQuery { kind: Some(kind), directory: None, session: Some(session.clone()) };
-    let mut asks = app.engine().store().asks(wanted).await?;
+    let mut asks = app.engine().reads().asks(wanted).await?;
     if kind == AskKind::Permission {
         let unstored = app.engine().unstored_requests(None).into_iter();
         asks.extend(unstored.filter(|request| request.session_id == *session).map(|request| RawAsk {

@@ -11,9 +11,9 @@ use crate::wire::v2::{self, Located};
 use axum::extract::State;
 use axum::response::Response;
 use sturdy_engine::directory::commands::commands;
+use sturdy_engine::reads::AskQuery;
 use sturdy_session::depth::read_stored;
 use sturdy_session::row::AskKind;
-use sturdy_store::AskQuery;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -132,7 +132,7 @@ async fn integration(Location(here): Location) -> Response {
 async fn permissions(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
     let wanted =
         AskQuery { kind: Some(AskKind::Permission), directory: Some(here.directory.clone()), session: None };
-    let asks = app.engine().store().asks(wanted).await?;
+    let asks = app.engine().reads().asks(wanted).await?;
     let stored = asks.iter().filter_map(|ask| read_stored(&ask.data).ok());
     let unstored = app.engine().unstored_requests(Some(&here.directory));
     let asks: Vec<_> = stored.chain(unstored).map(v2::permission).collect();
@@ -146,7 +146,7 @@ async fn permissions(State(app): State<App>, Location(here): Location) -> Result
 async fn questions(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
     let wanted =
         AskQuery { kind: Some(AskKind::Question), directory: Some(here.directory.clone()), session: None };
-    let asks = app.engine().store().asks(wanted).await?;
+    let asks = app.engine().reads().asks(wanted).await?;
     let asks: Vec<Box<serde_json::value::RawValue>> =
         asks.into_iter().filter_map(|ask| serde_json::value::RawValue::from_string(ask.data).ok()).collect();
     Ok(reply::json(&Located::at(&here, asks)))
@@ -157,7 +157,7 @@ async fn questions(State(app): State<App>, Location(here): Location) -> Result<R
     params(("projectID" = Option<String>, Query)),
     responses((status = 200, description = "Saved permissions", body = Object)))]
 async fn saved(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
-    let kept = app.engine().store().approvals(query.get("projectID")).await?;
+    let kept = app.engine().reads().approvals(query.get("projectID")).await?;
     let kept: Vec<_> = kept.iter().map(v2::saved).collect();
     Ok(reply::json(&serde_json::json!({ "data": kept })))
 }
@@ -167,6 +167,6 @@ async fn saved(State(app): State<App>, query: Query) -> Result<Response, ApiErro
     params(("id" = String, Path)),
     responses((status = 204, description = "Taken back")))]
 async fn unsave(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
-    app.engine().store().remove_approval(params.get("id")).await?;
+    app.engine().remove_approval(params.get("id")).await?;
     Ok(reply::no_content())
 }

@@ -16,8 +16,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sturdy_engine::reads::{Before, MessageQuery, RawMessage};
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_store::{Before, MessageQuery, RawMessage};
 
 const LIMIT_DEFAULT: u64 = 50;
 const LIMIT_MAX: u64 = 500;
@@ -114,7 +114,7 @@ async fn page(
     order: Order,
     limit: usize,
 ) -> Result<Vec<RawMessage>, ApiError> {
-    let store = app.engine().store();
+    let store = app.engine().reads();
     // Towards what is newer, or towards what is older.
     let is_forward = match (order, cursor.map(|cursor| cursor.direction)) {
         (Order::Asc, None | Some(Direction::Next)) | (Order::Desc, Some(Direction::Previous)) => true,
@@ -151,7 +151,7 @@ fn shown(messages: &[RawMessage]) -> Result<Vec<Value>, ApiError> {
 async fn one(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
     let id = params.id("messageID", MessageId::parse).map_err(ApiError::in_v2)?;
-    let raw = app.engine().store().message(&session, &id).await?;
+    let raw = app.engine().reads().message(&session, &id).await?;
     let message = raw.as_ref().map(message_v2::message).transpose()?.flatten();
     let message = message.ok_or(V2Error::NoMessage { session, message: id })?;
     Ok(reply::json(&json!({ "data": message })))
@@ -167,7 +167,7 @@ async fn context(State(app): State<App>, params: Params) -> Result<Response, Api
     loop {
         let before = seen.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
         let query = MessageQuery { limit: Some(CONTEXT_STEP), before };
-        let page = app.engine().store().messages(&session, query).await?;
+        let page = app.engine().reads().messages(&session, query).await?;
         let is_summary = |raw: &RawMessage| raw.info.contains("\"summary\":true");
         let start = page.items.iter().rposition(is_summary);
         let is_all = start.is_some() || !page.more;

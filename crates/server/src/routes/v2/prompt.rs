@@ -15,6 +15,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sturdy_engine::feed::event_seq;
+use sturdy_engine::reads::{RawMessage, ReadError};
 use sturdy_engine::{EngineError, PromptRequest};
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
@@ -23,7 +24,6 @@ use sturdy_session::turn::Refusal;
 use sturdy_session::types::part::{
     AgentPart, AgentSource, FilePart, FileSource, FileSourceKind, PartBody, SourceText, TextPart,
 };
-use sturdy_store::{RawMessage, ReadError};
 use utoipa::ToSchema;
 
 pub(super) fn routes() -> Routes {
@@ -103,7 +103,7 @@ async fn prompt(
     let delivery = body.delivery.unwrap_or_default();
     let id = body.id.as_deref().map(message_id).transpose()?;
     if let Some(id) = &id
-        && let Some(known) = app.engine().store().message(&session, id).await?
+        && let Some(known) = app.engine().reads().message(&session, id).await?
     {
         return again(&app, &session, &known, &body.prompt, delivery).await;
     }
@@ -126,13 +126,13 @@ async fn prompt(
         Ok(admitted) => admitted,
         // Somebody sent the same at the same moment: then it is the same prompt.
         Err(EngineError::Refused(Refusal::MessageExists(id))) => {
-            let known = app.engine().store().message(&session, &id).await?;
+            let known = app.engine().reads().message(&session, &id).await?;
             let known = known.filter(|known| is_same(known, &text)).ok_or(V2Error::Conflict(id))?;
             return answer(&app, &session, &known, delivery).await;
         }
         Err(cause) => return Err(ApiError::of(&session)(cause).in_v2()),
     };
-    let stored = app.engine().store().message(&session, &admitted).await?;
+    let stored = app.engine().reads().message(&session, &admitted).await?;
     let stored = stored.ok_or_else(|| V2Error::NoSession(session.clone()))?;
     answer(&app, &session, &stored, delivery).await
 }
@@ -185,7 +185,7 @@ async fn answer(
     stored: &RawMessage,
     delivery: Delivery,
 ) -> Result<Response, ApiError> {
-    let seq = app.engine().store().message_seq(session, &stored.id).await?;
+    let seq = app.engine().reads().message_seq(session, &stored.id).await?;
     let data = json!({
         "admittedSeq": event_seq(seq.unwrap_or_default()),
         "id": stored.id,

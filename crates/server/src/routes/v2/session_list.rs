@@ -17,9 +17,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sturdy_engine::reads::{CreatedEdge, SessionOrder, SessionQuery};
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::Session;
-use sturdy_store::{CreatedEdge, SessionOrder, SessionQuery};
 
 const LIMIT_DEFAULT: u32 = 50;
 
@@ -85,7 +85,7 @@ async fn list(State(app): State<App>, query: Query) -> Result<Response, ApiError
         limit: Some(limit),
         ..SessionQuery::default()
     };
-    let texts = app.engine().store().sessions(wanted).await?;
+    let texts = app.engine().reads().sessions(wanted).await?;
     let page: Result<Vec<Session>, ApiError> = texts.iter().map(|text| read(text)).collect();
     let mut page = page?;
     if filter.is_backward() {

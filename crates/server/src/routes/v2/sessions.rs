@@ -13,11 +13,11 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
+use sturdy_engine::reads::ReadError;
 use sturdy_engine::{EngineError, NewSession};
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::{Session, SessionModel};
-use sturdy_store::ReadError;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -59,7 +59,7 @@ async fn create(
         message: format!("{cause}\n  at [\"id\"]"),
     })?;
     if let Some(id) = &id
-        && let Some(known) = app.engine().store().session(id).await?
+        && let Some(known) = app.engine().reads().session(id).await?
     {
         // Sent again by a client that did not hear the answer.
         return Ok(reply::json(&json!({ "data": SessionV2::from(read(&known)?) })));

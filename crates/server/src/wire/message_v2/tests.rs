@@ -2,8 +2,8 @@
 
 use super::message;
 use serde_json::{Value, json};
+use sturdy_engine::reads::RawMessage;
 use sturdy_session::id::MessageId;
-use sturdy_store::RawMessage;
 
 fn shown(info: Value, parts: &[Value]) -> Option<Value> {
     let raw = RawMessage {
