@@ -122,12 +122,8 @@ fn account(
         base = Some(now);
     }
     for step in told {
-        let (Ok(first), Some(Ok(last))) = (step.before.parse(), step.after.as_ref().map(|id| id.parse()))
-        else {
-            continue;
-        };
-        let first: TreeId = first;
-        let last: TreeId = last;
+        let Ok(first) = step.before.parse::<TreeId>() else { continue };
+        let Some(Ok(last)) = step.after.as_ref().map(|id| id.parse::<TreeId>()) else { continue };
         for one in store.changed(&first, &last)? {
             before.entry(one.path).and_modify(|state| *state = one.after);
         }
