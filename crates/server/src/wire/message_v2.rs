@@ -1,13 +1,13 @@
 //! Messages in the spelling of the v2 API, made from those that are stored.
 //!
-//! There is one store of messages; the two halves of the API show it in two ways. A stored message becomes at most
+//! there is one store of messages; the two versions of the API show it in two ways. A stored message becomes at most
 //! one message here: what only asks for a summary becomes none, because the summary behind it says all.
 
 use serde_json::{Map, Value, json};
 use sturdy_engine::reads::{RawMessage, ReadError};
 use sturdy_session::depth::read_stored;
 
-/// None: this half has no word for it.
+/// None: v2 has no word for it.
 pub(crate) fn message(raw: &RawMessage) -> Result<Option<Value>, ReadError> {
     let broken = |cause: serde_json::Error| ReadError::Broken {
         what: cause.to_string(),

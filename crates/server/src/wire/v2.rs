@@ -197,7 +197,7 @@ pub(crate) fn saved(kept: &ApprovalRow) -> Value {
     json!({ "id": id, "projectID": project_id, "action": permission, "resource": pattern })
 }
 
-/// A permission request: what the first half calls permission and patterns are action and resources here.
+/// A permission request: what v1 calls permission and patterns are action and resources here.
 pub(crate) fn permission(request: PermissionRequest) -> PermissionV2Request {
     PermissionV2Request {
         id: request.id,

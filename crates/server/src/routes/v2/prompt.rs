@@ -56,7 +56,7 @@ pub(crate) struct AdmitPrompt {
 pub(crate) struct AdmitFile {
     uri: String,
     name: Option<String>,
-    /// Read and not kept: the first half has no place for it.
+    /// Read and not kept: v1 has no place for it.
     #[allow(dead_code, reason = "accepted from clients that send it")]
     description: Option<String>,
     source: Option<Mentioned>,
