@@ -5,6 +5,7 @@
 //!
 //! Not here: changing something, which is asked of the engine (`requests/`); following what happens (`feed/`).
 
+use crate::feed::{PastPage, past};
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::row::ApprovalRow;
@@ -23,6 +24,11 @@ pub struct Reads(Store);
 impl Reads {
     pub(crate) fn new(store: Store) -> Self {
         Self(store)
+    }
+
+    /// What happened in a session after a position, shown again.
+    pub async fn past(&self, session: &SessionId, after: u64, limit: usize) -> Result<PastPage, ReadError> {
+        past(&self.0, session, after, limit).await
     }
 
     /// One message with its parts.

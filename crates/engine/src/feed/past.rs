@@ -35,7 +35,7 @@ pub struct PastPage {
 }
 
 /// Entries of one session after a position, about `limit` of them.
-pub async fn past(
+pub(crate) async fn past(
     store: &Store,
     session: &SessionId,
     after: u64,

@@ -9,7 +9,7 @@ use crate::wire::query::Query;
 use axum::extract::State;
 use axum::response::Response;
 use std::fmt::Write as _;
-use sturdy_engine::feed::{PastEntry, past};
+use sturdy_engine::feed::PastEntry;
 
 const ENTRIES_DEFAULT: u64 = 500;
 const ENTRIES_MAX: u64 = 2_000;
@@ -34,7 +34,7 @@ async fn entries(
     let after = query.number("after")?.unwrap_or(0);
     let limit = query.within("limit", 1, ENTRIES_MAX)?.unwrap_or(ENTRIES_DEFAULT);
     app.engine().session_record(&id).await?;
-    let page = past(app.engine().reads(), &id, after, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    let page = app.engine().reads().past(&id, after, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
     let mut out = "{\"entries\":".to_owned();
     let actor = query.get("actor");
     let wanted = page.entries.iter().filter(|entry| actor.is_none_or(|actor| entry.actor == actor));
