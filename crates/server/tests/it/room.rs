@@ -204,6 +204,16 @@ async fn a_server_that_cannot_store_anything_any_more_is_not_healthy() {
     let refused = world.send("POST", "/session", &json!({})).await;
 
     assert_eq!(refused.status, 503, "{}", refused.text);
-    let health = world.get("/global/health").await;
-    assert_eq!((health.status, &health.json()["healthy"]), (503, &json!(false)));
+    // The one who asked is answered while the writer falls; health follows when it has fallen.
+    let unhealthy = async {
+        loop {
+            let health = world.get("/global/health").await;
+            if health.status == 503 {
+                return health;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let health = tokio::time::timeout(std::time::Duration::from_secs(20), unhealthy).await.unwrap();
+    assert_eq!(health.json()["healthy"], json!(false));
 }
