@@ -3,8 +3,6 @@
 //! The root takes a share and a secret with every call. `redeemShare` answers with a handle besides what the capability
 //! is good for; its methods are those of that capability, and every call looks at the stored record again, so a handle
 //! on an open socket loses its power with the revocation. Payloads are JSON as text: peers drop some names of objects.
-//!
-//! One file although it is long: the root and the handle are one interface, and most methods are a few lines.
 
 use super::at::{AtShare, caller};
 use super::follow::{Follower, News};
@@ -276,7 +274,9 @@ impl Handle {
 
     async fn revoke(&self, wanted: Revoke) -> Outcome {
         let at = self.at();
-        let (call, share, auth) = (at.call.clone(), at.share.clone(), self.auth.clone());
+        let call = at.call.clone();
+        let share = at.share.clone();
+        let auth = self.auth.clone();
         let epoch = match wanted {
             Revoke { all: true, .. } => at.store().revoke_all_share_capabilities(call, share, auth).await,
             Revoke { cap_id: Some(one), .. } => {

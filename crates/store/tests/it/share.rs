@@ -1,6 +1,4 @@
 //! Shares: what is sent is applied once, authority only narrows, and what is taken back is gone.
-//!
-//! One file although it is long: the sender that tests of shares are written with stands beside what it is for.
 
 use serde_json::{Value, json};
 use sturdy_store::Store;

@@ -77,7 +77,8 @@ async fn said_before(inner: &Arc<Inner>, call: &Call) -> Result<Option<Input>, E
     let parts = request::message(inner, &call.session, &call.step).await?.parts;
     let is_said = |part: &Part| matches!(part.body, PartBody::Text(_) | PartBody::Reasoning(_));
     let parts: Vec<_> = parts.into_iter().filter(is_said).collect();
-    let (step, attempt) = (call.step.clone(), call.attempt);
+    let step = call.step.clone();
+    let attempt = call.attempt;
     Ok((!parts.is_empty()).then_some(Input::SetAside { step, attempt, parts }))
 }
 
