@@ -63,7 +63,8 @@ fn code(answer: &Answer) -> (u16, Value) {
 #[tokio::test]
 async fn a_reader_reads_one_session_and_nothing_else() {
     let world = world().await;
-    let (mine, other) = (session(&world).await, session(&world).await);
+    let mine = session(&world).await;
+    let other = session(&world).await;
     let reader = granted(&world, &mine, &["read"]).await;
     let reference = text(&reader, "reference");
 

@@ -250,7 +250,8 @@ stores! {
         with_session(&store).await;
         granted(&store, wanted("g0", everything())).await;
         for depth in 1..=GRANT_DEPTH_MAX {
-            let (parent, child) = (format!("g{}", depth - 1), format!("g{depth}"));
+            let parent = format!("g{}", depth - 1);
+            let child = format!("g{depth}");
             store.narrow_grant(call(1_000), OWNER, parent, wanted(&child, Rights::READ)).await.unwrap();
         }
         let deeper = wanted("deeper", Rights::READ);

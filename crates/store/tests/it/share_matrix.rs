@@ -24,7 +24,8 @@ stores! {
 
         let mut tasks = JoinSet::new();
         for _ in 0..100 {
-            let (store, batch) = (store.clone(), batch.clone());
+            let store = store.clone();
+            let batch = batch.clone();
             tasks.spawn(async move { append(&store, &batch).await.unwrap() });
         }
         let acks = tasks.join_all().await;
