@@ -191,3 +191,24 @@ test('a phone attaches a picture from its camera', async () => {
   const file = sent.parts.find((part) => part.type === 'file');
   assert.deepEqual([file?.filename, file?.mime], ['photo.png', 'image/png']);
 });
+
+test('forks are drawn as a tree, and lead to the message they left', async () => {
+  const session = await desk.session({ title: 'Origin' });
+  await desk.prompt(session, 'first words');
+  await desk.prompt(session, 'second words');
+  const messages = await desk.server.tell('GET', `/session/${session.id}/message`);
+  const fork = await desk.server.tell('POST', `/session/${session.id}/fork`, { messageID: messages[2].info.id });
+  const again = await desk.server.tell('POST', `/session/${fork.id}/fork`, {});
+  const page = await desk.tab(`/s/${session.id}?panel=family`);
+  const panel = page.getByRole('complementary', { name: 'Family' });
+
+  await panel.getByRole('link', { name: new RegExp(fork.title.replaceAll(/[()#]/g, '.')) }).waitFor();
+  await panel.locator('.tree .tree').getByRole('link', { name: new RegExp(again.title.replaceAll(/[()#]/g, '.')) }).waitFor();
+  await panel.getByRole('link', { name: new RegExp(fork.title.replaceAll(/[()#]/g, '.')) }).click();
+  await page.waitForURL(`**/s/${fork.id}`);
+  await page.goto(`${desk.server.url}/s/${fork.id}?panel=family`);
+  await panel.getByRole('link', { name: /Origin.*to where it left/ }).click();
+
+  await page.waitForURL(`**/s/${session.id}#${messages[2].info.id}`);
+  await page.locator('.prompt:focus', { hasText: 'second words' }).waitFor();
+});

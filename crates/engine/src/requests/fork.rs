@@ -9,13 +9,18 @@ use crate::error::EngineError;
 use crate::requests::sessions::NewSession;
 use crate::run::registry::parse_message;
 use crate::run::request;
+use serde_json::json;
 use sturdy_session::fork::{Copied, copy};
 use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::json::Map;
 use sturdy_session::stamp::Stamp;
 use sturdy_session::title::fork_title;
 use sturdy_session::turn::Input;
 use sturdy_session::types::session::Session;
 use sturdy_store::{Before, MessageQuery, RawMessage, ReadError};
+
+/// The key in a session's metadata.
+const FORK: &str = "sturdy.fork";
 
 impl Engine {
     /// Copies the messages before one, or all of them; also of a session that is busy. Gives the record
@@ -32,10 +37,11 @@ impl Engine {
             None => None,
         };
         let before = before.map(|raw| Before { id: raw.id, time: raw.created });
-        let page = self.inner.store.messages(session, MessageQuery { limit: None, before }).await?;
+        let page =
+            self.inner.store.messages(session, MessageQuery { limit: None, before: before.clone() }).await?;
         let new = NewSession {
             title: Some(fork_title(&origin.title)),
-            metadata: origin.metadata.clone(),
+            metadata: Some(came_from(&origin, before.as_ref())),
             workspace: origin.workspace_id.clone(),
             ..NewSession::default()
         };
@@ -65,6 +71,17 @@ impl Engine {
         let keep = move || worktree.store.keep_also(origin.as_str(), copy.as_str());
         Ok(tokio::task::spawn_blocking(keep).await.map_err(|_| EngineError::Closing)??)
     }
+}
+
+/// The metadata of the origin, and where the copy left it. The session id of a fork of a fork is that of the nearer one.
+fn came_from(origin: &Session, before: Option<&Before>) -> Map {
+    let mut metadata = origin.metadata.clone().unwrap_or_default();
+    let mut fork = json!({ "sessionID": origin.id });
+    if let Some(before) = before {
+        fork["messageID"] = json!(before.id);
+    }
+    metadata.insert(FORK.to_owned(), fork);
+    metadata
 }
 
 fn copies(raw: &[RawMessage], session: &SessionId, mut stamp: Stamp) -> Result<Vec<Copied>, ReadError> {
