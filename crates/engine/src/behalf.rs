@@ -18,15 +18,23 @@ pub struct Behalf {
 }
 
 tokio::task_local! {
-    static BEHALF: Arc<Behalf>;
+    static BEHALF: Option<Arc<Behalf>>;
 }
 
 /// Runs a task on somebody's behalf. Tasks that it starts are not.
 pub async fn on_behalf<F: Future>(behalf: Behalf, task: F) -> F::Output {
-    BEHALF.scope(Arc::new(behalf), task).await
+    BEHALF.scope(Some(Arc::new(behalf)), task).await
+}
+
+/// Runs a part of a request that the server would have done anyway: it needs no grant and is nobody's use of one.
+pub(crate) async fn on_nobodys_behalf<F: Future>(task: F) -> F::Output {
+    BEHALF.scope(None, task).await
 }
 
 /// On whose behalf the running task asks.
 pub(crate) fn current() -> Option<Arc<Behalf>> {
-    BEHALF.try_with(Arc::clone).ok()
+    BEHALF.try_with(Clone::clone).ok().flatten()
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! those below it only from the project that the checkout remembers to have been: what a repository says of itself
 //! moves nobody else's sessions.
 
+use crate::behalf::on_nobodys_behalf;
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
 use crate::error::EngineError;
@@ -22,7 +23,8 @@ impl Inner {
         if instance.project.id == GLOBAL {
             return Ok(());
         }
-        instance.adopted.get_or_try_init(|| self.adopt(instance)).await.map(|()| ())
+        instance.adopted.get_or_try_init(|| self.adopt(instance)).await?;
+        Ok(())
     }
 
     async fn adopt(self: &Arc<Self>, instance: &Instance) -> Result<(), EngineError> {
@@ -40,7 +42,8 @@ impl Inner {
             let project = Some(ProjectPlace { id: instance.project.id.clone(), path });
             let patch = SessionPatch { project, ..SessionPatch::default() };
             // One that cannot be written to stays where it is, and keeps nobody from working here.
-            if let Err(cause) = self.say(&session.id, vec![Input::Edit(patch)]).await {
+            let moved = on_nobodys_behalf(self.say(&session.id, vec![Input::Edit(patch)])).await;
+            if let Err(cause) = moved {
                 warn!(session = %session.id, "the session does not follow its project: {cause}");
             }
         }

@@ -63,7 +63,7 @@ pub(super) async fn run(inner: Arc<Inner>, session: SessionId, moved: Arc<Notify
         epochs: 0,
     };
     // A request that is cut off is made again by the next start; a batch that is sealed stays sealed.
-    let _ = stop.run_until_cancelled(sender.work()).await;
+    let _ = stop.run_until_cancelled(Box::pin(sender.work())).await;
     inner.sharing.moved.leave(&session);
 }
 

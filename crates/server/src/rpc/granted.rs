@@ -136,7 +136,8 @@ impl GrantedSession {
         self.needs(Need::PROMPT).await?;
         let engine = self.app.engine();
         let session = &self.granted.session;
-        let asked = on_behalf(self.behalf(Need::PROMPT), engine.prompt(session, prompt.into())).await;
+        let asked =
+            on_behalf(self.behalf(Need::PROMPT), Box::pin(engine.prompt(session, prompt.into()))).await;
         match asked {
             Ok(message) => Ok(Value::object([("messageID", message.to_string())])),
             Err(cause) => Err(failure::thrown(ApiError::of(session)(cause)).await),
