@@ -8,7 +8,7 @@
 //! `capture` makes a tree of the whole worktree (a scan, by git) or of a few known paths (by ourselves,
 //! without git); `tree` reads and changes trees; `diff` shows what differs; `plan` says what an undo
 //! would do, `undo` what each file is set to for it, and `apply` sets it, one file at a time and only where the file is what it is expected to be;
-//! `keep` anchors, releases and packs.
+//! `keep` anchors and releases; `collect` packs, and removes what nothing keeps.
 //!
 //! Everything here waits for the disk: call it on a thread that may.
 //!
@@ -16,12 +16,17 @@
 
 mod apply;
 mod capture;
+mod collect;
 mod diff;
 mod disk;
+mod in_use;
 mod index;
 mod keep;
 mod object;
+mod packed;
 mod plan;
+mod point;
+mod recent;
 mod setup;
 mod state;
 mod touched;
@@ -30,10 +35,12 @@ mod undo;
 
 pub use apply::{Done, Fault, FaultKind, Outcome, Setting};
 pub use capture::{Captured, LeftOut, Why};
+pub use collect::{Collected, RECENT, collect_in};
 pub use diff::{Changes, differences, unified};
-pub use keep::{Collected, RECENT, StoreUsage, Usage, collect_in, release_in, stores_below};
+pub use keep::{StoreUsage, Usage, kept_in, missing_in, release_in, stores_below};
 pub use object::ObjectId;
 pub use plan::{Conflict, Entry, Plan, Step, Targets, Verdict};
+pub use point::{AtPoint, tell_of_points};
 pub use state::State;
 pub use tree::{Changed, TreePath};
 pub use undo::{Standing, Undo};
@@ -89,6 +96,18 @@ pub enum SnapshotError {
     )]
     Full { used: u64, max: u64 },
 
+    /// What was set before is not all taken back. Its content is captured, so doing the same or the opposite again
+    /// loses nothing.
+    #[error("{cause}; {} could not be taken back and will be the next time", shown(files))]
+    HalfDone {
+        #[source]
+        cause: Box<SnapshotError>,
+        files: Vec<TreePath>,
+    },
+
+    #[error("captured trees in {} are held by a process that collects them and does not go on", .0.display())]
+    Busy(PathBuf),
+
     #[error(transparent)]
     Git(#[from] GitError),
 
@@ -124,6 +143,12 @@ impl SnapshotError {
         matches!(self, Self::TooMuch { .. })
     }
 
+    /// Files were set and not taken back.
+    #[must_use]
+    pub fn is_half_done(&self) -> bool {
+        matches!(self, Self::HalfDone { .. })
+    }
+
     /// Why something was not captured, for a person.
     #[must_use]
     pub fn reason(&self) -> String {
@@ -137,11 +162,23 @@ impl SnapshotError {
             | Self::Missing(_)
             | Self::Damaged { .. }
             | Self::Full { .. }
+            | Self::Busy(_)
+            | Self::HalfDone { .. }
             | Self::Git(GitError::TooLong { .. } | GitError::TimedOut { .. } | GitError::Pipe { .. })
             | Self::Path(_)
             | Self::Io { .. }
             | Self::Malformed(_) => self.to_string(),
         }
+    }
+}
+
+/// The names of a few files.
+fn shown(files: &[TreePath]) -> String {
+    const NAMED: usize = 5;
+    let names: Vec<String> = files.iter().take(NAMED).map(ToString::to_string).collect();
+    match files.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
     }
 }
 
@@ -211,6 +248,7 @@ struct Inner {
     anchoring: Mutex<()>,
     /// Held by the one collection that goes on.
     collecting: Mutex<()>,
+    _in_use: in_use::InUse,
 }
 
 impl TreeStore {
@@ -222,6 +260,8 @@ impl TreeStore {
             false => reason_against(&real, options.home.as_deref()),
         };
         let root = root_path(&real)?;
+        std::fs::create_dir_all(dir).map_err(SnapshotError::io(dir))?;
+        let in_use = in_use::InUse::take(dir)?;
         setup::make(dir, &real)?;
         let objects = Objects::new(dir, options.search_path.clone());
         let inner = Inner {
@@ -233,6 +273,7 @@ impl TreeStore {
             touched: Mutex::new(touched::Touched::load(dir)),
             anchoring: Mutex::default(),
             collecting: Mutex::default(),
+            _in_use: in_use,
             dir: dir.to_owned(),
         };
         Ok(Self { inner: Arc::new(inner) })

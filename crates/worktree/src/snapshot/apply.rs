@@ -10,15 +10,21 @@
 
 use super::disk::Keep;
 use super::object::Kind;
-use super::{SnapshotError, State, TreePath, TreeStore};
+use super::{ObjectId, SnapshotError, State, TreePath, TreeStore};
 use crate::path::{PathError, WorkPath};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Files that are written at the same time.
 const AT_ONCE: usize = 8;
+
+/// Files whose content is read together, where it is packed.
+const AHEAD: usize = 512;
+
+/// Content that was read before it is needed.
+type Ahead = HashMap<ObjectId, Vec<u8>>;
 
 /// What one file should become, and what may be replaced for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +59,7 @@ impl Done {
 
 /// Tests let a file fail, or the process die, before it is touched.
 #[derive(Clone, Copy)]
-pub struct Fault<'a>(pub &'a dyn Fn(&TreePath) -> Result<(), FaultKind>);
+pub struct Fault<'a>(pub &'a (dyn Fn(&TreePath) -> Result<(), FaultKind> + Sync));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
@@ -101,53 +107,48 @@ enum Stop {
 }
 
 impl TreeStore {
-    /// Sets the files. On an error nothing is changed, or what was changed has been taken back.
+    /// Sets the files. On an error nothing is changed, or what was changed has been taken back; what could not be is
+    /// named.
     pub fn apply(&self, settings: &[Setting]) -> Result<Done, SnapshotError> {
-        self.refuse_missing(settings)?;
-        let (removals, rest) = in_order(settings);
-        let mut set = Progress::default();
-        let removed = self.set_all(&removals, Fault(&|_| Ok(())), &mut set);
-        let made = removed.and_then(|()| self.set_at_once(&rest, &mut set));
-        self.finish(made, set)
+        self.apply_with(settings, Fault(&|_| Ok(())))
     }
 
-    /// The same, one file after the other and with faults.
+    /// The same, with faults.
     pub fn apply_with(&self, settings: &[Setting], fault: Fault<'_>) -> Result<Done, SnapshotError> {
         self.refuse_missing(settings)?;
         let (removals, rest) = in_order(settings);
         let mut set = Progress::default();
-        let all = self.set_all(&removals, fault, &mut set);
-        let all = all.and_then(|()| self.set_all(&rest, fault, &mut set));
-        self.finish(all, set)
-    }
-
-    fn finish(&self, ended: Result<(), Stop>, set: Progress) -> Result<Done, SnapshotError> {
-        match ended {
+        let removed = self.set_all(&removals, fault, &mut set);
+        let all = removed
+            .and_then(|()| rest.chunks(AHEAD).try_for_each(|files| self.set_at_once(files, fault, &mut set)));
+        match all {
             Ok(()) => Ok(Done { files: set.outcomes.into_iter().collect() }),
-            Err(Stop::Failed(error)) => {
-                self.take_back(set.undo);
-                Err(error)
-            }
+            Err(Stop::Failed(cause)) => match self.take_back(set.undo, fault) {
+                left if left.is_empty() => Err(cause),
+                files => Err(SnapshotError::HalfDone { cause: Box::new(cause), files }),
+            },
             Err(Stop::Died) => Err(SnapshotError::Malformed("died, as a test wished".to_owned())),
         }
     }
 
     fn set_all(&self, order: &[&Setting], fault: Fault<'_>, set: &mut Progress) -> Result<(), Stop> {
         for one in order {
-            let outcome = self.set(one, fault)?;
+            let outcome = self.set(one, &Ahead::new(), fault)?;
             set.note(one, outcome);
         }
         Ok(())
     }
 
     /// No two of these have to do with each other: what has to make room is gone.
-    fn set_at_once(&self, files: &[&Setting], set: &mut Progress) -> Result<(), Stop> {
+    fn set_at_once(&self, files: &[&Setting], fault: Fault<'_>, set: &mut Progress) -> Result<(), Stop> {
+        let ids: Vec<ObjectId> = files.iter().filter_map(|one| one.to.content()).collect();
+        let ahead = self.inner.objects.read_ahead(&ids).map_err(Stop::Failed)?;
         let next = AtomicUsize::new(0);
         let shared = Mutex::new((set, Ok(())));
         let work = || {
             // Once one has failed, none is begun.
             while let Some(one) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let outcome = self.set(one, Fault(&|_| Ok(())));
+                let outcome = self.set(one, &ahead, fault);
                 let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 match outcome {
                     Ok(outcome) => shared.0.note(one, outcome),
@@ -176,23 +177,18 @@ impl TreeStore {
 
     /// Invariant I14: a missing object is an error before any file is touched.
     fn refuse_missing(&self, settings: &[Setting]) -> Result<(), SnapshotError> {
-        for one in settings {
-            if one.to.is_opaque() {
-                return Err(SnapshotError::Malformed(format!(
-                    "the content of {} was not captured",
-                    one.path
-                )));
-            }
-            if let Some(id) = one.to.content()
-                && !self.inner.objects.has(Kind::Blob, &id)?
-            {
-                return Err(SnapshotError::Missing(id));
-            }
+        if let Some(one) = settings.iter().find(|one| one.to.is_opaque()) {
+            let what = format!("the content of {} was not captured", one.path);
+            return Err(SnapshotError::Malformed(what));
         }
-        Ok(())
+        let ids: Vec<ObjectId> = settings.iter().filter_map(|one| one.to.content()).collect();
+        match self.inner.objects.missing(Kind::Blob, &ids)? {
+            Some(id) => Err(SnapshotError::Missing(id)),
+            None => Ok(()),
+        }
     }
 
-    fn set(&self, one: &Setting, fault: Fault<'_>) -> Result<(Outcome, State), Stop> {
+    fn set(&self, one: &Setting, ahead: &Ahead, fault: Fault<'_>) -> Result<(Outcome, State), Stop> {
         let found = self.look(&one.path, Keep::Nothing).map_err(Stop::Failed)?;
         if found.state == one.to {
             return Ok((Outcome::AsItWas, found.state));
@@ -216,7 +212,7 @@ impl TreeStore {
             let sight = if found.is_directory() { None } else { found.sight };
             Ok(place.sight()? == sight)
         };
-        let is_set = self.put(one, &place, is_due);
+        let is_set = self.put(one, ahead, &place, is_due);
         match is_set {
             Ok(true) => Ok((Outcome::Set, found.state)),
             Ok(false) => Ok((Outcome::Conflict, found.state)),
@@ -231,6 +227,7 @@ impl TreeStore {
     fn put(
         &self,
         one: &Setting,
+        ahead: &Ahead,
         place: &WorkPath,
         is_due: impl FnOnce() -> Result<bool, PathError>,
     ) -> Result<bool, SnapshotError> {
@@ -243,10 +240,10 @@ impl TreeStore {
                 self.remove_empty_above(&one.path);
                 Ok(true)
             }
-            State::File { content, executable } => {
-                let content = self.content(&content)?;
-                Ok(place.put(&content, executable, is_due)?)
-            }
+            State::File { content, executable } => match ahead.get(&content) {
+                Some(content) => Ok(place.put(content, executable, is_due)?),
+                None => Ok(place.put(&self.content(&content)?, executable, is_due)?),
+            },
             State::Link { content } => Ok(place.put_link(&self.content(&content)?, is_due)?),
             State::Opaque { .. } => Ok(false),
         }
@@ -267,15 +264,13 @@ impl TreeStore {
         }
     }
 
-    fn take_back(&self, mut undo: Vec<Setting>) {
+    /// Returns the files for which it failed. Their content is in the store.
+    fn take_back(&self, mut undo: Vec<Setting>, fault: Fault<'_>) -> Vec<TreePath> {
         undo.sort_by_key(|one| (one.to != State::Absent, std::cmp::Reverse(one.path.clone())));
-        for one in &undo {
-            if self.set(one, Fault(&|_| Ok(()))).is_err() {
-                tracing::warn!(
-                    "a file could not be taken back; its content is in the store of captured trees"
-                );
-            }
-        }
+        undo.into_iter()
+            .filter(|one| self.set(one, &Ahead::new(), fault).is_err())
+            .map(|one| one.path)
+            .collect()
     }
 }
 

@@ -11,11 +11,12 @@
 use super::disk::{Found, Keep, mark_of};
 use super::index::Index;
 use super::object::{Hold, Kind};
+use super::point::point;
 use super::setup::{self, write_if_other};
 use super::{MEGABYTE, ObjectId, SnapshotError, State, TreeId, TreePath, TreeStore, lock};
 use crate::git::{Answer, Git, GitError};
 use crate::path::{FileKind, Sight, WorkPath};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// The names of half a million files.
@@ -154,6 +155,11 @@ impl TreeStore {
         self.inner.objects.read(Kind::Blob, id)
     }
 
+    /// The content of those that are packed, as far as it is not much together.
+    pub(super) fn read_ahead(&self, ids: &[ObjectId]) -> Result<HashMap<ObjectId, Vec<u8>>, SnapshotError> {
+        self.inner.objects.read_ahead(ids)
+    }
+
     fn scan_once(&self, index: &mut Index) -> Result<TreeId, SnapshotError> {
         setup::tidy(&self.inner.dir).map_err(SnapshotError::io(&self.inner.dir))?;
         let (changed, unknown) = self.ask_git()?;
@@ -202,6 +208,7 @@ impl TreeStore {
     fn ask_git(&self) -> Result<(Answer, Answer), SnapshotError> {
         let changed = self.git().args(["diff-files", "--name-only", "-z", "--ignore-submodules=all"]);
         let unknown = self.git().args(["ls-files", "-z", "--others", "--exclude-standard"]);
+        point(&self.inner.dir);
         let both = async { tokio::try_join!(changed.run(), unknown.run()) };
         tokio::runtime::Handle::current().block_on(both).map_err(|error| match error {
             GitError::TooLong { .. } => self.too_much("it has too many files"),
@@ -356,6 +363,7 @@ impl TreeStore {
     }
 
     pub(super) fn run(&self, git: Git) -> Result<Answer, SnapshotError> {
+        point(&self.inner.dir);
         Ok(setup::wait(git.run())?)
     }
 }

@@ -4,9 +4,11 @@
 //! summaries draw it. [`unified`] makes one text for all files, as `git diff` prints it. Both have a bound:
 //! what is too large is counted, or named, but not shown. What is no text has no patch.
 
-use super::{Changed, SnapshotError, State, TreePath, TreeStore};
+use super::{Changed, ObjectId, SnapshotError, State, TreePath, TreeStore};
 use similar::udiff::UnifiedDiffHunk;
 use similar::{ChangeTag, TextDiff};
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 use sturdy_session::json::Num;
@@ -35,6 +37,9 @@ const CONTEXT_LINES: usize = 3;
 /// How far into a file a zero byte makes it "no text", as git has it.
 const SNIFF_BYTES: usize = 8_000;
 
+/// Files whose content is read together, where it is packed.
+const AHEAD: usize = 256;
+
 /// What some changes add up to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
@@ -51,8 +56,9 @@ pub fn differences(store: &TreeStore, changed: &[Changed]) -> Result<Changes, Sn
     let known: Vec<&Changed> = changed.iter().filter(|one| is_known(one)).collect();
     let mut changes = Changes { files_total: known.len(), ..Changes::default() };
     let mut room = PATCHES_BYTES_MAX;
-    for one in known.into_iter().take(FILES_MAX) {
-        let texts = if began.elapsed() > PATIENCE { None } else { texts_of(store, one)? };
+    let mut contents = Contents::new(store);
+    for (at, one) in known.iter().take(FILES_MAX).enumerate() {
+        let texts = if began.elapsed() > PATIENCE { None } else { contents.texts_of(&known, at)? };
         let shown = one.path.to_string();
         let difference = texts.map(|(before, after)| whole(&shown, &before, &after)).unwrap_or_default();
         changes.additions += difference.additions;
@@ -78,9 +84,11 @@ pub fn differences(store: &TreeStore, changed: &[Changed]) -> Result<Changes, Sn
 pub fn unified(store: &TreeStore, changed: &[Changed]) -> Result<String, SnapshotError> {
     let began = Instant::now();
     let mut text = String::new();
-    for one in changed.iter().filter(|one| is_known(one)).take(FILES_MAX) {
+    let known: Vec<&Changed> = changed.iter().filter(|one| is_known(one)).collect();
+    let mut contents = Contents::new(store);
+    for (at, one) in known.iter().take(FILES_MAX).enumerate() {
         head(one, &mut text);
-        let texts = if began.elapsed() > PATIENCE { None } else { texts_of(store, one)? };
+        let texts = if began.elapsed() > PATIENCE { None } else { contents.texts_of(&known, at)? };
         let Some((before, after)) = texts else {
             let _ = writeln!(
                 text,
@@ -118,20 +126,42 @@ fn number(count: u64) -> Num {
     Num::from(count)
 }
 
-/// Both texts; none when one of them is no text, or too large to be compared.
-fn texts_of(store: &TreeStore, one: &Changed) -> Result<Option<(String, String)>, SnapshotError> {
-    let text = |state: &State| -> Result<Option<String>, SnapshotError> {
+/// The content of changed files. What is packed is read ahead, many files at a time.
+struct Contents<'a> {
+    store: &'a TreeStore,
+    ahead: HashMap<ObjectId, Vec<u8>>,
+}
+
+impl<'a> Contents<'a> {
+    fn new(store: &'a TreeStore) -> Self {
+        Self { store, ahead: HashMap::new() }
+    }
+
+    /// Both texts of a file; none when one of them is no text, or too large to be compared. The files are asked for in
+    /// their order.
+    fn texts_of(&mut self, files: &[&Changed], at: usize) -> Result<Option<(String, String)>, SnapshotError> {
+        if at.is_multiple_of(AHEAD) {
+            let soon = &files[at..files.len().min(at + AHEAD)];
+            let ids = soon.iter().flat_map(|one| [one.before.content(), one.after.content()]).flatten();
+            self.ahead = self.store.read_ahead(&ids.collect::<Vec<_>>())?;
+        }
+        let Some(before) = self.text(&files[at].before)? else { return Ok(None) };
+        let Some(after) = self.text(&files[at].after)? else { return Ok(None) };
+        Ok(Some((before, after)))
+    }
+
+    fn text(&self, state: &State) -> Result<Option<String>, SnapshotError> {
         let Some(id) = state.content() else { return Ok(Some(String::new())) };
-        let content = store.content(&id)?;
+        let content = match self.ahead.get(&id) {
+            Some(content) => Cow::Borrowed(content),
+            None => Cow::Owned(self.store.content(&id)?),
+        };
         let is_binary = content.iter().take(SNIFF_BYTES).any(|byte| *byte == 0);
         if is_binary || content.len() > TEXT_BYTES_MAX {
             return Ok(None);
         }
         Ok(Some(String::from_utf8_lossy(&content).into_owned()))
-    };
-    let Some(before) = text(&one.before)? else { return Ok(None) };
-    let Some(after) = text(&one.after)? else { return Ok(None) };
-    Ok(Some((before, after)))
+    }
 }
 
 #[derive(Default)]

@@ -5,11 +5,12 @@
 //! released. Then, and only then, a collection may remove what no other name needs.
 
 use super::object::{Hold, Kind};
+use super::point::point;
 use super::setup::{ROOT_NOTE, remove, wait};
 use super::{ObjectId, SnapshotError, TreeId, TreeStore, lock};
-use crate::git::Git;
+use crate::git::{Git, GitError};
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
@@ -19,11 +20,11 @@ use std::time::Duration;
 /// The size of a store is measured again after this much was added.
 const MEASURE_AFTER_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What is stored is anchored within moments; this is long.
-pub const RECENT: Duration = Duration::from_secs(3600);
+/// The names of half a million trees.
+const NAMES_BYTES_MAX: usize = 24 * 1024 * 1024;
 
-/// Packing a large store.
-const COLLECT_TIMEOUT: Duration = Duration::from_secs(1800);
+/// Walking through everything that a large store keeps.
+const WALK_TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// What a store holds and takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,13 +43,6 @@ pub struct StoreUsage {
     pub usage: Usage,
     /// Objects that are not packed, about.
     pub loose: usize,
-}
-
-/// What a collection did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
-    pub bytes_before: u64,
-    pub bytes_after: u64,
 }
 
 impl TreeStore {
@@ -93,22 +87,6 @@ impl TreeStore {
     /// What the store takes.
     pub fn usage(&self) -> Result<Usage, SnapshotError> {
         usage_of(&self.inner.dir).map_err(SnapshotError::io(&self.inner.dir))
-    }
-
-    /// Removes what nothing keeps and packs the rest, at low priority and beside everything else. What was stored
-    /// within the last hour stays: somebody may be about to anchor it.
-    pub fn collect(&self) -> Result<Collected, SnapshotError> {
-        self.collect_older_than(RECENT)
-    }
-
-    /// The same, with another notion of recent.
-    pub fn collect_older_than(&self, recent: Duration) -> Result<Collected, SnapshotError> {
-        let _alone = lock(&self.inner.collecting);
-        let collected = collect_in(&self.inner.dir, self.inner.options.search_path.as_deref(), recent)?;
-        let mut touched = lock(&self.inner.touched);
-        touched.measured = None;
-        touched.grown = 0;
-        Ok(collected)
     }
 
     pub(super) fn refuse_when_full(&self) -> Result<(), SnapshotError> {
@@ -179,26 +157,23 @@ pub fn release_in(dir: &Path, name: &str) -> Result<(), SnapshotError> {
     super::setup::write_if_other(&packed, kept.as_bytes()).map_err(SnapshotError::io(&packed))
 }
 
-/// Removes what nothing keeps in this store and packs the rest, at low priority.
-pub fn collect_in(
-    dir: &Path,
-    search_path: Option<&OsStr>,
-    recent: Duration,
-) -> Result<Collected, SnapshotError> {
-    let measured = || Ok::<_, SnapshotError>(usage_of(dir).map_err(SnapshotError::io(dir))?.bytes);
-    let bytes_before = measured()?;
-    let expire = match recent.as_secs() {
-        0 => "now".to_owned(),
-        seconds => format!("{seconds}.seconds.ago"),
-    };
-    let git = || {
-        let git = Git::at(dir).without_user_config().env("GIT_DIR", dir).searched_in(search_path);
-        git.timeout(COLLECT_TIMEOUT).low_priority()
-    };
-    let unreachable = format!("--unpack-unreachable={expire}");
-    wait(git().args(["repack", "-q", "-d", "-l", "-A", &unreachable, "--threads=1"]).run())?;
-    wait(git().args(["prune", "--expire", &expire]).run())?;
-    Ok(Collected { bytes_before, bytes_after: measured()? })
+/// The trees that a name keeps in this store.
+pub fn kept_in(dir: &Path, name: &str) -> Result<BTreeSet<TreeId>, SnapshotError> {
+    ref_of(dir, name)?;
+    let kept = format!("refs/sturdy/{name}");
+    let git = Git::at(dir).without_user_config().env("GIT_DIR", dir).stdout_bytes_max(NAMES_BYTES_MAX);
+    let answer = wait(git.args(["log", "--format=%T", &kept, "--"]).run())?;
+    answer.lines().map(|line| String::from_utf8_lossy(line).parse()).collect()
+}
+
+/// What is missing of what this store keeps, in git's words.
+pub fn missing_in(dir: &Path) -> Result<Option<String>, SnapshotError> {
+    let git = Git::at(dir).without_user_config().env("GIT_DIR", dir).timeout(WALK_TIMEOUT);
+    match wait(git.args(["rev-list", "--objects", "--quiet", "--all"]).run()) {
+        Ok(_) => Ok(None),
+        Err(GitError::Refused { stderr, .. }) => Ok(Some(stderr)),
+        Err(other) => Err(other.into()),
+    }
 }
 
 /// The stores below a directory, each with the worktree it belongs to and what it takes.
@@ -228,8 +203,10 @@ fn loose_in(dir: &Path) -> usize {
 
 fn write_ref(place: &Path, id: &ObjectId) -> io::Result<()> {
     let beside = place.with_extension("lock");
+    point(&beside);
     let mut file = File::create(&beside)?;
     file.write_all(format!("{id}\n").as_bytes())?;
+    point(place);
     std::fs::rename(&beside, place)
 }
 

@@ -4,8 +4,10 @@
 //! content, compressed. It is written beside its place and renamed, so that it is there whole or not at
 //! all. Packs are git's business.
 
-use super::SnapshotError;
-use crate::git::Git;
+use super::point::point;
+use super::recent::RecentTrees;
+use super::setup::remove;
+use super::{SnapshotError, lock};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
@@ -18,17 +20,15 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 /// No object of ours is larger: a file above the limit is not captured, and a directory of this size
 /// would have a hundred million names.
-const OBJECT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+pub(super) const OBJECT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// An object that is older is marked as used when it is stored again.
 const FRESH: Duration = Duration::from_secs(600);
-
-/// How many packed objects one run of git is asked for.
-const BATCH: usize = 64;
 
 /// The name of an object: a hash of what it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,7 +95,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Blob => "blob",
             Self::Tree => "tree",
@@ -117,14 +117,24 @@ pub(super) enum Hold {
 
 #[derive(Debug)]
 pub(super) struct Objects {
-    git_dir: PathBuf,
-    dir: PathBuf,
-    search_path: Option<OsString>,
+    pub(super) git_dir: PathBuf,
+    pub(super) dir: PathBuf,
+    pub(super) search_path: Option<OsString>,
+    /// Directories that were read or written lately.
+    pub(super) trees: Mutex<RecentTrees>,
+    /// Shared while an object is found to be there, alone while one is removed.
+    removing: RwLock<()>,
 }
 
 impl Objects {
     pub(super) fn new(git_dir: &Path, search_path: Option<OsString>) -> Self {
-        Self { git_dir: git_dir.to_owned(), dir: git_dir.join("objects"), search_path }
+        Self {
+            git_dir: git_dir.to_owned(),
+            dir: git_dir.join("objects"),
+            search_path,
+            trees: Mutex::default(),
+            removing: RwLock::default(),
+        }
     }
 
     fn place(&self, id: &ObjectId) -> PathBuf {
@@ -136,7 +146,11 @@ impl Objects {
     pub(super) fn write(&self, kind: Kind, content: &[u8], hold: Hold) -> Result<ObjectId, SnapshotError> {
         let id = ObjectId::of(kind, content);
         let place = self.place(&id);
-        if is_there(&place) {
+        let found = {
+            let _stays = self.removing.read().unwrap_or_else(PoisonError::into_inner);
+            is_there(&place)
+        };
+        if found {
             if hold == Hold::Synced {
                 File::open(&place).and_then(|file| file.sync_all()).map_err(SnapshotError::io(&place))?;
             }
@@ -146,15 +160,32 @@ impl Objects {
         Ok(id)
     }
 
+    /// Removes loose objects that nobody has stored since.
+    pub(super) fn remove_older(&self, ids: &[ObjectId], since: SystemTime) -> Result<(), SnapshotError> {
+        let _alone = self.removing.write().unwrap_or_else(PoisonError::into_inner);
+        // What is remembered must be there.
+        lock(&self.trees).forget();
+        for id in ids {
+            let place = self.place(id);
+            let is_old = place.metadata().and_then(|found| found.modified()).is_ok_and(|at| at < since);
+            if is_old {
+                remove(&place).map_err(SnapshotError::io(&place))?;
+            }
+        }
+        Ok(())
+    }
+
     fn write_at(&self, place: &Path, kind: Kind, content: &[u8], hold: Hold) -> io::Result<()> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // git removes what is left of such a name.
         let name = format!("tmp_obj_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let beside = self.dir.join(name);
+        point(&beside);
         let made = self.fill(&beside, kind, content, hold).and_then(|()| {
             if let Some(parent) = place.parent() {
                 std::fs::create_dir_all(parent)?;
             }
+            point(place);
             std::fs::rename(&beside, place)
         });
         if made.is_err() {
@@ -205,19 +236,24 @@ impl Objects {
                 None => packed.push(*id),
             }
         }
-        for batch in packed.chunks(BATCH) {
-            self.read_packed(kind, batch, &mut found)?;
-        }
+        self.read_packed(kind, &packed, &mut found)?;
         Ok(found)
     }
 
-    /// Whether an object is there, loose or packed.
-    pub(super) fn has(&self, kind: Kind, id: &ObjectId) -> Result<bool, SnapshotError> {
-        match self.read(kind, id) {
-            Ok(_) => Ok(true),
-            Err(SnapshotError::Missing(_)) => Ok(false),
-            Err(other) => Err(other),
+    /// The first of these that is not there, loose or packed. A loose one is read whole, so that damage is found too.
+    pub(super) fn missing(&self, kind: Kind, ids: &[ObjectId]) -> Result<Option<ObjectId>, SnapshotError> {
+        let mut packed = Vec::new();
+        for id in ids {
+            if self.read_loose(kind, id)?.is_none() {
+                packed.push(*id);
+            }
         }
+        let sizes = self.packed_sizes(kind, &packed)?;
+        Ok(packed.into_iter().find(|id| !sizes.contains_key(id)))
+    }
+
+    pub(super) fn is_loose(&self, id: &ObjectId) -> bool {
+        self.place(id).is_file()
     }
 
     fn read_loose(&self, kind: Kind, id: &ObjectId) -> Result<Option<Vec<u8>>, SnapshotError> {
@@ -242,46 +278,6 @@ impl Objects {
             return Err(damaged("its content has another name"));
         }
         Ok(Some(content))
-    }
-
-    fn read_packed(
-        &self,
-        kind: Kind,
-        ids: &[ObjectId],
-        found: &mut HashMap<ObjectId, Vec<u8>>,
-    ) -> Result<(), SnapshotError> {
-        let has_packs = self.dir.join("pack").read_dir().is_ok_and(|mut names| names.next().is_some());
-        if !has_packs {
-            return Err(SnapshotError::Missing(ids[0]));
-        }
-        let asked: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let git = self.git(&self.git_dir).args(["cat-file", "--batch"]).input(asked.into_bytes());
-        let answer = super::setup::wait(git.stdout_bytes_max(OBJECT_BYTES_MAX as usize).run())?.stdout;
-        let mut rest = answer.as_slice();
-        for id in ids {
-            let damaged = |what| SnapshotError::Damaged { id: *id, what };
-            let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("git is silent"))?;
-            let head = String::from_utf8_lossy(&rest[..end]).into_owned();
-            rest = &rest[end + 1..];
-            let mut words = head.split(' ').skip(1);
-            let said = words.next().unwrap_or_default();
-            if said == "missing" {
-                return Err(SnapshotError::Missing(*id));
-            }
-            let length: usize =
-                words.next().and_then(|word| word.parse().ok()).ok_or_else(|| damaged("no length"))?;
-            if said != kind.name() || rest.len() <= length {
-                return Err(damaged("it is of another kind or length"));
-            }
-            found.insert(*id, rest[..length].to_vec());
-            rest = &rest[length + 1..];
-        }
-        Ok(())
-    }
-
-    fn git(&self, at: &Path) -> Git {
-        let git = Git::at(at).without_user_config().env("GIT_DIR", &self.git_dir);
-        git.searched_in(self.search_path.as_deref())
     }
 }
 

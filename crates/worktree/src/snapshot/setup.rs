@@ -5,6 +5,7 @@
 //! filter is run, whatever the user's own settings or the files of the worktree say.
 
 use super::SnapshotError;
+use super::point::point;
 use crate::git::{Answer, GitError};
 use std::future::Future;
 use std::io;
@@ -103,6 +104,7 @@ fn remove_unfinished(dir: &Path) -> io::Result<()> {
 }
 
 pub(super) fn remove(path: &Path) -> io::Result<()> {
+    point(path);
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -115,7 +117,9 @@ pub(super) fn write_if_other(path: &Path, content: &[u8]) -> io::Result<()> {
         return Ok(());
     }
     let beside = path.with_extension("new");
+    point(&beside);
     std::fs::write(&beside, content)?;
+    point(path);
     std::fs::rename(&beside, path)
 }
 

@@ -5,7 +5,7 @@
 
 use super::object::{Hold, Kind, Objects};
 use super::state::{LINK, OPAQUE, State};
-use super::{ObjectId, SnapshotError, TreeId};
+use super::{ObjectId, SnapshotError, TreeId, lock};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -92,7 +92,35 @@ type Names = BTreeMap<Vec<u8>, Node>;
 
 impl Objects {
     fn names(&self, tree: &TreeId) -> Result<Names, SnapshotError> {
-        parse(tree, &self.read(Kind::Tree, tree)?)
+        parse(tree, &self.tree(tree)?)
+    }
+
+    /// Remembers the directories above these paths, a level at a time.
+    fn recall_above<'a>(
+        &self,
+        tree: &TreeId,
+        paths: impl Iterator<Item = &'a [&'a [u8]]>,
+    ) -> Result<(), SnapshotError> {
+        let mut here: Vec<(ObjectId, &[&[u8]])> = paths.map(|names| (*tree, names)).collect();
+        while !here.is_empty() {
+            self.recall_trees(&here.iter().map(|(tree, _)| *tree).collect())?;
+            let mut known: HashMap<ObjectId, Names> = HashMap::new();
+            let mut below = Vec::new();
+            for (tree, names) in here {
+                let [name, rest @ ..] = names else { continue };
+                if rest.is_empty() {
+                    continue;
+                }
+                if let Entry::Vacant(slot) = known.entry(tree) {
+                    slot.insert(self.names(&tree)?);
+                }
+                if let Some(Node::Directory(next)) = known[&tree].get(*name) {
+                    below.push((*next, rest));
+                }
+            }
+            here = below;
+        }
+        Ok(())
     }
 
     /// What a tree has under each of these paths. Directories are read once.
@@ -101,6 +129,9 @@ impl Objects {
         tree: &TreeId,
         paths: impl Iterator<Item = &'a TreePath>,
     ) -> Result<BTreeMap<TreePath, State>, SnapshotError> {
+        let paths: Vec<&TreePath> = paths.collect();
+        let names: Vec<Vec<&[u8]>> = paths.iter().map(|path| path.names().collect()).collect();
+        self.recall_above(tree, names.iter().map(Vec::as_slice))?;
         let mut known: HashMap<ObjectId, Names> = HashMap::new();
         let mut found = BTreeMap::new();
         for path in paths {
@@ -143,6 +174,9 @@ impl Objects {
             changes.iter().map(|(path, state)| (path.names().collect(), *state)).collect();
         let list: Vec<(&[&[u8]], State)> =
             changes.iter().map(|(names, state)| (names.as_slice(), *state)).collect();
+        if let Some(tree) = tree {
+            self.recall_above(tree, changes.iter().map(|(names, _)| names.as_slice()))?;
+        }
         match self.graft_below(tree, &list, hold)? {
             Some(tree) => Ok(tree),
             None => self.write(Kind::Tree, &[], hold),
@@ -180,7 +214,10 @@ impl Objects {
         if names.is_empty() {
             return Ok(None);
         }
-        self.write(Kind::Tree, &serialise(&names), hold).map(Some)
+        let content = serialise(&names);
+        let id = self.write(Kind::Tree, &content, hold)?;
+        lock(&self.trees).remember(id, &content);
+        Ok(Some(id))
     }
 
     fn graft_node(

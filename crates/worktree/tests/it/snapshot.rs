@@ -1,8 +1,12 @@
 //! Captured trees: what is in them, what comes back from them, and what never happens.
 
+mod at_once;
 mod bring_back;
 mod capture;
+mod collect;
+mod die;
 mod keep;
+mod large;
 mod odd;
 mod random;
 mod show;
@@ -15,11 +19,23 @@ use sturdy_worktree::snapshot::{Captured, StoreOptions, TreeId, TreePath, TreeSt
 
 /// A worktree, a store for it, and a runtime in which git can be run.
 pub(crate) struct Place {
-    _top: tempfile::TempDir,
+    top: tempfile::TempDir,
     runtime: tokio::runtime::Runtime,
     pub(crate) root: PathBuf,
     pub(crate) dir: PathBuf,
     pub(crate) store: TreeStore,
+}
+
+/// The place of a store that nobody has open.
+pub(crate) struct Closed {
+    _top: tempfile::TempDir,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Closed {
+    pub(crate) fn enter(&self) -> tokio::runtime::EnterGuard<'_> {
+        self.runtime.enter()
+    }
 }
 
 impl Place {
@@ -36,7 +52,7 @@ impl Place {
         let store = TreeStore::open(&dir, &root, options).unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        Self { _top: top, runtime, root, dir, store }
+        Self { top, runtime, root, dir, store }
     }
 
     /// A worktree that is a git repository.
@@ -73,9 +89,20 @@ impl Place {
         self.scan().tree
     }
 
+    /// Closes the store. What is left: a runtime, the worktree and the directory of the store.
+    pub(crate) fn closed(self) -> (Closed, PathBuf, PathBuf) {
+        let Self { top, runtime, root, dir, store } = self;
+        drop(store);
+        (Closed { _top: top, runtime }, root, dir)
+    }
+
     /// Opens the store again, as after a restart.
-    pub(crate) fn reopened(mut self) -> Self {
-        self.store = TreeStore::open(&self.dir, &self.root, StoreOptions::default()).unwrap();
+    pub(crate) fn reopened(self) -> Self {
+        self.reopened_with(StoreOptions::default())
+    }
+
+    pub(crate) fn reopened_with(mut self, options: StoreOptions) -> Self {
+        self.store = TreeStore::open(&self.dir, &self.root, options).unwrap();
         self
     }
 

@@ -4,6 +4,7 @@ use super::{Place, link, path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sturdy_worktree::snapshot::{
     Conflict, Done, Fault, FaultKind, Outcome, SnapshotError, Standing, Step, StoreOptions, Targets, TreeId,
     TreePath, Undo, Verdict,
@@ -240,13 +241,10 @@ fn wherever_the_process_dies_doing_it_again_or_taking_it_back_is_right() {
             let targets = place.targets(&[step]);
             let undo = place.prepare(None, &targets, &[]);
             place.store.anchor("ses_a", &[undo.snapshot]).unwrap();
-            let left = std::cell::Cell::new(die_at);
-            let dying = |_: &TreePath| match left.get() {
-                0 => Err(FaultKind::Dies),
-                more => {
-                    left.set(more - 1);
-                    Ok(())
-                }
+            let begun = AtomicUsize::new(0);
+            let dying = |_: &TreePath| match begun.fetch_add(1, Ordering::SeqCst) {
+                before if before < die_at => Ok(()),
+                _ => Err(FaultKind::Dies),
             };
             place.run(|store| store.apply_with(&undo.settings, Fault(&dying)).unwrap_err());
 
@@ -269,10 +267,10 @@ fn a_full_disk_in_the_middle_takes_everything_back() {
         let place = Place::new();
         let (_, step, after) = busy_step(&place);
         let undo = place.prepare(None, &place.targets(&[step]), &[]);
-        let left = std::cell::Cell::new(fail_at);
-        let full = |_: &TreePath| {
-            left.set(left.get() - 1);
-            if left.get() == -1 { Err(FaultKind::Fails) } else { Ok(()) }
+        let begun = AtomicUsize::new(0);
+        let full = |_: &TreePath| match begun.fetch_add(1, Ordering::SeqCst) {
+            before if before == fail_at => Err(FaultKind::Fails),
+            _ => Ok(()),
         };
 
         let failed = place.run(|store| store.apply_with(&undo.settings, Fault(&full)));
@@ -297,9 +295,9 @@ fn a_directory_exchanged_for_a_link_is_not_followed_out_of_the_worktree() {
     let undo = place.prepare(None, &place.targets(&[step]), &[]);
     std::fs::write(outside.join("changed"), "2").unwrap();
     std::fs::write(outside.join("made"), "2").unwrap();
-    let swapped = std::cell::Cell::new(false);
+    let swapped = AtomicBool::new(false);
     let swap = |_: &TreePath| {
-        if !swapped.replace(true) {
+        if !swapped.swap(true, Ordering::SeqCst) {
             std::fs::rename(place.root.join("dir"), place.root.join("was-dir")).unwrap();
             link(outside.to_str().unwrap(), &place.root.join("dir"));
         }

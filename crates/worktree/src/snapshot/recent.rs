@@ -1,0 +1,35 @@
+//! Directories that were read or written lately, so that the next capture of known paths reads none of them again.
+
+use super::ObjectId;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// All of them together.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Directories that were read or written lately. All are forgotten when there are too many: the few that a capture
+/// needs are soon known again.
+#[derive(Debug, Default)]
+pub(super) struct RecentTrees {
+    known: HashMap<ObjectId, Arc<[u8]>>,
+    bytes: usize,
+}
+
+impl RecentTrees {
+    pub(super) fn get(&self, id: &ObjectId) -> Option<Arc<[u8]>> {
+        self.known.get(id).cloned()
+    }
+
+    pub(super) fn remember(&mut self, id: ObjectId, content: &[u8]) {
+        if self.bytes + content.len() > BYTES_MAX {
+            self.forget();
+        }
+        if content.len() <= BYTES_MAX && self.known.insert(id, content.into()).is_none() {
+            self.bytes += content.len();
+        }
+    }
+
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
