@@ -91,6 +91,13 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// One round of the upkeep of captured trees, now.
+    pub async fn tidy_trees(&self) {
+        tidy(&self.inner).await;
+    }
+}
+
 impl Inner {
     async fn stores(&self) -> Result<Vec<StoreUsage>, EngineError> {
         let trees = self.trees_dir();
@@ -105,6 +112,10 @@ impl Inner {
         let mut removed = Vec::new();
         for name in &store.usage.names {
             let Ok(session) = SessionId::parse(name) else { continue };
+            // Asked first: whoever is not being made any more exists.
+            if self.is_unborn(&session) {
+                continue;
+            }
             if self.store.session(&session).await?.is_none() {
                 removed.push(name.clone());
             }
@@ -118,7 +129,7 @@ impl Inner {
         let names = names.to_vec();
         let work = move || {
             names.iter().try_for_each(|name| match &open {
-                Some(worktree) => worktree.store.release(name),
+                Some(worktree) => worktree.release(name),
                 None => release_in(&dir, name),
             })
         };
@@ -129,7 +140,8 @@ impl Inner {
         let open = self.open_trees().into_iter().find(|one| one.store.dir() == store.dir);
         let dir = store.dir.clone();
         let search_path = self.options.environment.filled("PATH").map(OsString::from);
-        // What is open may be about to anchor what it has just stored.
+        // Who has it open may be about to anchor what was just stored. One that is opened now is waited for
+        // (`collect_in`).
         let recent = if open.is_some() { RECENT } else { recent };
         let work = move || match &open {
             Some(worktree) => worktree.store.collect_older_than(recent),

@@ -1,11 +1,14 @@
 //! Whether a store keeps its promises: its own, each session's log against the oracle, each row against the log.
 //!
 //! Rows are worked out again from the log and compared whole, with the entry that wrote each; what people allowed
-//! for good must be what they answered. Nothing is changed.
+//! for good must be what they answered; trees that steps name must be kept (`trees`). Nothing is changed.
 //!
 //! Not here: what one file of a database must look like (`sturdy_store::Store::verify`).
 
 mod rebuild;
+mod trees;
+
+pub use trees::trees;
 
 use std::collections::HashMap;
 use sturdy_session::depth::read_stored;

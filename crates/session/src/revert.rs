@@ -11,6 +11,7 @@ use crate::types::message::{Message, MessageWithParts};
 use crate::types::part::{Part, PartBody};
 use crate::types::session::{Revert, RevertUncaptured};
 use crate::types::tool::ToolState;
+use std::collections::BTreeSet;
 
 /// In the metadata of a call: why an undo does not know what the call changed.
 pub const UNCAPTURED: &str = "uncaptured";
@@ -128,6 +129,30 @@ fn uncaptured(part: &Part) -> Option<RevertUncaptured> {
     };
     let why = metadata?.get(UNCAPTURED)?.as_str()?.to_owned();
     Some(RevertUncaptured { part_id: part.id.clone(), tool: call.tool.clone(), why })
+}
+
+/// Every tree that a session names: those of its steps, and the one before a revert that stands.
+#[must_use]
+pub fn trees_named(messages: &[MessageWithParts], revert: Option<&Revert>) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    for part in messages.iter().flat_map(|one| &one.parts) {
+        match &part.body {
+            PartBody::StepStart(start) => named.extend(start.snapshot.clone()),
+            PartBody::StepFinish(finish) => named.extend(finish.snapshot.clone()),
+            PartBody::Snapshot(snapshot) => drop(named.insert(snapshot.snapshot.clone())),
+            PartBody::Patch(patch) => drop(named.insert(patch.hash.clone())),
+            PartBody::Text(_)
+            | PartBody::Subtask(_)
+            | PartBody::Reasoning(_)
+            | PartBody::File(_)
+            | PartBody::Tool(_)
+            | PartBody::Agent(_)
+            | PartBody::Retry(_)
+            | PartBody::Compaction(_) => {}
+        }
+    }
+    named.extend(revert.and_then(|revert| revert.snapshot.clone()));
+    named
 }
 
 /// What the turn of a prompt changed, in order.

@@ -7,7 +7,7 @@ use crate::provider::Provider;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use sturdy_engine::extension::Extensions;
 use sturdy_engine::files::HangPlan;
 use sturdy_engine::share::SharePace;
@@ -62,14 +62,19 @@ impl Disk {
 
     /// Changes the database of a store that nobody has open: what a broken disk or another program would do.
     pub fn damage(&self, statement: &str) {
-        let database = rusqlite::Connection::open(self.data().join("sturdy.db")).expect("a database");
-        database.execute(statement, ()).expect("a statement");
+        change_database(&self.data(), statement);
     }
 
     /// Writes `opencode.json` of the project.
     pub fn configure(&self, config: &Value) {
         fs::write(self.project().join("opencode.json"), config.to_string()).expect("a configuration");
     }
+}
+
+/// Runs a statement in the database of a data directory that nobody has open.
+pub fn change_database(data_dir: &Path, statement: &str) {
+    let database = rusqlite::Connection::open(data_dir.join("sturdy.db")).expect("a database");
+    database.execute(statement, ()).expect("a statement");
 }
 
 impl Default for Disk {

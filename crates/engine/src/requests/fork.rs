@@ -53,6 +53,7 @@ impl Engine {
         let copied = tokio::task::spawn_blocking(move || copies(&page.items, &id, stamp)).await;
         let copied = copied.map_err(|_| EngineError::Closing)??;
         let messages = copied.into_iter().map(|copied| Input::CopyMessage(Box::new(copied))).collect();
+        let _unborn = self.inner.unborn(&info.id);
         self.keep_trees(&instance, session, &info.id).await?;
         self.inner.create(info.clone(), messages).await?;
         Ok(info)

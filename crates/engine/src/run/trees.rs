@@ -23,13 +23,13 @@ pub(crate) use watch::Watch;
 
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_worktree::snapshot::{StoreOptions, TreeId, TreePath, TreeStore, store_name};
+use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeId, TreePath, TreeStore, store_name};
 use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
@@ -67,6 +67,20 @@ const NO_PROJECT: &str = "global";
 #[derive(Debug, Default)]
 pub(crate) struct Trees {
     open: Mutex<HashMap<PathBuf, Arc<Worktree>>>,
+    /// Sessions that are being made as copies: trees are kept for them before they exist.
+    unborn: Mutex<HashSet<SessionId>>,
+}
+
+/// A session that is being made.
+pub(crate) struct Unborn {
+    inner: Arc<Inner>,
+    session: SessionId,
+}
+
+impl Drop for Unborn {
+    fn drop(&mut self) {
+        lock(&self.inner.trees.unborn).remove(&self.session);
+    }
 }
 
 /// One captured worktree.
@@ -84,6 +98,8 @@ struct Known {
     tree: Option<TreeId>,
     /// For which prompt of which session it was scanned last.
     turns: HashMap<SessionId, MessageId>,
+    /// The last tree that each session keeps.
+    kept: HashMap<SessionId, TreeId>,
     /// Who changed which file by a tool of ours.
     changes: VecDeque<(Vec<SessionId>, TreePath)>,
     /// How many changes were ever noted.
@@ -170,11 +186,22 @@ impl Inner {
         user: &MessageId,
     ) -> Option<TreeId> {
         let worktree = self.trees_of(instance).await?;
-        let known = worktree.tree_within_turn(session, user);
-        if known.is_some() {
-            return known;
+        if worktree.is_within_turn(session, user)
+            && let Some(tree) = worktree.last_for(session).await
+        {
+            return Some(tree);
         }
         worktree.scan(session, PROMPT_PATIENCE).await.ok()
+    }
+
+    /// Until the answer is dropped, what is kept for this session is not taken for that of a removed one.
+    pub(crate) fn unborn(self: &Arc<Self>, session: &SessionId) -> Unborn {
+        lock(&self.trees.unborn).insert(session.clone());
+        Unborn { inner: self.clone(), session: session.clone() }
+    }
+
+    pub(crate) fn is_unborn(&self, session: &SessionId) -> bool {
+        lock(&self.trees.unborn).contains(session)
     }
 
     /// The worktrees whose stores are open.
@@ -185,16 +212,62 @@ impl Inner {
 
 impl Worktree {
     /// Within a turn nothing but our own calls writes, and those are captured as they end.
-    fn tree_within_turn(&self, session: &SessionId, user: &MessageId) -> Option<TreeId> {
+    fn is_within_turn(&self, session: &SessionId, user: &MessageId) -> bool {
         let mut known = lock(&self.known);
         if known.turns.get(session) == Some(user) {
-            return known.tree;
+            return true;
         }
         if known.turns.len() > OPEN_MAX {
             known.turns.clear();
         }
         known.turns.insert(session.clone(), user.clone());
-        None
+        false
+    }
+
+    /// The last known tree of everything. Another session may have captured it, so it is kept for this one too before
+    /// a step of it names it (invariant I15).
+    pub(crate) async fn last_for(self: &Arc<Self>, session: &SessionId) -> Option<TreeId> {
+        let tree = {
+            let known = lock(&self.known);
+            let tree = known.tree?;
+            if known.kept.get(session) == Some(&tree) {
+                return Some(tree);
+            }
+            tree
+        };
+        let worktree = self.clone();
+        let session = session.clone();
+        let keep = move || worktree.keep(&session, &[tree]);
+        match tokio::task::spawn_blocking(keep).await.ok()? {
+            Ok(()) => Some(tree),
+            Err(cause) => {
+                warn!(%cause, "the tree before a step could not be kept");
+                None
+            }
+        }
+    }
+
+    /// Keeps trees for a session; the last of them is remembered as kept.
+    fn keep(&self, session: &SessionId, trees: &[TreeId]) -> Result<(), SnapshotError> {
+        self.store.anchor(session.as_str(), trees)?;
+        let mut known = lock(&self.known);
+        if known.kept.len() > OPEN_MAX {
+            known.kept.clear();
+        }
+        if let Some(last) = trees.last() {
+            known.kept.insert(session.clone(), *last);
+        }
+        Ok(())
+    }
+
+    /// Releases the trees of a session that is gone. The last tree may have been kept by it alone, so it is forgotten:
+    /// whoever needs one scans.
+    pub(crate) fn release(&self, name: &str) -> Result<(), SnapshotError> {
+        let mut known = lock(&self.known);
+        known.tree = None;
+        known.kept.retain(|session, _| session.as_str() != name);
+        drop(known);
+        self.store.release(name)
     }
 
     /// A tree of everything, kept for the session. When there is none, the reason, for people. A scan that takes
@@ -229,7 +302,7 @@ impl Worktree {
     fn scan_for(&self, session: &SessionId) -> Result<TreeId, String> {
         let captured = self.store.scan().and_then(|captured| {
             // Invariant I15: anchored before anybody is told of it.
-            self.store.anchor(session.as_str(), &[captured.tree])?;
+            self.keep(session, &[captured.tree])?;
             Ok(captured.tree)
         });
         let mut known = lock(&self.known);

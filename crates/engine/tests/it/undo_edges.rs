@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use sturdy_engine::{Environment, RevertRequest};
 use sturdy_session::fact::Fact;
 use sturdy_session::oracle;
-use sturdy_testkit::{Seen, World};
+use sturdy_session::types::part::{Part, PartBody};
+use sturdy_testkit::{Seen, World, answer};
 
 /// A world whose environment says this besides where its home is.
 async fn world_where(name: &str, value: &str) -> World {
@@ -146,4 +147,38 @@ async fn what_a_person_changes_after_a_call_was_cut_off_is_not_undone() {
     assert_eq!(undone.revert.unwrap().conflicts.len(), 1);
     world.provider.will(says("Fine."));
     world.ask(&session.id, "go on").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cut_inside_an_answer_takes_back_what_is_behind_it_and_can_be_made_final() {
+    let world = repository().await;
+    let session = world.session().await;
+    let second = json!({ "filePath": "two.txt", "content": "2" }).to_string();
+    world.provider.will(writes("one.txt", "1"));
+    world.provider.will(answer().text("Now two.").call(0, "call_2", "write", &second).finish("tool_calls"));
+    world.provider.will(says("Done."));
+    world.ask(&session.id, "go").await.unwrap();
+    let messages = world.messages(&session.id).await;
+    let is_second = |part: &&Part| matches!(&part.body, PartBody::Tool(call) if call.call_id == "call_2");
+    let part = messages.iter().flat_map(|one| &one.parts).find(is_second).unwrap().clone();
+
+    let request = RevertRequest {
+        message: Some(part.message_id.clone()),
+        part: Some(part.id.clone()),
+        ..RevertRequest::default()
+    };
+    let cut = world.engine.revert(&session.id, request).await.unwrap();
+
+    assert_eq!(cut.revert.unwrap().part_id, Some(part.id.clone()));
+    assert_eq!((read(&world, "one.txt").as_deref(), read(&world, "two.txt")), (Some("1"), None));
+
+    world.engine.commit_revert(&session.id).await.unwrap();
+    let left = world.messages(&session.id).await;
+    let last = left.last().unwrap();
+    assert_eq!(*last.info.id(), part.message_id);
+    assert!(
+        last.parts.iter().any(|one| matches!(&one.body, PartBody::Text(text) if text.text == "Now two."))
+    );
+    assert!(!last.parts.iter().any(|one| one.id == part.id), "what is behind the cut is gone");
+    assert_eq!((read(&world, "one.txt").as_deref(), read(&world, "two.txt")), (Some("1"), None));
 }

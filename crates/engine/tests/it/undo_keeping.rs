@@ -3,6 +3,9 @@
 use crate::tools::runs;
 use crate::undo::{put, read, repository, revert, turn};
 use sturdy_engine::{Garbage, trees_usage};
+use sturdy_session::fact::Fact;
+use sturdy_testkit::{Seen, World};
+use sturdy_worktree::snapshot::stores_below;
 
 #[tokio::test]
 async fn trees_of_a_removed_session_are_given_back_and_those_of_another_stay() {
@@ -46,4 +49,82 @@ async fn a_copy_of_a_session_can_be_undone_when_the_origin_is_gone() {
     revert(&world, &copy.id, &prompt).await;
 
     assert_eq!(read(&world, "a.txt").as_deref(), Some("0"));
+}
+
+/// Objects of the first store that are not in a pack.
+fn loose(world: &World) -> usize {
+    stores_below(&world.disk.data().join("trees")).unwrap()[0].loose
+}
+
+#[tokio::test]
+async fn a_round_of_the_upkeep_releases_removed_sessions_and_packs_what_has_grown() {
+    let world = repository().await;
+    let ours = world.session().await;
+    let theirs = world.session().await;
+    for number in 0..9_000 {
+        put(&world, &format!("f{number}"), &number.to_string());
+    }
+    turn(&world, &theirs.id, runs("echo 1 > b.txt")).await;
+    let prompt = turn(&world, &ours.id, runs("echo 1 > a.txt; rm f1")).await;
+    assert!(loose(&world) > 6_000);
+
+    world.engine.tidy_trees().await;
+    assert_eq!(loose(&world), 0, "many small files become one pack");
+    assert_eq!(trees_usage(&world.disk.data()).unwrap()[0].sessions, 2);
+
+    world.engine.remove_session(&theirs.id).await.unwrap();
+    world.engine.tidy_trees().await;
+    assert_eq!(trees_usage(&world.disk.data()).unwrap()[0].sessions, 1);
+    turn(&world, &ours.id, runs("echo 2 > a.txt")).await;
+    revert(&world, &ours.id, &prompt).await;
+    assert_eq!((read(&world, "a.txt"), read(&world, "f1").as_deref()), (None, Some("1")));
+}
+
+#[tokio::test]
+async fn a_tree_that_another_session_captured_is_kept_when_that_session_is_gone() {
+    let world = repository().await;
+    let ours = world.session().await;
+    let theirs = world.session().await;
+    put(&world, "a.txt", "0");
+    // While our turn runs, the other session ends one, so the newest tree is of its making.
+    let gate = sturdy_testkit::script::Gate::new();
+    world
+        .provider
+        .will(sturdy_testkit::answer().gate(&gate).call(0, "c", "todoread", "{}").finish("tool_calls"));
+    let prompt = world.prompt(&ours.id, "go").await.unwrap();
+    world.provider.wait_for_requests(1).await;
+    turn(&world, &theirs.id, runs("echo theirs > b.txt")).await;
+    world.provider.will(runs("echo 1 > a.txt"));
+    world.provider.will(crate::undo::says("Done."));
+    gate.open();
+    world.engine.answer(&ours.id, &prompt).await.unwrap();
+
+    world.engine.remove_session(&theirs.id).await.unwrap();
+    let world = world.reopen().await;
+    world.engine.collect_garbage(Garbage::Remove).await.unwrap();
+
+    let findings = sturdy_engine::verify::trees(world.engine.store(), &world.disk.data(), &[]).await.unwrap();
+    assert!(findings.is_empty(), "{findings:?}");
+    revert(&world, &ours.id, &prompt).await;
+    assert_eq!(read(&world, "a.txt").as_deref(), Some("0"));
+    assert_eq!(read(&world, "b.txt").as_deref(), Some("theirs\n"));
+}
+
+#[tokio::test]
+async fn diffs_that_are_stored_apart_go_with_their_session() {
+    let world = repository().await;
+    let session = world.session().await;
+    let mut seen = Seen::from_now(world.engine.feed());
+    turn(&world, &session.id, runs("seq 40000 > long.txt")).await;
+    seen.until(|record| record.facts.iter().any(|fact| matches!(fact, Fact::TurnDiffed { .. }))).await;
+    let store = world.engine.store();
+    assert!(store.sizes().await.unwrap().blobs > 0, "a diff of 200 KB is no entry of the log");
+
+    world.engine.remove_session(&session.id).await.unwrap();
+    let mut after = Some(String::new());
+    while let Some(from) = after {
+        after = store.collect_blobs(&from).await.unwrap().next;
+    }
+
+    assert_eq!(store.sizes().await.unwrap().blobs, 0);
 }

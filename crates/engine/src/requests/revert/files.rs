@@ -50,11 +50,7 @@ pub(super) fn undo(
     let note = Note::write(&scene.data_dir, &scene.session, Some(wanted))?;
     let done = match store.apply(&undo.settings) {
         Ok(done) => done,
-        Err(cause) => {
-            // Everything was taken back.
-            note.remove();
-            return Err(cause);
-        }
+        Err(cause) => return Err(given_up(cause, note)),
     };
 
     let mut conflicts: BTreeMap<String, &'static str> = BTreeMap::new();
@@ -89,11 +85,16 @@ pub(super) fn redo(scene: &Scene) -> Result<Option<Note>, SnapshotError> {
     let note = Note::write(&scene.data_dir, &scene.session, None)?;
     match worktree.store.apply(&settings) {
         Ok(_) => Ok(Some(note)),
-        Err(cause) => {
-            note.remove();
-            Err(cause)
-        }
+        Err(cause) => Err(given_up(cause, note)),
     }
+}
+
+/// Everything was taken back, so the note is not needed. What was not is settled by it before anything else is done.
+fn given_up(cause: SnapshotError, note: Note) -> SnapshotError {
+    if !cause.is_half_done() {
+        note.remove();
+    }
+    cause
 }
 
 /// Makes the files fit what the session record says, after a process died while it changed them. `wanted` is what

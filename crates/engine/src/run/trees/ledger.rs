@@ -112,7 +112,7 @@ impl Ledger {
         let files = files.into_iter().map(|path| absolute(store.root(), path)).collect();
         let before = store.with_states(base.as_ref(), &before)?;
         let after = store.with_states(base.as_ref(), &after)?;
-        store.anchor(session.as_str(), &[before, after])?;
+        worktree.keep(session, &[before, after])?;
         lock(&worktree.known).tree = Some(after);
         Ok(Some(StepFiles { before: before.to_string(), after: after.to_string(), files }))
     }

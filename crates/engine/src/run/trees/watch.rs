@@ -89,7 +89,7 @@ impl Watch {
         memory.set_witness(witness);
         let _acting = ledger.acting.clone().acquire_owned().await.ok()?;
         let watch = Self {
-            base: worktree.last(),
+            base: worktree.last_for(&session).await,
             worktree,
             ledger: ledger.clone(),
             session,
