@@ -1,7 +1,7 @@
 //! Copies of conversations, changes to what was said, and prompts that wait.
 
 use crate::turns::{assistant, texts};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sturdy_engine::EngineError;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::oracle;
@@ -30,6 +30,22 @@ async fn talked(world: &World) -> Session {
 
 fn said(messages: &[MessageWithParts]) -> Vec<String> {
     messages.iter().flat_map(texts).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_fork_says_where_it_left_its_origin() {
+    let world = World::new().await;
+    let session = talked(&world).await;
+    let second = world.messages(&session.id).await[2].info.id().clone();
+
+    let fork = world.engine.fork(&session.id, Some(&second)).await.unwrap();
+    let whole = world.engine.fork(&fork.id, None).await.unwrap();
+
+    let origin = |session: Session| session.metadata.unwrap()["sturdy.fork"].clone();
+    let of_fork = origin(record(&world, &fork.id).await);
+    assert_eq!(of_fork, json!({ "sessionID": session.id, "messageID": second }));
+    assert_eq!(origin(record(&world, &whole.id).await), json!({ "sessionID": fork.id }));
+    assert_eq!(record(&world, &session.id).await.metadata, None);
 }
 
 #[tokio::test]
