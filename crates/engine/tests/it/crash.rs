@@ -153,7 +153,7 @@ async fn dies_at_every_commit(script: Script, crashes_min: u32) {
                 survived += 1;
                 continue;
             }
-            crashes = crashes + 1;
+            crashes += 1;
             survived = 0;
             let world = world.reopen().await;
             world.provider.forget_answers();

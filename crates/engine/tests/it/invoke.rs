@@ -404,7 +404,7 @@ async fn no_crash_leaves_a_command_open_or_runs_a_subtask_twice() {
                 survived += 1;
                 continue;
             }
-            crashes = crashes + 1;
+            crashes += 1;
             survived = 0;
             let world = world.reopen().await;
             let Some(session) = session else { continue };

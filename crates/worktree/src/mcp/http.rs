@@ -293,15 +293,15 @@ fn events(response: Response) -> BoxedSseResponse {
     let events = SseByteStream::new(counted.boxed()).map(move |event| {
         pending.store(0, Ordering::Relaxed);
         let event = event.map_err(|cause| SseError::Body(Box::new(WebError::Lost(cause.to_string()))))?;
+        let deep = event.data.as_deref().and_then(|data| content::instead_of_deep(data.as_bytes()));
+        let refusal = deep.and_then(Result::ok).map(|refusal| serde_json::to_string(&refusal).ok());
         let mut passed_on = Event::default();
+        // The type of an event has no name here, so its fields are set one by one.
+        let data = refusal.unwrap_or(event.data);
         passed_on.event = event.event;
-        passed_on.data = event.data;
+        passed_on.data = data;
         passed_on.id = event.id;
         passed_on.retry = event.retry;
-        let deep = passed_on.data.as_deref().and_then(|data| content::instead_of_deep(data.as_bytes()));
-        if let Some(Ok(refusal)) = deep {
-            passed_on.data = serde_json::to_string(&refusal).ok();
-        }
         Ok(passed_on)
     });
     events.boxed()
