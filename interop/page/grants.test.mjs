@@ -44,7 +44,7 @@ test('a link for one reader ends at once when it is revoked, and the other stays
   assert.match(first, /\/share\/.+#stdy1\./);
   assert.notEqual(first, second);
   const rows = panel(page).locator('[data-grant]');
-  assert.equal(await rows.count(), 2);
+  await until('both are listed', async () => (await rows.count()) === 2);
   assert.match(await rows.filter({ hasText: 'The colleague' }).innerText(), /reads.*until/s);
   await picture(page, 'grants');
   const one = await desk.tab(new URL(first).pathname + new URL(first).hash);
