@@ -8,13 +8,14 @@
 
 mod stored;
 
-pub use stored::{FactError, GROWTH, PROGRESS};
+pub use stored::{DIFFED, FactError, GROWTH, PROGRESS};
 
 use crate::id::{MessageId, PartId};
 use crate::json::{Map, Num};
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
 use crate::types::ask::{PermissionReply, PermissionRequest, QuestionRequest};
+use crate::types::delivery::Delivery;
 use crate::types::failure::{ApiFailure, Failure};
 use crate::types::message::{Message, UserMessage};
 use crate::types::part::{Part, PartBody};
@@ -57,6 +58,14 @@ pub enum Fact {
         /// The session was idle: its turn begins with it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         begins: bool,
+        #[serde(default, skip_serializing_if = "Delivery::is_steer")]
+        delivery: Delivery,
+        /// The session was idle and stays so: it waits until somebody asks for something.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        held: bool,
+        /// A digest of what the client sent, so that the same prompt is recognised when it is sent again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
     },
     /// A waiting prompt was taken back before its turn came; its message goes with it.
     #[serde(rename = "prompt.withdrawn.1")]
@@ -70,6 +79,12 @@ pub enum Fact {
         begins: bool,
     },
 
+    /// The session is a copy that takes several commits. It counts when all of it is there.
+    #[serde(rename = "copy.started.1")]
+    CopyStarted,
+    /// All of it is there.
+    #[serde(rename = "copy.finished.1")]
+    CopyFinished,
     /// A finished message of another conversation: the copy and what its steps had used.
     #[serde(rename = "message.copied.1")]
     MessageCopied { info: Box<Message>, cost: Num, tokens: Tokens },
@@ -194,7 +209,7 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         running: Option<Box<Running>>,
     },
-    /// Invariant I5: the start is a fact before it is an effect.
+    /// The call is complete: its tool begins to plan. Until it is allowed it only looks.
     #[serde(rename = "tool.started.1")]
     ToolStarted {
         part: PartId,
@@ -204,6 +219,10 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Map>,
     },
+    /// Invariant I5: everything the call needs is allowed. This is a fact before the call changes anything; a call that
+    /// only reads does without.
+    #[serde(rename = "tool.allowed.1")]
+    ToolAllowed { part: PartId },
     /// What a running tool reports of itself; it takes the place of what it reported before.
     #[serde(rename = "tool.progressed.1")]
     ToolProgressed {
@@ -253,6 +272,9 @@ pub enum Fact {
     /// Something went wrong that clients are told of at once.
     #[serde(rename = "session.failed.1")]
     SessionFailed { error: Failure },
+    /// The template of a command runs these snippets from here on.
+    #[serde(rename = "snippets.started.1")]
+    SnippetsStarted { command: String, snippets: Vec<String> },
     #[serde(rename = "command.executed.1")]
     CommandExecuted { name: String, arguments: String, message: MessageId },
 }
@@ -392,10 +414,12 @@ pub enum Edit {
         message: MessageId,
         updated: Millis,
     },
-    /// Its directory belongs to another project now; none of its fields says when.
+    /// Its directory belongs to another project now, or is somewhere else; none of its fields says when.
     Moved {
         project: String,
         path: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        directory: Option<String>,
     },
     /// Takes the place of the old object.
     Described {

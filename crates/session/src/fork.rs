@@ -24,37 +24,66 @@ pub struct Copied {
     pub tokens: Tokens,
 }
 
-/// Copies messages, oldest first, into a session.
-#[must_use]
-pub fn copy(messages: Vec<MessageWithParts>, session: &SessionId, stamp: &mut Stamp) -> Vec<Copied> {
-    let fresh = messages.iter().map(|message| (message.info.id().clone(), stamp.message_id()));
-    let ids: HashMap<MessageId, MessageId> = fresh.collect();
-    let mut copies = Vec::with_capacity(messages.len());
-    for MessageWithParts { mut info, parts } in messages {
-        let Some(id) = ids.get(info.id()).cloned() else { continue };
+/// Copies messages into a session, one after the other.
+#[derive(Debug)]
+pub struct Copier {
+    session: SessionId,
+    stamp: Stamp,
+    /// Old to new.
+    ids: HashMap<MessageId, MessageId>,
+}
+
+impl Copier {
+    /// `messages` are all that will be copied, oldest first: what points at one of them points at its copy.
+    pub fn new<'a>(
+        messages: impl IntoIterator<Item = &'a MessageId>,
+        session: SessionId,
+        mut stamp: Stamp,
+    ) -> Self {
+        let fresh = messages.into_iter().map(|message| (message.clone(), stamp.message_id()));
+        let ids = fresh.collect();
+        Self { session, stamp, ids }
+    }
+
+    /// A message with all of its parts.
+    pub fn copy(&mut self, message: MessageWithParts) -> Copied {
+        let MessageWithParts { info, parts } = message;
+        let info = self.message(info);
+        let id = info.id().clone();
+        let parts: Vec<Part> = parts.into_iter().map(|part| self.part(part, &id)).collect();
+        let (cost, tokens) = usage_of(parts.iter().map(|part| &part.body));
+        Copied { info, parts, cost, tokens }
+    }
+
+    /// A message without its parts.
+    pub fn message(&mut self, mut info: Message) -> Message {
+        // One that was not told of is copied all the same, and nothing points at it.
+        let id = self.ids.get(info.id()).cloned().unwrap_or_else(|| self.stamp.message_id());
         match &mut info {
-            Message::User(user) => (user.id, user.session_id) = (id.clone(), session.clone()),
+            Message::User(user) => {
+                user.id = id;
+                user.session_id = self.session.clone();
+            }
             Message::Assistant(answer) => {
-                answer.id = id.clone();
-                answer.session_id = session.clone();
-                if let Some(parent) = ids.get(&answer.parent_id) {
+                answer.id = id;
+                answer.session_id = self.session.clone();
+                if let Some(parent) = self.ids.get(&answer.parent_id) {
                     answer.parent_id = parent.clone();
                 }
-                close_message(answer, stamp.now());
+                close_message(answer, self.stamp.now());
             }
         }
-        let copy = |mut part: Part| {
-            part.id = stamp.part_id();
-            part.session_id = session.clone();
-            part.message_id = id.clone();
-            copy_body(&mut part, &ids, stamp);
-            part
-        };
-        let parts: Vec<Part> = parts.into_iter().map(copy).collect();
-        let (cost, tokens) = usage_of(parts.iter().map(|part| &part.body));
-        copies.push(Copied { info, parts, cost, tokens });
+        info
     }
-    copies
+
+    /// A part of the copy of a message.
+    pub fn part(&mut self, mut part: Part, message: &MessageId) -> Part {
+        part.id = self.stamp.part_id();
+        part.session_id = self.session.clone();
+        part.message_id = message.clone();
+        copy_body(&mut part, &self.ids, &mut self.stamp);
+        part
+    }
 }
 
 /// What the steps that these parts close have used: the share of the session's totals that goes

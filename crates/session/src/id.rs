@@ -6,6 +6,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{fmt, sync::Arc};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// Why a string is not an identifier of the wanted kind. The words are the wire's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,6 +108,15 @@ macro_rules! ids {
                 Self::parse(&text).map_err(de::Error::custom)
             }
         }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let pattern = Some(concat!("^", $accepted));
+                ObjectBuilder::new().schema_type(Type::String).pattern(pattern).build().into()
+            }
+        }
+
+        impl ToSchema for $name {}
     )*};
 }
 

@@ -13,12 +13,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A free-form JSON object: metadata, tool input, provider options.
 pub type Map = serde_json::Map<String, serde_json::Value>;
 
 /// `{}`, whatever else was in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Nothing {}
 
 /// Largest integer a binary64 holds exactly; above it JavaScript prints digits of its own.
@@ -27,6 +29,14 @@ const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 /// An ECMAScript number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Num(pub f64);
+
+impl PartialSchema for Num {
+    fn schema() -> RefOr<Schema> {
+        f64::schema()
+    }
+}
+
+impl ToSchema for Num {}
 
 impl Num {
     pub const ZERO: Self = Self(0.0);

@@ -26,5 +26,5 @@ pub mod types;
 
 pub use command::mention;
 pub use json::depth;
-pub use rows::{growth, row};
+pub use rows::{growth, placeholder, row};
 pub use title::slug;

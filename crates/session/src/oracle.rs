@@ -10,6 +10,9 @@
 
 use crate::fact::Fact;
 use crate::id::{MessageId, PartId};
+use crate::types::ask::AskedBy;
+use crate::types::delivery::Delivery;
+use crate::types::part::{Part, PartBody};
 use std::collections::{HashMap, HashSet};
 
 /// A broken promise, with the place where it broke.
@@ -38,9 +41,11 @@ pub struct Summary {
 pub struct Oracle {
     exists: bool,
     removed: bool,
+    /// A copy that is not all there.
+    copying: bool,
     entries: u64,
     prompts: Vec<MessageId>,
-    waiting: Vec<MessageId>,
+    waiting: Vec<(MessageId, Delivery)>,
     step: Option<MessageId>,
     steps: u64,
     closed_steps: HashSet<MessageId>,
@@ -50,8 +55,13 @@ pub struct Oracle {
     texts: HashMap<PartId, String>,
     calls: HashMap<PartId, Call>,
     ended_calls: HashSet<PartId>,
-    asks: HashSet<String>,
+    /// What waits for a person, with the call that asked, as its provider names it.
+    asks: HashMap<String, Option<String>>,
+    /// The provider's names of the open step's calls.
+    call_names: HashMap<PartId, String>,
     busy: bool,
+    /// Messages with a part that names the tree after what they changed.
+    with_tree_after: HashSet<MessageId>,
     /// A compaction that is wanted and not begun.
     compact: Option<MessageId>,
     /// Growth before this seq may have been folded away, so a text may be longer than its chunks.
@@ -62,6 +72,7 @@ pub struct Oracle {
 enum Call {
     Called,
     Started,
+    Allowed,
 }
 
 /// Checks a whole log.
@@ -93,7 +104,7 @@ impl Oracle {
         Ok(Summary {
             entries: self.entries,
             prompts: self.prompts,
-            waiting: self.waiting,
+            waiting: self.waiting.into_iter().map(|(message, _)| message).collect(),
             is_busy: self.busy,
             steps: self.steps,
         })
@@ -107,20 +118,32 @@ impl Oracle {
         }
         ensure(self.exists, "it comes before the session was created")?;
         ensure(!self.removed, "it comes after the session was removed")?;
+        ensure(!self.copying || is_of_a_copy(fact), "it comes before the copy is finished")?;
         match fact {
             Fact::SessionRemoved { .. } => self.removed = true,
-            Fact::PromptAdmitted { posted, begins } => {
+            Fact::CopyStarted => {
+                ensure(!self.busy, "a copy starts in a session that is busy")?;
+                self.copying = true;
+            }
+            Fact::CopyFinished => {
+                ensure(self.copying, "a copy is finished that was not started")?;
+                self.copying = false;
+            }
+            Fact::PromptAdmitted { posted, begins, delivery, held, .. } => {
                 let message = &posted.info.id;
                 ensure(!self.prompts.contains(message), "the prompt was admitted twice")?;
-                ensure(*begins != self.busy, "a prompt begins a turn if and only if the session is idle")?;
+                ensure(!(*held && self.busy), "a prompt is held in a session that is at work")?;
+                let is_right = *begins != (self.busy || *held);
+                ensure(is_right, "a prompt begins a turn if and only if the session is idle")?;
                 self.prompts.push(message.clone());
-                self.waiting.push(message.clone());
-                self.busy = true;
+                self.waiting.push((message.clone(), *delivery));
+                self.busy |= *begins;
             }
             Fact::PromptFailed { messages } => self.promoted(messages)?,
             Fact::PromptWithdrawn { message } => {
-                ensure(self.waiting.contains(message), "a prompt was withdrawn that does not wait")?;
-                self.waiting.retain(|waiting| waiting != message);
+                let waits = self.waiting.iter().any(|(waiting, _)| waiting == message);
+                ensure(waits, "a prompt was withdrawn that does not wait")?;
+                self.waiting.retain(|(waiting, _)| waiting != message);
             }
             Fact::CompactionWanted { posted, begins, .. } => {
                 ensure(
@@ -164,7 +187,9 @@ impl Oracle {
                 ensure(!self.finished, "the step finished twice")?;
                 ensure(self.calls.is_empty(), "the step finished and a call is open")?;
                 self.finished = true;
+                self.with_tree_after.insert(message.clone());
             }
+            Fact::PartWritten { part } => self.part_written(part)?,
             Fact::StepEnded { message, .. } => self.step_ended(message)?,
             Fact::FilesChanged { message, .. } => self.in_open_step(message)?,
             Fact::TextStarted { message, part, .. } => {
@@ -185,12 +210,13 @@ impl Oracle {
                 let holds = if self.folded { text.ends_with(&sum) } else { *text == sum };
                 ensure(holds, "a closed text is not the sum of its chunks")?;
             }
-            Fact::ToolCalled { message, part, running, .. } => {
+            Fact::ToolCalled { message, part, call, running, .. } => {
                 self.in_open_step(message)?;
                 ensure(!self.silent, "a call comes after the model's last word")?;
                 ensure(!self.ended_calls.contains(part), "an ended call is called again")?;
-                // A call the server makes itself is started when it is first seen.
-                let phase = if running.is_some() { Call::Started } else { Call::Called };
+                // A call the server makes itself is allowed when it is first seen.
+                let phase = if running.is_some() { Call::Allowed } else { Call::Called };
+                self.call_names.insert(part.clone(), call.clone());
                 let known = self.calls.insert(part.clone(), phase);
                 ensure(known.is_none(), "the call is open already")?;
             }
@@ -199,15 +225,26 @@ impl Oracle {
                 ensure(*call == Call::Called, "a call started twice")?;
                 *call = Call::Started;
             }
+            Fact::ToolAllowed { part } => {
+                let call = self.calls.get_mut(part).ok_or("a call was allowed that is not open")?;
+                ensure(*call == Call::Started, "a call was allowed that does not plan, or twice")?;
+                *call = Call::Allowed;
+                let name = self.call_names.get(part);
+                let waits = self.asks.values().any(|by| by.is_some() && by.as_ref() == name);
+                ensure(!waits, "a call was allowed while a person is asked about it")?;
+            }
             Fact::ToolProgressed { part, .. } => {
-                ensure(self.calls.get(part) == Some(&Call::Started), "a call reports that does not run")?;
+                let runs = self.calls.get(part).is_some_and(|call| *call != Call::Called);
+                ensure(runs, "a call reports that does not run")?;
             }
             Fact::ToolEnded { part, .. } => {
                 ensure(self.calls.remove(part).is_some(), "a call ended that is not open")?;
                 ensure(self.ended_calls.insert(part.clone()), "a call ended twice")?;
             }
-            Fact::PermissionAsked { request, .. } => self.asked(request.id.as_str())?,
-            Fact::QuestionAsked { request } => self.asked(request.id.as_str())?,
+            Fact::PermissionAsked { request, .. } => {
+                self.asked(request.id.as_str(), request.tool.as_ref())?;
+            }
+            Fact::QuestionAsked { request } => self.asked(request.id.as_str(), request.tool.as_ref())?,
             Fact::PermissionReplied { request, .. } => self.answered(request.as_str())?,
             Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
                 self.answered(request.as_str())?;
@@ -217,7 +254,6 @@ impl Oracle {
             | Fact::MessageAdded { .. }
             | Fact::MessageCopied { .. }
             | Fact::MessageRemoved { .. }
-            | Fact::PartWritten { .. }
             | Fact::PartRemoved { .. }
             | Fact::TurnDiffed { .. }
             | Fact::SessionReverted { .. }
@@ -225,7 +261,32 @@ impl Oracle {
             | Fact::TodoSet { .. }
             | Fact::SessionFailed { .. }
             | Fact::TurnStopping
+            | Fact::SnippetsStarted { .. }
             | Fact::CommandExecuted { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Invariant I15: what a step changed lies between two trees, and both are named.
+    fn part_written(&mut self, part: &Part) -> Result<(), String> {
+        match &part.body {
+            PartBody::StepFinish(_) | PartBody::Snapshot(_) => {
+                self.with_tree_after.insert(part.message_id.clone());
+            }
+            PartBody::Patch(patch) => {
+                ensure(!patch.hash.is_empty(), "a patch names no tree before it")?;
+                let is_known = self.with_tree_after.contains(&part.message_id);
+                ensure(is_known, "a patch comes before the part that names the tree after it")?;
+            }
+            PartBody::Text(_)
+            | PartBody::Subtask(_)
+            | PartBody::Reasoning(_)
+            | PartBody::File(_)
+            | PartBody::Tool(_)
+            | PartBody::StepStart(_)
+            | PartBody::Agent(_)
+            | PartBody::Retry(_)
+            | PartBody::Compaction(_) => {}
         }
         Ok(())
     }
@@ -240,10 +301,17 @@ impl Oracle {
         Ok(())
     }
 
+    /// Those that steer are promoted together, one that queues alone and only when nobody steers.
     fn promoted(&mut self, messages: &[MessageId]) -> Result<(), String> {
-        let first = self.waiting.get(..messages.len());
-        ensure(first == Some(messages), "prompts were promoted out of order, or were not waiting")?;
-        self.waiting.drain(..messages.len());
+        let of = |wanted: Delivery| {
+            let waiting = self.waiting.iter().filter(move |(_, delivery)| *delivery == wanted);
+            waiting.map(|(message, _)| message)
+        };
+        let steer = of(Delivery::Steer).take(messages.len()).eq(messages);
+        let is_alone = of(Delivery::Steer).next().is_none() && messages.len() == 1;
+        let queues = is_alone && of(Delivery::Queue).next() == messages.first();
+        ensure(steer || queues, "prompts were promoted out of order, or were not waiting")?;
+        self.waiting.retain(|(waiting, _)| !messages.contains(waiting));
         Ok(())
     }
 
@@ -253,17 +321,24 @@ impl Oracle {
         ensure(self.calls.is_empty(), "the step ended and a call is open")?;
         ensure(self.asks.is_empty(), "the step ended and a request waits")?;
         self.closed_steps.insert(message.clone());
+        self.call_names.clear();
         self.step = None;
         Ok(())
     }
 
-    fn asked(&mut self, ask: &str) -> Result<(), String> {
+    fn asked(&mut self, ask: &str, by: Option<&AskedBy>) -> Result<(), String> {
         ensure(self.step.is_some(), "something is asked outside a step")?;
-        ensure(self.asks.insert(ask.to_owned()), "the same thing is asked twice")
+        let name = by.map(|by| by.call_id.clone());
+        let named = |(part, call): (&PartId, &Call)| {
+            let is_it = name.is_some() && self.call_names.get(part) == name.as_ref();
+            is_it && *call == Call::Allowed
+        };
+        ensure(!self.calls.iter().any(named), "a call asks after it was allowed")?;
+        ensure(self.asks.insert(ask.to_owned(), name).is_none(), "the same thing is asked twice")
     }
 
     fn answered(&mut self, ask: &str) -> Result<(), String> {
-        ensure(self.asks.remove(ask), "an answer to something that was not asked")
+        ensure(self.asks.remove(ask).is_some(), "an answer to something that was not asked")
     }
 
     fn idled(&mut self) -> Result<(), String> {
@@ -276,6 +351,16 @@ impl Oracle {
     fn in_open_step(&self, message: &MessageId) -> Result<(), String> {
         ensure(self.step.as_ref() == Some(message), "it belongs to a step that is not open")
     }
+}
+
+fn is_of_a_copy(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::MessageCopied { .. }
+            | Fact::PartWritten { .. }
+            | Fact::CopyFinished
+            | Fact::SessionRemoved { .. }
+    )
 }
 
 fn ensure(holds: bool, otherwise: &str) -> Result<(), String> {

@@ -90,7 +90,10 @@ pub(crate) fn edited(info: &Session, edit: &Edit) -> Session {
         Edit::Renamed { title } | Edit::Titled { title } => record.title.clone_from(title),
         Edit::Archived { archived } => record.time.archived = *archived,
         Edit::Shared { share } => record.share.clone_from(share),
-        Edit::Moved { project, path } => {
+        Edit::Moved { project, path, directory } => {
+            if let Some(directory) = directory {
+                record.directory.clone_from(directory);
+            }
             record.project_id.clone_from(project);
             record.path = Some(path.clone());
         }

@@ -29,6 +29,16 @@ impl Boundary {
     pub fn of(revert: &Revert) -> Self {
         Self { message: revert.message_id.clone(), part: revert.part_id.clone() }
     }
+
+    /// From where on files are undone. None when only the conversation was cut.
+    #[must_use]
+    pub fn of_files(revert: &Revert) -> Option<Self> {
+        revert.snapshot.as_ref()?;
+        Some(match &revert.files_from {
+            Some(from) => Self { message: from.message_id.clone(), part: from.part_id.clone() },
+            None => Self::of(revert),
+        })
+    }
 }
 
 /// What one step changed on the disk, as two trees.
@@ -37,6 +47,8 @@ pub struct StepTrees {
     pub before: String,
     /// None: it was captured by another program, which did not say.
     pub after: Option<String>,
+    /// Files that a command of another session may have changed.
+    pub shared: Vec<String>,
 }
 
 /// What lies behind a cut.
@@ -80,6 +92,26 @@ pub fn boundary(
 /// Something a person would miss if the cut were before it.
 fn is_readable(part: &Part) -> bool {
     matches!(part.body, PartBody::Text(_) | PartBody::Tool(_))
+}
+
+/// What the steps of two prompts and of everything between them changed on the disk, oldest first.
+#[must_use]
+pub fn trees_between(messages: &[MessageWithParts], first: &MessageId, last: &MessageId) -> Vec<StepTrees> {
+    let place = |prompt: &MessageId| {
+        messages.iter().position(|one| one.info.id() == prompt && matches!(one.info, Message::User(_)))
+    };
+    let (Some(from), Some(to)) = (place(first), place(last)) else { return Vec::new() };
+    if from > to {
+        return Vec::new();
+    }
+    let is_prompt = |one: &&MessageWithParts| matches!(one.info, Message::User(_));
+    let boundary = |one: &MessageWithParts| Boundary { message: one.info.id().clone(), part: None };
+    let mut trees = trees_behind(messages, &boundary(&messages[from]));
+    if let Some(next) = messages[to + 1..].iter().find(is_prompt) {
+        let later = trees_behind(messages, &boundary(next)).len();
+        trees.truncate(trees.len().saturating_sub(later));
+    }
+    trees
 }
 
 /// What lies behind the cut, oldest first.
@@ -180,7 +212,8 @@ fn trees_of(parts: &[Part], skipped: usize) -> Vec<StepTrees> {
             PartBody::StepFinish(finish) => after = finish.snapshot.clone(),
             PartBody::Snapshot(snapshot) => after = Some(snapshot.snapshot.clone()),
             PartBody::Patch(patch) if at >= skipped => {
-                found.push(StepTrees { before: patch.hash.clone(), after: after.clone() });
+                let before = patch.hash.clone();
+                found.push(StepTrees { before, after: after.clone(), shared: patch.shared.clone() });
             }
             PartBody::Patch(_)
             | PartBody::Text(_)

@@ -4,19 +4,22 @@
 //! `verify`, so there is one way to compute a row.
 
 pub mod growth;
+pub mod placeholder;
 pub mod row;
 
 use crate::fact::{Fact, Posted};
-use crate::id::SessionId;
+use crate::id::{MessageId, SessionId};
 use crate::records::{self, Owner};
 use crate::row::{
-    ApprovalRow, AskKind, AskRow, MessageRow, PARTS_OF_ONE_FACT, PartRow, RowChange, RowWrite, SessionRow,
+    AT_THE_END, ApprovalRow, AskKind, AskRow, MessageRow, PARTS_OF_ONE_FACT, PartRow, RowChange, RowWrite,
+    SessionRow,
 };
 use crate::rules::checkout_of;
 use crate::show::{part_after, show};
 use crate::stamp::Millis;
 use crate::turn::{OpenStep, State};
 use crate::types::ask::PermissionReply;
+use crate::types::delivery::Delivery;
 use crate::types::event::Event;
 use crate::types::message::{AssistantMessage, UserMessage};
 use crate::types::part::Part;
@@ -204,9 +207,18 @@ fn row_changes(before: &State, fact: &Fact, seq: u64) -> Vec<RowChange> {
     let written = |part: Part| RowChange::Part(part_row(&part, ord, false));
     match fact {
         Fact::SessionRemoved { info } => vec![RowChange::RemoveSession(info.id.clone())],
+        Fact::PromptAdmitted { posted, delivery: Delivery::Queue, .. } => {
+            // The turn that runs goes on before it.
+            let mut rows = posted_rows(posted, ord);
+            if let Some(RowChange::Message(row)) = rows.first_mut() {
+                row.ord |= AT_THE_END;
+            }
+            rows
+        }
         Fact::MessageAdded { posted }
-        | Fact::PromptAdmitted { posted, .. }
+        | Fact::PromptAdmitted { posted, delivery: Delivery::Steer, .. }
         | Fact::CompactionWanted { posted, .. } => posted_rows(posted, ord),
+        Fact::PromptFailed { messages } => placed(before, messages, ord),
         Fact::ShellStarted { posted, message, created, ready } => {
             let mut rows = posted_rows(posted, ord);
             let opening =
@@ -216,8 +228,10 @@ fn row_changes(before: &State, fact: &Fact, seq: u64) -> Vec<RowChange> {
         }
         Fact::StepStarted { message, user, created, takes, ready } => {
             let opening = |session: SessionId| records::opening(&session, message, user, *created, ready);
-            let mut rows: Vec<_> =
-                session().map(opening).map(|info| assistant_row(&info, ord)).into_iter().collect();
+            let mut rows = placed(before, takes, ord);
+            // Behind the prompts that take their places now.
+            let place = ord + rows.len() as u64;
+            rows.extend(session().map(opening).map(|info| assistant_row(&info, place)));
             if let Some(newest) = takes.last().filter(|_| ready.kind.is_answer()) {
                 rows.extend(summary_row(before, newest, ord));
             }
@@ -301,17 +315,30 @@ fn row_changes(before: &State, fact: &Fact, seq: u64) -> Vec<RowChange> {
         | Fact::SessionEdited { .. }
         | Fact::SessionReverted { .. }
         | Fact::FilesChanged { .. }
-        | Fact::PromptFailed { .. }
         | Fact::TurnContinued { .. }
         | Fact::TurnStopping
         | Fact::SessionIdled { .. }
         | Fact::StepRetried { .. }
         | Fact::ModelFinished { .. }
         | Fact::TextGrew { .. }
+        | Fact::ToolAllowed { .. }
+        | Fact::CopyStarted
+        | Fact::CopyFinished
         | Fact::SessionCompacted
         | Fact::SessionFailed { .. }
+        | Fact::SnippetsStarted { .. }
         | Fact::CommandExecuted { .. } => Vec::new(),
     }
+}
+
+/// Prompts that waited at the end of the conversation and are taken up now.
+fn placed(before: &State, taken: &[MessageId], ord: u64) -> Vec<RowChange> {
+    let waited = taken.iter().filter(|id| before.delivery_of(id) == Some(Delivery::Queue));
+    let place = |(place, id): (usize, &MessageId)| RowChange::PlaceMessage {
+        id: id.clone(),
+        ord: ord + place as u64,
+    };
+    waited.enumerate().map(place).collect()
 }
 
 fn posted_rows(posted: &Posted, ord: u64) -> Vec<RowChange> {
@@ -321,7 +348,7 @@ fn posted_rows(posted: &Posted, ord: u64) -> Vec<RowChange> {
 }
 
 /// The prompt once it was looked at what its turn changed on disk.
-fn summary_row(before: &State, user: &crate::id::MessageId, ord: u64) -> Option<RowChange> {
+fn summary_row(before: &State, user: &MessageId, ord: u64) -> Option<RowChange> {
     before.asked(user).map(|asked| user_row(&records::with_summary(asked), ord))
 }
 

@@ -6,6 +6,10 @@
 //!
 //! Not here: asking (the turn), and what a tool asks for (`sturdy-worktree`).
 
+mod call;
+
+pub use call::CallRules;
+
 use crate::types::session::{Action, Rule, Session};
 use serde_json::Value;
 
@@ -41,6 +45,16 @@ pub struct Wanted {
     pub forms: Vec<String>,
     /// The patterns are not surely all that will happen: a rule about them alone cannot allow it.
     pub unclear: bool,
+}
+
+/// Of two verdicts, the one that allows less.
+#[must_use]
+pub fn stricter(one: Verdict, other: Verdict) -> Verdict {
+    match (one, other) {
+        (Verdict::Deny(rules), _) | (_, Verdict::Deny(rules)) => Verdict::Deny(rules),
+        (Verdict::Ask, _) | (_, Verdict::Ask) => Verdict::Ask,
+        (Verdict::Allow, Verdict::Allow) => Verdict::Allow,
+    }
 }
 
 /// Judges an ask. All its patterns must be allowed; one that is denied decides, wherever it stands.

@@ -76,9 +76,12 @@ impl Shown<'_> {
                 self.events.push(Event::SessionDeleted(removed));
             }
             Fact::MessageAdded { posted } => self.posted(info, posted),
-            Fact::PromptAdmitted { posted, begins } => {
+            Fact::PromptAdmitted { posted, begins, .. } => {
                 self.posted(info, posted);
                 self.busy_if(*begins);
+                let line = before.line();
+                let joins = (!begins).then_some(&posted.info.id);
+                self.line(before, line.into_iter().chain(joins).cloned().collect());
             }
             Fact::CompactionWanted { posted, begins, .. } => {
                 self.posted(info, posted);
@@ -88,6 +91,7 @@ impl Shown<'_> {
                 let session_id = self.session.clone();
                 let message_id = message.clone();
                 self.events.push(Event::MessageRemoved { session_id, message_id });
+                self.line_without(before, std::slice::from_ref(message));
             }
             Fact::MessageCopied { info, .. } => self.message((**info).clone()),
             Fact::PartWritten { part } => self.part((**part).clone()),
@@ -102,7 +106,10 @@ impl Shown<'_> {
                 self.message(Message::User(Box::new(diffed.prompt.clone())));
             }
             Fact::TurnContinued { .. } => self.status(Status::Busy),
-            Fact::SessionIdled { end } => self.idle(*end),
+            Fact::SessionIdled { end } => {
+                self.line(before, before.waiting().cloned().collect());
+                self.idle(*end);
+            }
             Fact::StepStarted { message, user, created, takes, ready } => {
                 let opening = records::opening(self.session, message, user, *created, ready);
                 self.message(Message::Assistant(Box::new(opening)));
@@ -117,6 +124,7 @@ impl Shown<'_> {
                     StepKind::Compact(_) => self.status(Status::Busy),
                     StepKind::Shell | StepKind::Subtask { .. } => {}
                 }
+                self.line_without(before, takes);
             }
             Fact::ShellStarted { posted, message, created, ready } => {
                 self.status(Status::Busy);
@@ -220,11 +228,28 @@ impl Shown<'_> {
                 arguments: arguments.clone(),
                 message_id: message.clone(),
             }),
-            Fact::PromptFailed { .. }
+            Fact::PromptFailed { messages } => self.line_without(before, messages),
+            // Whoever still waits goes on waiting until somebody asks for something.
+            Fact::TurnStopping => self.line(before, before.waiting().cloned().collect()),
+            Fact::CopyStarted
+            | Fact::CopyFinished
+            | Fact::SnippetsStarted { .. }
             | Fact::ModelFinished { .. }
             | Fact::FilesChanged { .. }
-            | Fact::TurnStopping => {}
+            | Fact::ToolAllowed { .. } => {}
         }
+    }
+
+    /// The prompts that stand in line now, if that is news.
+    fn line(&mut self, before: &State, messages: Vec<MessageId>) {
+        if !messages.iter().eq(before.line()) {
+            self.events.push(Event::SturdyQueue { session_id: self.session.clone(), messages });
+        }
+    }
+
+    fn line_without(&mut self, before: &State, gone: &[MessageId]) {
+        let stay = before.line().into_iter().filter(|message| !gone.contains(message));
+        self.line(before, stay.cloned().collect());
     }
 
     fn owner<'b>(&'b self, message: &'b MessageId) -> Owner<'b> {

@@ -33,11 +33,11 @@ mod tools;
 
 pub use crate::types::compaction::{Compaction, FollowUp, Words};
 pub use crate::types::step::{Diffed, Follow, Limits, PathPair, Ready, RevertTotals, StepFiles, StepKind};
-pub use asks::{DISMISSED_TEXT, rejected_text};
+pub use asks::{DISMISSED_TEXT, denied_text, rejected_text};
 pub use edit::{ProjectPlace, SessionPatch};
-pub use effect::{Effect, RunTool, Tools};
+pub use effect::{Effect, NeedAnswer, RunTool, Tools};
 pub use glance::Glance;
-pub use input::{Answer, Ask, Input, NewPrompt, NewRevert, NewShell, NewSummary};
+pub use input::{Answer, Ask, Input, NewPrompt, NewRevert, NewShell, NewSummary, PromptStart};
 pub use phase::{LastWord, Pause, Phase};
 pub use restore::{Keyframe, OpenMessages, RestoreError};
 pub use shell::STOPPED as SHELL_STOPPED;
@@ -77,7 +77,11 @@ pub enum Refusal {
 /// The whole machine: pure, total, one line per input.
 pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
     let mut decision = Deciding::new(state, stamp);
-    if state.info.is_some() || matches!(input, Input::Create { .. }) {
+    if state.is_copying() && !input.is_of_a_copy() {
+        if input.is_asked_by_a_person() {
+            decision.refuse(Refusal::Busy);
+        }
+    } else if state.info.is_some() || matches!(input, Input::Create { .. }) {
         decision.take(input);
     } else if input.is_asked_by_a_person() {
         // News for a session that is gone is late news; only a person is told so.
@@ -109,7 +113,8 @@ impl Deciding<'_> {
             Input::Diffed(diffed) => self.diffed(diffed),
             Input::Revert(new) => self.revert(*new),
             Input::Settle { step } => self.settle_now(&step),
-            Input::Asked { part, ask } => self.asked(part, ask),
+            Input::Needs { part, ask } => self.needs(part, ask),
+            Input::Planned { part } => self.planned(part),
             Input::Answered { ask, answer } => self.answered(&ask, answer),
             Input::TodoSet { todos } => self.fact(Fact::TodoSet { todos }),
             Input::Abort => self.abort(),
@@ -117,7 +122,13 @@ impl Deciding<'_> {
             Input::Titled { title } => self.titled(title),
             Input::Edit(patch) => self.patch(patch),
             Input::Remove => self.remove(),
+            Input::StartCopy => self.start_copy(),
             Input::CopyMessage(copied) => self.copy_message(*copied),
+            Input::CopyPart(part) => self.copy_part(part),
+            Input::FinishCopy => self.finish_copy(),
+            Input::RunSnippets { command, snippets } => {
+                self.fact(Fact::SnippetsStarted { command, snippets });
+            }
             Input::Executed { command, arguments, message } => {
                 self.fact(Fact::CommandExecuted { name: command, arguments, message });
             }

@@ -5,6 +5,7 @@
 
 pub mod ask;
 pub mod compaction;
+pub mod delivery;
 pub mod diff;
 pub mod event;
 pub mod failure;

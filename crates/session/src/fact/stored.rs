@@ -3,7 +3,6 @@
 //! `parse` reads every version ever written.
 
 use super::Fact;
-use crate::id::PartId;
 use crate::types::part::PartBody;
 
 /// Why a stored entry could not be read.
@@ -23,6 +22,8 @@ pub enum FactError {
 pub const GROWTH: &str = "text.grew.1";
 /// What a running tool reports: superseded by whatever is said of the call later.
 pub const PROGRESS: &str = "tool.progressed.1";
+/// What a turn has changed so far: superseded by what is said of the same turn later.
+pub const DIFFED: &str = "turn.diffed.1";
 
 impl Fact {
     /// The stored kind: a name and a version.
@@ -38,6 +39,8 @@ impl Fact {
             Self::PromptWithdrawn { .. } => "prompt.withdrawn.1",
             Self::PromptFailed { .. } => "prompt.failed.1",
             Self::CompactionWanted { .. } => "compaction.wanted.1",
+            Self::CopyStarted => "copy.started.1",
+            Self::CopyFinished => "copy.finished.1",
             Self::MessageCopied { .. } => "message.copied.1",
             Self::MessageRemoved { .. } => "message.removed.1",
             Self::PartWritten { .. } => "part.written.1",
@@ -46,7 +49,7 @@ impl Fact {
             Self::TurnStopping => "turn.stopping.1",
             Self::SessionIdled { .. } => "session.idled.1",
             Self::FilesChanged { .. } => "files.changed.1",
-            Self::TurnDiffed { .. } => "turn.diffed.1",
+            Self::TurnDiffed { .. } => DIFFED,
             Self::StepStarted { .. } => "step.started.1",
             Self::ShellStarted { .. } => "shell.started.1",
             Self::StepBegan { .. } => "step.began.1",
@@ -60,6 +63,7 @@ impl Fact {
             Self::TextEnded { .. } => "text.ended.1",
             Self::ToolCalled { .. } => "tool.called.1",
             Self::ToolStarted { .. } => "tool.started.1",
+            Self::ToolAllowed { .. } => "tool.allowed.1",
             Self::ToolProgressed { .. } => PROGRESS,
             Self::ToolEnded { .. } => "tool.ended.1",
             Self::ToolCompacted { .. } => "tool.compacted.1",
@@ -71,32 +75,36 @@ impl Fact {
             Self::TodoSet { .. } => "todo.set.1",
             Self::SessionCompacted => "session.compacted.1",
             Self::SessionFailed { .. } => "session.failed.1",
+            Self::SnippetsStarted { .. } => "snippets.started.1",
             Self::CommandExecuted { .. } => "command.executed.1",
         }
     }
 
     /// The call this fact is about, for finding all that was said of it: an old output is compacted long
-    /// after its step, when nothing of it is in memory.
+    /// after its step, when nothing of it is in memory. Or the prompt whose turn has changed files.
     #[must_use]
-    pub fn subject(&self) -> Option<&PartId> {
+    pub fn subject(&self) -> Option<&str> {
         match self {
             Self::ToolCalled { part, .. }
             | Self::ToolStarted { part, .. }
+            | Self::ToolAllowed { part }
             | Self::ToolProgressed { part, .. }
             | Self::ToolEnded { part, .. }
-            | Self::ToolCompacted { part, .. } => Some(part),
-            Self::PartWritten { part } => matches!(part.body, PartBody::Tool(_)).then_some(&part.id),
+            | Self::ToolCompacted { part, .. } => Some(part.as_str()),
+            Self::PartWritten { part } => matches!(part.body, PartBody::Tool(_)).then_some(part.id.as_str()),
+            Self::TurnDiffed { diffed, .. } => Some(diffed.prompt.id.as_str()),
             Self::SessionCreated { .. }
             | Self::SessionEdited { .. }
             | Self::SessionReverted { .. }
             | Self::SessionRemoved { .. }
             | Self::FilesChanged { .. }
-            | Self::TurnDiffed { .. }
             | Self::MessageAdded { .. }
             | Self::PromptAdmitted { .. }
             | Self::PromptWithdrawn { .. }
             | Self::PromptFailed { .. }
             | Self::CompactionWanted { .. }
+            | Self::CopyStarted
+            | Self::CopyFinished
             | Self::MessageCopied { .. }
             | Self::MessageRemoved { .. }
             | Self::PartRemoved { .. }
@@ -122,6 +130,7 @@ impl Fact {
             | Self::TodoSet { .. }
             | Self::SessionCompacted
             | Self::SessionFailed { .. }
+            | Self::SnippetsStarted { .. }
             | Self::CommandExecuted { .. } => None,
         }
     }

@@ -12,13 +12,14 @@ use crate::stamp::Millis;
 use crate::talk::FinishReason;
 use crate::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
 use crate::types::part::{CompactionPart, Part, PartBody, SubtaskPart};
+use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// Takes messages newest first until the model needs no older one.
-#[derive(Debug, Default)]
-pub struct Gather {
-    newest_first: Vec<MessageWithParts>,
+/// Takes messages newest first until the model needs no older one. They may be shared: none is changed.
+#[derive(Debug)]
+pub struct Gather<M = MessageWithParts> {
+    newest_first: Vec<M>,
     /// Compaction requests whose summary is complete.
     done: HashSet<MessageId>,
     /// The oldest message still wanted, once that is known.
@@ -27,17 +28,23 @@ pub struct Gather {
     without_tail: Option<usize>,
 }
 
-impl Gather {
+impl<M> Default for Gather<M> {
+    fn default() -> Self {
+        Self { newest_first: Vec::new(), done: HashSet::new(), keep: None, without_tail: None }
+    }
+}
+
+impl<M: Borrow<MessageWithParts>> Gather<M> {
     /// Takes the next older message. `Break` says that no older one is wanted.
-    pub fn push(&mut self, message: MessageWithParts) -> ControlFlow<()> {
-        let flow = self.weigh(&message);
+    pub fn push(&mut self, message: M) -> ControlFlow<()> {
+        let flow = self.weigh(message.borrow());
         self.newest_first.push(message);
         flow
     }
 
     /// What the model sees, in the order it sees it.
     #[must_use]
-    pub fn finish(mut self) -> Vec<MessageWithParts> {
+    pub fn finish(mut self) -> Vec<M> {
         // Somebody removed the message at which the tail began: then there is none.
         if let Some(count) = self.without_tail {
             self.newest_first.truncate(count);
@@ -107,23 +114,23 @@ pub fn compaction_of(message: &MessageWithParts) -> Option<&CompactionPart> {
 }
 
 /// What a model is not told: compactions that came to nothing.
-pub fn drop_failed_compactions(history: &mut Vec<MessageWithParts>) {
+pub fn drop_failed_compactions<M: Borrow<MessageWithParts>>(history: &mut Vec<M>) {
     let done: HashSet<MessageId> = history
         .iter()
-        .filter_map(|message| match &message.info {
+        .filter_map(|message| match &message.borrow().info {
             Message::Assistant(info) if is_complete_summary(info) => Some(info.parent_id.clone()),
             Message::Assistant(_) | Message::User(_) => None,
         })
         .collect();
-    history.retain(|message| match &message.info {
-        Message::User(info) => compaction_of(message).is_none() || done.contains(&info.id),
+    history.retain(|message| match &message.borrow().info {
+        Message::User(info) => compaction_of(message.borrow()).is_none() || done.contains(&info.id),
         Message::Assistant(info) => info.summary != Some(true) || is_complete_summary(info),
     });
 }
 
 /// Request, summary, kept tail, what came in meanwhile, later messages: the order in which they make
 /// sense to read.
-fn summary_first(mut messages: Vec<MessageWithParts>) -> Vec<MessageWithParts> {
+fn summary_first<M: Borrow<MessageWithParts>>(mut messages: Vec<M>) -> Vec<M> {
     let Some((tail, request, summary)) = tail_request_summary(&messages) else { return messages };
 
     // The summary to its request, both to the front of the tail.
@@ -134,16 +141,18 @@ fn summary_first(mut messages: Vec<MessageWithParts>) -> Vec<MessageWithParts> {
 
 /// Places of the kept tail, of the newest compaction, and of its summary. Without a tail its place is
 /// that of the request.
-fn tail_request_summary(messages: &[MessageWithParts]) -> Option<(usize, usize, usize)> {
+fn tail_request_summary<M: Borrow<MessageWithParts>>(messages: &[M]) -> Option<(usize, usize, usize)> {
     messages.iter().enumerate().rev().find_map(|(request, message)| {
+        let message = message.borrow();
         let Message::User(info) = &message.info else { return None };
         let tail = match &compaction_of(message)?.tail_start_id {
-            Some(id) => {
-                messages[..request].iter().position(|message| message.info.id() == id).unwrap_or(request)
-            }
+            Some(id) => messages[..request]
+                .iter()
+                .position(|message| message.borrow().info.id() == id)
+                .unwrap_or(request),
             None => request,
         };
-        let after = messages[request..].iter().position(|message| match &message.info {
+        let after = messages[request..].iter().position(|message| match &message.borrow().info {
             Message::Assistant(summary) => summary.summary == Some(true) && summary.parent_id == info.id,
             Message::User(_) => false,
         })?;

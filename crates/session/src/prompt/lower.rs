@@ -20,6 +20,7 @@ use crate::types::message::{AssistantMessage, Message, MessageWithParts};
 use crate::types::part::{FilePart, Part, PartBody, ReasoningPart, TextPart, ToolPart};
 use result::{Answer, answer};
 use serde_json::Value;
+use std::borrow::Borrow;
 
 /// Stands where a compaction was asked for; the summary is the answer to it.
 const COMPACTION_QUESTION: &str = "Summarise what has been done in this session up to this point.";
@@ -74,14 +75,19 @@ pub enum MediaMode {
 
 /// Lowers a history for an ordinary request.
 #[must_use]
-pub fn lower(history: &[MessageWithParts], target: &Target) -> Vec<Turn> {
+pub fn lower<M: Borrow<MessageWithParts>>(history: &[M], target: &Target) -> Vec<Turn> {
     lower_with(history, target, LowerOptions::default())
 }
 
 #[must_use]
-pub fn lower_with(history: &[MessageWithParts], target: &Target, options: LowerOptions) -> Vec<Turn> {
+pub fn lower_with<M: Borrow<MessageWithParts>>(
+    history: &[M],
+    target: &Target,
+    options: LowerOptions,
+) -> Vec<Turn> {
     let mut turns = Vec::with_capacity(history.len() * 2);
     for message in history {
+        let message = message.borrow();
         match &message.info {
             Message::User(_) => lower_user(&message.parts, options, &mut turns),
             Message::Assistant(info) => lower_assistant(info, &message.parts, target, options, &mut turns),

@@ -6,6 +6,8 @@
 use crate::id::PartId;
 use crate::types::message::{Message, MessageWithParts};
 use crate::types::part::{Part, PartBody, TextPart};
+use std::borrow::Borrow;
+use std::sync::Arc;
 
 const PLAN: &str = include_str!("reminders/plan.md");
 const LAST_STEP: &str = include_str!("reminders/last_step.md");
@@ -33,10 +35,10 @@ pub fn structured_output() -> &'static str {
 
 /// The reminder for the agent that answers, if there is one.
 #[must_use]
-pub fn reminder(history: &[MessageWithParts], agent: &str) -> Option<&'static str> {
+pub fn reminder<M: Borrow<MessageWithParts>>(history: &[M], agent: &str) -> Option<&'static str> {
     match agent {
         "plan" => Some(PLAN.trim_end()),
-        "build" if history.iter().any(is_planned) => Some(BUILD.trim_end()),
+        "build" if history.iter().any(|message| is_planned(message.borrow())) => Some(BUILD.trim_end()),
         _ => None,
     }
 }
@@ -48,14 +50,15 @@ fn is_planned(message: &MessageWithParts) -> bool {
     }
 }
 
-/// Adds the reminder to the newest user message, in memory.
-pub fn remind(history: &mut [MessageWithParts], agent: &str) {
+/// Adds the reminder to the newest user message, in memory. Whoever shares the message does not see it.
+pub fn remind(history: &mut [Arc<MessageWithParts>], agent: &str) {
     let Some(text) = reminder(history, agent) else { return };
     let newest = history
         .iter_mut()
         .filter(|message| matches!(message.info, Message::User(_)))
         .max_by(|a, b| (a.info.created(), a.info.id()).cmp(&(b.info.created(), b.info.id())));
     let Some(message) = newest else { return };
+    let message = Arc::make_mut(message);
 
     let body = TextPart { text: text.to_owned(), synthetic: Some(true), ..TextPart::default() };
     message.parts.push(Part {

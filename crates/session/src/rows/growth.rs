@@ -11,8 +11,8 @@ use std::fmt;
 
 pub use crate::fact::GROWTH as KIND;
 
-/// Says nothing any more once a later entry has the same subject.
-pub use crate::fact::PROGRESS as SUPERSEDED;
+/// Say nothing any more once a later entry has the same subject.
+pub const SUPERSEDED: [&str; 2] = [crate::fact::PROGRESS, crate::fact::DIFFED];
 
 /// One piece of growth.
 #[derive(Debug, Deserialize)]

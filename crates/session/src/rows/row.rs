@@ -27,6 +27,11 @@ pub enum RowChange {
     RemoveSession(SessionId),
     /// `ord` counts on creation only: a row keeps its place when it is written again.
     Message(MessageRow),
+    /// A message that waited at the end of the conversation takes its place in it.
+    PlaceMessage {
+        id: MessageId,
+        ord: u64,
+    },
     /// With its parts.
     RemoveMessage(MessageId),
     Part(PartRow),
@@ -128,10 +133,13 @@ impl AskKind {
 /// Room for the parts of one fact in the order of their message.
 pub(crate) const PARTS_OF_ONE_FACT: u32 = 20;
 
-/// The seq of the fact that gave a message this place in its conversation.
+/// Behind every place that a fact gives: of prompts that wait for a turn of their own, in their order.
+pub(crate) const AT_THE_END: u64 = 1 << 62;
+
+/// The seq of the fact that gave a message or a part this place in its conversation.
 #[must_use]
 pub fn seq_of_place(ord: u64) -> u64 {
-    ord >> PARTS_OF_ONE_FACT
+    (ord & !AT_THE_END) >> PARTS_OF_ONE_FACT
 }
 
 impl SessionRow {

@@ -11,6 +11,7 @@ use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::stamp::Millis;
 use crate::turn::{OpenCall, OpenStep, Ready, State, StepKind};
+use crate::types::delivery::Delivery;
 use crate::types::failure::Failure;
 use serde_json::{Value, json};
 
@@ -57,11 +58,16 @@ impl NextShown<'_> {
                 Some(revert) => self.push("revert.staged", json!({ "revert": revert })),
                 None => self.push("revert.cleared", json!({})),
             },
-            Fact::MessageAdded { posted } | Fact::PromptAdmitted { posted, .. } => {
-                self.prompt("prompt.admitted", &posted.info.id);
+            Fact::MessageAdded { posted } => {
+                self.prompt("prompt.admitted", &posted.info.id, Delivery::Steer);
+            }
+            Fact::PromptAdmitted { posted, delivery, .. } => {
+                self.prompt("prompt.admitted", &posted.info.id, *delivery);
             }
             Fact::StepStarted { message, user, takes, ready, .. } => {
-                takes.iter().for_each(|taken| self.prompt("prompted", taken));
+                for taken in takes {
+                    self.prompt("prompted", taken, before.delivery_of(taken).unwrap_or_default());
+                }
                 self.step_started(message, user, ready);
             }
             Fact::StepDelayed { attempt, reason, .. } => {
@@ -105,7 +111,10 @@ impl NextShown<'_> {
             | Fact::SessionEdited { .. }
             | Fact::SessionRemoved { .. }
             | Fact::PromptWithdrawn { .. }
+            | Fact::ToolAllowed { .. }
             | Fact::CompactionWanted { .. }
+            | Fact::CopyStarted
+            | Fact::CopyFinished
             | Fact::MessageCopied { .. }
             | Fact::MessageRemoved { .. }
             | Fact::PartWritten { .. }
@@ -130,6 +139,7 @@ impl NextShown<'_> {
             | Fact::TodoSet { .. }
             | Fact::SessionCompacted
             | Fact::SessionFailed { .. }
+            | Fact::SnippetsStarted { .. }
             | Fact::CommandExecuted { .. } => {}
         }
     }
@@ -260,8 +270,8 @@ impl NextShown<'_> {
         }
     }
 
-    fn prompt(&mut self, kind: &'static str, message: &MessageId) {
-        self.push(kind, json!({ "messageID": message, "delivery": "steer" }));
+    fn prompt(&mut self, kind: &'static str, message: &MessageId, delivery: Delivery) {
+        self.push(kind, json!({ "messageID": message, "delivery": delivery }));
         if let Some(event) = self.events.last_mut() {
             event.prompt_of = Some(message.clone());
         }

@@ -1,7 +1,7 @@
 //! A prompt comes in: it is made durable, and answered now or when its turn comes.
 
 use super::deciding::Deciding;
-use super::{Effect, NewPrompt, Refusal, State};
+use super::{Effect, NewPrompt, PromptStart, Refusal, State};
 use crate::fact::{Fact, Posted};
 use crate::id::MessageId;
 use crate::stamp::{Millis, Stamp};
@@ -51,10 +51,13 @@ impl Deciding<'_> {
         if !wants_reply {
             return self.fact(Fact::MessageAdded { posted });
         }
-        let begins = state.is_idle();
-        self.fact(Fact::PromptAdmitted { posted, begins });
-        if begins {
-            self.effect(Effect::Prepare { user: message });
+        let held = state.is_idle() && prompt.start == PromptStart::WhenResumed;
+        let begins = state.is_idle() && !held;
+        let delivery = prompt.delivery;
+        self.fact(Fact::PromptAdmitted { posted, begins, delivery, held, digest: prompt.digest });
+        // Not always this one: those that were left waiting may come first.
+        if let Some(user) = self.now().next_prompts().pop().filter(|_| begins) {
+            self.effect(Effect::Prepare { user });
         }
     }
 }
@@ -88,8 +91,8 @@ impl Deciding<'_> {
 
     pub(super) fn resume_waiting(&mut self) {
         let state = self.now();
-        if let Some(newest) = state.machine.waiting.last() {
-            self.continue_with(newest.message.clone());
+        if let Some(newest) = state.next_prompts().pop() {
+            self.continue_with(newest);
         }
     }
 }

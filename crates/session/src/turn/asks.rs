@@ -1,39 +1,84 @@
-//! What a running call asks a person: it is durable, any client may answer, it is closed with its turn.
+//! What a call needs before it acts. The rules are applied here, a person is asked where they say so, and what
+//! everybody allowed becomes a fact before the call acts.
 //!
-//! An answer that refuses ends its call in the same decision. Nothing is started for it, whatever the
-//! rules or the approvals say by then.
+//! What a person is asked is durable, any client may answer, and it is closed with its turn. A rule that forbids and an
+//! answer that refuses end the call in the same decision: nothing is started for it, now or after a restart. What a
+//! person allowed is remembered by the call, so a call that plans again after a restart is not asked about twice.
 
 use super::deciding::Deciding;
-use super::effect::RunTool;
+use super::effect::{NeedAnswer, RunTool};
 use super::input::{Answer, Ask};
 use super::phase::Phase;
-use super::state::{CallPhase, OpenAsk, OpenCall, OpenStep};
+use super::state::{CallPhase, OpenAsk, OpenCall, OpenStep, of_ask};
 use super::{Effect, Refusal};
 use crate::fact::{Fact, Outcome};
 use crate::id::{PartId, PermissionId, QuestionId};
 use crate::rules::{Verdict, approvals_of, judge};
 use crate::types::ask::{AskedBy, PermissionReply, PermissionRequest, QuestionRequest};
 use crate::types::part::PartBody;
+use crate::types::session::Rule;
 
 impl Deciding<'_> {
-    /// A call wants to know something before it acts.
-    pub(super) fn asked(&mut self, part: PartId, ask: Ask) {
+    /// A call that plans needs something. One that acts already, or asks for something else meanwhile, is not heard.
+    pub(super) fn needs(&mut self, part: PartId, ask: Ask) {
         let state = self.now();
         let (Some(info), Some(step)) = (state.info.as_deref(), state.open_step()) else { return };
-        let running = |call: &&OpenCall| call.phase == CallPhase::Running && step.phase != Phase::Stopping;
-        let Some(call) = state.open_call(&part).filter(running) else { return };
+        let Some(call) = state.open_call(&part).filter(|call| is_planning(step, call)) else { return };
         let session_id = info.id.clone();
         let tool = Some(AskedBy { message_id: step.message.clone(), call_id: call.call.clone() });
         match ask {
-            Ask::Permission { id, permission, patterns, always, metadata, checkout } => {
-                let request =
-                    PermissionRequest { id, session_id, permission, patterns, metadata, always, tool };
-                self.fact(Fact::PermissionAsked { request: Box::new(request), checkout });
+            Ask::Permission { id, wanted, rules, always, metadata, checkout } => {
+                if call.granted.contains(&of_ask(&wanted.permission, &wanted.patterns, &metadata)) {
+                    return self.effect(Effect::AnswerTool { part, answer: NeedAnswer::Allowed });
+                }
+                match rules.judge(&wanted) {
+                    Verdict::Allow => self.effect(Effect::AnswerTool { part, answer: NeedAnswer::Allowed }),
+                    Verdict::Deny(rules) => {
+                        let error = denied_text(&rules);
+                        self.effect(Effect::AnswerTool {
+                            part: part.clone(),
+                            answer: NeedAnswer::Denied(rules),
+                        });
+                        self.returned(part, Outcome::Failed { error, metadata: None });
+                    }
+                    Verdict::Ask => {
+                        let permission = wanted.permission;
+                        let patterns = wanted.patterns;
+                        let request = PermissionRequest {
+                            id,
+                            session_id,
+                            permission,
+                            patterns,
+                            metadata,
+                            always,
+                            tool,
+                        };
+                        self.fact(Fact::PermissionAsked { request: Box::new(request), checkout });
+                    }
+                }
             }
-            Ask::Question { id, questions } => {
-                let request = QuestionRequest { id, session_id, questions, tool };
-                self.fact(Fact::QuestionAsked { request: Box::new(request) });
-            }
+            Ask::Question { id, questions } => match &call.answers {
+                Some(answers) => {
+                    self.effect(Effect::AnswerTool { part, answer: NeedAnswer::Answers(answers.clone()) });
+                }
+                None => {
+                    let request = QuestionRequest { id, session_id, questions, tool };
+                    self.fact(Fact::QuestionAsked { request: Box::new(request) });
+                }
+            },
+        }
+    }
+
+    /// Everything a call needs is allowed.
+    ///
+    /// Invariant I5: that is a fact before the call acts. A call without it has certainly changed nothing; a call with
+    /// it may have, and is not repeated.
+    pub(super) fn planned(&mut self, part: PartId) {
+        let state = self.now();
+        let Some(step) = state.open_step() else { return };
+        if state.open_call(&part).is_some_and(|call| is_planning(step, call)) {
+            self.fact(Fact::ToolAllowed { part: part.clone() });
+            self.effect(Effect::AnswerTool { part, answer: NeedAnswer::Allowed });
         }
     }
 
@@ -49,7 +94,7 @@ impl Deciding<'_> {
             return self.refuse(Refusal::UnknownAsk(ask.to_owned()));
         };
         self.fact(fact);
-        self.deliver(step, call, open, answer.clone());
+        self.deliver(step, call, answer.clone());
         let mut refused = Vec::new();
         refused.extend(refusal(step, &answer).map(|outcome| (call.part.clone(), outcome)));
 
@@ -72,7 +117,7 @@ impl Deciding<'_> {
                         self.fact(fact);
                     }
                     refused.extend(refusal(step, &answer).map(|outcome| (call.part.clone(), outcome)));
-                    self.deliver(step, call, other, answer);
+                    self.deliver(step, call, answer);
                 }
             }
         }
@@ -82,6 +127,11 @@ impl Deciding<'_> {
             self.returned(part, outcome);
         }
     }
+}
+
+/// Whether a call may still ask, and waits for nothing it asked before.
+fn is_planning(step: &OpenStep, call: &OpenCall) -> bool {
+    call.phase == CallPhase::Planning && call.asks.is_empty() && step.phase != Phase::Stopping
 }
 
 /// How a call ends that a person refused; none if it may go on.
@@ -98,6 +148,13 @@ fn refusal(step: &OpenStep, answer: &Answer) -> Option<Outcome> {
         true => Outcome::Failed { error, metadata: None },
         false => Outcome::Blocked { error },
     })
+}
+
+/// What the model is told of a call that a rule forbids. Clients look for the words "specified a rule".
+#[must_use]
+pub fn denied_text(rules: &[Rule]) -> String {
+    let listed = serde_json::to_string(rules).unwrap_or_default();
+    format!("The user has specified a rule that forbids this call. The rules about it: {listed}")
 }
 
 /// What the model is told of a call that a person rejected. Clients look for the words "rejected permission".
@@ -166,10 +223,18 @@ fn reply(ask: &OpenAsk, answer: &Answer) -> Option<Fact> {
 }
 
 impl Deciding<'_> {
-    /// Hands an answer to the call that waits for it. A refused one is only let go: it has ended.
-    fn deliver(&mut self, step: &OpenStep, call: &OpenCall, ask: &OpenAsk, answer: Answer) {
-        if refusal(step, &answer).is_some() {
-            return self.effect(Effect::LetGo { ask: ask.id.clone(), answer });
+    /// Hands an answer to the call that waits for it. A refused one is only let go: it ends with the answer.
+    fn deliver(&mut self, step: &OpenStep, call: &OpenCall, answer: Answer) {
+        let answer = match answer {
+            Answer::Permission { reply: PermissionReply::Once | PermissionReply::Always, .. } => {
+                NeedAnswer::Allowed
+            }
+            Answer::Permission { reply: PermissionReply::Reject, message } => NeedAnswer::Rejected(message),
+            Answer::Question { answers } => NeedAnswer::Answers(answers),
+            Answer::Dismissed => NeedAnswer::Dismissed,
+        };
+        if matches!(answer, NeedAnswer::Rejected(_) | NeedAnswer::Dismissed) {
+            return self.effect(Effect::AnswerTool { part: call.part.clone(), answer });
         }
         let Some(PartBody::Tool(tool)) = call.body.as_deref().map(|part| &part.body) else { return };
         let call = RunTool {
@@ -181,6 +246,6 @@ impl Deciding<'_> {
             repeated: false,
             by_user: !step.ready.kind.is_spoken(),
         };
-        self.effect(Effect::Deliver { ask: ask.clone(), answer, call });
+        self.effect(Effect::ResumeTool { call, answer });
     }
 }

@@ -16,6 +16,7 @@ use crate::id::MessageId;
 use crate::prompt::tail::follow_up;
 use crate::talk::FinishReason;
 use crate::types::compaction::{Compaction, FollowUp, Words};
+use crate::types::delivery::Delivery;
 use crate::types::failure::Failure;
 use crate::types::message::{ModelRef, UserMessage, UserRole};
 use crate::types::part::{CompactionPart, Created, Part, PartBody};
@@ -137,7 +138,8 @@ pub(super) fn wanted(state: &State) -> Option<&MessageId> {
 impl Deciding<'_> {
     pub(super) fn prepare_summary(&mut self, request: MessageId, goes_on: bool) {
         let state = self.now();
-        let first_waiting = state.machine.waiting.first().map(|waiting| waiting.message.clone());
+        // Those that wait for a turn of their own stand behind the request, at the end of the conversation.
+        let first_waiting = state.steering().next().cloned();
         self.effect(Effect::PrepareCompaction { request, first_waiting, goes_on });
     }
 
@@ -180,7 +182,8 @@ impl Deciding<'_> {
     /// Says what goes on behind a compaction. It waits for its turn like any prompt.
     fn say_behind_summary(&mut self, follow: &FollowUp) {
         let posted = self.write_in_place_of_person(follow);
-        self.fact(Fact::PromptAdmitted { posted, begins: false });
+        let delivery = Delivery::Steer;
+        self.fact(Fact::PromptAdmitted { posted, begins: false, delivery, held: false, digest: None });
     }
 
     fn write_in_place_of_person(&mut self, follow: &FollowUp) -> Box<Posted> {

@@ -37,6 +37,8 @@ pub struct SessionPatch {
 pub struct ProjectPlace {
     pub id: String,
     pub path: String,
+    /// The directory itself, when it was moved.
+    pub directory: Option<String>,
 }
 
 impl Deciding<'_> {
@@ -54,7 +56,10 @@ impl Deciding<'_> {
         let Some(info) = state.info.as_deref() else { return self.refuse(Refusal::Gone) };
         // Said again, it is no news.
         let share = patch.share.filter(|share| *share != info.share);
-        let project = patch.project.filter(|place| place.id != info.project_id);
+        let project = patch.project.filter(|place| {
+            let is_elsewhere = place.directory.as_ref().is_some_and(|directory| *directory != info.directory);
+            place.id != info.project_id || is_elsewhere
+        });
         let updated = self.stamp.now();
         let switched = (patch.agent.is_some() || patch.model.is_some()).then(|| {
             let message = self.stamp.message_id();
@@ -67,7 +72,11 @@ impl Deciding<'_> {
             switched,
             patch.archived.map(|archived| Edit::Archived { archived }),
             share.map(|share| Edit::Shared { share }),
-            project.map(|place| Edit::Moved { project: place.id, path: place.path }),
+            project.map(|place| Edit::Moved {
+                project: place.id,
+                path: place.path,
+                directory: place.directory,
+            }),
         ];
         for edit in edits.into_iter().flatten() {
             self.fact(Fact::SessionEdited { edit });
@@ -120,10 +129,18 @@ impl Deciding<'_> {
         });
     }
 
+    pub(super) fn start_copy(&mut self) {
+        let state = self.now();
+        if !state.is_idle() {
+            return self.refuse(Refusal::Busy);
+        }
+        self.fact(Fact::CopyStarted);
+    }
+
     /// One message of a copy. Copies are made when a session is born, before anything runs in it.
     pub(super) fn copy_message(&mut self, copied: Copied) {
         let state = self.now();
-        if !state.is_idle() {
+        if !state.is_idle() && !state.is_copying() {
             return self.refuse(Refusal::Busy);
         }
         let Copied { info, parts, cost, tokens } = copied;
@@ -132,6 +149,19 @@ impl Deciding<'_> {
         self.fact(Fact::MessageCopied { info: Box::new(info), cost, tokens });
         for part in parts {
             self.fact(Fact::PartWritten { part: Box::new(part) });
+        }
+    }
+
+    pub(super) fn copy_part(&mut self, part: Box<Part>) {
+        if !self.now().is_copying() {
+            return self.refuse(Refusal::Busy);
+        }
+        self.fact(Fact::PartWritten { part });
+    }
+
+    pub(super) fn finish_copy(&mut self) {
+        if self.now().is_copying() {
+            self.fact(Fact::CopyFinished);
         }
     }
 

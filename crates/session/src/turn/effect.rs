@@ -3,8 +3,7 @@
 use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::stamp::Millis;
-use crate::turn::input::Answer;
-use crate::turn::state::OpenAsk;
+use crate::types::session::Rule;
 use std::sync::Arc;
 
 /// A call to be run.
@@ -19,6 +18,20 @@ pub struct RunTool {
     pub repeated: bool,
     /// A person asked for this call in so many words: nobody is asked again.
     pub by_user: bool,
+}
+
+/// What becomes of something that a call needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NeedAnswer {
+    /// The rules allow it, or a person did.
+    Allowed,
+    Answers(Vec<Vec<String>>),
+    /// A rule forbids it: the call has ended.
+    Denied(Vec<Rule>),
+    /// A person said no, perhaps with words for the model: the call has ended.
+    Rejected(Option<String>),
+    /// A person closed the question: the call has ended.
+    Dismissed,
 }
 
 /// Whether the model may call tools in this step.
@@ -75,17 +88,16 @@ pub enum Effect {
     StopTools {
         step: MessageId,
     },
-    /// Tell the waiting call what the person said. After a restart nobody waits: then the call, which
-    /// had only asked and not acted, is run with the answer in hand.
-    Deliver {
-        ask: OpenAsk,
-        answer: Answer,
-        call: RunTool,
+    /// Tell the call that waits for it. If nobody waits, nothing is started.
+    AnswerTool {
+        part: PartId,
+        answer: NeedAnswer,
     },
-    /// Tell whoever waits for this ask that it was refused. Its call has ended; nothing is started.
-    LetGo {
-        ask: String,
-        answer: Answer,
+    /// Tell the waiting call what the person said. After a restart nobody waits: then the call, which has
+    /// only planned and not acted, plans again, and finds what it was allowed.
+    ResumeTool {
+        call: RunTool,
+        answer: NeedAnswer,
     },
     /// Find a title for the conversation; answer with `Titled`.
     MakeTitle {

@@ -48,6 +48,7 @@ impl Deciding<'_> {
         if ended == Ended::CutShort {
             write(PartBody::Snapshot(SnapshotPart { snapshot: files.after.clone() }));
         }
-        write(PartBody::Patch(PatchPart { hash: files.before.clone(), files: files.files.clone() }));
+        let StepFiles { before, files, shared, .. } = files.clone();
+        write(PartBody::Patch(PatchPart { hash: before, files, shared }));
     }
 }

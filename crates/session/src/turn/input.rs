@@ -4,9 +4,11 @@ use crate::fact::Outcome;
 use crate::fork::Copied;
 use crate::id::{MessageId, PartId, PermissionId, QuestionId};
 use crate::json::{Map, Num};
+use crate::rules::{CallRules, Wanted};
 use crate::talk::Said;
 use crate::turn::edit::SessionPatch;
 use crate::types::ask::{PermissionReply, Question};
+use crate::types::delivery::Delivery;
 use crate::types::failure::Failure;
 use crate::types::format::OutputFormat;
 use crate::types::message::{ModelRef, Switches};
@@ -15,6 +17,7 @@ use crate::types::session::{Revert, Session};
 use crate::types::step::{Diffed, PathPair, Ready, RevertTotals, StepFiles};
 use crate::types::todo::Todo;
 use crate::types::usage::Tokens;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub enum Input {
@@ -99,10 +102,14 @@ pub enum Input {
         step: MessageId,
     },
 
-    /// A running call wants to know something from a person.
-    Asked {
+    /// A call that plans needs a permission, or an answer to a question.
+    Needs {
         part: PartId,
         ask: Ask,
+    },
+    /// A call has planned, and wants to act: everything it needs has been allowed.
+    Planned {
+        part: PartId,
     },
     Answered {
         ask: String,
@@ -121,8 +128,18 @@ pub enum Input {
     },
     Edit(SessionPatch),
     Remove,
+    /// What follows until `FinishCopy` is a copy of another conversation, in several commits.
+    StartCopy,
     /// A message of another conversation, with ids of this one.
     CopyMessage(Box<Copied>),
+    /// One part of a message that is copied part by part, because it is large.
+    CopyPart(Box<Part>),
+    FinishCopy,
+    /// The template of a command is about to run these.
+    RunSnippets {
+        command: String,
+        snippets: Vec<String>,
+    },
     /// The turn that a command began is over.
     Executed {
         command: String,
@@ -146,13 +163,25 @@ pub enum Input {
 }
 
 impl Input {
+    /// Whether it is taken while a copy is made: what belongs to it, and what ends it.
+    pub(crate) fn is_of_a_copy(&self) -> bool {
+        matches!(
+            self,
+            Self::CopyMessage(_) | Self::CopyPart(_) | Self::FinishCopy | Self::Remove | Self::Restarted
+        )
+    }
+
     /// Whether somebody waits for the answer and should be told that it came to nothing.
     pub(crate) fn is_asked_by_a_person(&self) -> bool {
         match self {
             Self::Create { .. }
             | Self::Prompt(_)
             | Self::Shell(_)
+            | Self::RunSnippets { .. }
+            | Self::StartCopy
             | Self::CopyMessage(_)
+            | Self::CopyPart(_)
+            | Self::FinishCopy
             | Self::Withdraw { .. }
             | Self::Resume
             | Self::Summarize(_)
@@ -176,7 +205,8 @@ impl Input {
             | Self::FilesChanged { .. }
             | Self::Diffed(_)
             | Self::Settle { .. }
-            | Self::Asked { .. }
+            | Self::Needs { .. }
+            | Self::Planned { .. }
             | Self::TodoSet { .. }
             | Self::Abort
             | Self::Restarted
@@ -200,8 +230,21 @@ pub struct NewPrompt {
     pub format: Option<OutputFormat>,
     /// False: only store the message, call no model.
     pub wants_reply: bool,
+    pub delivery: Delivery,
+    pub start: PromptStart,
+    /// Of what the client sent, if it may send it again.
+    pub digest: Option<String>,
     /// What could not be read of it; clients are told, the prompt goes on without.
     pub failures: Vec<Failure>,
+}
+
+/// When a prompt that finds its session idle is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PromptStart {
+    #[default]
+    AtOnce,
+    /// When somebody asks to go on, or for something else.
+    WhenResumed,
 }
 
 /// A command of a person, checked and resolved.
@@ -228,18 +271,22 @@ pub struct NewSummary {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewRevert {
     pub revert: Option<Revert>,
-    /// What lies behind the cut; none when the totals stay as they are.
+    /// What the session has changed, without what is undone; none when that stays as it is.
     pub totals: Option<RevertTotals>,
 }
 
-/// What a running call asks a person.
+/// What a call needs before it acts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ask {
     Permission {
+        /// The id of the request, should a person be asked.
         id: PermissionId,
-        permission: String,
-        patterns: Vec<String>,
+        wanted: Wanted,
+        /// What it is judged by.
+        rules: Arc<CallRules>,
+        /// What the answer "always" would allow.
         always: Vec<String>,
+        /// What is shown with it.
         metadata: Map,
         /// The checkout, after all links, in which the answer "always" counts; where the session works, if not said.
         checkout: Option<String>,

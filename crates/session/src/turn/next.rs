@@ -119,12 +119,13 @@ impl Deciding<'_> {
         }
         // These prompts were looked at and cannot be answered as they are; leaving them in the
         // inbox would fail every later prompt too.
-        let messages: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
+        let messages = state.next_prompts();
         if !messages.is_empty() {
             self.fact(Fact::PromptFailed { messages });
         }
         self.fact(Fact::SessionFailed { error: failure });
         self.fact(Fact::SessionIdled { end: TurnEnd::Failed });
+        self.resume_waiting();
     }
 
     /// Whether a step for this prompt is what the turn waits for. If a newer prompt came while it was
@@ -134,15 +135,15 @@ impl Deciding<'_> {
         let Some(turn) = state.machine.turn.as_ref() else { return false };
         if let Some(request) = compact::wanted(&state) {
             if request != user {
-                let goes_on = state.machine.waiting.is_empty() && turn.user.as_ref() == Some(user);
+                let goes_on = state.next_prompts().is_empty() && turn.user.as_ref() == Some(user);
                 self.prepare_summary(request.clone(), goes_on);
             }
             return request == user;
         }
-        match state.machine.waiting.last() {
-            Some(newest) if newest.message == *user => true,
+        match state.next_prompts().pop() {
+            Some(newest) if newest == *user => true,
             Some(newest) => {
-                self.effect(Effect::Prepare { user: newest.message.clone() });
+                self.effect(Effect::Prepare { user: newest });
                 false
             }
             None => turn.user.as_ref() == Some(user),
@@ -176,6 +177,11 @@ enum Next {
     Step {
         user: MessageId,
     },
+    /// The turn is over, and a prompt waited for one of its own.
+    Turn {
+        end: TurnEnd,
+        user: MessageId,
+    },
     Idle {
         end: TurnEnd,
     },
@@ -187,11 +193,19 @@ impl Next {
         if let Some(request) = compact::wanted(state) {
             return Self::Summary { request: request.clone(), goes_on: then.goes_on };
         }
-        let newest = state.machine.waiting.last().filter(|_| !then.blocked);
-        match newest {
-            Some(newest) => Self::Step { user: newest.message.clone() },
-            None if then.goes_on => Self::Step { user: step.user.clone() },
-            None => Self::Idle { end: then.end },
+        let end = then.end;
+        if then.blocked {
+            return Self::Idle { end };
+        }
+        if let Some(newest) = state.steering().next_back() {
+            return Self::Step { user: newest.clone() };
+        }
+        if then.goes_on {
+            return Self::Step { user: step.user.clone() };
+        }
+        match state.first_queued() {
+            Some(queued) => Self::Turn { end, user: queued.clone() },
+            None => Self::Idle { end },
         }
     }
 }
@@ -202,6 +216,10 @@ impl Deciding<'_> {
         match Next::behind(&state, step, &then) {
             Next::Summary { request, goes_on } => self.continue_with_summary(request, goes_on),
             Next::Step { user } => self.continue_with(user),
+            Next::Turn { end, user } => {
+                self.fact(Fact::SessionIdled { end });
+                self.continue_with(user);
+            }
             Next::Idle { end } => {
                 self.fact(Fact::SessionIdled { end });
                 if step.ready.prune {

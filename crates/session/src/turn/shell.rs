@@ -75,10 +75,10 @@ impl Deciding<'_> {
         let state = self.now();
         self.end_step(step, None);
         let has_news = state.machine.waiting.iter().any(|waiting| !waiting.left);
-        let newest = state.machine.waiting.last().filter(|_| has_news);
+        let newest = state.next_prompts().pop().filter(|_| has_news);
         match (compact::wanted(&state), newest) {
             (Some(request), _) => self.continue_with_summary(request.clone(), false),
-            (None, Some(newest)) => self.continue_with(newest.message.clone()),
+            (None, Some(newest)) => self.continue_with(newest),
             (None, None) => self.fact(Fact::SessionIdled { end: TurnEnd::Shell }),
         }
     }

@@ -7,13 +7,16 @@
 //! `apply.rs` is the only thing that changes a state; `look.rs` holds what is asked of one.
 
 mod apply;
+mod fingerprint;
 mod look;
 
+pub(super) use fingerprint::of_ask;
 pub(super) use look::said_in;
 
 use crate::fact::Posted;
 use crate::id::{MessageId, PartId};
 use crate::turn::phase::Phase;
+use crate::types::delivery::Delivery;
 use crate::types::message::{AssistantMessage, UserMessage};
 use crate::types::part::Part;
 use crate::types::session::Session;
@@ -39,6 +42,9 @@ pub struct Machine {
     pub(crate) waiting: Vec<Waiting>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) turn: Option<OpenTurn>,
+    /// It is a copy that is not all there yet: nothing happens in it, and a restart removes it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_copying: bool,
     /// Counts what people change in finished messages, so that a look at them can be told to be old.
     #[serde(skip)]
     pub(super) edits: u32,
@@ -54,15 +60,22 @@ pub struct Waiting {
     /// The session went idle or was stopped and left it: it goes on when somebody asks for something.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
+    /// It came while a turn ran, or began none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
+    #[serde(default, skip_serializing_if = "Delivery::is_steer")]
+    pub delivery: Delivery,
     /// Its message; read back when the state is restored.
     #[serde(skip)]
     pub info: Option<Box<UserMessage>>,
 }
 
 impl Waiting {
-    fn new(posted: &Posted) -> Self {
+    fn new(posted: &Posted, begins: bool) -> Self {
         let info = Some(Box::new(posted.info.clone()));
-        Self { message: posted.info.id.clone(), subtasks: posted.subtasks(), left: false, info }
+        let message = posted.info.id.clone();
+        let delivery = Delivery::Steer;
+        Self { message, subtasks: posted.subtasks(), left: false, queued: !begins, delivery, info }
     }
 }
 
@@ -168,6 +181,12 @@ pub struct OpenCall {
     pub phase: CallPhase,
     #[serde(default)]
     pub by_provider: bool,
+    /// What a person has allowed it while it plans (fingerprints of the requests), so that nobody is asked twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<u64>,
+    /// What a person has answered to its questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Vec<Vec<String>>>,
     /// Requests of this call that wait for a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<OpenAsk>,
@@ -186,6 +205,9 @@ pub struct OpenAsk {
     pub patterns: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub always: Vec<String>,
+    /// What was shown with it: a call that would do something else by now is asked about again.
+    #[serde(default)]
+    pub fingerprint: u64,
     /// Where "always" counts; empty: where the session works.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub checkout: String,
@@ -194,9 +216,20 @@ pub struct OpenAsk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallPhase {
+    /// Its arguments are still coming.
     Pending,
+    /// It looks at what it would do, and asks for what it needs. It has certainly changed nothing.
+    Planning,
+    /// Everything is allowed: it may have acted.
     Running,
     Ended,
+}
+
+impl CallPhase {
+    /// Its tool is at work, planning or acting.
+    pub(super) fn is_under_way(self) -> bool {
+        matches!(self, Self::Planning | Self::Running)
+    }
 }
 
 fn is_zero(count: &u32) -> bool {

@@ -14,7 +14,7 @@ use crate::types::part::{Part, PartBody};
 use crate::types::usage::Usage;
 
 impl Deciding<'_> {
-    /// Opens a step for the newest prompt. Everybody who waited is promoted with it.
+    /// Opens a step for the newest prompt. Everybody who waited to join is promoted with it.
     ///
     /// Invariant I6: at most one step is open, and nothing joins a closed one.
     pub(super) fn start_step(&mut self, user: MessageId, ready: Ready) {
@@ -40,7 +40,7 @@ impl Deciding<'_> {
             return self.effect(Effect::PrepareSubtask { user, part });
         }
         let first_of_turn = turn.user.as_ref() != Some(&user);
-        let takes = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
+        let takes = state.next_prompts();
         let steps_max = ready.steps_max;
         let message = self.stamp.message_id();
         let created = admit::next_message_time(self.stamp);

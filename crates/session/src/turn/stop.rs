@@ -86,6 +86,10 @@ impl Deciding<'_> {
         if state.is_idle() {
             return;
         }
+        if state.is_copying() {
+            // Half a conversation looks like one. Whoever asked for the copy got no answer.
+            return self.remove();
+        }
         if state.open_step().is_some_and(asks::only_waits) {
             return;
         }

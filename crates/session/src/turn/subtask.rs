@@ -7,12 +7,13 @@
 use super::deciding::Deciding;
 use super::next::Then;
 use super::state::OpenStep;
-use super::{Effect, Ready, State, StepKind, admit, files};
+use super::{Effect, Ready, State, StepKind, Waiting, admit, files};
 use crate::fact::{Fact, Outcome, Posted, TurnEnd};
 use crate::id::PartId;
 use crate::json::Map;
 use crate::talk::FinishReason;
 use crate::title::is_default_title;
+use crate::types::delivery::Delivery;
 use crate::types::message::{UserMessage, UserRole};
 use crate::types::part::{Created, Part, PartBody, SubtaskPart, TextPart};
 use crate::types::step::Follow;
@@ -27,17 +28,19 @@ const GO_ON: &str = "Say in short what the task above found, then go on with wha
 /// The subtask whose turn it is.
 pub(super) fn pending(state: &State) -> Option<PartId> {
     let turn = state.machine.turn.as_ref()?;
-    let waiting = state.machine.waiting.iter().flat_map(|waiting| &waiting.subtasks);
+    let taken = state.next_prompts();
+    let joins = |waiting: &&Waiting| taken.contains(&waiting.message);
+    let waiting = state.machine.waiting.iter().filter(joins).flat_map(|waiting| &waiting.subtasks);
     turn.subtasks.iter().chain(waiting).next().cloned()
 }
 
 impl Deciding<'_> {
-    /// Opens the step of a subtask. Everybody who waited is promoted with it.
+    /// Opens the step of a subtask. The prompts whose turn it is are promoted with it.
     pub(super) fn start_subtask(&mut self, part: PartId, subtask: SubtaskPart, ready: Ready) {
         let state = self.now();
         let (Some(info), Some(turn)) = (state.info.as_deref(), state.machine.turn.as_ref()) else { return };
-        let waiting: Vec<_> = state.machine.waiting.iter().map(|waiting| waiting.message.clone()).collect();
-        let Some(user) = waiting.last().or(turn.user.as_ref()).cloned() else { return };
+        let takes = state.next_prompts();
+        let Some(user) = takes.last().or(turn.user.as_ref()).cloned() else { return };
         if turn.step.is_some() || !self.is_awaited(&user) {
             return;
         }
@@ -52,7 +55,7 @@ impl Deciding<'_> {
             message: message.clone(),
             user: user.clone(),
             created,
-            takes: waiting,
+            takes,
             ready: Box::new(ready),
         });
         self.start_call_of_server(message, "task", input_of(subtask));
@@ -128,7 +131,8 @@ impl Deciding<'_> {
         let body = PartBody::Text(text);
         let part = Part { id, session_id, message_id, body };
         let posted = Box::new(Posted { info: user, parts: vec![part], touched: None, failures: Vec::new() });
-        self.fact(Fact::PromptAdmitted { posted, begins: false });
+        let delivery = Delivery::Steer;
+        self.fact(Fact::PromptAdmitted { posted, begins: false, delivery, held: false, digest: None });
     }
 }
 

@@ -1,4 +1,5 @@
-//! A call of a step: called, started, perhaps reporting, ended exactly once (invariant I5).
+//! A call of a step: called, started (its tool plans), allowed (it acts), perhaps reporting, ended exactly once
+//! (invariant I5). What it needs while it plans is in `asks.rs`.
 
 use super::deciding::Deciding;
 use super::phase::{LastWord, Phase};
@@ -46,10 +47,7 @@ impl Deciding<'_> {
         }
     }
 
-    /// The call is complete.
-    ///
-    /// Invariant I5: the start is a fact before it is an effect. A call without this fact has
-    /// certainly not acted; a call with it may have, and is not repeated.
+    /// The call is complete, and its tool begins to plan.
     pub(super) fn called(&mut self, step: &OpenStep, called: Called) {
         let state = self.now();
         let Called { call, name, input, mut metadata, by_provider } = called;
@@ -132,7 +130,7 @@ impl Deciding<'_> {
     /// A running tool reports of itself. Late reports are dropped.
     pub(super) fn progressed(&mut self, part: PartId, title: Option<String>, metadata: Option<Map>) {
         let state = self.now();
-        if state.open_call(&part).is_some_and(|call| call.phase == CallPhase::Running) {
+        if state.open_call(&part).is_some_and(|call| call.phase.is_under_way()) {
             self.fact(Fact::ToolProgressed { part, title, metadata });
         }
     }

@@ -3,9 +3,10 @@
 use crate::id::{MessageId, PermissionId, QuestionId, SessionId};
 use crate::json::Map;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The call an ask belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AskedBy {
     #[serde(rename = "messageID")]
     pub message_id: MessageId,
@@ -13,7 +14,7 @@ pub struct AskedBy {
     pub call_id: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PermissionRequest {
     pub id: PermissionId,
     #[serde(rename = "sessionID")]
@@ -21,6 +22,7 @@ pub struct PermissionRequest {
     pub permission: String,
     pub patterns: Vec<String>,
     #[serde(default)]
+    #[schema(value_type = Object, required = true)]
     pub metadata: Map,
     /// What the answer "always" would allow.
     pub always: Vec<String>,
@@ -28,7 +30,7 @@ pub struct PermissionRequest {
     pub tool: Option<AskedBy>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PermissionReply {
     Once,
@@ -36,7 +38,7 @@ pub enum PermissionReply {
     Reject,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuestionRequest {
     pub id: QuestionId,
     #[serde(rename = "sessionID")]
@@ -46,7 +48,7 @@ pub struct QuestionRequest {
     pub tool: Option<AskedBy>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Question {
     pub question: String,
     pub header: String,
@@ -57,14 +59,14 @@ pub struct Question {
     pub custom: Option<bool>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuestionOption {
     pub label: String,
     pub description: String,
 }
 
 /// A permission request as the second-generation routes tell it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PermissionV2Request {
     pub id: PermissionId,
     #[serde(rename = "sessionID")]
@@ -74,12 +76,13 @@ pub struct PermissionV2Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub save: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<PermissionSource>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum PermissionSource {
     Tool(AskedBy),

@@ -2,8 +2,9 @@
 
 use crate::json::Num;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FileDiff {
     /// Relative to the worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -17,7 +18,7 @@ pub struct FileDiff {
     pub status: Option<FileStatus>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileStatus {
     Added,

@@ -18,9 +18,10 @@ use crate::json::{whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
+use utoipa::ToSchema;
 
 /// `{"type": …, "properties": {…}}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", content = "properties")]
 pub enum Event {
     #[serde(rename = "session.created")]
@@ -122,10 +123,38 @@ pub enum Event {
     ServerConnected(Nothing),
     #[serde(rename = "server.heartbeat")]
     ServerHeartbeat(Nothing),
+    /// A word of our own, for whoever asks for it: where the log is, which store and which run of the server this is.
+    #[serde(rename = "sturdy.hello")]
+    SturdyHello {
+        head: u64,
+        horizon: u64,
+        store: String,
+        boot: String,
+        /// The server's clock, in milliseconds.
+        now: u64,
+        /// Which web page it serves.
+        page: String,
+        /// Whether the reader can go on where it was.
+        resumable: bool,
+    },
     /// A word of our own, which other clients pass over: the reader cannot go on where it was. It reads
     /// everything anew and goes on after the cursor.
     #[serde(rename = "sturdy.resync")]
     Resync { reason: String, cursor: String },
+    /// A word of our own: what commands of a session left running, all that there is now.
+    #[serde(rename = "sturdy.processes")]
+    SturdyProcesses {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        processes: Vec<BackgroundProcess>,
+    },
+    /// A word of our own: the prompts that wait to be answered, all that there are now, in order.
+    #[serde(rename = "sturdy.queue")]
+    SturdyQueue {
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        messages: Vec<MessageId>,
+    },
     #[serde(rename = "server.instance.disposed")]
     InstanceDisposed { directory: String },
     #[serde(rename = "global.disposed")]
@@ -182,20 +211,20 @@ pub enum Event {
     TuiSessionSelect(OfSession),
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SessionInfo {
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
     pub info: Box<Session>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OfSession {
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PermissionReplied {
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
@@ -204,7 +233,7 @@ pub struct PermissionReplied {
     pub reply: PermissionReply,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuestionReplied {
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
@@ -213,7 +242,7 @@ pub struct QuestionReplied {
     pub answers: Vec<Vec<String>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuestionRejected {
     #[serde(rename = "sessionID")]
     pub session_id: SessionId,
@@ -221,7 +250,23 @@ pub struct QuestionRejected {
     pub request_id: QuestionId,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What one command left running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackgroundProcess {
+    pub id: String,
+    #[serde(rename = "sessionID")]
+    pub session_id: SessionId,
+    pub command: String,
+    pub cwd: String,
+    /// Its processes when the command ended.
+    pub pids: Vec<u32>,
+    /// A person's own command: it does not end with the session or the server.
+    pub user: bool,
+    /// When the command ended and left it.
+    pub time: Millis,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {
     Add,
@@ -229,7 +274,7 @@ pub enum FileChange {
     Unlink,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PtyInfo {
     pub id: PtyId,
     pub title: String,
@@ -248,14 +293,14 @@ pub struct PtyInfo {
     pub exit_code: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PtyStatus {
     Running,
     Exited,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Toast {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -263,10 +308,11 @@ pub struct Toast {
     pub variant: ToastVariant,
     /// In milliseconds.
     #[serde(default = "toast_duration", deserialize_with = "whole")]
+    #[schema(value_type = u64, required = true)]
     pub duration: NonZeroU64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToastVariant {
     Info,

@@ -3,9 +3,10 @@
 use crate::json::{Nothing, whole, whole_option};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// `{"name": …, "data": {…}}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "name", content = "data")]
 pub enum Failure {
     #[serde(rename = "ProviderAuthError")]
@@ -43,7 +44,7 @@ pub enum Failure {
 }
 
 /// A provider said no, or could not be heard.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApiFailure {
     pub message: String,
     #[serde(

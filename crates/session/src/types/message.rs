@@ -12,8 +12,9 @@ use crate::types::finish::FinishReason;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::HashMap;
 use std::fmt;
+use utoipa::ToSchema;
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Message {
     User(Box<UserMessage>),
@@ -21,13 +22,13 @@ pub enum Message {
 }
 
 /// A message with what it is made of: one entry of a conversation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MessageWithParts {
     pub info: Message,
     pub parts: Vec<Part>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct UserMessage {
     pub id: MessageId,
     #[serde(rename = "sessionID")]
@@ -45,6 +46,7 @@ pub struct UserMessage {
     pub system: Option<String>,
     /// Switches tools on and off for this turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<HashMap<String, bool>>)]
     pub tools: Option<Switches>,
 }
 
@@ -53,14 +55,14 @@ pub struct UserMessage {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Switches(Vec<(String, bool)>);
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum UserRole {
     #[default]
     #[serde(rename = "user")]
     User,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum AssistantRole {
     #[default]
     #[serde(rename = "assistant")]
@@ -68,7 +70,7 @@ pub enum AssistantRole {
 }
 
 /// What a turn changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TurnSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -78,7 +80,7 @@ pub struct TurnSummary {
 }
 
 /// A model in the spelling of messages and prompts (`modelID`, not `id`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ModelRef {
     #[serde(rename = "providerID")]
     pub provider_id: String,
@@ -88,7 +90,7 @@ pub struct ModelRef {
     pub variant: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AssistantMessage {
     pub id: MessageId,
     #[serde(rename = "sessionID")]
@@ -120,7 +122,7 @@ pub struct AssistantMessage {
     pub finish: Option<FinishReason>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AssistantTime {
     #[serde(deserialize_with = "whole")]
     pub created: Millis,
@@ -129,7 +131,7 @@ pub struct AssistantTime {
     pub completed: Option<Millis>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MessagePath {
     pub cwd: String,
     pub root: String,

@@ -8,8 +8,9 @@ use crate::json::{Map, Num, whole, whole_option};
 use crate::stamp::Millis;
 use crate::types::finish::FinishReason;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Part {
     pub id: PartId,
     #[serde(rename = "sessionID")]
@@ -20,7 +21,7 @@ pub struct Part {
     pub body: PartBody,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum PartBody {
     Text(TextPart),
@@ -37,7 +38,7 @@ pub enum PartBody {
     Compaction(CompactionPart),
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TextPart {
     pub text: String,
     /// Made by the server for the model, not typed by the user.
@@ -49,11 +50,12 @@ pub struct TextPart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Span>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map>,
 }
 
 /// When it began and, once it is over, when it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Span {
     #[serde(deserialize_with = "whole")]
     pub start: Millis,
@@ -61,7 +63,7 @@ pub struct Span {
     pub end: Option<Millis>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubtaskPart {
     pub prompt: String,
     pub description: String,
@@ -72,7 +74,7 @@ pub struct SubtaskPart {
     pub command: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubtaskModel {
     #[serde(rename = "providerID")]
     pub provider_id: String,
@@ -80,16 +82,17 @@ pub struct SubtaskModel {
     pub model_id: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ReasoningPart {
     pub text: String,
     /// Signatures and the like, by provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map>,
     pub time: Span,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FilePart {
     pub mime: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,14 +104,14 @@ pub struct FilePart {
 }
 
 /// Where in the user's text the file was named, and what kind of thing it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FileSource {
     pub text: SourceText,
     #[serde(flatten)]
     pub kind: FileSourceKind,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum FileSourceKind {
     File {
@@ -128,21 +131,21 @@ pub enum FileSourceKind {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SourceText {
     pub value: String,
     pub start: Num,
     pub end: Num,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Range {
     pub start: TextPoint,
     pub end: TextPoint,
 }
 
 /// Zero-based, as in the language server protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TextPoint {
     #[serde(deserialize_with = "whole")]
     pub line: u64,
@@ -150,7 +153,7 @@ pub struct TextPoint {
     pub character: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ToolPart {
     #[serde(rename = "callID")]
     pub call_id: String,
@@ -158,16 +161,17 @@ pub struct ToolPart {
     pub state: ToolState,
     /// Provider metadata of the call, and `providerExecuted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepStartPart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StepFinishPart {
     pub reason: FinishReason,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,25 +180,28 @@ pub struct StepFinishPart {
     pub tokens: Tokens,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SnapshotPart {
     pub snapshot: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PatchPart {
     pub hash: String,
     pub files: Vec<String>,
+    /// Those of them that a command of another session may have changed; not said by the reference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentPart {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<AgentSource>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentSource {
     pub value: String,
     #[serde(deserialize_with = "whole")]
@@ -203,7 +210,7 @@ pub struct AgentSource {
     pub end: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RetryPart {
     #[serde(deserialize_with = "whole")]
     pub attempt: u32,
@@ -212,20 +219,20 @@ pub struct RetryPart {
 }
 
 /// An `APIError`, with its name, as it stands on a message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "name", content = "data")]
 pub enum RetryError {
     #[serde(rename = "APIError")]
     Api(ApiFailure),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Created {
     #[serde(deserialize_with = "whole")]
     pub created: Millis,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CompactionPart {
     pub auto: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,11 +3,12 @@
 use crate::json::{whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The id of everything outside a repository.
 pub const GLOBAL: &str = "global";
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Project {
     pub id: String,
     pub worktree: String,
@@ -22,16 +23,17 @@ pub struct Project {
     pub time: ProjectTime,
     /// Other worktrees of the same repository.
     #[serde(default)]
+    #[schema(required = true)]
     pub sandboxes: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Vcs {
     Git,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Icon {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -41,13 +43,13 @@ pub struct Icon {
     pub color: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProjectCommands {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProjectTime {
     #[serde(deserialize_with = "whole")]
     pub created: Millis,

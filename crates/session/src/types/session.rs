@@ -6,9 +6,10 @@ use crate::id::{MessageId, PartId, SessionId, WorkspaceId};
 use crate::json::{Map, Num, whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A session as every client sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Session {
     pub id: SessionId,
     pub slug: String,
@@ -24,8 +25,10 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SessionSummary>,
     #[serde(default)]
+    #[schema(required = true)]
     pub cost: Num,
     #[serde(default)]
+    #[schema(required = true)]
     pub tokens: Tokens,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
@@ -36,6 +39,7 @@ pub struct Session {
     pub model: Option<SessionModel>,
     pub version: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map>,
     pub time: SessionTime,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +49,7 @@ pub struct Session {
 }
 
 /// A session in a list that spans projects.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GlobalSession {
     #[serde(flatten)]
     pub session: Session,
@@ -53,7 +57,7 @@ pub struct GlobalSession {
     pub project: Option<ProjectSummary>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProjectSummary {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +65,7 @@ pub struct ProjectSummary {
     pub worktree: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SessionSummary {
     pub additions: Num,
     pub deletions: Num,
@@ -70,13 +74,13 @@ pub struct SessionSummary {
     pub diffs: Option<Vec<FileDiff>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Share {
     pub url: String,
 }
 
 /// The model of the latest prompt, in the session's spelling (`id`, not `modelID`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionModel {
     pub id: String,
     #[serde(rename = "providerID")]
@@ -85,7 +89,7 @@ pub struct SessionModel {
     pub variant: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SessionTime {
     #[serde(deserialize_with = "whole")]
     pub created: Millis,
@@ -99,14 +103,14 @@ pub struct SessionTime {
 }
 
 /// One permission rule; of several that match, the last wins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Rule {
     pub permission: String,
     pub pattern: String,
     pub action: Action,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     Allow,
@@ -115,7 +119,7 @@ pub enum Action {
 }
 
 /// Marks everything from here on as undone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Revert {
     #[serde(rename = "messageID")]
     pub message_id: MessageId,
@@ -131,10 +135,25 @@ pub struct Revert {
     /// Calls whose changes were not captured and so not taken back; not said by the reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncaptured: Vec<RevertUncaptured>,
+    /// Files that went back although somebody else had changed them; not said by the reference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forced: Vec<String>,
+    /// Where the files are cut, if that is elsewhere: only the conversation was cut again. Not said by the reference.
+    #[serde(rename = "filesFrom", default, skip_serializing_if = "Option::is_none")]
+    pub files_from: Option<FilesFrom>,
+}
+
+/// The place from which on changes to files are undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FilesFrom {
+    #[serde(rename = "messageID")]
+    pub message_id: MessageId,
+    #[serde(rename = "partID", default, skip_serializing_if = "Option::is_none")]
+    pub part_id: Option<PartId>,
 }
 
 /// A call whose changes were not captured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RevertUncaptured {
     #[serde(rename = "partID")]
     pub part_id: PartId,
@@ -143,7 +162,7 @@ pub struct RevertUncaptured {
 }
 
 /// A file that has somebody else's work in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RevertConflict {
     /// From the worktree.
     pub file: String,

@@ -3,8 +3,9 @@
 use crate::json::whole;
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Status {
     #[default]
@@ -24,7 +25,7 @@ pub enum Status {
 }
 
 /// What a person could do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RetryAction {
     pub reason: String,
     pub provider: String,

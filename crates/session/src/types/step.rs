@@ -132,6 +132,9 @@ pub struct StepFiles {
     pub after: String,
     /// Absolute.
     pub files: Vec<String>,
+    /// Those of them that a command of another session may have changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<String>,
 }
 
 /// What a turn changed, and the session as a whole.

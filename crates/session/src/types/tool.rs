@@ -4,36 +4,44 @@ use super::part::FilePart;
 use crate::json::{Map, whole, whole_option};
 use crate::stamp::Millis;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// `pending`, then `running`, then exactly one of the others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum ToolState {
     Pending {
+        #[schema(value_type = Object)]
         input: Map,
         raw: String,
     },
     Running {
+        #[schema(value_type = Object)]
         input: Map,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<Object>)]
         metadata: Option<Map>,
         time: Started,
     },
     Completed {
+        #[schema(value_type = Object)]
         input: Map,
         output: String,
         title: String,
+        #[schema(value_type = Object)]
         metadata: Map,
         time: Ran,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attachments: Option<Vec<Attachment>>,
     },
     Error {
+        #[schema(value_type = Object)]
         input: Map,
         error: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<Object>)]
         metadata: Option<Map>,
         time: Took,
         /// Kept when the call ended before its arguments were complete.
@@ -42,13 +50,13 @@ pub enum ToolState {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Started {
     #[serde(deserialize_with = "whole")]
     pub start: Millis,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Took {
     #[serde(deserialize_with = "whole")]
     pub start: Millis,
@@ -56,7 +64,7 @@ pub struct Took {
     pub end: Millis,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Ran {
     #[serde(deserialize_with = "whole")]
     pub start: Millis,
@@ -68,7 +76,7 @@ pub struct Ran {
 }
 
 /// A file inside a tool result: a whole file part with ids of its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Attachment {
     pub id: crate::id::PartId,
     #[serde(rename = "sessionID")]
@@ -81,7 +89,7 @@ pub struct Attachment {
     pub file: FilePart,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum FileTag {
     #[serde(rename = "file")]
     File,

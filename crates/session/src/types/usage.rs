@@ -2,28 +2,35 @@
 
 use crate::json::Num;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Tokens as messages, step-finish parts and sessions count them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Tokens {
     /// As the provider reported it; never set on a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Num>,
     #[serde(default)]
+    #[schema(required = true)]
     pub input: Num,
     #[serde(default)]
+    #[schema(required = true)]
     pub output: Num,
     #[serde(default)]
+    #[schema(required = true)]
     pub reasoning: Num,
     #[serde(default)]
+    #[schema(required = true)]
     pub cache: CacheTokens,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CacheTokens {
     #[serde(default)]
+    #[schema(required = true)]
     pub read: Num,
     #[serde(default)]
+    #[schema(required = true)]
     pub write: Num,
 }
 

@@ -2,20 +2,24 @@
 
 use crate::told::{detail, name_of, without_ids};
 use std::fmt::Write as _;
+use std::sync::Arc;
 use sturdy_session::fact::{Fact, Outcome};
 use sturdy_session::id::{MessageId, PartId, PermissionId, SessionId};
 use sturdy_session::json::Num;
 use sturdy_session::rows::fold;
+use sturdy_session::rules::{CallRules, Wanted};
 use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
 use sturdy_session::turn::{
-    Ask, Decision, Effect, Follow, Input, NewPrompt, NewShell, PathPair, Ready, State, StepKind, decide,
+    Ask, Decision, Effect, Follow, Input, NewPrompt, NewShell, PathPair, PromptStart, Ready, State, StepKind,
+    decide,
 };
+use sturdy_session::types::delivery::Delivery;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::failure::{ApiFailure, Failure};
 use sturdy_session::types::message::ModelRef;
 use sturdy_session::types::part::{PartBody, SubtaskPart, TextPart};
-use sturdy_session::types::session::{Session, SessionTime};
+use sturdy_session::types::session::{Action, Rule, Session, SessionTime};
 use sturdy_session::types::usage::{Prices, Tokens, Usage};
 
 pub(crate) const START: u64 = 1_794_770_276_000;
@@ -224,6 +228,9 @@ pub(crate) fn new_prompt(text: &str) -> NewPrompt {
         tools: None,
         format: None,
         wants_reply: true,
+        delivery: Delivery::Steer,
+        start: PromptStart::AtOnce,
+        digest: None,
         failures: Vec::new(),
     }
 }
@@ -281,12 +288,25 @@ pub(crate) fn refused() -> Failure {
     })
 }
 
-/// A call wants permission to run `ls`.
+/// A call wants permission to run `ls`, and no rule speaks of it.
 pub(crate) fn permission(id: &str, pattern: &str) -> Ask {
+    permission_by(id, pattern, &[])
+}
+
+/// The same where rules do.
+pub(crate) fn permission_by(id: &str, pattern: &str, actions: &[Action]) -> Ask {
+    let rule =
+        |action: &Action| Rule { permission: "bash".to_owned(), pattern: "*".to_owned(), action: *action };
+    let rules: Vec<Rule> = actions.iter().map(rule).collect();
+    let floor = rules.clone();
     Ask::Permission {
         id: PermissionId::parse(id).expect("an id"),
-        permission: "bash".to_owned(),
-        patterns: vec![pattern.to_owned()],
+        wanted: Wanted {
+            permission: "bash".to_owned(),
+            patterns: vec![pattern.to_owned()],
+            ..Wanted::default()
+        },
+        rules: Arc::new(CallRules { rules, floor, ..CallRules::default() }),
         always: vec!["ls *".to_owned()],
         metadata: serde_json::Map::new(),
         checkout: None,

@@ -34,10 +34,13 @@ fn stored() -> Vec<(&'static str, String)> {
         ("message.added.1", format!("{{{posted}}}")),
         ("prompt.admitted.1", format!("{{{posted}}}")),
         ("prompt.admitted.1", format!(r#"{{{full},"begins":true}}"#)),
+        ("prompt.admitted.1", format!(r#"{{{posted},"delivery":"queue","held":true,"digest":"0d8a"}}"#)),
         ("prompt.withdrawn.1", r#"{"message":"msg_1"}"#.to_owned()),
         ("prompt.failed.1", r#"{"messages":["msg_1","msg_3"]}"#.to_owned()),
         ("compaction.wanted.1", format!(r#"{{{posted},"auto":true}}"#)),
         ("compaction.wanted.1", format!(r#"{{{posted},"auto":false,"begins":true}}"#)),
+        ("copy.started.1", "{}".to_owned()),
+        ("copy.finished.1", "{}".to_owned()),
         ("message.copied.1", format!(r#"{{"info":{USER},{USED}}}"#)),
         ("message.copied.1", format!(r#"{{"info":{STEP},{USED}}}"#)),
         ("message.removed.1", format!(r#"{{"message":"msg_1",{USED}}}"#)),
@@ -73,6 +76,7 @@ fn stored() -> Vec<(&'static str, String)> {
         ("tool.called.1", r#"{"message":"msg_2","part":"prt_2","call":"c1","tool":"bash","running":{"input":{"b":1},"start":6}}"#.to_owned()),
         ("tool.started.1", r#"{"part":"prt_2","tool":"bash","input":{"b":1,"a":2},"start":6}"#.to_owned()),
         ("tool.started.1", r#"{"part":"prt_2","tool":"bash","input":{},"start":6,"metadata":{"a":null}}"#.to_owned()),
+        ("tool.allowed.1", r#"{"part":"prt_2"}"#.to_owned()),
         ("tool.progressed.1", r#"{"part":"prt_2"}"#.to_owned()),
         ("tool.progressed.1", r#"{"part":"prt_2","title":"ls","metadata":{"output":"x"}}"#.to_owned()),
         ("tool.ended.1", r#"{"part":"prt_2","outcome":{"done":{"output":"o","title":"t","metadata":{}}},"end":7}"#.to_owned()),
@@ -91,6 +95,7 @@ fn stored() -> Vec<(&'static str, String)> {
         ("todo.set.1", r#"{"todos":[{"content":"c","status":"pending","priority":"low"}]}"#.to_owned()),
         ("session.compacted.1", "{}".to_owned()),
         ("session.failed.1", r#"{"error":{"name":"MessageOutputLengthError","data":{}}}"#.to_owned()),
+        ("snippets.started.1", r#"{"command":"init","snippets":["ls"]}"#.to_owned()),
         ("command.executed.1", r#"{"name":"init","arguments":"","message":"msg_1"}"#.to_owned()),
     ];
     let edits = [
@@ -99,6 +104,7 @@ fn stored() -> Vec<(&'static str, String)> {
         r#"{"archived":{"archived":5}}"#,
         r#"{"archived":{"archived":null}}"#,
         r#"{"moved":{"project":"0d8a","path":"a/b"}}"#,
+        r#"{"moved":{"project":"0d8a","path":"a/b","directory":"/w/a/b"}}"#,
         r#"{"permitted":{"rules":[{"permission":"bash","pattern":"*","action":"allow"}],"updated":5}}"#,
         r#"{"described":{"metadata":{"b":1,"a":2},"updated":5}}"#,
     ];
@@ -185,13 +191,20 @@ fn keys_a_later_version_added_are_passed_over() {
 }
 
 #[test]
-fn all_that_is_said_of_a_call_has_the_call_as_its_subject() {
+fn all_that_is_said_of_a_call_or_of_what_a_turn_changed_has_a_subject() {
     let subjects: BTreeSet<&str> = stored()
         .into_iter()
         .filter(|(kind, data)| Fact::parse(kind, data).unwrap().subject().is_some())
         .map(|(kind, _)| kind)
         .collect();
 
-    let calls = ["tool.called.1", "tool.started.1", "tool.progressed.1", "tool.ended.1", "tool.compacted.1"];
-    assert_eq!(subjects, calls.into_iter().chain(["part.written.1"]).collect());
+    let calls = [
+        "tool.called.1",
+        "tool.started.1",
+        "tool.allowed.1",
+        "tool.progressed.1",
+        "tool.ended.1",
+        "tool.compacted.1",
+    ];
+    assert_eq!(subjects, calls.into_iter().chain(["part.written.1", "turn.diffed.1"]).collect());
 }

@@ -3,6 +3,7 @@
 use crate::bench::{Bench, done, finished, prompt, tool_call};
 use insta::assert_snapshot;
 use sturdy_session::fact::Fact;
+use sturdy_session::oracle;
 use sturdy_session::talk::FinishReason;
 use sturdy_session::turn::{Diffed, Input, NewRevert, RevertTotals, StepFiles};
 use sturdy_session::types::event::Event;
@@ -11,7 +12,12 @@ use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::{Revert, SessionSummary};
 
 fn files() -> StepFiles {
-    StepFiles { before: "aaa".to_owned(), after: "bbb".to_owned(), files: vec!["/p/a".to_owned()] }
+    StepFiles {
+        before: "aaa".to_owned(),
+        after: "bbb".to_owned(),
+        files: vec!["/p/a".to_owned()],
+        shared: Vec::new(),
+    }
 }
 
 fn totals(files: u64) -> SessionSummary {
@@ -122,6 +128,8 @@ fn a_cut_is_noted_with_what_lies_behind_it_and_taken_back() {
             diff: None,
             conflicts: Vec::new(),
             uncaptured: Vec::new(),
+            forced: Vec::new(),
+            files_from: None,
         };
         let totals = RevertTotals { summary: totals(0), session: Vec::new() };
         Input::Revert(Box::new(NewRevert { revert: Some(revert), totals: Some(totals) }))
@@ -135,4 +143,21 @@ fn a_cut_is_noted_with_what_lies_behind_it_and_taken_back() {
     assert!(bench.state.info().is_some_and(|info| info.revert.is_some()));
     bench.feed(Input::Revert(Box::default()));
     assert!(bench.state.info().is_some_and(|info| info.revert.is_none()));
+}
+
+#[test]
+fn the_oracle_wants_the_tree_after_a_step_named_before_its_patch() {
+    let mut bench = running();
+    let step = bench.step();
+    bench.feed(Input::FilesChanged { step, files: files() });
+    bench.feed(Input::Restarted);
+    let mut log = bench.log.clone();
+    oracle::check(&log).unwrap();
+
+    log.retain(
+        |fact| !matches!(fact, Fact::PartWritten { part } if matches!(part.body, PartBody::Snapshot(_))),
+    );
+
+    let broken = oracle::check(&log).unwrap_err();
+    assert!(broken.to_string().contains("a patch comes before"), "{broken}");
 }

@@ -3,12 +3,14 @@
 use crate::bench::*;
 use serde_json::json;
 use std::collections::HashSet;
-use sturdy_session::fork::{copy, usage_of};
+use sturdy_session::fact::Fact;
+use sturdy_session::fork::{Copied, Copier, usage_of};
 use sturdy_session::id::SessionId;
+use sturdy_session::oracle;
 use sturdy_session::rows::fold;
 use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::FinishReason;
-use sturdy_session::turn::{Input, State};
+use sturdy_session::turn::{Input, Refusal, SessionPatch, State, decide};
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{Message, MessageWithParts};
 use sturdy_session::types::part::{CompactionPart, PartBody};
@@ -41,6 +43,13 @@ fn target() -> SessionId {
     SessionId::parse("ses_copy").unwrap()
 }
 
+/// All of them, copied at this time.
+fn copy(messages: Vec<MessageWithParts>, now: u64) -> Vec<Copied> {
+    let ids: Vec<_> = messages.iter().map(|message| message.info.id().clone()).collect();
+    let mut copier = Copier::new(&ids, target(), Stamp::fixed(now));
+    messages.into_iter().map(|message| copier.copy(message)).collect()
+}
+
 #[test]
 fn a_copy_has_fresh_ids_and_answers_point_at_copied_questions() {
     let mut bench = Bench::talking();
@@ -49,7 +58,7 @@ fn a_copy_has_fresh_ids_and_answers_point_at_copied_questions() {
     bench.said(finished(FinishReason::Stop));
     let originals = messages(&bench);
 
-    let copies = copy(originals.clone(), &target(), &mut Stamp::fixed(START + 50_000));
+    let copies = copy(originals.clone(), START + 50_000);
 
     assert_eq!(copies.len(), 2);
     let Message::Assistant(answer) = &copies[1].info else { panic!("not an answer") };
@@ -83,7 +92,7 @@ fn an_answer_outside_the_copy_keeps_its_parent_and_a_tail_outside_is_dropped() {
     });
     originals.remove(0);
 
-    let copies = copy([originals, vec![request]].concat(), &target(), &mut Stamp::fixed(START));
+    let copies = copy([originals, vec![request]].concat(), START);
 
     let Message::Assistant(answer) = &copies[0].info else { panic!("not an answer") };
     // The request above carries the question's id, so its copy is what both point at.
@@ -91,7 +100,7 @@ fn an_answer_outside_the_copy_keeps_its_parent_and_a_tail_outside_is_dropped() {
     let PartBody::Compaction(compaction) = &copies[1].parts[0].body else { panic!("not a compaction") };
     assert_eq!(compaction.tail_start_id.as_ref(), Some(copies[1].info.id()));
 
-    let alone = copy(vec![messages(&bench).remove(1)], &target(), &mut Stamp::fixed(START));
+    let alone = copy(vec![messages(&bench).remove(1)], START);
     let Message::Assistant(answer) = &alone[0].info else { panic!("not an answer") };
     assert_eq!(answer.parent_id, question);
 }
@@ -106,7 +115,7 @@ fn what_was_open_is_closed_in_the_copy() {
     let metadata = json!({ "output": "so far" }).as_object().cloned();
     bench.feed(Input::Progressed { part, title: None, metadata });
 
-    let copies = copy(messages(&bench), &target(), &mut Stamp::fixed(START + 50_000));
+    let copies = copy(messages(&bench), START + 50_000);
 
     let Message::Assistant(answer) = &copies[1].info else { panic!("not an answer") };
     assert!(answer.time.completed.is_some() && answer.error.as_ref().is_some_and(Failure::is_aborted));
@@ -123,7 +132,7 @@ fn what_was_open_is_closed_in_the_copy() {
 fn a_session_of_copies_counts_what_they_used() {
     let mut bench = Bench::talking();
     bench.said(finished(FinishReason::Stop));
-    let copies = copy(messages(&bench), &target(), &mut Stamp::fixed(START));
+    let copies = copy(messages(&bench), START);
     let mut other = Bench::new();
 
     for copied in copies {
@@ -136,4 +145,38 @@ fn a_session_of_copies_counts_what_they_used() {
     let bodies: Vec<PartBody> =
         messages(&other).into_iter().flat_map(|message| message.parts).map(|part| part.body).collect();
     assert_eq!(usage_of(&bodies).0.0, 0.000114);
+}
+
+#[test]
+fn a_copy_that_takes_several_commits_is_removed_by_a_restart_and_counts_once_it_is_finished() {
+    let mut bench = Bench::talking();
+    bench.said(finished(FinishReason::Stop));
+    let copies = copy(messages(&bench), START);
+    let mut other = Bench::new();
+    other.feed(Input::StartCopy);
+    for copied in copies {
+        other.feed(Input::CopyMessage(Box::new(copied)));
+    }
+
+    let meanwhile = decide(&other.state, Input::Edit(SessionPatch::default()), &mut Stamp::fixed(START));
+    let died = decide(&other.state, Input::Restarted, &mut Stamp::fixed(START));
+
+    assert_eq!(meanwhile.refusal, Some(Refusal::Busy));
+    assert!(matches!(died.facts[..], [Fact::SessionRemoved { .. }]), "{died:?}");
+    assert!(!other.state.is_idle() && !other.state.machine_text().is_empty());
+    other.feed(Input::FinishCopy);
+    assert!(other.state.is_at_rest());
+    assert_eq!(decide(&other.state, Input::Restarted, &mut Stamp::fixed(START)).facts, []);
+    oracle::check(&other.log).unwrap();
+}
+
+#[test]
+fn nothing_but_the_copy_is_said_before_it_is_finished() {
+    let mut log = Bench::new().log;
+    log.push(Fact::CopyStarted);
+    log.push(Fact::TodoSet { todos: Vec::new() });
+
+    let broken = oracle::check(&log).unwrap_err();
+
+    assert_eq!(broken.what, "it comes before the copy is finished");
 }

@@ -3,6 +3,7 @@
 use crate::sample::{assistant, completed, names, request, summary, text, tool, user};
 use proptest::prelude::*;
 use serde_json::json;
+use std::sync::Arc;
 use sturdy_session::prompt::history::{Gather, TaskKind, drop_failed_compactions, latest, visible};
 use sturdy_session::prompt::prune::prunable;
 use sturdy_session::prompt::reminders::{last_step, remind, reminder, structured_output};
@@ -281,7 +282,8 @@ fn the_plan_agent_is_reminded_and_build_only_after_a_plan() {
 
 #[test]
 fn a_reminder_is_added_to_the_newest_user_message_only() {
-    let mut history = [turn(2), turn(1)].concat();
+    let messages = [turn(2), turn(1)].concat();
+    let mut history: Vec<Arc<MessageWithParts>> = messages.into_iter().map(Arc::new).collect();
 
     remind(&mut history, "plan");
 

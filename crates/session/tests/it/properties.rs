@@ -14,16 +14,21 @@ use sturdy_session::row::{RowChange, RowWrite};
 use sturdy_session::rows::{Folder, fold};
 use sturdy_session::show::Replay;
 use sturdy_session::talk::{FinishReason, Said};
-use sturdy_session::turn::{Answer, Effect, Input, OpenStep, Ready, SessionPatch, State};
+use sturdy_session::turn::{
+    Answer, Effect, Input, NewPrompt, OpenStep, PromptStart, Ready, SessionPatch, State,
+};
 use sturdy_session::types::ask::PermissionReply;
+use sturdy_session::types::delivery::Delivery;
 use sturdy_session::types::message::{Message, MessageWithParts};
 use sturdy_session::types::part::{Part, PartBody};
-use sturdy_session::types::session::Session;
+use sturdy_session::types::session::{Action, Session};
 use sturdy_session::types::status::Status;
 
 #[derive(Clone, Debug)]
 enum Wish {
     Prompt(String),
+    Queue(PromptStart),
+    Hold,
     Quiet,
     Subtasks(u8),
     PrepareSubtask(bool),
@@ -42,6 +47,7 @@ enum Wish {
     Call(u8),
     Progress,
     Ask(u8),
+    Plan,
     Answer(u8, bool),
     Settle,
     Return(bool),
@@ -71,6 +77,8 @@ fn wish() -> impl Strategy<Value = Wish> {
     ];
     prop_oneof![
         3 => "[a-z]{0,6}".prop_map(Wish::Prompt),
+        2 => prop_oneof![Just(PromptStart::AtOnce), Just(PromptStart::WhenResumed)].prop_map(Wish::Queue),
+        1 => Just(Wish::Hold),
         1 => Just(Wish::Quiet),
         1 => (1..3u8).prop_map(Wish::Subtasks),
         4 => any::<bool>().prop_map(Wish::PrepareSubtask),
@@ -89,6 +97,7 @@ fn wish() -> impl Strategy<Value = Wish> {
         3 => (0..4u8).prop_map(Wish::Call),
         1 => Just(Wish::Progress),
         2 => (0..3u8).prop_map(Wish::Ask),
+        2 => Just(Wish::Plan),
         2 => (0..3u8, any::<bool>()).prop_map(|(ask, yes)| Wish::Answer(ask, yes)),
         1 => Just(Wish::Settle),
         4 => any::<bool>().prop_map(Wish::Return),
@@ -158,7 +167,8 @@ fn usual_turns() -> Vec<Vec<Wish>> {
             Return(true),
             Prepare,
         ],
-        vec![Prompt(words()), Prepare, Call(0), Ask(0), Finish(calls), Answer(0, true), Return(true)],
+        vec![Prompt(words()), Prepare, Call(0), Ask(0), Finish(calls), Answer(0, true), Plan, Return(true)],
+        vec![Prompt(words()), Prepare, Call(0), Ask(2), Plan, Plan, Ask(0), Finish(calls), Return(true)],
         vec![Prompt(words()), Prepare, Open(0), Grow(0, words()), Fail(true), Timer, Begin, Finish(stop)],
         vec![Subtasks(2), Prepare, PrepareSubtask(false), Return(true), PrepareSubtask(true), Return(true)],
         vec![Prompt(words()), Prepare, TooLong, Compact, Open(0), Grow(0, words()), Finish(stop), Prepare],
@@ -166,6 +176,16 @@ fn usual_turns() -> Vec<Vec<Wish>> {
         vec![Prompt(words()), Prepare, Call(0), Call(1), Ask(0), Abort, Return(true), Settle],
         vec![Prompt(words()), Prepare, Call(0), Ask(0), Finish(calls), Crash, Answer(0, true), Return(true)],
         vec![Shell, Progress, Return(true)],
+        vec![
+            Prompt(words()),
+            Prepare,
+            Queue(PromptStart::AtOnce),
+            Call(0),
+            Finish(calls),
+            Return(true),
+            Prepare,
+        ],
+        vec![Hold, Queue(PromptStart::WhenResumed), Resume, Prepare, Finish(stop), Prepare, Finish(stop)],
         vec![Prompt(words()), Prepare, Call(0), Call(1), Return(true), Late(8, 0), Late(9, 0), Finish(calls)],
         vec![Prompt(words()), Prepare, Finish(stop), Late(6, 0), Prompt(words()), Prepare, Late(6, 0)],
     ]
@@ -179,6 +199,14 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
     let running = || step?.calls.iter().find(|call| call.body.is_some()).map(|call| call.part.clone());
     Some(match wish {
         Wish::Prompt(text) => prompt(text),
+        Wish::Queue(start) => {
+            let delivery = Delivery::Queue;
+            Input::Prompt(Box::new(NewPrompt { delivery, start: *start, ..new_prompt("queued") }))
+        }
+        Wish::Hold => {
+            let start = PromptStart::WhenResumed;
+            Input::Prompt(Box::new(NewPrompt { start, ..new_prompt("held") }))
+        }
         Wish::Quiet => {
             let mut quiet = new_prompt("quiet");
             quiet.wants_reply = false;
@@ -245,8 +273,14 @@ fn input(bench: &Bench, wish: &Wish, pending: &mut Vec<Effect>) -> Option<Input>
         Wish::Progress => Input::Progressed { part: running()?, title: None, metadata: None },
         Wish::Ask(number) => {
             let id = format!("per_{}{number}", bench.log.len());
-            Input::Asked { part: running()?, ask: permission(&id, "ls -l") }
+            let rules: &[Action] = match number {
+                0 => &[],
+                1 => &[Action::Deny],
+                _ => &[Action::Allow],
+            };
+            Input::Needs { part: running()?, ask: permission_by(&id, "ls -l", rules) }
         }
+        Wish::Plan => Input::Planned { part: running()? },
         Wish::Answer(number, yes) => {
             let open: Vec<_> = step?.calls.iter().flat_map(|call| &call.asks).collect();
             let ask = open.get(usize::from(*number) % open.len().max(1))?.id.clone();
@@ -325,7 +359,7 @@ fn late(bench: &Bench, kind: u8, which: u8) -> Option<Input> {
         some(ended.len()).map(|at| ended[at].clone())
     };
     let attempt = u32::from(which % 3);
-    Some(match kind % 12 {
+    Some(match kind % 13 {
         0 => Input::Said { step: steps()?, attempt, said: text_started("late") },
         1 => Input::Said { step: steps()?, attempt, said: tool_call("c9", "bash") },
         2 => Input::Said { step: steps()?, attempt, said: finished(FinishReason::Stop) },
@@ -336,7 +370,11 @@ fn late(bench: &Bench, kind: u8, which: u8) -> Option<Input> {
         7 => Input::NotPrepared { user: prompts()?, failure: refused() },
         8 => Input::Returned { part: calls()?, outcome: done("again") },
         9 => Input::Progressed { part: calls()?, title: None, metadata: None },
-        10 => Input::Asked { part: calls()?, ask: permission(&format!("per_late{}", bench.log.len()), "ls") },
+        10 => Input::Needs {
+            part: calls()?,
+            ask: permission_by(&format!("per_late{}", bench.log.len()), "ls", &[]),
+        },
+        11 => Input::Planned { part: calls()? },
         // An attempt of the step that is open, before the one that runs.
         _ => {
             let step = bench.state.open_step().filter(|step| step.attempt > 0)?;
@@ -567,6 +605,7 @@ impl Stored {
                 RowChange::Message(row) => {
                     self.messages.insert(row.id, serde_json::from_str(&row.data).unwrap());
                 }
+                RowChange::PlaceMessage { id, .. } => assert!(self.messages.contains_key(&id)),
                 RowChange::RemoveMessage(id) => {
                     self.messages.remove(&id);
                     self.parts.retain(|_, part| part.message_id != id);
@@ -641,6 +680,8 @@ fn rows_of(log: &[Fact], size: usize) -> (BTreeMap<String, String>, State) {
                     rows.insert(format!("approval {}", row.id), row.pattern);
                 }
                 RowChange::RemoveSession(_) => rows.retain(|key, _| key.starts_with("approval ")),
+                // Places depend on how long the log was; see queue_stories.rs for them.
+                RowChange::PlaceMessage { .. } => {}
                 RowChange::RemoveMessage(id) => rows.retain(|key, _| {
                     *key != format!("message {id}") && !key.starts_with(&format!("part {id} "))
                 }),

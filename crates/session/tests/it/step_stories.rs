@@ -390,7 +390,7 @@ fn an_answer_of_the_wrong_kind_is_refused() {
     let mut bench = begun();
     bench.said(tool_call("c1", "bash"));
     let part = bench.call();
-    bench.feed(Input::Asked { part, ask: permission("per_1", "ls") });
+    bench.feed(Input::Needs { part, ask: permission("per_1", "ls") });
 
     let dismissed = bench.feed(Input::Answered { ask: "per_1".to_owned(), answer: Answer::Dismissed });
 
@@ -403,14 +403,14 @@ fn an_abort_takes_back_what_one_call_asked_while_another_runs() {
     bench.said(tool_call("c1", "bash"));
     let asking = bench.call();
     bench.said(tool_call("c2", "bash"));
-    bench.feed(Input::Asked { part: asking.clone(), ask: permission("per_1", "ls") });
+    bench.feed(Input::Needs { part: asking.clone(), ask: permission("per_1", "ls") });
 
     assert_snapshot!(bench.feed(Input::Abort), @r"
     fact   permission.replied Reject
     fact   turn.stopping
     effect StopTools
     ");
-    assert_snapshot!(bench.feed(Input::Asked { part: asking, ask: permission("per_2", "ls") }), @"");
+    assert_snapshot!(bench.feed(Input::Needs { part: asking, ask: permission("per_2", "ls") }), @"");
 }
 
 #[test]

@@ -476,7 +476,7 @@ fn asking() -> Bench {
     let mut bench = Bench::talking();
     bench.said(tool_call("c1", "bash"));
     let part = bench.call();
-    bench.feed(Input::Asked { part, ask: permission("per_1", "ls -l") });
+    bench.feed(Input::Needs { part, ask: permission("per_1", "ls -l") });
     bench.said(finished(FinishReason::ToolCalls));
     bench
 }
@@ -492,7 +492,7 @@ fn an_answer_is_stored_and_delivered_once() {
 
     assert_snapshot!(bench.feed(answered(allow(PermissionReply::Once))), @r"
     fact   permission.replied Once
-    effect Deliver
+    effect ResumeTool allowed
     ");
     assert_snapshot!(bench.feed(answered(allow(PermissionReply::Once))), @"refuse no open request per_1");
 }
@@ -502,10 +502,13 @@ fn always_answers_the_other_requests_it_covers_and_reject_refuses_them_all() {
     for (reply, expected) in
         [(PermissionReply::Always, 2), (PermissionReply::Reject, 3), (PermissionReply::Once, 1)]
     {
-        let mut bench = asking();
-        let part = bench.call();
-        for (id, pattern) in [("per_2", "ls -a"), ("per_3", "rm -rf .")] {
-            bench.feed(Input::Asked { part: part.clone(), ask: permission(id, pattern) });
+        let mut bench = Bench::talking();
+        for (call, ask, pattern) in
+            [("c1", "per_1", "ls -l"), ("c2", "per_2", "ls -a"), ("c3", "per_3", "rm -rf .")]
+        {
+            bench.said(tool_call(call, "bash"));
+            let part = bench.state.open_step().unwrap().calls.last().unwrap().part.clone();
+            bench.feed(Input::Needs { part, ask: permission(ask, pattern) });
         }
 
         let decision = bench.decide(Input::Answered { ask: "per_1".to_owned(), answer: allow(reply) });
@@ -541,7 +544,7 @@ fn a_step_that_only_waits_for_a_person_goes_on_waiting_after_a_restart() {
     let answer = Input::Answered { ask: "per_1".to_owned(), answer: allow(PermissionReply::Once) };
     assert_snapshot!(bench.feed(answer), @r"
     fact   permission.replied Once
-    effect Deliver
+    effect ResumeTool allowed
     ");
 }
 
@@ -557,7 +560,7 @@ fn a_refusal_by_a_person_ends_the_turn_without_an_error() {
     fact   step.finished tool-calls cost 0.000114
     fact   step.ended
     fact   session.idled refused
-    effect LetGo
+    effect AnswerTool rejected
     "#);
     let outcome = Outcome::Blocked { error: "rejected permission".to_owned() };
     assert_snapshot!(bench.feed(Input::Returned { part, outcome }), @"");
@@ -580,7 +583,7 @@ fn a_call_that_is_refused_after_a_restart_ends_and_nothing_is_started() {
         let told = bench.feed(Input::Answered { ask: "per_1".to_owned(), answer });
 
         assert!(told.contains(&format!("tool.ended {outcome}")), "{told}");
-        assert!(!told.contains("Deliver") && !told.contains("RunTool"), "{told}");
+        assert!(!told.contains("ResumeTool") && !told.contains("RunTool"), "{told}");
         assert_eq!(bench.state.is_idle(), outcome == "blocked", "words for the model go to it");
     }
 }
@@ -591,7 +594,7 @@ fn one_refusal_ends_every_call_that_waits_and_the_step_with_the_last() {
     for (call, ask) in [("c1", "per_1"), ("c2", "per_2")] {
         bench.said(tool_call(call, "bash"));
         let part = bench.state.open_step().unwrap().calls.last().unwrap().part.clone();
-        bench.feed(Input::Asked { part, ask: permission(ask, "ls") });
+        bench.feed(Input::Needs { part, ask: permission(ask, "ls") });
     }
     bench.said(finished(FinishReason::ToolCalls));
 

@@ -1,7 +1,8 @@
 //! Facts and effects in short words, for stories that are compared as a whole.
 
 use sturdy_session::fact::{Fact, Outcome, Posted};
-use sturdy_session::turn::{Effect, Tools};
+use sturdy_session::turn::{Effect, NeedAnswer, Tools};
+use sturdy_session::types::delivery::Delivery;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::part::{Part, PartBody};
 
@@ -14,8 +15,11 @@ pub(crate) fn detail(fact: &Fact) -> String {
         Fact::MessageAdded { posted }
         | Fact::CompactionWanted { posted, .. }
         | Fact::ShellStarted { posted, .. } => posted_detail(posted),
-        Fact::PromptAdmitted { posted, begins } => {
-            format!("{}{}", posted_detail(posted), if *begins { ", a turn begins" } else { "" })
+        Fact::PromptAdmitted { posted, begins, delivery, held, .. } => {
+            let begins = if *begins { ", a turn begins" } else { "" };
+            let queues = if *delivery == Delivery::Queue { ", queues" } else { "" };
+            let held = if *held { ", is held" } else { "" };
+            format!("{}{queues}{held}{begins}", posted_detail(posted))
         }
         Fact::PromptFailed { messages } => format!("{}", messages.len()),
         Fact::StepStarted { takes, .. } if takes.is_empty() => String::new(),
@@ -88,10 +92,22 @@ pub(crate) fn name_of(effect: &Effect) -> String {
         Effect::RunTool(run) if run.repeated => format!("RunTool {} repeated", run.tool),
         Effect::RunTool(run) if run.by_user => format!("RunTool {} by the user", run.tool),
         Effect::RunTool(run) => format!("RunTool {}", run.tool),
+        Effect::AnswerTool { answer, .. } => format!("AnswerTool {}", answer_name(answer)),
+        Effect::ResumeTool { answer, .. } => format!("ResumeTool {}", answer_name(answer)),
         other => {
             let text = format!("{other:?}");
             text.split([' ', '{']).next().unwrap_or_default().to_owned()
         }
+    }
+}
+
+fn answer_name(answer: &NeedAnswer) -> &'static str {
+    match answer {
+        NeedAnswer::Allowed => "allowed",
+        NeedAnswer::Answers(_) => "answers",
+        NeedAnswer::Denied(_) => "denied",
+        NeedAnswer::Rejected(_) => "rejected",
+        NeedAnswer::Dismissed => "dismissed",
     }
 }
 

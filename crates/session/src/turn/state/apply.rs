@@ -1,13 +1,16 @@
 //! `apply`, the only thing that changes a state (invariant I3): what each fact does to it.
 
-use super::{CallPhase, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, REPEATED_CALLS, State, Waiting};
+use super::{
+    CallPhase, OpenAsk, OpenCall, OpenStep, OpenText, OpenTurn, REPEATED_CALLS, State, Waiting, fingerprint,
+};
 use crate::fact::{Fact, Outcome, Posted};
 use crate::id::{MessageId, PartId, SessionId};
-use crate::json::{Map, Num};
+use crate::json::Num;
 use crate::records::{self, Owner};
 use crate::stamp::Millis;
 use crate::talk::FinishReason;
 use crate::turn::phase::{LastWord, Pause, Phase};
+use crate::types::ask::PermissionReply;
 use crate::types::message::UserMessage;
 use crate::types::part::{Part, PartBody, ToolPart};
 use crate::types::session::Session;
@@ -31,22 +34,25 @@ impl State {
             }
             Fact::SessionRemoved { .. } => *self = Self::default(),
             Fact::MessageAdded { posted } => self.note(posted),
-            Fact::PromptAdmitted { posted, begins } => {
+            Fact::PromptAdmitted { posted, begins, delivery, held, .. } => {
                 self.note(posted);
-                self.machine.waiting.push(Waiting::new(posted));
+                let waiting = Waiting::new(posted, *begins);
+                self.machine.waiting.push(Waiting { delivery: *delivery, left: *held, ..waiting });
                 self.begin_turn_if(*begins);
             }
             Fact::CompactionWanted { posted, auto, begins } => {
                 self.note(posted);
                 self.begin_turn_if(*begins);
                 let turn = self.machine.turn.get_or_insert_default();
-                turn.compact = Some(Waiting::new(posted));
+                turn.compact = Some(Waiting::new(posted, true));
                 turn.compactions += u32::from(*auto);
             }
             Fact::PromptWithdrawn { message } => {
                 self.machine.waiting.retain(|waiting| waiting.message != *message);
             }
             Fact::PromptFailed { messages } => self.promote(messages),
+            Fact::CopyStarted => self.machine.is_copying = true,
+            Fact::CopyFinished => self.machine.is_copying = false,
             Fact::MessageCopied { cost, tokens, .. } => self.count_usage(*cost, tokens),
             Fact::MessageRemoved { cost, tokens, .. } => self.forget_usage(*cost, tokens),
             Fact::PartRemoved { part, cost, tokens, .. } => {
@@ -93,6 +99,7 @@ impl State {
             | Fact::TextEnded { .. }
             | Fact::ToolCalled { .. }
             | Fact::ToolStarted { .. }
+            | Fact::ToolAllowed { .. }
             | Fact::ToolProgressed { .. }
             | Fact::ToolEnded { .. }
             | Fact::PermissionAsked { .. }
@@ -106,6 +113,7 @@ impl State {
             | Fact::TodoSet { .. }
             | Fact::SessionCompacted
             | Fact::SessionFailed { .. }
+            | Fact::SnippetsStarted { .. }
             | Fact::CommandExecuted { .. } => {}
         }
     }
@@ -253,7 +261,7 @@ impl State {
         let Some(session) = self.info.as_deref().map(|info| info.id.clone()) else { return };
         let Some(turn) = self.machine.turn.as_mut() else { return };
         if let Fact::ToolStarted { tool, input, .. } = fact {
-            turn.remember_call(fingerprint(tool, input));
+            turn.remember_call(fingerprint::of_call(tool, input));
         }
         if let Fact::StepDelayed { .. } = fact {
             turn.retries += 1;
@@ -309,10 +317,13 @@ impl OpenStep {
                 // A call the server makes itself is complete when it is first seen.
                 phase: if running.is_some() { CallPhase::Running } else { CallPhase::Pending },
                 by_provider: false,
+                granted: Vec::new(),
+                answers: None,
                 asks: Vec::new(),
                 body: Some(Box::new(owner.call(part, call, tool, running.as_deref()))),
             }),
             Fact::ToolStarted { part, .. }
+            | Fact::ToolAllowed { part }
             | Fact::ToolProgressed { part, .. }
             | Fact::ToolEnded { part, .. } => self.moved_call(part, fact),
             Fact::PermissionAsked { request, checkout } => {
@@ -321,6 +332,11 @@ impl OpenStep {
                     permission: request.permission.clone(),
                     patterns: request.patterns.clone(),
                     always: request.always.clone(),
+                    fingerprint: fingerprint::of_ask(
+                        &request.permission,
+                        &request.patterns,
+                        &request.metadata,
+                    ),
                     checkout: checkout.clone().unwrap_or_default(),
                 };
                 self.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), ask);
@@ -329,8 +345,19 @@ impl OpenStep {
                 let ask = OpenAsk { id: request.id.to_string(), ..OpenAsk::default() };
                 self.opened_ask(request.tool.as_ref().map(|tool| &*tool.call_id), ask);
             }
-            Fact::PermissionReplied { request, .. } => self.closed_ask(request.as_str()),
-            Fact::QuestionReplied { request, .. } | Fact::QuestionRejected { request } => {
+            Fact::PermissionReplied { request, reply, .. } => {
+                let Some((call, ask)) = self.closed_ask(request.as_str()) else { return };
+                match reply {
+                    PermissionReply::Once | PermissionReply::Always => call.granted.push(ask.fingerprint),
+                    PermissionReply::Reject => {}
+                }
+            }
+            Fact::QuestionReplied { request, answers } => {
+                if let Some((call, _)) = self.closed_ask(request.as_str()) {
+                    call.answers = Some(answers.clone());
+                }
+            }
+            Fact::QuestionRejected { request } => {
                 self.closed_ask(request.as_str());
             }
             // Not about a step.
@@ -344,6 +371,8 @@ impl OpenStep {
             | Fact::PromptWithdrawn { .. }
             | Fact::PromptFailed { .. }
             | Fact::CompactionWanted { .. }
+            | Fact::CopyStarted
+            | Fact::CopyFinished
             | Fact::MessageCopied { .. }
             | Fact::MessageRemoved { .. }
             | Fact::PartWritten { .. }
@@ -358,6 +387,7 @@ impl OpenStep {
             | Fact::TodoSet { .. }
             | Fact::SessionCompacted
             | Fact::SessionFailed { .. }
+            | Fact::SnippetsStarted { .. }
             | Fact::CommandExecuted { .. } => {}
         }
     }
@@ -367,6 +397,8 @@ impl OpenStep {
         let call = &mut self.calls[place];
         if let Fact::ToolEnded { outcome, .. } = fact {
             call.phase = CallPhase::Ended;
+            call.granted.clear();
+            call.answers = None;
             let body = call.body.take();
             crate::turn::structured::note(self, body.as_deref(), outcome);
             if let Outcome::Blocked { .. } = outcome {
@@ -378,10 +410,16 @@ impl OpenStep {
             }
             return;
         }
+        if let Fact::ToolAllowed { .. } = fact {
+            call.phase = CallPhase::Running;
+            call.granted.clear();
+            return;
+        }
         call.body = call.body.take().map(|body| Box::new(records::moved(*body, fact)));
         if let Fact::ToolStarted { .. } = fact {
-            call.phase = CallPhase::Running;
             call.by_provider |= provider_ran(call.body.as_deref());
+            // What a provider runs itself is not ours to plan.
+            call.phase = if call.by_provider { CallPhase::Running } else { CallPhase::Planning };
         }
     }
 
@@ -391,10 +429,12 @@ impl OpenStep {
         }
     }
 
-    fn closed_ask(&mut self, ask: &str) {
-        for call in &mut self.calls {
-            call.asks.retain(|open| open.id != ask);
-        }
+    fn closed_ask(&mut self, ask: &str) -> Option<(&mut OpenCall, OpenAsk)> {
+        self.calls.iter_mut().find_map(|call| {
+            let place = call.asks.iter().position(|open| open.id == ask)?;
+            let closed = call.asks.remove(place);
+            Some((call, closed))
+        })
     }
 }
 
@@ -405,21 +445,6 @@ impl OpenTurn {
             self.recent_calls.remove(0);
         }
     }
-}
-
-/// The same tool with the same arguments has the same fingerprint. It is stored, so it is a function that
-/// stays what it is: FNV-1a, 64 bits.
-pub(super) fn fingerprint(tool: &str, input: &Map) -> u64 {
-    let words = std::iter::once(tool.to_owned())
-        .chain(input.iter().flat_map(|(key, value)| [key.clone(), value.to_string()]));
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for word in words {
-        // With its end, so that "a" "bc" is not "ab" "c".
-        for byte in word.bytes().chain(std::iter::once(0xff)) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-    hash
 }
 
 fn provider_ran(part: Option<&Part>) -> bool {

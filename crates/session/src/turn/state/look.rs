@@ -1,11 +1,11 @@
 //! What is asked of a state. Nothing here changes one.
 
-use super::apply::fingerprint;
-use super::{CallPhase, Machine, OpenCall, OpenStep, OpenText, OpenTurn, REPEATED_CALLS, State};
+use super::{CallPhase, Machine, OpenCall, OpenStep, OpenText, OpenTurn, REPEATED_CALLS, State, fingerprint};
 use crate::id::{MessageId, PartId};
 use crate::json::Map;
 use crate::talk::FinishReason;
 use crate::turn::phase::{Pause, Phase};
+use crate::types::delivery::Delivery;
 use crate::types::message::UserMessage;
 use crate::types::part::{Part, PartBody};
 use crate::types::session::Session;
@@ -37,6 +37,42 @@ impl State {
         self.machine.waiting.iter().map(|waiting| &waiting.message)
     }
 
+    /// Those that stand in line: they came while a turn ran, or a stop or a restart left them behind. A prompt that
+    /// finds its session idle is taken up at once and never does.
+    pub(crate) fn line(&self) -> Vec<&MessageId> {
+        let stands_in_line = |waiting: &&super::Waiting| waiting.queued || waiting.left;
+        self.machine.waiting.iter().filter(stands_in_line).map(|waiting| &waiting.message).collect()
+    }
+
+    /// How a waiting prompt joins the conversation.
+    pub(crate) fn delivery_of(&self, message: &MessageId) -> Option<Delivery> {
+        let waiting = self.machine.waiting.iter().find(|waiting| waiting.message == *message);
+        waiting.map(|waiting| waiting.delivery)
+    }
+
+    /// The prompts that join the turn that runs, in order.
+    pub(in crate::turn) fn steering(&self) -> impl DoubleEndedIterator<Item = &MessageId> {
+        let steers = self.machine.waiting.iter().filter(|waiting| waiting.delivery == Delivery::Steer);
+        steers.map(|waiting| &waiting.message)
+    }
+
+    /// The first prompt that waits for a turn of its own.
+    pub(in crate::turn) fn first_queued(&self) -> Option<&MessageId> {
+        let mut queued = self.machine.waiting.iter().filter(|waiting| waiting.delivery == Delivery::Queue);
+        queued.next().map(|waiting| &waiting.message)
+    }
+
+    /// The prompts that the next step takes up, in order, and answers by the last: all that steer; if there are none
+    /// and the turn has answered nobody yet, the first that waits for a turn of its own.
+    pub(in crate::turn) fn next_prompts(&self) -> Vec<MessageId> {
+        let steering: Vec<MessageId> = self.steering().cloned().collect();
+        let has_answered = self.machine.turn.as_ref().is_some_and(|turn| turn.user.is_some());
+        if !steering.is_empty() || has_answered {
+            return steering;
+        }
+        self.first_queued().cloned().into_iter().collect()
+    }
+
     #[must_use]
     pub fn open_turn(&self) -> Option<&OpenTurn> {
         self.machine.turn.as_ref()
@@ -65,7 +101,13 @@ impl State {
 
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.machine.turn.is_none()
+        self.machine.turn.is_none() && !self.machine.is_copying
+    }
+
+    /// A copy that is not all there yet.
+    #[must_use]
+    pub fn is_copying(&self) -> bool {
+        self.machine.is_copying
     }
 
     /// Idle, and nobody waits.
@@ -122,7 +164,7 @@ impl OpenTurn {
 
     /// Whether this call would be the third of its kind in a row.
     pub(in crate::turn) fn repeats(&self, tool: &str, input: &Map) -> bool {
-        let this = fingerprint(tool, input);
+        let this = fingerprint::of_call(tool, input);
         self.recent_calls.len() + 1 >= REPEATED_CALLS && self.recent_calls.iter().all(|call| *call == this)
     }
 }

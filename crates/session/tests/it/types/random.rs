@@ -197,7 +197,7 @@ fn body() -> Any<PartBody> {
         1 => finish.prop_map(PartBody::StepFinish),
         1 => words().prop_map(|snapshot| PartBody::Snapshot(SnapshotPart { snapshot })),
         1 => (words(), prop::collection::vec(words(), 0..3))
-            .prop_map(|(hash, files)| PartBody::Patch(PatchPart { hash, files })),
+            .prop_map(|(hash, files)| PartBody::Patch(PatchPart { hash, files, shared: Vec::new() })),
         1 => retry,
         1 => (any::<bool>(), perhaps(any::<bool>()), tail).prop_map(|(auto, overflow, tail_start_id)| {
             PartBody::Compaction(CompactionPart { auto, overflow, tail_start_id })
@@ -263,6 +263,7 @@ prop_compose! {
             version, metadata, time: SessionTime { created, updated, compacting, archived }, permission: None,
             revert: revert.map(|(whole, snapshot, diff)| Revert {
                 message_id, part_id: (!whole).then_some(part_id), snapshot, diff, conflicts: Vec::new(), uncaptured: Vec::new(),
+                forced: Vec::new(), files_from: None,
             }),
         }
     }
