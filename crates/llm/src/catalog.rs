@@ -19,6 +19,7 @@ use tracing::warn;
 mod build;
 mod choose;
 mod info;
+mod key_variables;
 mod merge;
 mod options;
 pub(crate) mod protocol;
@@ -161,6 +162,12 @@ impl Catalog {
     #[must_use]
     pub fn provider(&self, id: &str) -> Option<&Arc<Provider>> {
         self.providers.iter().find(|provider| provider.id == id)
+    }
+
+    /// A provider by its id, usable or not.
+    #[must_use]
+    pub fn known_provider(&self, id: &str) -> Option<&Arc<Provider>> {
+        self.known.iter().find(|provider| provider.id == id)
     }
 
     /// # Errors

@@ -187,9 +187,10 @@ pub(crate) fn shown_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// An address without a password in it.
+/// An address without a password in it. Some services take a key in the query.
 fn shown_url(url: &Url) -> String {
     let mut url = url.clone();
+    url.set_query(None);
     if !url.username().is_empty() || url.password().is_some() {
         // Neither fails for an address that could carry them in the first place.
         let _ = url.set_username("");

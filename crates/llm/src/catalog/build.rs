@@ -63,6 +63,7 @@ fn listed(id: &str, entry: &Value) -> Draft {
     let mut draft = Draft::new(id);
     draft.learn(entry);
     draft.is_available = id == demo::PROVIDER;
+    draft.provider.is_built_in = true;
     draft.provider.passes_on = id != demo::PROVIDER;
     draft
 }
@@ -106,6 +107,7 @@ impl Draft {
             login: None,
             is_key_withheld: false,
             options: Options::default(),
+            is_built_in: false,
             passes_on: false,
             api: Api::default(),
             models: Vec::new(),

@@ -42,6 +42,9 @@ pub struct Provider {
     #[serde(skip)]
     pub is_key_withheld: bool,
     pub options: Options,
+    /// One of the providers that are known without any list or configuration.
+    #[serde(skip)]
+    pub(crate) is_built_in: bool,
     /// Models that are not in its list are asked for by the name they are given.
     #[serde(skip)]
     pub passes_on: bool,

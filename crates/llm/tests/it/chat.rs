@@ -291,6 +291,19 @@ async fn an_event_named_error_is_one() {
     }
 }
 
+// Was: a key in the query of a provider's address was shown with every error.
+#[tokio::test]
+async fn the_address_in_an_error_has_no_query() {
+    let server = Server::start(vec![whole("429 Too Many Requests", "", "{}")]).await;
+    let base = format!("{}/v1?key=query-secret", server.url);
+    let model = connect(&base, NPM, json!({}), json!({}));
+
+    let failure = api(fail(model.as_ref(), prompt("hi")).await);
+
+    assert_eq!(failure.metadata.as_ref().unwrap()["url"], format!("{}/v1", server.url));
+    assert!(!format!("{failure:?}").contains("query-secret"));
+}
+
 #[tokio::test]
 async fn a_refusal_carries_status_headers_body_and_address_but_not_the_key() {
     let body = json!({ "error": { "message": "Slow down, sk-secret-123456" } }).to_string();
