@@ -2,7 +2,14 @@
 //!
 //! `cargo bench -p sturdy-store --bench shares` prints the table; `-- 5` measures five seconds for each line. Every batch
 //! is 100 operations of 200 bytes, sealed with its chain before the clock starts to count it, and acknowledged after the
-//! fsync. Plain rows are upserts of the same texts, 100 in one transaction, into one table of an own file.
+//! fsync. Plain rows are upserts of the same texts, 100 in one transaction, into a table of the same file.
+//!
+//! `-- drain` measures something else: a session of 50,000 messages with a part each is sent from one store to another, a
+//! page at a time, and the memory that takes beyond what the open stores take: first all of it, as when it is shared, and
+//! then all of it again as changes that were noted while the service was away.
+//!
+//! `-- idle` measures what sharing costs commits: in a store where nothing is shared, where another session is, and where
+//! the session itself is.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot go on says so and ends")]
 
@@ -10,10 +17,17 @@ use rusqlite::{Connection, TransactionBehavior};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::row::{PartRow, RowChange, RowWrite};
+use sturdy_store::outbox::{Answered, Contract, LinkSecret, Made, WantedLink};
 use sturdy_store::share::{
-    Batch, Chain, NewShare, Operation, SCHEMA, ShareAuth, ShareCall, ShareLimits, SturdyRef, chain_start,
+    Ack, Batch, Chain, NewShare, Operation, SCHEMA, ShareAuth, ShareCall, ShareLimits, SturdyRef, Visibility,
+    chain_start,
 };
-use sturdy_store::{Options, Store};
+use sturdy_store::{Commit, NewEntry, Options, Store};
+
+const MESSAGES: u64 = 50_000;
+const SESSION: &str = "ses_0123456789abABCDEFGHIJKLMN";
 
 const SHARE: &str = "AbCdEfGhIjKlMnOpQrStUv";
 const BATCH: u64 = 100;
@@ -24,6 +38,12 @@ fn main() {
     let seconds = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(3);
     let span = Duration::from_secs(seconds);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    if std::env::args().any(|argument| argument == "drain") {
+        return runtime.block_on(drain());
+    }
+    if std::env::args().any(|argument| argument == "idle") {
+        return runtime.block_on(idle(span));
+    }
     println!("round  operations/s  plain rows/s  ratio");
     for round in 1..=3 {
         let directory = tempfile::tempdir().unwrap();
@@ -56,7 +76,7 @@ async fn through_share(path: &Path, span: Duration) -> f64 {
         owner: owner.clone(),
         session: "ses_a".to_owned(),
         request: None,
-        visibility: "link".to_owned(),
+        visibility: Visibility::Link,
         label: String::new(),
     };
     store.create_share(call(), new).await.unwrap();
@@ -107,13 +127,13 @@ fn seal(chain: &mut Chain, first: u64) -> Batch {
 }
 
 fn through_rows(path: &Path, span: Duration) -> f64 {
-    const PUT: &str = "INSERT INTO entity (key, payload) VALUES (?1, ?2)
+    const PUT: &str = "INSERT INTO plain_row (key, payload) VALUES (?1, ?2)
         ON CONFLICT (key) DO UPDATE SET payload = excluded.payload";
-    let mut connection = Connection::open(path.join("plain.db")).unwrap();
+    let mut connection = Connection::open(path.join("sturdy.db")).unwrap();
     connection
         .execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-            CREATE TABLE entity (key TEXT PRIMARY KEY, payload TEXT NOT NULL)",
+            CREATE TABLE plain_row (key TEXT PRIMARY KEY, payload TEXT NOT NULL)",
         )
         .unwrap();
     let mut seq = 0;
@@ -131,4 +151,192 @@ fn through_rows(path: &Path, span: Duration) -> f64 {
         spent += begun.elapsed();
     }
     seq as f64 / spent.as_secs_f64()
+}
+
+/// A session as long as a day of work, written as rows.
+fn fill(path: &Path) {
+    const MESSAGE: &str =
+        "INSERT INTO message (id, session_id, ord, created, data, position) VALUES (?1, ?2, ?3, 1, ?4, ?3)";
+    const PART: &str = "INSERT INTO part (id, message_id, session_id, ord, is_open, data, position)
+        VALUES (?1, ?2, ?3, 1, 0, ?4, ?5)";
+    let mut connection = Connection::open(path.join("sturdy.db")).unwrap();
+    let transaction = connection.transaction().unwrap();
+    let record = json!({ "id": SESSION, "title": "long" }).to_string();
+    transaction
+        .execute(
+            "INSERT INTO session (id, project_id, directory, title, created, updated, archived, data, machine, position)
+            VALUES (?1, 'p', '/', 'long', 1, 1, 0, ?2, '', 1)",
+            (SESSION, record),
+        )
+        .unwrap();
+    for number in 1..=MESSAGES {
+        let message = format!("msg_{number:06}");
+        let ord = number as i64;
+        let data = json!({ "id": message, "sessionID": SESSION, "role": "user" }).to_string();
+        transaction.prepare_cached(MESSAGE).unwrap().execute((&message, SESSION, ord, data)).unwrap();
+        let data = json!({ "id": format!("prt_{number:06}"), "text": "x".repeat(160) }).to_string();
+        let part = (format!("prt_{number:06}"), &message, SESSION, data, ord);
+        transaction.prepare_cached(PART).unwrap().execute(part).unwrap();
+    }
+    transaction.commit().unwrap();
+}
+
+async fn drain() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path().join("here");
+    Store::open(Options::new(&here)).await.unwrap().close().await;
+    fill(&here);
+    let sender = Store::open(Options::new(&here)).await.unwrap();
+    let receiver = Store::open(Options::new(directory.path().join("there"))).await.unwrap();
+    let owner = SturdyRef::new(SHARE, "owner", "a-secret-of-the-owner");
+    let new = NewShare {
+        share: SHARE.to_owned(),
+        owner: owner.clone(),
+        session: SESSION.to_owned(),
+        request: None,
+        visibility: Visibility::Link,
+        label: String::new(),
+    };
+    receiver.create_share(call(), new).await.unwrap();
+    link(&sender, SESSION, &owner).await;
+    send_all("whole session", &sender, &receiver, &owner).await;
+    change_all(&here);
+    send_all("changes", &sender, &receiver, &owner).await;
+}
+
+/// Shares a session, as far as the sender's store is concerned.
+async fn link(store: &Store, session: &str, owner: &SturdyRef) {
+    let secret = LinkSecret::new(owner.reveal());
+    let wanted = WantedLink {
+        session: SessionId::parse(session).unwrap(),
+        target: String::new(),
+        request: "rq_1".to_owned(),
+        secret: secret.clone(),
+        writer: "wr_1".to_owned(),
+        visibility: Visibility::Link,
+        actor: String::new(),
+    };
+    let link = store.want_share(wanted, 1).await.unwrap();
+    let made = Made {
+        share: SHARE.to_owned(),
+        url: "https://share.example".to_owned(),
+        secret,
+        contract: Contract::Ops,
+        epoch: 1,
+        cursor: 0,
+    };
+    store.share_was_made(&link, made).await.unwrap();
+}
+
+/// Every row is another one, and noted, as commits would have left it.
+fn change_all(path: &Path) {
+    let connection = Connection::open(path.join("sturdy.db")).unwrap();
+    connection
+        .execute_batch(
+            "UPDATE message SET data = replace(data, 'user', 'User'), position = position + 1000000;
+            UPDATE part SET data = replace(data, 'x', 'y'), position = position + 1000000;
+            INSERT INTO share_unsent SELECT session_id, 'message', id, position, position FROM message;
+            INSERT INTO share_unsent SELECT session_id, 'part', id, position, position FROM part;",
+        )
+        .unwrap();
+}
+
+async fn send_all(what: &str, sender: &Store, receiver: &Store, owner: &SturdyRef) {
+    let session = SessionId::parse(SESSION).unwrap();
+    let before = memory_kb();
+    let mut most = before;
+    let begun = Instant::now();
+    let mut from = 0;
+    let mut sent = 0;
+    loop {
+        let link = sender.share_link(&session).await.unwrap().unwrap();
+        let found = if link.is_compared {
+            sender.share_changes(&session).await.unwrap().unwrap()
+        } else {
+            sender.share_differences(&session, from).await.unwrap().unwrap()
+        };
+        let is_last = found.next.is_none();
+        let sealed = sender.seal_share(&session, &link.writer, found.drafts, is_last).await.unwrap();
+        if sealed.took_all {
+            from = found.next.unwrap_or(0);
+        }
+        let Some((_, batch)) = sender.sealed_batch(&session).await.unwrap() else {
+            if link.is_compared && is_last {
+                break;
+            }
+            continue;
+        };
+        sent += batch.ops.len();
+        let last_seq = batch.last_seq;
+        let auth = ShareAuth::Ref(owner.clone());
+        let ack = receiver.append_share(call(), SHARE.to_owned(), auth, batch).await.unwrap();
+        let Ack { cursor, epoch, applied_count: count, .. } = ack;
+        let answered = Answered { last_seq, cursor, epoch, count, error: None };
+        sender.share_was_answered(&session, &link.writer, answered).await.unwrap();
+        most = most.max(memory_kb());
+    }
+    let took = begun.elapsed().as_secs_f64();
+    let more = (most - before) as f64 / 1024.0;
+    println!(
+        "{what}: {sent} operations in {took:.1} s, {:.0} a second; at most {more:.1} MB more",
+        sent as f64 / took
+    );
+}
+
+/// Commits a second of a session that writes one part again and again.
+async fn idle(span: Duration) {
+    let owner = SturdyRef::new(SHARE, "owner", "a-secret-of-the-owner");
+    println!("shared            commits/s");
+    for (what, shared) in
+        [("nothing", None), ("another session", Some("ses_other")), ("this session", Some("ses_a"))]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(Options::new(directory.path())).await.unwrap();
+        if let Some(session) = shared {
+            link(&store, session, &owner).await;
+        }
+        let mut expected = 0;
+        let begun = Instant::now();
+        while begun.elapsed() < span {
+            // Many at once, as many sessions make them, so that the fsync is not all that is measured.
+            let mut waiting = Vec::new();
+            for _ in 0..BATCH {
+                waiting.push(store.commit(written(expected)));
+                expected += 1;
+            }
+            for committed in futures_util::future::join_all(waiting).await {
+                committed.unwrap();
+            }
+        }
+        println!("{what:16} {:10.0}", expected as f64 / begun.elapsed().as_secs_f64());
+        store.close().await;
+    }
+}
+
+fn written(expected: u64) -> Commit {
+    let session = SessionId::parse("ses_a").unwrap();
+    let row = PartRow {
+        id: PartId::parse("prt_1").unwrap(),
+        message_id: MessageId::parse("msg_1").unwrap(),
+        session_id: session.clone(),
+        ord: 1,
+        is_open: false,
+        data: payload(expected),
+    };
+    let entry = NewEntry {
+        kind: "session.compacted.1",
+        subject: None,
+        at: 1_000,
+        data: "{}".to_owned(),
+        actor: None,
+    };
+    let rows = vec![RowWrite { entry: 0, change: RowChange::Part(row) }];
+    Commit { session, expected, entries: vec![entry], rows, grant: None }
+}
+
+/// What this process has in memory.
+fn memory_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }

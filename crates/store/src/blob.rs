@@ -1,7 +1,10 @@
 //! What is large, once: bytes under their BLAKE3 hash.
 
+mod packed;
+
+pub(crate) use packed::{pack, unpack};
+
 use crate::Store;
-use crate::committer::keep_blob;
 use crate::dialect;
 use crate::error::{CommitError, Failure, ReadError};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
@@ -15,7 +18,9 @@ const SLICE_END: &str =
     "SELECT MAX(hash) FROM (SELECT hash FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2)";
 const COLLECT: &str = "DELETE FROM blob WHERE hash > ?1 AND hash <= ?2
     AND NOT EXISTS (SELECT 1 FROM log WHERE log.blob = blob.hash)";
-const FIND: &str = "SELECT data FROM blob WHERE hash = ?1";
+const IS_KEPT: &str = "SELECT 1 FROM blob WHERE hash = ?1";
+const KEEP: &str = "INSERT INTO blob (hash, size, data, is_packed) VALUES (?1, ?2, ?3, ?4)";
+const FIND: &str = "SELECT data, is_packed, size FROM blob WHERE hash = ?1";
 
 impl Store {
     /// Stores bytes and returns their hash. The same bytes are stored once.
@@ -69,6 +74,32 @@ impl Store {
     }
 }
 
+/// Stores bytes under their hash; the same bytes are stored once.
+pub(crate) fn keep_blob(connection: &Connection, bytes: &[u8]) -> Result<String, Failure> {
+    let hash = blake3::hash(bytes).to_hex().to_string();
+    if connection.prepare_cached(IS_KEPT)?.exists([&hash])? {
+        return Ok(hash);
+    }
+    let packed = pack(bytes);
+    let is_packed = i64::from(packed.is_some());
+    let stored = packed.as_deref().unwrap_or(bytes);
+    connection.prepare_cached(KEEP)?.execute((&hash, bytes.len() as i64, stored, is_packed))?;
+    Ok(hash)
+}
+
 pub(crate) fn find(connection: &Connection, hash: &str) -> Result<Option<Vec<u8>>, Failure> {
-    Ok(connection.prepare_cached(FIND)?.query_row([hash], |row| row.get(0)).optional()?)
+    let found: Option<(Vec<u8>, i64, i64)> = connection
+        .prepare_cached(FIND)?
+        .query_row([hash], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    match found {
+        Some((packed, 1, size)) => content(&packed, size, hash).map(Some),
+        Some((bytes, _, _)) => Ok(Some(bytes)),
+        None => Ok(None),
+    }
+}
+
+/// What a packed blob holds.
+pub(crate) fn content(packed: &[u8], size: i64, hash: &str) -> Result<Vec<u8>, Failure> {
+    unpack(packed, usize::try_from(size).unwrap_or(0), || format!("blob {hash}"))
 }

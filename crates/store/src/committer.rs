@@ -15,19 +15,24 @@
 mod crash;
 mod meters;
 mod patience;
+mod remains;
+mod share_notes;
 mod write;
 
 pub use crash::CrashPlan;
 pub use meters::StoreMeters;
 pub(crate) use patience::certain;
-pub(crate) use write::keep_blob;
+pub(crate) use remains::end_removals;
+#[cfg(test)]
+pub(crate) use share_notes::note_change;
+pub use write::title_column;
 
 use crate::commit::{Commit, Committed};
 use crate::dialect;
-use crate::error::{CommitError, DriverError, DriverErrorKind, Failure};
+use crate::error::{CommitError, DriverError, DriverErrorKind, Failure, Refusal};
 use crate::grants;
 use crate::lock::Lock;
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,10 +59,16 @@ const ADVANCE: &str = "UPDATE head SET position = position + ?1, at = CASE WHEN 
 
 pub(crate) enum Work {
     Commit(Pending),
-    /// Writes that are not facts: projects, blobs, upkeep. They answer for themselves.
-    Write(Box<dyn FnOnce(&mut Connection) + Send>),
+    /// Writes that are not facts: projects, blobs, shares, upkeep.
+    Write(Write),
     Close(oneshot::Sender<()>),
+    /// For tests: the process is killed here.
+    Die,
 }
+
+/// Something that is written, and the answer to whoever asked for it.
+pub(crate) type Write = Box<dyn FnOnce(&mut Connection) -> Answer + Send>;
+pub(crate) type Answer = Box<dyn FnOnce() + Send>;
 
 pub(crate) struct Pending {
     pub(crate) commit: Commit,
@@ -79,6 +90,8 @@ pub(crate) struct Shared {
     pub(crate) transactions: AtomicU64,
     pub(crate) meters: StoreMeters,
     pub(crate) is_crashed: AtomicBool,
+    /// Some session is shared, or was since the store was opened: commits note what they change of such sessions.
+    pub(crate) has_links: AtomicBool,
     /// Somebody wants the store closed: nothing is waited for any more.
     pub(crate) is_closing: AtomicBool,
     /// Whether the writing thread lives, and how it ended.
@@ -111,14 +124,26 @@ pub(crate) struct Committer {
     refused: u64,
     /// Commits that arrived, for the crash plan.
     commits: u64,
+    /// And other writes.
+    writes: u64,
     /// Written since the last checkpoint.
     is_dirty: bool,
     group: Vec<Pending>,
     /// Commits that met the crash; they are told when the files are let go of.
     doomed: Vec<Pending>,
+    /// The write that met it, or its answer; whoever waits for it hears when the files are let go of.
+    doomed_write: Option<DoomedWrite>,
     /// What sessions are at, as far as it was asked for. Right as long as nobody else writes; if
     /// somebody does, `UNIQUE (session_id, seq)` refuses the transaction and this is read anew.
     seqs: HashMap<SessionId, u64>,
+    /// Sessions that were removed, and of which something is left.
+    remains: Vec<SessionId>,
+}
+
+/// A write that met the crash. Dropped, it tells whoever waits for it that the store has ended.
+enum DoomedWrite {
+    Lost { _unwritten: Write },
+    Written { _unsaid: Answer },
 }
 
 /// What became of one commit of a group.
@@ -142,10 +167,13 @@ impl Committer {
             is_refusing: false,
             refused: 0,
             commits: 0,
+            writes: 0,
             is_dirty: true,
             group: Vec::new(),
             doomed: Vec::new(),
+            doomed_write: None,
             seqs,
+            remains: Vec::new(),
         }
     }
 
@@ -163,8 +191,14 @@ impl Committer {
                 }
                 _ if is_crashed => break,
                 Some(Work::Write(write)) => {
-                    write(&mut self.connection);
-                    self.is_dirty = true;
+                    self.change(write);
+                    if self.doomed_write.is_some() {
+                        break;
+                    }
+                }
+                Some(Work::Die) => {
+                    self.shared.is_crashed.store(true, Ordering::Release);
+                    break;
                 }
                 Some(Work::Commit(_)) => unreachable!("BUG: a commit ends no group"),
                 None => {}
@@ -177,7 +211,36 @@ impl Committer {
         }
     }
 
+    /// Runs a write that is not a commit, unless the crash plan names it.
+    fn change(&mut self, write: Write) {
+        self.writes += 1;
+        self.is_dirty = true;
+        let Some(is_kept) = self.plan.at_write(self.writes) else { return write(&mut self.connection)() };
+        self.shared.is_crashed.store(true, Ordering::Release);
+        self.doomed_write = Some(if is_kept {
+            DoomedWrite::Written { _unsaid: write(&mut self.connection) }
+        } else {
+            DoomedWrite::Lost { _unwritten: write }
+        });
+    }
+
     fn next(&mut self) -> Option<Work> {
+        // A slice for every group, and all of it while nobody wants anything.
+        while let Some(session) = self.remains.last() {
+            match remains::remove_slice(&self.connection, session.as_str()) {
+                Ok(remains::Left::Something) => {}
+                Ok(remains::Left::Nothing) => drop(self.remains.pop()),
+                Err(failure) => {
+                    tracing::warn!(%session, ?failure, "what a removed session left is removed at the next start");
+                    self.remains.pop();
+                }
+            }
+            match self.work.try_recv() {
+                Ok(work) => return Some(work),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {}
+            }
+        }
         if !self.is_dirty {
             return self.work.recv().ok();
         }
@@ -274,7 +337,10 @@ impl Committer {
                     self.is_refusing = false;
                     return Ok(verdicts);
                 }
-                Err(failure) if failure.may_pass() => failure,
+                Err(failure) if failure.may_pass() => {
+                    self.shared.meters.refused.inc();
+                    failure
+                }
                 Err(failure) => return Err(failure),
             };
             let is_over = self.is_refusing || self.shared.is_closing.load(Ordering::Acquire);
@@ -291,8 +357,10 @@ impl Committer {
     }
 
     fn write_alone(&mut self, pending: &Pending) -> Verdict {
-        let verdict = self.write(std::slice::from_ref(pending))?.pop();
-        verdict.expect("BUG: one commit, one verdict")
+        match self.write(std::slice::from_ref(pending)) {
+            Ok(mut verdicts) => verdicts.pop().expect("BUG: one commit, one verdict"),
+            Err(failure) => Err(certain(&mut self.connection, failure)),
+        }
     }
 
     /// One transaction. Returns one verdict for each commit, after the fsync.
@@ -316,6 +384,10 @@ impl Committer {
         let mut entries = 0;
         let mut at = 0;
         for Pending { commit, .. } in group {
+            if self.remains.contains(&commit.session) {
+                // Its id is used again.
+                remains::remove_all(&transaction, commit.session.as_str())?;
+            }
             let seq = match self.seqs.get_mut(&commit.session) {
                 Some(seq) => seq,
                 None => {
@@ -328,7 +400,7 @@ impl Committer {
                 let session = commit.session.clone();
                 let expected = commit.expected;
                 Err(CommitError::Conflict { session, expected, found: *seq })
-            } else if let Err(refusal) = grants::judge(&transaction, commit)? {
+            } else if let Err(refusal) = judge_grant(&transaction, commit)? {
                 Err(CommitError::Denied(refusal))
             } else {
                 let first_position = entries;
@@ -346,7 +418,7 @@ impl Committer {
             .prepare_cached(ADVANCE)?
             .query_row((entries.cast_signed(), at.cast_signed()), |row| row.get(0))?;
         let head = head.cast_unsigned();
-        let mut writer = write::Writer::new(&transaction)?;
+        let mut writer = write::Writer::new(&transaction, self.shared.has_links.load(Ordering::Acquire))?;
         for (pending, verdict) in group.iter().zip(&mut verdicts) {
             if let Ok(committed) = verdict {
                 // So far it counted from the start of the group.
@@ -354,12 +426,14 @@ impl Committer {
                 writer.commit(&pending.commit, committed.first_position)?;
             }
         }
-        drop(writer);
+        let remains = writer.into_remains();
         let begun = Instant::now();
         transaction.commit()?;
 
         let made = verdicts.iter().filter(|verdict| verdict.is_ok()).count();
         self.shared.meters.committed(made, entries, begun.elapsed());
+        self.remains.retain(|session| !group.iter().any(|pending| pending.commit.session == *session));
+        self.remains.extend(remains);
         // Only now: whoever reads the head finds all of it on disk.
         self.shared.head.store(head, Ordering::Release);
         self.shared.transactions.fetch_add(1, Ordering::Relaxed);
@@ -389,7 +463,15 @@ impl Committer {
         for pending in self.doomed {
             let _ = pending.answer.send(Err(CommitError::Crashed));
         }
+        drop(self.doomed_write);
     }
+}
+
+/// Refuses a commit that is made with a grant which does not allow it now.
+fn judge_grant(transaction: &Transaction<'_>, commit: &Commit) -> Result<Result<(), Refusal>, Failure> {
+    let Some(grant) = &commit.grant else { return Ok(Ok(())) };
+    let now = commit.entries.last().map_or(0, |entry| entry.at);
+    grants::judge(transaction, grant, &commit.session, now)
 }
 
 /// The last entry of a session is never removed, so the log itself knows what a session is at.

@@ -70,6 +70,11 @@ pub(crate) fn open_writer(path: &Path, durability: Durability) -> rusqlite::Resu
     Ok(connection)
 }
 
+/// What a file system without shared memory makes of it. For tests.
+pub(crate) fn keep_another_journal(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("PRAGMA journal_mode = DELETE")
+}
+
 /// What was set is read back: a file system without shared memory keeps another journal, and says so only here.
 /// Gives back what does not hold.
 pub(crate) fn broken_mode(

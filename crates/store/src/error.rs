@@ -3,8 +3,11 @@
 //! Damage (`Broken`) is kept apart from a disk that may answer again (`Unavailable`), because the
 //! first needs a person and the second needs patience. Nobody has to read the text to tell.
 
+mod refusal;
+
+pub use refusal::Refusal;
+
 use crate::owner::Owner;
-use crate::share::Refusal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::{fmt, io};
@@ -181,7 +184,8 @@ impl Failure {
     /// Whether it would meet any other write as well.
     pub(crate) fn is_the_disks(&self) -> bool {
         match self {
-            Self::Broken { .. } => true,
+            // Damage stands somewhere, and the others may not touch it.
+            Self::Broken { .. } => false,
             Self::Unavailable(driver) => driver.kind != DriverErrorKind::Other,
         }
     }

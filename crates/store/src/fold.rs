@@ -1,19 +1,24 @@
 //! Upkeep: folding growth away, sizes, giving space back in slices.
 //!
 //! Invariant I12: the end of a text carries the text, so once a part is closed its growth is kept only for
-//! readers that are behind; what a call reported is kept until something later is said of the call.
-//! Folding removes both up to a position and moves the *horizon* there: a cursor before it is answered
+//! readers that are behind; what a call reported is kept until something later is said of the call, and what a turn
+//! has changed until it has changed more. Folding removes all three up to a position and moves the *horizon* there: a cursor before it is answered
 //! with a resync instead of entries.
+//!
+//! A part that is open holds the horizon. That of a quarantined session may stay open for ever: it holds only its own
+//! growth, which stays below the horizon because readers are shown the text from it.
 //!
 //! Every slice is a short transaction between two commits.
 
 use crate::error::{CommitError, ReadError};
-use crate::log::clamp;
+use crate::log::{clamp, text_or_empty};
 use crate::open::DATABASE;
 use crate::{Store, dialect};
-use rusqlite::{OptionalExtension as _, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+use std::collections::BTreeSet;
 use std::fs;
 use sturdy_session::growth;
+use sturdy_session::id::SessionId;
 
 /// Positions one slice looks at: a few milliseconds during which commits wait.
 const SLICE: i64 = 2_000;
@@ -21,13 +26,17 @@ const SLICE: i64 = 2_000;
 const SHRINK: u32 = 256;
 
 const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
-const OLDEST_OPEN: &str = "SELECT position FROM part WHERE is_open = 1 ORDER BY position LIMIT 1";
-// Never the last entry of a session: its seq is what the next commit builds on. And never the last report of a
-// call before the horizon: what comes after it is shown with what was reported.
-const FOLD: &str = "DELETE FROM log WHERE position >= ?1 AND position < ?2 AND (kind = ?3 OR (kind = ?4
+const OLDEST_OPEN: &str = "SELECT session_id, MIN(position) FROM part WHERE is_open = 1 GROUP BY session_id";
+// Never the last entry of a session: its seq is what the next commit builds on. Never what may be the growth of an
+// open part. And never the last report of a call, or the last sum of a turn, before the horizon: what comes after it
+// is shown with what was said there.
+const FOLD: &str =
+    "DELETE FROM log WHERE position >= ?1 AND position < ?2 AND (kind = ?3 OR (kind IN (?4, ?5)
     AND EXISTS (SELECT 1 FROM log AS next WHERE next.subject = log.subject AND next.position > log.position
     AND next.position < ?2)))
-    AND EXISTS (SELECT 1 FROM log AS later WHERE later.session_id = log.session_id AND later.seq > log.seq)";
+    AND EXISTS (SELECT 1 FROM log AS later WHERE later.session_id = log.session_id AND later.seq > log.seq)
+    AND NOT EXISTS (SELECT 1 FROM part WHERE part.session_id = log.session_id AND part.is_open = 1
+    AND part.position < log.position)";
 // Of the keyframes before the horizon each session keeps the newest.
 const FORGET_KEYFRAMES: &str =
     "DELETE FROM keyframe WHERE position < ?1 AND EXISTS (SELECT 1 FROM keyframe AS later
@@ -70,15 +79,21 @@ pub struct Sizes {
 }
 
 impl Store {
-    /// Folds one slice of the growth before `position`. Call it again until `is_done`.
-    pub async fn fold_slice(&self, before: u64) -> Result<Folded, CommitError> {
+    /// Folds one slice of the growth before `position`, past what `quarantined` sessions have open. Call it again
+    /// until `is_done`.
+    pub async fn fold_slice(
+        &self,
+        before: u64,
+        quarantined: &BTreeSet<SessionId>,
+    ) -> Result<Folded, CommitError> {
+        let quarantined: BTreeSet<String> = quarantined.iter().map(ToString::to_string).collect();
         self.write(move |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let (head, horizon): (i64, i64) =
                 transaction.query_row(HEAD, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
-            // All growth of an open part follows its row. So below the oldest open row every part
-            // is closed, and no entry has to be read to know whose growth it is.
-            let open: Option<i64> = transaction.query_row(OLDEST_OPEN, (), |row| row.get(0)).optional()?;
+            // All growth of an open part follows its row. So below the oldest open row every part of a session that
+            // is not quarantined is closed, and no entry has to be read to know whose growth it is.
+            let open = oldest_open(&transaction, &quarantined)?;
             let end = clamp(before).min(head + 1).min(open.unwrap_or(i64::MAX));
             if end <= horizon {
                 transaction.prepare_cached(FORGET_KEYFRAMES)?.execute([horizon])?;
@@ -87,8 +102,9 @@ impl Store {
             }
 
             let next = end.min(horizon + SLICE);
-            let kinds = (growth::KIND, growth::SUPERSEDED);
-            let removed = transaction.prepare_cached(FOLD)?.execute((horizon, next, kinds.0, kinds.1))?;
+            let [report, sum] = growth::SUPERSEDED;
+            let removed =
+                transaction.prepare_cached(FOLD)?.execute((horizon, next, growth::KIND, report, sum))?;
             transaction.prepare_cached(MOVE_HORIZON)?.execute([next])?;
             transaction.commit()?;
             if removed > 0 {
@@ -99,11 +115,21 @@ impl Store {
         .await
     }
 
-    /// Folds all closed growth before `position`, slice by slice, letting commits pass in between.
+    /// Folds all closed growth before `position`, as if no session were quarantined.
     pub async fn fold(&self, before: u64) -> Result<Folded, CommitError> {
+        self.fold_past(before, &BTreeSet::new()).await
+    }
+
+    /// Folds all closed growth before `position`, slice by slice, letting commits pass in between. What `quarantined`
+    /// sessions have open keeps its growth and holds up nobody else's.
+    pub async fn fold_past(
+        &self,
+        before: u64,
+        quarantined: &BTreeSet<SessionId>,
+    ) -> Result<Folded, CommitError> {
         let mut removed = 0;
         loop {
-            let slice = self.fold_slice(before).await?;
+            let slice = self.fold_slice(before, quarantined).await?;
             removed += slice.removed;
             if slice.is_done {
                 return Ok(Folded { removed, ..slice });
@@ -158,4 +184,19 @@ impl Store {
         })
         .await
     }
+}
+
+/// Where the oldest part stands that is open in a session that is not quarantined.
+fn oldest_open(connection: &Connection, quarantined: &BTreeSet<String>) -> rusqlite::Result<Option<i64>> {
+    let mut statement = connection.prepare_cached(OLDEST_OPEN)?;
+    let mut rows = statement.query(())?;
+    let mut oldest = None;
+    while let Some(row) = rows.next()? {
+        let session = text_or_empty(row, 0)?;
+        let position: i64 = row.get(1)?;
+        if !quarantined.contains(&session) && oldest.is_none_or(|oldest| position < oldest) {
+            oldest = Some(position);
+        }
+    }
+    Ok(oldest)
 }

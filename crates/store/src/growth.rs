@@ -5,7 +5,7 @@
 //! store is told by `sturdy_session::growth`: it only finds the entries.
 
 use crate::error::Failure;
-use crate::log::text_of;
+use crate::log::{Columns, text_of, text_or_empty};
 use rusqlite::{Connection, Row};
 use std::collections::HashMap;
 use sturdy_session::growth;
@@ -14,7 +14,7 @@ use sturdy_session::growth;
 pub(crate) const PART_COLUMNS: &str = "id, session_id, is_open, data, position";
 
 // By seq, because that is what the index orders; by position, because the row's own entry may be folded away.
-const GREW: &str = "SELECT position, data, blob FROM log WHERE session_id = ?1
+const GREW: &str = "SELECT position, data, blob, packed FROM log WHERE session_id = ?1
     AND seq > COALESCE((SELECT seq FROM log WHERE position = ?2), 0) AND position > ?2 AND kind = ?3 ORDER BY seq";
 
 /// What stands in a text for a piece of it that cannot be read.
@@ -45,7 +45,7 @@ impl Part {
             id: row.get(0)?,
             session: row.get(1)?,
             is_open: row.get::<_, i64>(2)? != 0,
-            data: row.get(3)?,
+            data: text_or_empty(row, 3)?,
             position: row.get(4)?,
         })
     }
@@ -88,7 +88,7 @@ fn add_growth_of_session(
     let mut rows = statement.query((session, from, growth::KIND))?;
     while let Some(row) = rows.next()? {
         let position: i64 = row.get(0)?;
-        let read = text_of(connection, row, 1, 2);
+        let read = text_of(connection, row, Columns { position: 0, data: 1, blob: 2, packed: 3 });
         let broken = |error| Failure::broken(format!("log entry {position}"), error);
         let grew = match &read {
             Ok(data) => growth::read(data).map_err(broken),
@@ -118,8 +118,12 @@ fn add_growth_of_session(
         .collect();
     for (index, text) in grown.drain().filter(|(_, text)| !text.is_empty()) {
         let part = &mut parts[index];
-        part.data = growth::add(&part.data, &text)
-            .map_err(|error| Failure::broken(format!("part {}", part.id), error))?;
+        match (growth::add(&part.data, &text), damage) {
+            (Ok(grown), _) => part.data = grown,
+            // Whoever looks at the row sees that it cannot be read.
+            (Err(_), Damage::Shown) => {}
+            (Err(error), Damage::Refused) => return Err(Failure::broken(format!("part {}", part.id), error)),
+        }
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ mod verify;
 
 pub use blob::Collected;
 pub use commit::{Commit, Committed, ENTRY_BYTES_MAX, NewEntry};
-pub use committer::{CrashPlan, OnDurable, StoreMeters};
+pub use committer::{CrashPlan, OnDurable, StoreMeters, title_column};
 pub use dialect::Durability;
 pub use error::{CommitError, DriverError, DriverErrorKind, OpenError, ReadError};
 pub use fold::{Folded, Sizes};
@@ -42,19 +42,22 @@ pub use log::{DAMAGED, LogEntry, LogPage, Origin, Scope};
 pub use open::Options;
 pub use owner::Owner;
 pub use read::asks::{AskQuery, RawAsk};
-pub use read::messages::{Before, MessagePage, MessageQuery, RawMessage};
+pub use read::damaged::DamagedRow;
+pub use read::messages::{Before, MessagePage, MessageQuery, PageWithin, RawMessage};
 pub use read::moment::{Opening, Outline, Overview, OverviewQuery, SessionGlance};
 pub use read::rows::{CurrentRows, RowPosition, SessionRows};
 pub use read::search::{Found, FoundPart, SearchQuery};
-pub use read::sessions::{CreatedEdge, SessionOrder, SessionPlace, SessionQuery};
+pub use read::sessions::{CreatedEdge, SessionHead, SessionOrder, SessionQuery};
 pub use verify::{Finding, Progress, Report, Stage};
 
-use committer::{Pending, Shared, Work, Writer};
+use committer::{Pending, Shared, Work, Write, Writer};
+use read::damaged::DamagedRows;
+use read::titles::Titles;
 use readers::{Job, Readers};
 use rusqlite::Connection;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::{fmt, io};
 use tokio::sync::{mpsc, oneshot};
@@ -68,8 +71,10 @@ pub struct Store {
 struct Inner {
     path: std::path::PathBuf,
     shared: Arc<Shared>,
+    damaged: Arc<DamagedRows>,
     work: Option<SyncSender<Work>>,
     jobs: Option<mpsc::Sender<Job>>,
+    titles: Arc<Mutex<Titles>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -110,16 +115,28 @@ impl Store {
         self.inner.shared.epoch.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes every cursor that was given out so far invalid. For a store that was put back from a copy:
-    /// what was stored after the copy is not in it, and a cursor from then would skip what takes its place.
-    pub async fn renew_epoch(&self) -> Result<(), CommitError> {
+    /// Replaces the mark that tells this store from older copies of itself. True if it is such a copy: what was
+    /// stored after the copy is not in it, and a cursor from then would skip what takes its place, so its epoch
+    /// is another one now.
+    ///
+    /// For whoever serves the store, at the start and every few minutes: a copy that is younger than the last
+    /// replacement is not told apart.
+    pub async fn replace_mark(&self) -> Result<bool, CommitError> {
         let shared = Arc::clone(&self.inner.shared);
-        self.write(move |connection| {
-            let epoch = open::new_epoch(connection)?;
-            *shared.epoch.lock().unwrap_or_else(PoisonError::into_inner) = epoch;
-            Ok(())
-        })
-        .await
+        let folder = self.inner.path.clone();
+        let replacing = self.write(move |connection| {
+            let replaced = open::mark::replace(connection, &folder)?;
+            if replaced.is_copy {
+                let epoch = open::new_epoch(connection)?;
+                *shared.epoch.lock().unwrap_or_else(PoisonError::into_inner) = epoch;
+            }
+            Ok(replaced)
+        });
+        let replaced = replacing.await?;
+        let is_copy = replaced.is_copy;
+        let folder = self.inner.path.clone();
+        self.write(move |connection| Ok(open::mark::settle(connection, &folder, &replaced)?)).await?;
+        Ok(is_copy)
     }
 
     /// Transactions that commits were grouped into since the store was opened.
@@ -184,6 +201,16 @@ impl Store {
         }
     }
 
+    /// For tests: nothing more is written, the files stay as a killed process leaves them, and the lock is free.
+    pub async fn die(self) {
+        if self.send(Work::Die).await.is_ok() {
+            let mut writer = self.inner.shared.writer.subscribe();
+            // An error means that it is gone.
+            let _ = writer.wait_for(|writer| *writer != Writer::Works).await;
+        }
+        self.close().await;
+    }
+
     /// Runs something on the writing thread that is not a commit.
     async fn write<T, F>(&self, write: F) -> Result<T, CommitError>
     where
@@ -191,14 +218,17 @@ impl Store {
         F: FnOnce(&mut Connection) -> Result<T, CommitError> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
-        let write = Box::new(move |connection: &mut Connection| {
+        let write: Write = Box::new(move |connection: &mut Connection| {
             let result = write(connection).map_err(|error| match error {
                 CommitError::Unavailable(driver) => {
                     committer::certain(connection, error::Failure::Unavailable(driver))
                 }
                 error => error,
             });
-            let _ = answer.send(result);
+            Box::new(move || {
+                // A caller that gave up waiting has still written.
+                let _ = answer.send(result);
+            })
         });
         self.send(Work::Write(write)).await?;
         answered.await.unwrap_or_else(|_| Err(self.gone()))
@@ -220,6 +250,7 @@ impl Store {
             let result = connection.transaction().map_err(ReadError::from).and_then(|moment| read(&moment));
             let _ = answer.send(result);
         });
+        self.inner.shared.meters.reads.inc();
         let jobs = self.inner.jobs.as_ref().ok_or_else(closed)?;
         jobs.send(Job::Read(job)).await.map_err(|_| closed())?;
         answered.await.unwrap_or_else(|_| Err(closed()))

@@ -5,6 +5,7 @@
 use crate::Store;
 use crate::error::ReadError;
 use crate::growth::{Damage, PART_COLUMNS, Part, add_growth_or};
+use crate::log::text_or_empty;
 use crate::read::asks::{RawAsk, asks_of};
 use rusqlite::OptionalExtension as _;
 use sturdy_session::id::SessionId;
@@ -88,8 +89,8 @@ impl Store {
         let directory = directory.to_owned();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(BUSY_IN)?;
-            let ids = statement.query_map([&directory], |row| row.get::<_, String>(0))?;
-            ids.map(|id| crate::read::session_id(&id?)).collect()
+            let ids = statement.query_map([&directory], |row| text_or_empty(row, 0))?;
+            readable_ids(ids)
         })
         .await
     }
@@ -98,9 +99,21 @@ impl Store {
     pub async fn busy_sessions(&self) -> Result<Vec<SessionId>, ReadError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(BUSY)?;
-            let ids = statement.query_map((), |row| row.get::<_, String>(0))?;
-            ids.map(|id| crate::read::session_id(&id?)).collect()
+            let ids = statement.query_map((), |row| text_or_empty(row, 0))?;
+            readable_ids(ids)
         })
         .await
     }
+}
+
+/// One spoilt id does not keep the others from being settled.
+fn readable_ids(ids: impl Iterator<Item = rusqlite::Result<String>>) -> Result<Vec<SessionId>, ReadError> {
+    let mut readable = Vec::new();
+    for id in ids {
+        match SessionId::parse(&id?) {
+            Ok(id) => readable.push(id),
+            Err(cause) => tracing::error!(%cause, "a session with an unreadable id is passed over"),
+        }
+    }
+    Ok(readable)
 }

@@ -58,6 +58,8 @@ impl Lock {
         if let Some(mut held) = held {
             // An owner that is gone is not named. Failing changes nothing: the lock decides, not the text.
             let _ = held.file.set_len(0).and_then(|()| held.file.flush());
+            // Said, not only dropped: a process that is being started may hold the file for a moment longer.
+            let _ = FileExt::unlock(&held.file);
         }
     }
 }

@@ -4,39 +4,43 @@
 //! entries again. Entries below the horizon may have lost growth to `fold`; a reader whose cursor is older
 //! is told so.
 
+use crate::commit::ENTRY_BYTES_MAX;
 use crate::error::{Failure, ReadError};
 use crate::{Store, blob};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use sturdy_session::growth;
 use sturdy_session::id::SessionId;
 
 // The session's current place, for readers that want one directory only. None once it is removed.
 const AFTER: &str = "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id, log.actor
+    session.directory, session.project_id, log.actor, log.packed
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.position > ?1 ORDER BY log.position LIMIT ?2";
 const OF_SESSION: &str = "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id, log.actor
+    session.directory, session.project_id, log.actor, log.packed
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.session_id = ?1 AND log.seq > ?2 ORDER BY log.seq LIMIT ?3";
 // A stretch of positions, of which only one directory is wanted. A removed session has no row: its removal
 // says where it was.
 const OF_DIRECTORY: &str =
     "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id, log.actor
+    session.directory, session.project_id, log.actor, log.packed
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.position > ?1 AND log.position <= ?2 AND (session.directory = ?3 OR session.id IS NULL)
     ORDER BY log.position LIMIT ?4";
 const OF_SESSION_AFTER: &str =
     "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id, log.actor
+    session.directory, session.project_id, log.actor, log.packed
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.session_id = ?1 AND log.position > ?2 ORDER BY log.seq LIMIT ?3";
 const KEYFRAME: &str =
     "SELECT seq, data FROM keyframe WHERE session_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT 1";
-const BETWEEN: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor FROM log
+const BETWEEN: &str =
+    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed FROM log
     WHERE session_id = ?1 AND seq > ?2 AND seq < ?3 AND kind <> ?4 ORDER BY seq";
-const ABOUT: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor FROM log
+const ABOUT: &str =
+    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed FROM log
     WHERE subject = ?1 AND position < ?2 ORDER BY position";
 const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
 const HORIZON: &str = "SELECT horizon FROM head WHERE id = 1";
@@ -151,7 +155,7 @@ impl Store {
                 let mut rows = statement.query((subject, clamp(position)))?;
                 let mut entries = Vec::new();
                 while let Some(row) = rows.next()? {
-                    entries.push(entry(connection, row)?);
+                    entries.extend(entry_or_damage(connection, row)?);
                 }
                 all.push(entries);
             }
@@ -268,6 +272,12 @@ pub(crate) fn clamp(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// The text of a column; empty, which is no JSON, when it holds something else. So a spoilt row is found where it is
+/// looked at, and its neighbours are read.
+pub(crate) fn text_or_empty(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(row.get_ref(column)?.as_str().map(str::to_owned).unwrap_or_default())
+}
+
 pub(crate) fn entry(connection: &Connection, row: &Row<'_>) -> Result<LogEntry, Failure> {
     let position = row.get::<_, i64>(0)?.cast_unsigned();
     let session: String = row.get(1)?;
@@ -279,7 +289,7 @@ pub(crate) fn entry(connection: &Connection, row: &Row<'_>) -> Result<LogEntry, 
         seq: row.get::<_, i64>(2)?.cast_unsigned(),
         kind: row.get(3)?,
         at: row.get::<_, i64>(4)?.cast_unsigned(),
-        data: text_of(connection, row, 5, 6)?,
+        data: text_of(connection, row, Columns { position: 0, data: 5, blob: 6, packed: 10 })?,
         directory: row.get(7)?,
         project: row.get(8)?,
         actor: row.get(9)?,
@@ -310,16 +320,32 @@ fn entry_or_damage(connection: &Connection, row: &Row<'_>) -> Result<Option<LogE
     }))
 }
 
+/// Where a statement has what the text of an entry is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns {
+    pub(crate) position: usize,
+    pub(crate) data: usize,
+    pub(crate) blob: usize,
+    pub(crate) packed: usize,
+}
+
 /// Invariant I12, the reading side: the text of an entry, wherever it stands.
-pub(crate) fn text_of(
-    connection: &Connection,
-    row: &Row<'_>,
-    data: usize,
-    blob: usize,
-) -> Result<String, Failure> {
-    let Some(hash) = row.get::<_, Option<String>>(blob)? else { return Ok(row.get(data)?) };
+pub(crate) fn text_of(connection: &Connection, row: &Row<'_>, columns: Columns) -> Result<String, Failure> {
+    let Some(hash) = row.get::<_, Option<String>>(columns.blob)? else {
+        let data: String = row.get(columns.data)?;
+        return match row.get_ref(columns.packed)? {
+            ValueRef::Blob(packed) if data.is_empty() => unpacked(packed, row.get(columns.position)?),
+            _ => Ok(data),
+        };
+    };
     let Some(bytes) = blob::find(connection, &hash)? else {
         return Err(Failure::broken(format!("blob {hash}"), "an entry names it and it is missing"));
     };
     String::from_utf8(bytes).map_err(|error| Failure::broken(format!("blob {hash}"), error))
+}
+
+fn unpacked(packed: &[u8], position: i64) -> Result<String, Failure> {
+    let place = || format!("log entry {position}");
+    let bytes = blob::unpack(packed, ENTRY_BYTES_MAX, place)?;
+    String::from_utf8(bytes).map_err(|error| Failure::broken(place(), error))
 }

@@ -31,6 +31,17 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 6, name: "share_bytes", text: include_str!("../migrations/0006_share_bytes.sql") },
     Migration { number: 7, name: "grants", text: include_str!("../migrations/0007_grants.sql") },
     Migration { number: 8, name: "actor", text: include_str!("../migrations/0008_actor.sql") },
+    Migration { number: 9, name: "row_schema", text: include_str!("../migrations/0009_row_schema.sql") },
+    Migration { number: 10, name: "removal", text: include_str!("../migrations/0010_removal.sql") },
+    Migration { number: 11, name: "mark", text: include_str!("../migrations/0011_mark.sql") },
+    Migration {
+        number: 12,
+        name: "session_position",
+        text: include_str!("../migrations/0012_session_position.sql"),
+    },
+    Migration { number: 13, name: "share_wishes", text: include_str!("../migrations/0013_share_wishes.sql") },
+    Migration { number: 14, name: "packed", text: include_str!("../migrations/0014_packed.sql") },
+    Migration { number: 15, name: "share_unsent", text: include_str!("../migrations/0015_share_unsent.sql") },
 ];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (
@@ -39,6 +50,19 @@ const NEWEST: &str = "SELECT number FROM migration ORDER BY number DESC LIMIT 1"
 const CHECKSUM: &str = "SELECT checksum FROM migration WHERE number = ?1";
 const EPOCH: &str = "SELECT epoch FROM head WHERE id = 1";
 const REMEMBER: &str = "INSERT INTO migration (number, name, checksum) VALUES (?1, ?2, ?3)";
+
+/// The form of every row that this version writes.
+const ROW_SCHEMA: u64 = 1;
+/// Each is answered by an index that is empty as long as there is no such row.
+const NEWER_ROWS: [&str; 7] = [
+    "SELECT schema FROM session WHERE schema > 1 LIMIT 1",
+    "SELECT schema FROM message WHERE schema > 1 LIMIT 1",
+    "SELECT schema FROM part WHERE schema > 1 LIMIT 1",
+    "SELECT schema FROM ask WHERE schema > 1 LIMIT 1",
+    "SELECT schema FROM todo WHERE schema > 1 LIMIT 1",
+    "SELECT schema FROM keyframe WHERE schema > 1 LIMIT 1",
+    "SELECT schema FROM project WHERE schema > 1 LIMIT 1",
+];
 
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -76,6 +100,18 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
             }
         }
     }
+    refuse_newer_rows(&transaction)?;
     transaction.commit()?;
+    Ok(())
+}
+
+/// A row in a form that this version does not know is not guessed at.
+fn refuse_newer_rows(connection: &Connection) -> Result<(), OpenError> {
+    for newer in NEWER_ROWS {
+        let found: Option<i64> = connection.query_row(newer, (), |row| row.get(0)).optional()?;
+        if let Some(found) = found {
+            return Err(OpenError::Newer { found: found.cast_unsigned(), known: ROW_SCHEMA });
+        }
+    }
     Ok(())
 }

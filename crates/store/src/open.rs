@@ -3,7 +3,7 @@
 //! All of it happens on the thread that will write, so that opening blocks nobody. The look is
 //! cheap: does the log end where the head says. Reading everything is `verify`'s work.
 
-use crate::committer::{Committer, CrashPlan, QUEUE, Shared, Writer};
+use crate::committer::{Committer, CrashPlan, QUEUE, Shared, Writer, end_removals};
 use crate::dialect::{self, Durability};
 use crate::error::{DriverError, DriverErrorKind, Failure, OpenError};
 use crate::lock::{self, Lock};
@@ -12,7 +12,6 @@ use crate::readers::Readers;
 use crate::{Inner, Store, migrate};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fs::{self, File};
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -22,6 +21,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot, watch};
+
+pub(crate) mod mark;
 
 pub(crate) const DATABASE: &str = "sturdy.db";
 /// How every SQLite file begins.
@@ -95,7 +96,15 @@ impl Store {
         let mut threads = readers.threads;
         // First: its connection makes the last checkpoint.
         threads.insert(0, writer);
-        let inner = Inner { path, shared, work: Some(work), jobs: Some(readers.jobs), threads };
+        let inner = Inner {
+            path,
+            shared,
+            damaged: Arc::default(),
+            work: Some(work),
+            jobs: Some(readers.jobs),
+            titles: Arc::default(),
+            threads,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 }
@@ -121,12 +130,17 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
     let explain = |error| explain(error, &path);
     let mut connection =
         dialect::open_writer(&path, options.durability).map_err(|error| explain(error.into()))?;
+    if options.crash.has_no_write_ahead_log() {
+        dialect::keep_another_journal(&connection)?;
+    }
     if let Some(what) = dialect::broken_mode(&connection, options.durability)? {
         return Err(OpenError::NotDurable { path, what });
     }
     migrate::migrate(&mut connection).map_err(explain)?;
+    end_removals(&connection).map_err(|failure| explain(failure.into()))?;
     let head = look(&connection).map_err(|failure| explain(failure.into()))?;
     let epoch = epoch(&connection).map_err(|failure| explain(failure.into()))?;
+    let has_links = has_links(&connection).map_err(|failure| explain(failure.into()))?;
     if let Some(bytes_max) = options.bytes_max {
         dialect::limit_bytes(&connection, bytes_max)?;
     }
@@ -138,12 +152,18 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
         transactions: AtomicU64::new(0),
         meters: crate::committer::StoreMeters::new(),
         is_crashed: AtomicBool::new(false),
+        has_links: AtomicBool::new(has_links),
         is_closing: AtomicBool::new(false),
         writer: watch::Sender::new(Writer::Works),
         room: Semaphore::new(QUEUE),
         lock,
     });
     Ok((connection, Opened { shared, readers }))
+}
+
+/// Whether a session of this store is shared.
+fn has_links(connection: &Connection) -> Result<bool, Failure> {
+    Ok(connection.query_row("SELECT EXISTS (SELECT 1 FROM share_link)", (), |row| row.get(0))?)
 }
 
 /// Sessions hold what people wrote and what their files say: nobody else on the machine reads them.
@@ -238,9 +258,7 @@ fn epoch(connection: &Connection) -> Result<Arc<str>, Failure> {
 
 /// Gives the store another name, so that nobody takes a cursor of before for one of now.
 pub(crate) fn new_epoch(connection: &Connection) -> Result<Arc<str>, Failure> {
-    // Its keys are random, and that is all that is wanted of it.
-    let random = RandomState::new().build_hasher().finish();
-    let epoch = format!("{:012x}", random >> 16);
+    let epoch = format!("{:012x}", rand::random::<u64>() >> 16);
     connection.execute(SET_EPOCH, [&epoch])?;
     Ok(Arc::from(epoch))
 }

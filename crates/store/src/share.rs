@@ -22,6 +22,7 @@ mod reference;
 mod refusal;
 mod remove;
 mod view;
+mod visibility;
 
 pub use append::{Ack, Batch, Rejected};
 pub use audit::AuditRow;
@@ -35,7 +36,8 @@ pub use limits::ShareLimits;
 pub use op::{Kind, Operation, SCHEMA};
 pub use reference::{PlainSecret, ShareAuth, SturdyRef};
 pub use refusal::{Refusal, ShareError};
-pub use view::{Redeemed, ShareInfo, ShownOp, ViewPage, WriterState};
+pub use view::{Redeemed, ShareInfo, ShareNews, ShownOp, Standing, ViewPage, WriterState};
+pub use visibility::Visibility;
 
 use rusqlite::Transaction;
 use sturdy_session::stamp::Millis;

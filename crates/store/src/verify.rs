@@ -2,12 +2,13 @@
 //!
 //! Here is what the store itself promises: the database file is sound, positions and seqs have no
 //! holes but those that `fold` and removal make, every fact can be read, every row is JSON and
-//! belongs to something, every blob is what its hash says.
+//! belongs to something, every blob is what its hash says, and shares and links keep their counts.
 //!
 //! Not here: rows against the fold of the log (invariant I10). Facts are `sturdy-session`'s; the
 //! caller compares `entries_of` with `rows_of_session`.
 
 mod check;
+mod shares;
 
 use crate::Store;
 use crate::error::{DriverError, ReadError};

@@ -4,7 +4,8 @@
 //! the files stay as a killed process would have left them, and the lock is free, so that the
 //! same test can open the directory again and look.
 //!
-//! Two plans are less than a death: a disk that refuses for a while, and a writing thread that panics.
+//! Three plans are less than a death: a disk that refuses for a while, a writing thread that panics, and a file system
+//! that cannot have a write-ahead log.
 
 use crate::commit::Commit;
 
@@ -21,10 +22,16 @@ pub enum CrashPlan {
     BeforeKind(&'static str),
     /// The first commit with an entry of this kind is on disk and its caller never hears of it.
     AfterKind(&'static str),
+    /// Write `n` that is not a commit is not made. They are counted from 1 as they arrive.
+    BeforeWrite(u64),
+    /// Write `n` that is not a commit is on disk and its caller never hears of it.
+    AfterWrite(u64),
     /// From commit `first` on, the disk is full for so many tries to write.
     DiskFull { first: u64, tries: u64 },
     /// The writing thread panics when commit `n` arrives.
     Panic(u64),
+    /// The database keeps another journal, as on a file system without shared memory.
+    NoWriteAheadLog,
 }
 
 impl CrashPlan {
@@ -51,7 +58,12 @@ impl CrashPlan {
         mut group: impl ExactSizeIterator<Item = &'a Commit>,
     ) -> Option<usize> {
         match self {
-            Self::Never | Self::DiskFull { .. } | Self::Panic(_) => None,
+            Self::Never
+            | Self::BeforeWrite(_)
+            | Self::AfterWrite(_)
+            | Self::DiskFull { .. }
+            | Self::Panic(_)
+            | Self::NoWriteAheadLog => None,
             Self::BeforeCommit(n) | Self::AfterCommit(n) => {
                 let place = usize::try_from(n.checked_sub(before + 1)?).ok()?;
                 (place < group.len()).then_some(place)
@@ -59,6 +71,15 @@ impl CrashPlan {
             Self::BeforeKind(kind) | Self::AfterKind(kind) => {
                 group.position(|commit| commit.entries.iter().any(|entry| entry.kind == kind))
             }
+        }
+    }
+
+    /// Whether the store dies at this write that is not a commit, and whether it is made.
+    pub(crate) fn at_write(self, writes: u64) -> Option<bool> {
+        match self {
+            Self::BeforeWrite(n) if n == writes => Some(false),
+            Self::AfterWrite(n) if n == writes => Some(true),
+            _ => None,
         }
     }
 
@@ -75,6 +96,10 @@ impl CrashPlan {
         matches!(self, Self::DiskFull { .. })
     }
 
+    pub(crate) fn has_no_write_ahead_log(self) -> bool {
+        self == Self::NoWriteAheadLog
+    }
+
     pub(crate) fn panics_at(self, commits: u64) -> bool {
         matches!(self, Self::Panic(n) if commits >= n)
     }
@@ -85,7 +110,10 @@ impl CrashPlan {
             Self::Never
             | Self::DiskFull { .. }
             | Self::Panic(_)
+            | Self::NoWriteAheadLog
             | Self::BeforeCommit(_)
+            | Self::BeforeWrite(_)
+            | Self::AfterWrite(_)
             | Self::BeforeKind(_) => false,
             Self::AfterCommit(_) | Self::AfterKind(_) => true,
         }

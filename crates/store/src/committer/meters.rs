@@ -16,8 +16,12 @@ pub struct StoreMeters {
     pub entries: Counter,
     /// Transactions they were grouped into.
     pub transactions: Counter,
+    /// Tries to write that the disk or another program refused.
+    pub refused: Counter,
     /// How long the disk took to take one.
     pub sync_seconds: Histogram,
+    /// Transactions that only read.
+    pub reads: Counter,
 }
 
 impl StoreMeters {
@@ -26,7 +30,9 @@ impl StoreMeters {
             commits: Counter::default(),
             entries: Counter::default(),
             transactions: Counter::default(),
+            refused: Counter::default(),
             sync_seconds: Histogram::new(SYNC_BUCKETS),
+            reads: Counter::default(),
         }
     }
 

@@ -61,3 +61,6 @@ fn touch(connection: &mut Connection) -> rusqlite::Result<()> {
     dialect::change_nothing_that_is_read(&transaction)?;
     transaction.commit()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,9 @@
 //!
 //! Statements are prepared once per transaction and used for all of its commits.
 
+use super::remains::{self, Left};
+use super::share_notes;
+use crate::blob::{keep_blob, pack};
 use crate::commit::{Commit, ENTRY_BYTES_MAX, NewEntry};
 use crate::error::Failure;
 use rusqlite::{CachedStatement, Connection};
@@ -9,9 +12,11 @@ use std::borrow::Cow;
 use sturdy_session::id::SessionId;
 use sturdy_session::row::{ApprovalRow, AskRow, MessageRow, PartRow, RowChange, SessionRow};
 
-const APPEND: &str = "INSERT INTO log (position, session_id, seq, kind, at, data, blob, subject, actor)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-const KEEP: &str = "INSERT INTO blob (hash, size, data) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING";
+const APPEND: &str =
+    "INSERT INTO log (position, session_id, seq, kind, at, data, blob, packed, subject, actor)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+
+// `schema` is not named in any of these: every row is in form 1, which is its default.
 
 // `actor` is not among the updated columns: it says who created the session.
 const PUT_SESSION: &str = "INSERT INTO session
@@ -28,6 +33,7 @@ const SET_MACHINE: &str = "UPDATE session SET machine = ?2 WHERE id = ?1";
 const PUT_MESSAGE: &str = "INSERT INTO message (id, session_id, ord, created, data, position)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT (session_id, id) DO UPDATE SET created = excluded.created, data = excluded.data, position = excluded.position";
+const PLACE_MESSAGE: &str = "UPDATE message SET ord = ?3, position = ?4 WHERE session_id = ?1 AND id = ?2";
 const PUT_PART: &str = "INSERT INTO part (id, message_id, session_id, ord, is_open, data, position)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
     ON CONFLICT (session_id, id) DO UPDATE SET is_open = excluded.is_open, data = excluded.data,
@@ -49,41 +55,54 @@ const REMOVE_MESSAGE: [&str; 2] = [
 ];
 const REMOVE_PART: &str = "DELETE FROM part WHERE session_id = ?1 AND id = ?2";
 const REMOVE_ASK: &str = "DELETE FROM ask WHERE session_id = ?1 AND id = ?2";
-const REMOVE_SESSION: [&str; 7] = [
+const REMOVE_SESSION: [&str; 6] = [
     "DELETE FROM keyframe WHERE session_id = ?1",
-    "DELETE FROM part WHERE session_id = ?1",
     "DELETE FROM message WHERE session_id = ?1",
     "DELETE FROM ask WHERE session_id = ?1",
     "DELETE FROM todo WHERE session_id = ?1",
     "DELETE FROM session_grant WHERE session_id = ?1",
     "DELETE FROM session WHERE id = ?1",
 ];
-// Blobs are collected by upkeep (`blob.rs`): another entry may hold the same one.
-const REMOVE_LOG: &str = "DELETE FROM log WHERE session_id = ?1 AND position < ?2";
-
 /// Writes the commits of one transaction.
 pub(super) struct Writer<'c> {
     connection: &'c Connection,
     append: CachedStatement<'c>,
     put_part: CachedStatement<'c>,
+    /// Sessions may be shared; without that nothing is asked.
+    has_links: bool,
+    /// Sessions that were removed, and of which something is left.
+    remains: Vec<SessionId>,
 }
 
 impl<'c> Writer<'c> {
-    pub(super) fn new(connection: &'c Connection) -> Result<Self, Failure> {
+    pub(super) fn new(connection: &'c Connection, has_links: bool) -> Result<Self, Failure> {
         let append = connection.prepare_cached(APPEND)?;
         let put_part = connection.prepare_cached(PUT_PART)?;
-        Ok(Self { connection, append, put_part })
+        Ok(Self { connection, append, put_part, has_links, remains: Vec::new() })
+    }
+
+    pub(super) fn into_remains(self) -> Vec<SessionId> {
+        self.remains
     }
 
     pub(super) fn commit(&mut self, commit: &Commit, first_position: u64) -> Result<(), Failure> {
+        if let Some(at) = self.remains.iter().position(|removed| *removed == commit.session) {
+            // Its id is used again at once.
+            remains::remove_all(self.connection, commit.session.as_str())?;
+            self.remains.swap_remove(at);
+        }
         let first_position = first_position.cast_signed();
         let first_seq = commit.expected.cast_signed() + 1;
         for (index, entry) in (0..).zip(&commit.entries) {
             self.append(commit.session.as_str(), first_position + index, first_seq + index, entry)?;
         }
+        let is_shared = self.has_links && share_notes::is_shared(self.connection, commit.session.as_str())?;
         for row in &commit.rows {
             let actor = commit.entries[row.entry].actor.as_deref().unwrap_or_default();
             let position = first_position + row.entry as i64;
+            if is_shared {
+                share_notes::note_change(self.connection, commit.session.as_str(), &row.change, position)?;
+            }
             self.row(commit.session.as_str(), &row.change, position, actor)?;
         }
         Ok(())
@@ -93,23 +112,12 @@ impl<'c> Writer<'c> {
         let at = entry.at.cast_signed();
         let actor = entry.actor.as_deref().unwrap_or_default();
         // Invariant I12: what is large stands in a blob, and the entry holds the hash.
-        if entry.data.len() > ENTRY_BYTES_MAX {
-            let hash = keep_blob(self.connection, entry.data.as_bytes())?;
-            self.append.execute((position, session, seq, entry.kind, at, "", hash, &entry.subject, actor))?;
-        } else {
-            let nothing = None::<&str>;
-            self.append.execute((
-                position,
-                session,
-                seq,
-                entry.kind,
-                at,
-                &entry.data,
-                nothing,
-                &entry.subject,
-                actor,
-            ))?;
-        }
+        let is_large = entry.data.len() > ENTRY_BYTES_MAX;
+        let blob = is_large.then(|| keep_blob(self.connection, entry.data.as_bytes())).transpose()?;
+        let packed = if is_large { None } else { pack(entry.data.as_bytes()) };
+        let data = if is_large || packed.is_some() { "" } else { &entry.data };
+        let subject = &entry.subject;
+        self.append.execute((position, session, seq, entry.kind, at, data, blob, packed, subject, actor))?;
         Ok(())
     }
 
@@ -121,9 +129,16 @@ impl<'c> Writer<'c> {
                 for statement in REMOVE_SESSION {
                     self.run(statement, [id.as_str()])?;
                 }
-                self.run(REMOVE_LOG, (id.as_str(), position))
+                // Blobs are collected by upkeep (`blob.rs`): another entry may hold the same one.
+                if remains::begin(self.connection, id.as_str())? == Left::Something {
+                    self.remains.push(id.clone());
+                }
+                Ok(())
             }
             RowChange::Message(row) => self.message(row, position),
+            RowChange::PlaceMessage { id, ord } => {
+                self.run(PLACE_MESSAGE, (session, id.as_str(), ord.cast_signed(), position))
+            }
             RowChange::RemoveMessage(id) => {
                 for statement in REMOVE_MESSAGE {
                     self.run(statement, (session, id.as_str()))?;
@@ -143,12 +158,6 @@ impl<'c> Writer<'c> {
     }
 
     fn session(&mut self, row: &SessionRow, position: i64, actor: &str) -> Result<(), Failure> {
-        // Only searched, never shown; PostgreSQL's text cannot hold the character.
-        let title = if row.title.contains('\0') {
-            Cow::Owned(row.title.replace('\0', "\u{fffd}"))
-        } else {
-            Cow::Borrowed(&row.title)
-        };
         self.run(
             PUT_SESSION,
             (
@@ -157,7 +166,7 @@ impl<'c> Writer<'c> {
                 &row.directory,
                 &row.path,
                 row.parent_id.as_ref().map(SessionId::as_str),
-                &*title,
+                &*title_column(&row.title),
                 row.created.cast_signed(),
                 row.updated.cast_signed(),
                 i64::from(row.is_archived),
@@ -199,9 +208,8 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// Stores bytes under their hash; the same bytes are stored once.
-pub(crate) fn keep_blob(connection: &Connection, bytes: &[u8]) -> Result<String, Failure> {
-    let hash = blake3::hash(bytes).to_hex().to_string();
-    connection.prepare_cached(KEEP)?.execute((&hash, bytes.len() as i64, bytes))?;
-    Ok(hash)
+/// What the column of titles holds. It is only searched, never shown; PostgreSQL's text cannot hold a NUL.
+#[must_use]
+pub fn title_column(title: &str) -> Cow<'_, str> {
+    if title.contains('\0') { Cow::Owned(title.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(title) }
 }

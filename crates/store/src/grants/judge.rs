@@ -3,10 +3,11 @@
 use super::GrantCall;
 use super::audit::{self, Entry};
 use super::record::{self, Rights};
-use crate::commit::Commit;
 use crate::error::{CommitError, Failure};
 use crate::share::{Refusal, ShareError};
 use rusqlite::Transaction;
+use sturdy_session::id::SessionId;
+use sturdy_session::stamp::Millis;
 
 /// A grant on whose strength a commit is made.
 #[derive(Clone, Debug)]
@@ -24,15 +25,18 @@ pub struct GrantUse {
 
 /// Refuses a commit whose grant does not allow it now; otherwise the grant is used once more.
 ///
-/// The time is that of the commit's entries: the server's.
-pub(crate) fn judge(transaction: &Transaction<'_>, commit: &Commit) -> Result<Result<(), Refusal>, Failure> {
+/// `now` is the time of the commit's entries: the server's.
+pub(crate) fn judge(
+    transaction: &Transaction<'_>,
+    wanted: &GrantUse,
+    session: &SessionId,
+    now: Millis,
+) -> Result<Result<(), Refusal>, Failure> {
     const USE: &str = "UPDATE session_grant SET used = used + 1 WHERE grant_id = ?1";
-    let Some(wanted) = &commit.grant else { return Ok(Ok(())) };
-    let now = commit.entries.last().map_or(0, |entry| entry.at);
     let judged = || -> Result<(), ShareError> {
         let row = record::load(transaction, &wanted.grant)?.ok_or(Refusal::Revoked)?;
         row.stand(now)?;
-        if row.session != commit.session.as_str() {
+        if row.session != session.as_str() {
             return Err(Refusal::ForbiddenScope("another session").into());
         }
         if !row.rights.contains(wanted.right) {

@@ -1,4 +1,5 @@
-//! What a session shows now and its share was not told yet.
+//! What a session shows now and its share was not told yet, found by a look at all of it: when it is first shared, and
+//! when everything is sent anew.
 //!
 //! Rows know the position of their last change, and `share_said` knows which position was said. A part that is still
 //! open grows without its row being written; it is read with its growth and counts as of the newest entry.
@@ -15,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use sturdy_session::id::SessionId;
 
 /// Rows of one kind in one read. With the marks of a snapshot they fit into a batch.
-const ROWS_MAX: usize = 120;
+pub(super) const ROWS_MAX: usize = 120;
 
 /// One thing to be said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub struct Differences {
     pub drafts: Vec<Draft>,
     /// The newest entry of the session.
     pub position: u64,
-    /// Where the pass goes on; none: it is over.
+    /// Where the pass goes on; none: nothing else is to be said.
     pub next: Option<u64>,
 }
 
@@ -81,7 +82,7 @@ impl Store {
     }
 }
 
-fn newest(connection: &Connection, session: &str) -> Result<Option<u64>, Failure> {
+pub(super) fn newest(connection: &Connection, session: &str) -> Result<Option<u64>, Failure> {
     const NEWEST: &str = "SELECT position FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
     let mut statement = connection.prepare_cached(NEWEST)?;
     let found: Option<i64> = statement.query_row([session], |row| row.get(0)).optional()?;

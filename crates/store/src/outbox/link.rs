@@ -2,14 +2,17 @@
 
 use crate::Store;
 use crate::error::{CommitError, Failure, ReadError};
-use crate::share::{Chain, chain_start};
+use crate::share::{Chain, Visibility, chain_start};
 use rusqlite::{Connection, Row, params};
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use sturdy_session::id::SessionId;
 use sturdy_session::stamp::Millis;
 
 pub(super) const COLUMNS: &str = "session_id, state, target, request_id, secret, share_id, url, contract, writer_id,
-    epoch, cursor, sealed_seq, sealed_chain, acked_seq, acked_count, acked_chain, generation, snapshot, error, created";
+    epoch, cursor, sealed_seq, sealed_chain, acked_seq, acked_count, acked_chain, generation, snapshot, error, created,
+    visibility, actor, is_compared";
 
 /// What happens to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +90,27 @@ pub struct Link {
     pub acked_chain: Chain,
     pub generation: u64,
     pub snapshot: SnapshotStage,
+    /// The whole session was looked at; what changed since is noted.
+    pub is_compared: bool,
     pub error: Option<String>,
     pub created: Millis,
+    /// What whoever shared the session wanted; the owner may have changed the share since.
+    pub visibility: Visibility,
+    /// Who shared it; empty: nobody in particular.
+    pub actor: String,
+}
+
+/// A link that is wanted.
+#[derive(Clone, Debug)]
+pub struct WantedLink {
+    pub session: SessionId,
+    /// The service's URL; empty: this store.
+    pub target: String,
+    pub request: String,
+    pub secret: LinkSecret,
+    pub writer: String,
+    pub visibility: Visibility,
+    pub actor: String,
 }
 
 /// A share that the service has made.
@@ -124,51 +146,50 @@ impl Store {
     }
 
     /// Writes down that a session is to be shared. If it was before, that stays as it is and is returned.
-    pub async fn want_share(
-        &self,
-        session: &SessionId,
-        target: &str,
-        request: &str,
-        secret: &LinkSecret,
-        writer: &str,
-        now: Millis,
-    ) -> Result<Link, CommitError> {
+    pub async fn want_share(&self, wanted: WantedLink, now: Millis) -> Result<Link, CommitError> {
         const INSERT: &str =
             "INSERT INTO share_link (session_id, state, target, request_id, secret, share_id, url,
             contract, writer_id, epoch, cursor, sealed_seq, sealed_chain, acked_seq, acked_count, acked_chain,
-            generation, snapshot, created)
-            VALUES (?1, 'creating', ?2, ?3, ?4, '', '', 'ops', ?5, 1, 0, 0, ?6, 0, 0, ?6, 0, 'none', ?7)
+            generation, snapshot, created, visibility, actor)
+            VALUES (?1, 'creating', ?2, ?3, ?4, '', '', 'ops', ?5, 1, 0, 0, ?6, 0, 0, ?6, 0, 'none', ?7, ?8, ?9)
             ON CONFLICT (session_id) DO NOTHING";
-        let session = session.clone();
-        let target = target.to_owned();
-        let request = request.to_owned();
-        let secret = secret.clone();
-        let writer = writer.to_owned();
+        let shared = Arc::clone(&self.inner.shared);
         self.write(move |connection| {
+            // Before the link is there: no commit after it goes by without a note.
+            shared.has_links.store(true, Ordering::Release);
             let transaction = connection.transaction()?;
-            let start = chain_start("", &writer).to_string();
-            let values =
-                params![session.as_str(), target, request, secret.reveal(), writer, start, now.cast_signed()];
-            transaction.prepare_cached(INSERT)?.execute(values)?;
-            let link = find(&transaction, &session)?;
+            let session = &wanted.session;
+            let start = chain_start("", &wanted.writer).to_string();
+            transaction.prepare_cached(INSERT)?.execute(params![
+                session.as_str(),
+                wanted.target,
+                wanted.request,
+                wanted.secret.reveal(),
+                wanted.writer,
+                start,
+                now.cast_signed(),
+                wanted.visibility.as_str(),
+                wanted.actor,
+            ])?;
+            let link = find(&transaction, session)?;
             transaction.commit()?;
             link.ok_or_else(|| broken(session.as_str(), "the link"))
         })
         .await
     }
 
-    /// The service has made the share. Its writer begins at the beginning.
-    pub async fn share_was_made(&self, link: &Link, made: Made) -> Result<Link, CommitError> {
-        const MADE: &str = "UPDATE share_link SET state = 'active', share_id = ?2, url = ?3, secret = ?4,
-            contract = ?5, epoch = ?6, cursor = ?7, sealed_chain = ?8, acked_chain = ?8, error = NULL
-            WHERE session_id = ?1 AND request_id = ?9 AND state = 'creating'";
+    /// The service has made the share: the link knows it from now on, and its writer begins at the beginning. Whether
+    /// the session is still to be shared is another question; its state stays as it is.
+    pub async fn share_was_made(&self, link: &Link, made: Made) -> Result<(), CommitError> {
+        const MADE: &str =
+            "UPDATE share_link SET share_id = ?2, url = ?3, secret = ?4, contract = ?5, epoch = ?6,
+            cursor = ?7, sealed_chain = ?8, acked_chain = ?8, error = NULL
+            WHERE session_id = ?1 AND request_id = ?9 AND share_id = ''";
         let link = link.clone();
         self.write(move |connection| {
-            let transaction = connection.transaction()?;
-            let session = &link.session;
             let start = chain_start(&made.share, &link.writer).to_string();
-            transaction.prepare_cached(MADE)?.execute(params![
-                session.as_str(),
+            connection.prepare_cached(MADE)?.execute(params![
+                link.session.as_str(),
                 made.share,
                 made.url,
                 made.secret.reveal(),
@@ -178,9 +199,32 @@ impl Store {
                 start,
                 link.request,
             ])?;
-            let made = find(&transaction, session)?;
-            transaction.commit()?;
-            made.ok_or_else(|| broken(session.as_str(), "the link"))
+            Ok(())
+        })
+        .await
+    }
+
+    /// Moves a link from one state to another; the error stays. False: it was not in the first state any more, and
+    /// nothing changed.
+    pub async fn move_share(&self, link: &Link, from: LinkState, to: LinkState) -> Result<bool, CommitError> {
+        const MOVE: &str =
+            "UPDATE share_link SET state = ?4 WHERE session_id = ?1 AND request_id = ?2 AND state = ?3";
+        let link = link.clone();
+        self.write(move |connection| {
+            let values = (link.session.as_str(), &link.request, from.as_str(), to.as_str());
+            Ok(connection.prepare_cached(MOVE)?.execute(values)? == 1)
+        })
+        .await
+    }
+
+    /// A share that is being created, or was given up before its service answered, is wanted again: under the same
+    /// request, so that there is one share whichever of them arrives. False: it is too late for that.
+    pub async fn want_share_again(&self, link: &Link) -> Result<bool, CommitError> {
+        const AGAIN: &str = "UPDATE share_link SET state = 'creating', error = NULL WHERE session_id = ?1
+            AND request_id = ?2 AND (state = 'creating' OR (state = 'deleting' AND share_id = ''))";
+        let link = link.clone();
+        self.write(move |connection| {
+            Ok(connection.prepare_cached(AGAIN)?.execute((link.session.as_str(), &link.request))? == 1)
         })
         .await
     }
@@ -204,6 +248,18 @@ impl Store {
         .await
     }
 
+    /// Says why a link does not go on, whatever is to happen to it.
+    pub async fn set_share_error(&self, link: &Link, error: &str) -> Result<(), CommitError> {
+        const SET: &str = "UPDATE share_link SET error = ?3 WHERE session_id = ?1 AND request_id = ?2";
+        let link = link.clone();
+        let error = error.to_owned();
+        self.write(move |connection| {
+            connection.prepare_cached(SET)?.execute((link.session.as_str(), &link.request, error))?;
+            Ok(())
+        })
+        .await
+    }
+
     /// Everything is sent anew under another writer: one of the two sides went back in time, or somebody else wrote.
     pub async fn start_share_over(
         &self,
@@ -214,7 +270,7 @@ impl Store {
     ) -> Result<(), CommitError> {
         const OVER: &str = "UPDATE share_link SET writer_id = ?2, epoch = ?3, cursor = ?4, sealed_seq = 0,
             sealed_chain = ?5, acked_seq = 0, acked_count = 0, acked_chain = ?5, generation = generation + 1,
-            snapshot = 'wanted' WHERE session_id = ?1 AND request_id = ?6";
+            snapshot = 'wanted', is_compared = 0 WHERE session_id = ?1 AND request_id = ?6";
         let link = link.clone();
         let writer = writer.to_owned();
         self.write(move |connection| {
@@ -265,6 +321,7 @@ impl Store {
 fn forget_said(connection: &Connection, session: &str) -> Result<(), Failure> {
     connection.execute("DELETE FROM share_sealed WHERE session_id = ?1", [session])?;
     connection.execute("DELETE FROM share_said WHERE session_id = ?1", [session])?;
+    connection.execute("DELETE FROM share_unsent WHERE session_id = ?1", [session])?;
     Ok(())
 }
 
@@ -292,6 +349,7 @@ fn from_row(row: &Row<'_>) -> Result<Link, Failure> {
     let state = word(1)?;
     let contract = word(7)?;
     let snapshot = word(17)?;
+    let visibility = word(20)?;
     Ok(Link {
         session: SessionId::parse(&session).map_err(|cause| Failure::broken(place(), cause))?,
         state: LinkState::parse(&state).ok_or_else(|| unknown(&state))?,
@@ -313,6 +371,9 @@ fn from_row(row: &Row<'_>) -> Result<Link, Failure> {
         snapshot: SnapshotStage::parse(&snapshot).ok_or_else(|| unknown(&snapshot))?,
         error: row.get(18)?,
         created: count(19)?,
+        visibility: Visibility::parse(&visibility).ok_or_else(|| unknown(&visibility))?,
+        actor: word(21)?,
+        is_compared: count(22)? != 0,
     })
 }
 

@@ -3,6 +3,7 @@
 //! From then on they do not change. The answer moves the batch away and the link on, in one transaction: only that
 //! counts as delivered.
 
+use super::changes::settle;
 use super::compare::Draft;
 use super::link::{self, Link, SnapshotStage};
 use crate::Store;
@@ -36,7 +37,7 @@ pub struct Answered {
 
 impl Store {
     /// Seals the next batch of a link. Nothing happens while one is sealed already, or under another writer.
-    /// `is_complete`: nothing else is left to be said, so a snapshot ends with it.
+    /// `is_complete`: nothing else is left to be said, so a snapshot ends with it, and the session is compared.
     pub async fn seal_share(
         &self,
         session: &SessionId,
@@ -59,6 +60,18 @@ impl Store {
     pub async fn sealed_batch(&self, session: &SessionId) -> Result<Option<(Link, Batch)>, ReadError> {
         let session = session.clone();
         self.read(move |connection| Ok(load(connection, &session)?)).await
+    }
+
+    /// The models that were sealed, by id.
+    pub async fn said_models(&self, session: &SessionId) -> Result<Vec<String>, ReadError> {
+        const MODELS: &str = "SELECT id FROM share_said WHERE session_id = ?1 AND kind = 'model' ORDER BY id";
+        let session = session.clone();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(MODELS)?;
+            let ids = statement.query_map([session.as_str()], |row| row.get(0))?;
+            Ok(ids.collect::<Result<_, _>>()?)
+        })
+        .await
     }
 
     /// The service has answered: the batch goes, the link moves on. A second answer changes nothing.
@@ -103,6 +116,7 @@ fn seal(
     drafts: Vec<Draft>,
     is_complete: bool,
 ) -> Result<Sealed, CommitError> {
+    const COMPARED: &str = "UPDATE share_link SET is_compared = 1 WHERE session_id = ?1";
     let nothing = Sealed { is_sealed: false, took_all: false };
     let Some(link) = link::find(transaction, session)? else { return Ok(nothing) };
     if link.writer != writer || link.sealed_seq != link.acked_seq {
@@ -114,7 +128,7 @@ fn seal(
     }
     let mut took_all = true;
     for draft in &drafts {
-        if said_before(transaction, session, draft)? {
+        if need_not_be_said(transaction, session, draft)? {
             remember(transaction, session, draft)?;
         } else if sealing.has_room_for(draft) {
             sealing.add(draft);
@@ -129,6 +143,9 @@ fn seal(
     if stage == SnapshotStage::Open && is_complete && took_all && sealing.has_room_for(&end) {
         sealing.add(&end);
         stage = SnapshotStage::None;
+    }
+    if is_complete && took_all && stage == SnapshotStage::None && !link.is_compared {
+        transaction.prepare_cached(COMPARED)?.execute([session.as_str()])?;
     }
     if sealing.ops.is_empty() {
         return Ok(Sealed { is_sealed: false, took_all });
@@ -219,14 +236,16 @@ fn store(
     Ok(())
 }
 
-/// Whether exactly this was the last thing that was said of it.
-fn said_before(connection: &Connection, session: &SessionId, draft: &Draft) -> Result<bool, Failure> {
+/// Whether exactly this was the last thing that was said of it, or it is the removal of what was never said.
+fn need_not_be_said(connection: &Connection, session: &SessionId, draft: &Draft) -> Result<bool, Failure> {
     const SAID: &str = "SELECT hash FROM share_said WHERE session_id = ?1 AND kind = ?2 AND id = ?3";
-    let Some(payload) = &draft.payload else { return Ok(false) };
-    let key = (session.as_str(), draft.kind.as_str(), &draft.id);
+    let key = (session.as_str(), draft.kind.of_row().as_str(), &draft.id);
     let said: Option<Vec<u8>> =
         connection.prepare_cached(SAID)?.query_row(key, |row| row.get(0)).optional()?;
-    Ok(said.is_some_and(|said| said == hash(payload)))
+    Ok(match &draft.payload {
+        Some(payload) => said.is_some_and(|said| said == hash(payload)),
+        None => said.is_none(),
+    })
 }
 
 fn remember(connection: &Connection, session: &SessionId, draft: &Draft) -> Result<(), Failure> {
@@ -237,6 +256,7 @@ fn remember(connection: &Connection, session: &SessionId, draft: &Draft) -> Resu
     const FORGET_PARTS: &str =
         "DELETE FROM share_said WHERE session_id = ?1 AND kind = 'part' AND parent = ?2";
     let session = session.as_str();
+    settle(connection, session, draft.kind.of_row(), &draft.id, draft.version)?;
     match draft.kind {
         Kind::Session | Kind::Message | Kind::Part | Kind::SessionDiff | Kind::Model => {
             let hash = hash(draft.payload.as_deref().unwrap_or_default());

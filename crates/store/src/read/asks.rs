@@ -2,9 +2,13 @@
 
 use crate::Store;
 use crate::error::{Failure, ReadError};
+use crate::log::text_or_empty;
+use crate::read::damaged::DamagedRows;
+use crate::read::moment::readable_todos;
 use crate::read::session_id;
 use rusqlite::{Connection, OptionalExtension as _};
 use sturdy_session::id::SessionId;
+use sturdy_session::placeholder;
 use sturdy_session::row::AskKind;
 
 // Asks are few: a person has to answer every one of them.
@@ -35,8 +39,9 @@ pub struct RawAsk {
 }
 
 impl Store {
-    /// Open asks, in the order they were asked.
+    /// Open asks, in the order they were asked, without those that cannot be read.
     pub async fn asks(&self, query: AskQuery) -> Result<Vec<RawAsk>, ReadError> {
+        let damaged = self.inner.damaged.clone();
         self.read(move |connection| {
             let mut asks = match &query.session {
                 Some(session) => asks_of(connection, session)?,
@@ -49,7 +54,7 @@ impl Store {
                         .as_ref()
                         .is_none_or(|directory| ask.directory.as_ref() == Some(directory))
             });
-            Ok(asks)
+            Ok(readable_asks(asks, &damaged))
         })
         .await
     }
@@ -57,14 +62,26 @@ impl Store {
     /// The list as one JSON array; none when it was never set.
     pub async fn todos(&self, session: &SessionId) -> Result<Option<String>, ReadError> {
         let session = session.clone();
+        let damaged = self.inner.damaged.clone();
         self.read(move |connection| {
-            Ok(connection
-                .prepare_cached(TODOS)?
-                .query_row([session.as_str()], |row| row.get(0))
-                .optional()?)
+            let mut statement = connection.prepare_cached(TODOS)?;
+            let todos = statement.query_row([session.as_str()], |row| text_or_empty(row, 0)).optional()?;
+            Ok(readable_todos(&session, todos, &damaged))
         })
         .await
     }
+}
+
+/// Nobody can answer what they cannot read.
+pub(crate) fn readable_asks(mut asks: Vec<RawAsk>, damaged: &DamagedRows) -> Vec<RawAsk> {
+    asks.retain(|ask| {
+        let is_readable = placeholder::is_json(&ask.data);
+        if !is_readable {
+            damaged.note(&ask.session, &format!("ask {}", ask.id));
+        }
+        is_readable
+    });
+    asks
 }
 
 pub(crate) fn all_asks(connection: &Connection) -> Result<Vec<RawAsk>, ReadError> {
@@ -91,7 +108,7 @@ fn collect(
             return Err(Failure::broken(format!("ask {id}"), "unknown kind").into());
         };
         let session = session_id(&row.get::<_, String>(1)?)?;
-        asks.push(RawAsk { id, session, kind, data: row.get(3)?, directory: row.get(4)? });
+        asks.push(RawAsk { id, session, kind, data: text_or_empty(row, 3)?, directory: row.get(4)? });
     }
     Ok(asks)
 }

@@ -11,6 +11,9 @@ use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::row::seq_of_place;
 
 const PLACE: &str = "SELECT ord FROM message WHERE id = ?1 AND session_id = ?2";
+// The parts of a prompt that waited keep the place at which it was admitted; its message was moved since.
+const FIRST_PLACE: &str = "SELECT min(ord) FROM (SELECT ord FROM message WHERE id = ?1 AND session_id = ?2
+    UNION ALL SELECT ord FROM part WHERE message_id = ?1 AND session_id = ?2) AS places";
 const AFTER_PLACE: &str = "SELECT id FROM message WHERE session_id = ?1
     AND ord >= ?2 AND (ord > ?2 OR id > ?3) ORDER BY ord, id LIMIT ?4";
 
@@ -21,22 +24,22 @@ impl Store {
         session: &SessionId,
         message: &MessageId,
     ) -> Result<Option<u64>, ReadError> {
-        Ok(self.message_place(session, message).await?.map(seq_of_place))
+        Ok(self.place(FIRST_PLACE, session, message).await?.map(seq_of_place))
     }
 
-    /// Where a message stands in its conversation.
-    async fn message_place(
+    async fn place(
         &self,
+        statement: &'static str,
         session: &SessionId,
         message: &MessageId,
     ) -> Result<Option<u64>, ReadError> {
         let session = session.clone();
         let message = message.clone();
         self.read(move |connection| {
-            let mut statement = connection.prepare_cached(PLACE)?;
-            let place: Option<i64> =
+            let mut statement = connection.prepare_cached(statement)?;
+            let place: Option<Option<i64>> =
                 statement.query_row((message.as_str(), session.as_str()), |row| row.get(0)).optional()?;
-            Ok(place.map(i64::cast_unsigned))
+            Ok(place.flatten().map(i64::cast_unsigned))
         })
         .await
     }
@@ -48,8 +51,24 @@ impl Store {
         after: Option<&MessageId>,
         limit: usize,
     ) -> Result<Option<Vec<RawMessage>>, ReadError> {
+        let Some(ids) = self.message_ids_after(session, after, limit).await? else { return Ok(None) };
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            // One that was removed meanwhile is left out.
+            found.extend(self.message(session, &id).await?);
+        }
+        Ok(Some(found))
+    }
+
+    /// Which messages are behind one, oldest first; none if there is no such message.
+    pub async fn message_ids_after(
+        &self,
+        session: &SessionId,
+        after: Option<&MessageId>,
+        limit: usize,
+    ) -> Result<Option<Vec<MessageId>>, ReadError> {
         let seq = match after {
-            Some(after) => match self.message_place(session, after).await? {
+            Some(after) => match self.place(PLACE, session, after).await? {
                 Some(seq) => seq,
                 None => return Ok(None),
             },
@@ -64,12 +83,7 @@ impl Store {
                 Ok(rows.collect::<rusqlite::Result<Vec<String>>>()?)
             })
             .await?;
-        let mut found = Vec::with_capacity(ids.len());
-        for id in ids {
-            let Ok(id) = MessageId::parse(&id) else { continue };
-            // One that was removed meanwhile is left out.
-            found.extend(self.message(session, &id).await?);
-        }
-        Ok(Some(found))
+        // One without an id that can be read is left out, as everywhere.
+        Ok(Some(ids.iter().filter_map(|id| MessageId::parse(id).ok()).collect()))
     }
 }

@@ -6,9 +6,10 @@
 use crate::Store;
 use crate::error::ReadError;
 use crate::growth::{Damage, Part, add_growth, add_growth_or};
-use crate::log::clamp;
+use crate::log::{clamp, text_or_empty};
+use crate::read::damaged::DamagedRows;
 use rusqlite::{Connection, OptionalExtension as _, Row};
-use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::id::{MessageId, PartId, SessionId};
 
 const NEWEST: &str = "SELECT id, created, data FROM message WHERE session_id = ?1
     ORDER BY ord DESC, id DESC LIMIT ?2";
@@ -19,10 +20,18 @@ const BEFORE_TIME: &str = "SELECT id, created, data FROM message WHERE session_i
 const PLACE: &str = "SELECT ord FROM message WHERE id = ?1 AND session_id = ?2";
 const INFO: &str = "SELECT data FROM message WHERE session_id = ?1 AND id = ?2";
 const BYTES: &str =
-    "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM part WHERE session_id = ?1 AND message_id = ?2";
+    "SELECT COALESCE(SUM(LENGTH(CAST(data AS BLOB))), 0) FROM part WHERE session_id = ?1 AND message_id = ?2";
 const ONE: &str = "SELECT id, created, data FROM message WHERE id = ?1 AND session_id = ?2";
+const SIZES: &str =
+    "SELECT id, LENGTH(CAST(data AS BLOB)) FROM part WHERE session_id = ?1 AND message_id = ?2
+    ORDER BY ord, id";
 // The columns of growth::PART_COLUMNS.
 const PARTS: &str = "SELECT id, session_id, is_open, data, position FROM part WHERE session_id = ?1 AND message_id = ?2 ORDER BY ord, id";
+
+// By the place of the message: the newest parts come first without being sorted.
+const NEWEST_PARTS: &str = "SELECT part.data FROM message
+    JOIN part ON part.session_id = message.session_id AND part.message_id = message.id
+    WHERE message.session_id = ?1 ORDER BY message.ord DESC, part.ord DESC";
 
 /// Which page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +59,15 @@ pub struct MessagePage {
     pub position: u64,
 }
 
+/// As much of a page as may be held at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageWithin {
+    /// The oldest messages of the page, as of one moment.
+    pub page: MessagePage,
+    /// The others, to be read one after the other.
+    pub unread: Vec<MessageId>,
+}
+
 /// A message and its parts as JSON texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawMessage {
@@ -67,12 +85,26 @@ impl Store {
         query: MessageQuery,
     ) -> Result<MessagePage, ReadError> {
         let session = session.clone();
-        self.read(move |connection| heads(connection, &session, &query)).await
+        let damaged = self.inner.damaged.clone();
+        self.read(move |connection| heads(connection, &session, &query, &damaged)).await
     }
 
     pub async fn messages(&self, session: &SessionId, query: MessageQuery) -> Result<MessagePage, ReadError> {
         let session = session.clone();
-        self.read(move |connection| page(connection, &session, &query)).await
+        let damaged = self.inner.damaged.clone();
+        self.read(move |connection| page(connection, &session, &query, &damaged)).await
+    }
+
+    /// A page whose messages are read until they hold more than this: at least one, if there is one.
+    pub async fn messages_within(
+        &self,
+        session: &SessionId,
+        query: MessageQuery,
+        bytes_max: usize,
+    ) -> Result<PageWithin, ReadError> {
+        let session = session.clone();
+        let damaged = self.inner.damaged.clone();
+        self.read(move |connection| page_within(connection, &session, &query, &damaged, bytes_max)).await
     }
 
     pub async fn message(
@@ -82,11 +114,12 @@ impl Store {
     ) -> Result<Option<RawMessage>, ReadError> {
         let session = session.clone();
         let message = message.clone();
+        let damaged = self.inner.damaged.clone();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(ONE)?;
             let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
             let Some(found) = found else { return Ok(None) };
-            Ok(with_parts(connection, &session, vec![found])?.pop())
+            Ok(with_parts(connection, &session, vec![found], &damaged)?.pop())
         })
         .await
     }
@@ -131,19 +164,88 @@ impl Store {
         .await
     }
 
-    /// How much the parts of these messages hold.
-    pub async fn parts_bytes(&self, session: &SessionId, messages: &[MessageId]) -> Result<u64, ReadError> {
+    /// Certain messages with their parts; those that are gone are left out.
+    pub async fn messages_of(
+        &self,
+        session: &SessionId,
+        messages: Vec<MessageId>,
+    ) -> Result<Vec<RawMessage>, ReadError> {
+        let session = session.clone();
+        let damaged = self.inner.damaged.clone();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(ONE)?;
+            let mut found = Vec::with_capacity(messages.len());
+            for message in messages {
+                found.extend(statement.query_row((message.as_str(), session.as_str()), bare).optional()?);
+            }
+            with_parts(connection, &session, found, &damaged)
+        })
+        .await
+    }
+
+    /// How much the parts of each of these messages hold, without what open ones have grown by.
+    pub async fn parts_bytes(
+        &self,
+        session: &SessionId,
+        messages: &[MessageId],
+    ) -> Result<Vec<u64>, ReadError> {
         let session = session.clone();
         let messages = messages.to_vec();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(BYTES)?;
-            let mut bytes = 0;
+            let mut bytes = Vec::with_capacity(messages.len());
             for message in messages {
                 let found: i64 =
                     statement.query_row((session.as_str(), message.as_str()), |row| row.get(0))?;
-                bytes += found.cast_unsigned();
+                bytes.push(found.cast_unsigned());
             }
             Ok(bytes)
+        })
+        .await
+    }
+
+    /// Which parts a message has, in order, and how much each holds without what it has grown by.
+    pub async fn part_sizes(
+        &self,
+        session: &SessionId,
+        message: &MessageId,
+    ) -> Result<Vec<(PartId, u64)>, ReadError> {
+        let session = session.clone();
+        let message = message.clone();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(SIZES)?;
+            let mut rows = statement.query((session.as_str(), message.as_str()))?;
+            let mut sizes = Vec::new();
+            while let Some(row) = rows.next()? {
+                let id: String = row.get(0)?;
+                let id = PartId::parse(&id).map_err(|error| crate::error::Failure::broken("part", error))?;
+                sizes.push((id, row.get::<_, i64>(1)?.cast_unsigned()));
+            }
+            Ok(sizes)
+        })
+        .await
+    }
+
+    /// What is wanted of the parts of a session, the newest first, until there is enough of it. The parts are looked at
+    /// one by one where they are read: none of them is held.
+    pub async fn newest_parts_that<T: Send + 'static>(
+        &self,
+        session: &SessionId,
+        count_max: usize,
+        pick: impl Fn(&str) -> Option<T> + Send + 'static,
+    ) -> Result<Vec<T>, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(NEWEST_PARTS)?;
+            let mut rows = statement.query([session.as_str()])?;
+            let mut picked = Vec::new();
+            while picked.len() < count_max
+                && let Some(row) = rows.next()?
+            {
+                let data = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+                picked.extend(pick(data));
+            }
+            Ok(picked)
         })
         .await
     }
@@ -166,23 +268,37 @@ pub(super) fn page(
     connection: &Connection,
     session: &SessionId,
     query: &MessageQuery,
+    damaged: &DamagedRows,
 ) -> Result<MessagePage, ReadError> {
-    let (found, more) = found(connection, session, query)?;
+    Ok(page_within(connection, session, query, damaged, usize::MAX)?.page)
+}
+
+fn page_within(
+    connection: &Connection,
+    session: &SessionId,
+    query: &MessageQuery,
+    damaged: &DamagedRows,
+    bytes_max: usize,
+) -> Result<PageWithin, ReadError> {
+    let (mut found, more) = found(connection, session, query)?;
     let position = super::moment::head(connection)?;
-    Ok(MessagePage { items: with_parts(connection, session, found)?, more, position })
+    let read = Parts::of(connection, session, &found, bytes_max)?;
+    // One without an id that can be read is left out, as everywhere.
+    let unread = found.split_off(read.counts.len());
+    let unread = unread.into_iter().filter_map(|message| MessageId::parse(&message.id).ok()).collect();
+    let items = read.join(session, found, damaged);
+    Ok(PageWithin { page: MessagePage { items, more, position }, unread })
 }
 
 fn heads(
     connection: &Connection,
     session: &SessionId,
     query: &MessageQuery,
+    damaged: &DamagedRows,
 ) -> Result<MessagePage, ReadError> {
     let (found, more) = found(connection, session, query)?;
-    let head = |message: Bare| {
-        let id = message_id(&message.id)?;
-        Ok(RawMessage { id, created: message.created.cast_unsigned(), info: message.data, parts: Vec::new() })
-    };
-    let items = found.into_iter().map(head).collect::<Result<_, ReadError>>()?;
+    let head = |message: Bare| message.with(session, Vec::new(), damaged);
+    let items = found.into_iter().filter_map(head).collect();
     Ok(MessagePage { items, more, position: super::moment::head(connection)? })
 }
 
@@ -221,8 +337,22 @@ struct Bare {
     data: String,
 }
 
+impl Bare {
+    /// A message is left out only if not even its id can be read: nobody could ask for it.
+    fn with(self, session: &SessionId, parts: Vec<String>, damaged: &DamagedRows) -> Option<RawMessage> {
+        let Ok(id) = MessageId::parse(&self.id) else {
+            damaged.note(session, "a message without an id");
+            return None;
+        };
+        let created = self.created.cast_unsigned();
+        let info = damaged.message_or_placeholder(session, &self.id, created, self.data);
+        Some(RawMessage { id, created, info, parts })
+    }
+}
+
 fn bare(row: &Row<'_>) -> rusqlite::Result<Bare> {
-    Ok(Bare { id: row.get(0)?, created: row.get(1)?, data: row.get(2)? })
+    let created = row.get(1).unwrap_or_default();
+    Ok(Bare { id: text_or_empty(row, 0)?, created, data: text_or_empty(row, 2)? })
 }
 
 fn collect(
@@ -235,31 +365,58 @@ fn collect(
     Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
 }
 
-/// All parts of a page grow together: one pass over the log, not one for each message.
 fn with_parts(
     connection: &Connection,
     session: &SessionId,
     found: Vec<Bare>,
+    damaged: &DamagedRows,
 ) -> Result<Vec<RawMessage>, ReadError> {
-    let mut parts = Vec::new();
-    let mut counts = Vec::with_capacity(found.len());
-    for message in &found {
-        let before = parts.len();
-        read_parts(connection, session, &message.id, &mut parts)?;
-        counts.push(parts.len() - before);
-    }
-    add_growth(connection, &mut parts)?;
+    Ok(Parts::of(connection, session, &found, usize::MAX)?.join(session, found, damaged))
+}
 
-    let mut parts = parts.into_iter().map(|part| part.data);
-    let whole = found.into_iter().zip(counts).map(|(message, count)| {
-        Ok(RawMessage {
-            id: message_id(&message.id)?,
-            created: message.created.cast_unsigned(),
-            info: message.data,
-            parts: parts.by_ref().take(count).collect(),
-        })
-    });
-    whole.collect()
+/// The parts of several messages, one after the other.
+struct Parts {
+    all: Vec<Part>,
+    /// How many each message has.
+    counts: Vec<usize>,
+}
+
+impl Parts {
+    /// Reads the parts of the messages until there are more bytes than these. All of them grow together: one pass over
+    /// the log, not one for each message.
+    fn of(
+        connection: &Connection,
+        session: &SessionId,
+        found: &[Bare],
+        bytes_max: usize,
+    ) -> Result<Self, ReadError> {
+        let mut all = Vec::new();
+        let mut counts = Vec::with_capacity(found.len());
+        let mut bytes = 0;
+        for message in found {
+            if bytes > bytes_max {
+                break;
+            }
+            let before = all.len();
+            read_parts(connection, session, &message.id, &mut all)?;
+            counts.push(all.len() - before);
+            bytes += message.data.len();
+            bytes += all[before..].iter().map(|part: &Part| part.data.len()).sum::<usize>();
+        }
+        add_growth(connection, &mut all)?;
+        Ok(Self { all, counts })
+    }
+
+    /// The messages with their parts.
+    fn join(self, session: &SessionId, found: Vec<Bare>, damaged: &DamagedRows) -> Vec<RawMessage> {
+        let mut parts = self.all.into_iter();
+        let whole = found.into_iter().zip(self.counts).filter_map(|(message, count)| {
+            let shown = |part: Part| damaged.part_or_placeholder(session, &message.id, &part.id, part.data);
+            let parts = parts.by_ref().take(count).map(shown).collect();
+            message.with(session, parts, damaged)
+        });
+        whole.collect()
+    }
 }
 
 fn read_parts(

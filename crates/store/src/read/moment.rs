@@ -5,19 +5,27 @@
 
 use crate::Store;
 use crate::error::ReadError;
-use crate::log::clamp;
-use crate::read::asks::{RawAsk, all_asks, asks_of};
+use crate::log::{clamp, text_or_empty};
+use crate::read::asks::{RawAsk, all_asks, asks_of, readable_asks};
+use crate::read::damaged::DamagedRows;
 use crate::read::messages::{MessagePage, MessageQuery, page};
+use crate::read::projects::readable_projects;
+use crate::read::sessions::columns;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use sturdy_session::id::SessionId;
+use sturdy_session::placeholder;
 
 const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
-const SESSION: &str = "SELECT data, machine, updated, id FROM session WHERE id = ?1";
-const CHILDREN: &str = "SELECT data, machine, updated, id FROM session WHERE parent_id = ?1 ORDER BY updated DESC, id DESC LIMIT ?2";
+// The columns that `glance` reads.
+const SESSION: &str = "SELECT id, data, machine, project_id, directory, parent_id, title, created, updated
+    FROM session WHERE id = ?1";
+const CHILDREN: &str = "SELECT id, data, machine, project_id, directory, parent_id, title, created, updated
+    FROM session WHERE parent_id = ?1 ORDER BY updated DESC, id DESC LIMIT ?2";
+const LIST: &str =
+    "SELECT id, data, machine, project_id, directory, parent_id, title, created, updated FROM session";
 const TODOS: &str = "SELECT data FROM todo WHERE session_id = ?1";
-const PROJECTS: &str = "SELECT data FROM project ORDER BY id";
-const OUTLINE: &str = "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY ord, id LIMIT ?2";
+const OUTLINE: &str = "SELECT id, data, created FROM message WHERE session_id = ?1 ORDER BY ord, id LIMIT ?2";
 const SINCE: &str =
     "SELECT data FROM message WHERE created >= ?1 AND created < ?2 ORDER BY created DESC LIMIT ?3";
 
@@ -78,18 +86,17 @@ pub struct Outline {
 impl Store {
     /// Sessions of all projects, newest change first, with what waits for a person.
     pub async fn overview(&self, query: OverviewQuery) -> Result<Overview, ReadError> {
+        let damaged = self.inner.damaged.clone();
         self.read(move |connection| {
-            let mut sessions = list(connection, &query)?;
+            let mut sessions = list(connection, &query, &damaged)?;
             let more = sessions.len() > query.limit as usize;
             sessions.truncate(query.limit as usize);
-            let mut statement = connection.prepare_cached(PROJECTS)?;
-            let projects = statement.query_map((), |row| row.get(0))?;
             Ok(Overview {
                 position: head(connection)?,
                 sessions,
                 more,
-                projects: projects.collect::<rusqlite::Result<Vec<String>>>()?,
-                asks: all_asks(connection)?,
+                projects: readable_projects(connection)?,
+                asks: readable_asks(all_asks(connection)?, &damaged),
             })
         })
         .await
@@ -98,27 +105,26 @@ impl Store {
     /// One session with the newest of its messages; none when it does not exist.
     pub async fn opening(&self, session: &SessionId, limit: u32) -> Result<Option<Opening>, ReadError> {
         let id = session.clone();
+        let damaged = self.inner.damaged.clone();
         self.read(move |connection| {
-            let found = connection.prepare_cached(SESSION)?.query_row([id.as_str()], glance).optional()?;
-            let Some(session) = found else { return Ok(None) };
+            let Some(session) = one(connection, id.as_str(), &damaged)? else { return Ok(None) };
             let query = MessageQuery { limit: Some(limit), before: None };
-            let descendants = descendants(connection, id.as_str())?;
+            let descendants = descendants(connection, id.as_str(), &damaged)?;
             let mut asks = asks_of(connection, &id)?;
             for child in &descendants {
                 let child = super::session_id(&child.id)?;
                 asks.extend(asks_of(connection, &child)?);
             }
-            let mut family = ancestors(connection, &session)?;
+            let mut family = ancestors(connection, &session, &damaged)?;
             family.extend(descendants);
+            let todos =
+                connection.prepare_cached(TODOS)?.query_row([id.as_str()], |row| text_or_empty(row, 0));
             Ok(Some(Opening {
                 position: head(connection)?,
-                messages: page(connection, &id, &query)?,
-                todos: connection
-                    .prepare_cached(TODOS)?
-                    .query_row([id.as_str()], |row| row.get(0))
-                    .optional()?,
+                messages: page(connection, &id, &query, &damaged)?,
+                todos: readable_todos(&id, todos.optional()?, &damaged),
                 session,
-                asks,
+                asks: readable_asks(asks, &damaged),
                 family,
             }))
         })
@@ -127,12 +133,18 @@ impl Store {
 
     /// The headers of a session's messages, oldest first.
     pub async fn outline(&self, session: &SessionId, limit: u32) -> Result<Outline, ReadError> {
-        let id = session.clone();
+        let session = session.clone();
+        let damaged = self.inner.damaged.clone();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(OUTLINE)?;
-            let rows =
-                statement.query_map((id.as_str(), i64::from(limit)), |row| Ok((row.get(0)?, row.get(1)?)))?;
-            let messages = rows.collect::<rusqlite::Result<Vec<(String, String)>>>()?;
+            let mut rows = statement.query((session.as_str(), i64::from(limit)))?;
+            let mut messages = Vec::new();
+            while let Some(row) = rows.next()? {
+                let id = text_or_empty(row, 0)?;
+                let created = row.get::<_, i64>(2).unwrap_or_default().cast_unsigned();
+                let data = damaged.message_or_placeholder(&session, &id, created, text_or_empty(row, 1)?);
+                messages.push((id, data));
+            }
             Ok(Outline { position: head(connection)?, messages })
         })
         .await
@@ -147,8 +159,8 @@ impl Store {
     ) -> Result<Vec<String>, ReadError> {
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(SINCE)?;
-            let rows =
-                statement.query_map((clamp(since), clamp(until), i64::from(limit)), |row| row.get(0))?;
+            let rows = statement
+                .query_map((clamp(since), clamp(until), i64::from(limit)), |row| text_or_empty(row, 0))?;
             Ok(rows.collect::<rusqlite::Result<Vec<String>>>()?)
         })
         .await
@@ -170,8 +182,12 @@ pub(crate) fn head(connection: &Connection) -> Result<u64, ReadError> {
     Ok(position.cast_unsigned())
 }
 
-fn list(connection: &Connection, query: &OverviewQuery) -> Result<Vec<SessionGlance>, ReadError> {
-    let mut statement = "SELECT data, machine, updated, id FROM session".to_owned();
+fn list(
+    connection: &Connection,
+    query: &OverviewQuery,
+    damaged: &DamagedRows,
+) -> Result<Vec<SessionGlance>, ReadError> {
+    let mut statement = LIST.to_owned();
     let mut conditions: Vec<String> = Vec::new();
     let mut values: Vec<Value> = Vec::new();
     if let Some((updated, id)) = &query.after {
@@ -195,30 +211,57 @@ fn list(connection: &Connection, query: &OverviewQuery) -> Result<Vec<SessionGla
     values.push(Value::Integer(i64::from(query.limit) + 1));
     statement.push_str(&format!(" ORDER BY updated DESC, id DESC LIMIT ?{}", values.len()));
     let mut statement = connection.prepare_cached(&statement)?;
-    let rows = statement.query_map(rusqlite::params_from_iter(values), glance)?;
-    Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
+    let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.extend(glance(row, damaged)?);
+    }
+    Ok(found)
 }
 
-fn glance(row: &Row<'_>) -> rusqlite::Result<SessionGlance> {
-    let updated: i64 = row.get(2)?;
-    Ok(SessionGlance {
-        data: row.get(0)?,
-        machine: row.get(1)?,
-        updated: updated.cast_unsigned(),
-        id: row.get(3)?,
-    })
+fn one(connection: &Connection, id: &str, damaged: &DamagedRows) -> Result<Option<SessionGlance>, ReadError> {
+    let mut statement = connection.prepare_cached(SESSION)?;
+    let found = statement.query_row([id], |row| glance(row, damaged)).optional()?;
+    Ok(found.flatten())
+}
+
+/// None if not even the id can be read.
+fn glance(row: &Row<'_>, damaged: &DamagedRows) -> rusqlite::Result<Option<SessionGlance>> {
+    let id = text_or_empty(row, 0)?;
+    let data = damaged.session_or_placeholder(&id, text_or_empty(row, 1)?, || columns(row, 3))?;
+    let machine = text_or_empty(row, 2)?;
+    let updated = row.get::<_, i64>(8).unwrap_or_default().cast_unsigned();
+    Ok(data.map(|data| SessionGlance { id, data, machine, updated }))
+}
+
+/// The list of a session; none if it cannot be read.
+pub(crate) fn readable_todos(
+    session: &SessionId,
+    todos: Option<String>,
+    damaged: &DamagedRows,
+) -> Option<String> {
+    let todos = todos?;
+    if placeholder::is_json(&todos) {
+        return Some(todos);
+    }
+    damaged.note(session, &format!("the todos of {session}"));
+    None
 }
 
 /// Children, their children and so on, as far as the bound allows.
-fn descendants(connection: &Connection, id: &str) -> Result<Vec<SessionGlance>, ReadError> {
+fn descendants(
+    connection: &Connection,
+    id: &str,
+    damaged: &DamagedRows,
+) -> Result<Vec<SessionGlance>, ReadError> {
     let mut found: Vec<SessionGlance> = Vec::new();
     let mut parents = vec![id.to_owned()];
     while let Some(parent) = parents.pop() {
         let room = FAMILY_MAX.saturating_sub(found.len());
         let mut statement = connection.prepare_cached(CHILDREN)?;
-        let rows = statement.query_map((&parent, clamp(room as u64)), glance)?;
-        for child in rows {
-            let child = child?;
+        let mut rows = statement.query((&parent, clamp(room as u64)))?;
+        while let Some(row) = rows.next()? {
+            let Some(child) = glance(row, damaged)? else { continue };
             parents.push(child.id.clone());
             found.push(child);
         }
@@ -226,11 +269,15 @@ fn descendants(connection: &Connection, id: &str) -> Result<Vec<SessionGlance>, 
     Ok(found)
 }
 
-fn ancestors(connection: &Connection, session: &SessionGlance) -> Result<Vec<SessionGlance>, ReadError> {
+fn ancestors(
+    connection: &Connection,
+    session: &SessionGlance,
+    damaged: &DamagedRows,
+) -> Result<Vec<SessionGlance>, ReadError> {
     let mut found: Vec<SessionGlance> = Vec::new();
     let mut parent = parent_of(session);
     while let Some(id) = parent.take() {
-        let above = connection.prepare_cached(SESSION)?.query_row([&id], glance).optional()?;
+        let above = one(connection, &id, damaged)?;
         let Some(above) = above.filter(|_| found.len() < FAMILY_MAX) else { break };
         parent = parent_of(&above);
         found.push(above);

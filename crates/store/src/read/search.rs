@@ -58,7 +58,7 @@ impl Store {
                     session: row.get(1)?,
                     message: row.get(2)?,
                     part: row.get(3)?,
-                    data: row.get(4)?,
+                    data: crate::log::text_or_empty(row, 4)?,
                 };
                 Ok((row.get::<_, i64>(0)?, part))
             };

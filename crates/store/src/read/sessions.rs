@@ -3,15 +3,33 @@
 //! A query is put together from constant pieces, one for each filter that is set: a statement for
 //! all filters at once could use no index.
 
+use super::session_id;
 use crate::Store;
+use crate::committer::title_column;
 use crate::error::ReadError;
-use crate::log::clamp;
+use crate::log::{clamp, text_or_empty};
 use rusqlite::OptionalExtension as _;
+use rusqlite::Row;
 use rusqlite::types::Value;
+use std::sync::{Arc, PoisonError};
 use sturdy_session::id::SessionId;
+use sturdy_session::placeholder::SessionColumns;
 
 const ONE: &str = "SELECT data FROM session WHERE id = ?1";
-const PLACE: &str = "SELECT project_id, directory, title FROM session WHERE id = ?1";
+// The last entry of a session is found by the index that keeps its entries apart.
+const HEADS: &str = "SELECT id, position FROM (SELECT id, (SELECT log.position FROM log
+    WHERE log.session_id = session.id ORDER BY log.seq DESC LIMIT 1) AS position
+    FROM session WHERE project_id = ?1) AS heads WHERE position IS NOT NULL ORDER BY position";
+// The columns that `columns` reads.
+const PLACE: &str =
+    "SELECT project_id, directory, parent_id, title, created, updated FROM session WHERE id = ?1";
+// The last entry of a removed session is the news of its removal, and stays.
+const WITHOUT_ROW: &str = "SELECT log.session_id FROM log
+    WHERE log.session_id NOT IN (SELECT id FROM session) AND log.kind NOT LIKE 'session.removed.%'
+    AND NOT EXISTS (SELECT 1 FROM log AS later
+        WHERE later.session_id = log.session_id AND later.seq > log.seq)
+    ORDER BY log.session_id";
+const CHILDREN: &str = "SELECT id FROM session WHERE parent_id = ?1 ORDER BY updated DESC, id DESC";
 
 /// Which sessions; what is not set does not filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,12 +75,12 @@ pub struct CreatedEdge {
     pub id: SessionId,
 }
 
-/// Where a session belongs.
+/// A session, and where it stands in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionPlace {
-    pub project: String,
-    pub directory: String,
-    pub title: String,
+pub struct SessionHead {
+    pub id: SessionId,
+    /// Of its last entry.
+    pub position: u64,
 }
 
 impl Store {
@@ -70,33 +88,116 @@ impl Store {
     pub async fn session(&self, id: &SessionId) -> Result<Option<String>, ReadError> {
         let id = id.clone();
         self.read(move |connection| {
-            Ok(connection.prepare_cached(ONE)?.query_row([id.as_str()], |row| row.get(0)).optional()?)
+            Ok(connection
+                .prepare_cached(ONE)?
+                .query_row([id.as_str()], |row| text_or_empty(row, 0))
+                .optional()?)
+        })
+        .await
+    }
+
+    /// The sessions of a project without their records, each with the position of its last entry, oldest first.
+    pub async fn session_heads(&self, project: &str) -> Result<Vec<SessionHead>, ReadError> {
+        let project = project.to_owned();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(HEADS)?;
+            let mut rows = statement.query([&project])?;
+            let mut heads = Vec::new();
+            while let Some(row) = rows.next()? {
+                let id = session_id(&row.get::<_, String>(0)?)?;
+                let position: i64 = row.get(1)?;
+                heads.push(SessionHead { id, position: position.unsigned_abs() });
+            }
+            Ok(heads)
         })
         .await
     }
 
     /// The columns beside a session's record, for when the record itself cannot be read.
-    pub async fn session_place(&self, id: &SessionId) -> Result<Option<SessionPlace>, ReadError> {
+    pub async fn session_columns(&self, id: &SessionId) -> Result<Option<SessionColumns>, ReadError> {
         let id = id.clone();
         self.read(move |connection| {
-            let place = |row: &rusqlite::Row<'_>| {
-                Ok(SessionPlace { project: row.get(0)?, directory: row.get(1)?, title: row.get(2)? })
-            };
-            Ok(connection.prepare_cached(PLACE)?.query_row([id.as_str()], place).optional()?)
+            let found = connection.prepare_cached(PLACE)?.query_row([id.as_str()], |row| columns(row, 0));
+            Ok(found.optional()?)
         })
         .await
     }
 
-    /// The wire records of the sessions that match, in the order asked for.
-    pub async fn sessions(&self, query: SessionQuery) -> Result<Vec<String>, ReadError> {
+    /// The sessions right below this one, newest change first, also those whose records cannot be read.
+    pub async fn children(&self, parent: &SessionId) -> Result<Vec<SessionId>, ReadError> {
+        let parent = parent.clone();
         self.read(move |connection| {
-            let (statement, values) = compose(&query);
-            let mut statement = connection.prepare_cached(&statement)?;
-            let rows = statement.query_map(rusqlite::params_from_iter(values), |row| row.get(0))?;
-            Ok(rows.collect::<rusqlite::Result<Vec<String>>>()?)
+            let mut statement = connection.prepare_cached(CHILDREN)?;
+            let rows = statement.query_map([parent.as_str()], |row| text_or_empty(row, 0))?;
+            let ids = rows.collect::<rusqlite::Result<Vec<String>>>()?;
+            Ok(ids.iter().filter_map(|id| SessionId::parse(id).ok()).collect())
         })
         .await
     }
+
+    /// Sessions of which the log does not end with their removal, and which have no row.
+    pub async fn sessions_without_row(&self) -> Result<Vec<SessionId>, ReadError> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(WITHOUT_ROW)?;
+            let rows = statement.query_map([], |row| text_or_empty(row, 0))?;
+            let ids = rows.collect::<rusqlite::Result<Vec<String>>>()?;
+            Ok(ids.iter().filter_map(|id| SessionId::parse(id).ok()).collect())
+        })
+        .await
+    }
+
+    /// The wire records of the sessions that match, in the order asked for. Of one that cannot be read, what is known
+    /// without it.
+    pub async fn sessions(&self, query: SessionQuery) -> Result<Vec<String>, ReadError> {
+        let damaged = self.inner.damaged.clone();
+        let titles = Arc::clone(&self.inner.titles);
+        self.read(move |connection| {
+            let candidates = match &query.search {
+                Some(search) => {
+                    let mut titles = titles.lock().unwrap_or_else(PoisonError::into_inner);
+                    titles.candidates(connection, &searched(search))?
+                }
+                None => None,
+            };
+            if candidates.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(Vec::new());
+            }
+            let is_narrowed = candidates.is_some();
+            let (statement, values) = compose(&query, candidates);
+            // One for every number of candidates: not worth keeping.
+            let mut kept;
+            let mut once;
+            let statement = if is_narrowed {
+                once = connection.prepare(&statement)?;
+                &mut once
+            } else {
+                kept = connection.prepare_cached(&statement)?;
+                &mut *kept
+            };
+            let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+            let mut records = Vec::new();
+            while let Some(row) = rows.next()? {
+                let id = text_or_empty(row, 0)?;
+                let data = text_or_empty(row, 1)?;
+                records.extend(damaged.session_or_placeholder(&id, data, || columns(row, 2))?);
+            }
+            Ok(records)
+        })
+        .await
+    }
+}
+
+/// What stands beside a session's record, from this column on.
+pub(crate) fn columns(row: &Row<'_>, first: usize) -> rusqlite::Result<SessionColumns> {
+    let parent = text_or_empty(row, first + 2)?;
+    Ok(SessionColumns {
+        project: text_or_empty(row, first)?,
+        directory: text_or_empty(row, first + 1)?,
+        parent: Some(parent).filter(|parent| !parent.is_empty()),
+        title: text_or_empty(row, first + 3)?,
+        created: row.get::<_, i64>(first + 4).unwrap_or_default().cast_unsigned(),
+        updated: row.get::<_, i64>(first + 5).unwrap_or_default().cast_unsigned(),
+    })
 }
 
 /// A statement under construction: every value gets the next number.
@@ -113,6 +214,13 @@ impl Composed {
         self.conditions.push(condition.replace('?', &format!("?{}", self.values.len())));
     }
 
+    fn among(&mut self, column: &str, values: Vec<String>) {
+        let first = self.values.len() + 1;
+        let places: Vec<String> = (first..first + values.len()).map(|place| format!("?{place}")).collect();
+        self.values.extend(values.into_iter().map(Value::from));
+        self.conditions.push(format!("{column} IN ({})", places.join(", ")));
+    }
+
     /// Beyond a place in the order of creation. One comparison of both columns, which an index can answer.
     fn edge(&mut self, comparison: char, edge: &CreatedEdge) {
         self.values.push(Value::Integer(clamp(edge.created)));
@@ -122,8 +230,12 @@ impl Composed {
     }
 }
 
-fn compose(query: &SessionQuery) -> (String, Vec<Value>) {
+/// `candidates`: the only sessions whose titles can match.
+fn compose(query: &SessionQuery, candidates: Option<Vec<String>>) -> (String, Vec<Value>) {
     let mut composed = Composed::default();
+    if let Some(candidates) = candidates {
+        composed.among("id", candidates);
+    }
     if let Some(project) = &query.project {
         composed.filter("project_id = ?", project.clone());
     }
@@ -162,7 +274,8 @@ fn compose(query: &SessionQuery) -> (String, Vec<Value>) {
         composed.edge('>', edge);
     }
 
-    let mut statement = "SELECT data FROM session".to_owned();
+    let mut statement =
+        "SELECT id, data, project_id, directory, parent_id, title, created, updated FROM session".to_owned();
     if !composed.conditions.is_empty() {
         statement.push_str(" WHERE ");
         statement.push_str(&composed.conditions.join(" AND "));
@@ -198,14 +311,17 @@ fn place(composed: &mut Composed, path: &str, directory: Option<&str>) {
 fn pattern(search: &str) -> String {
     let mut pattern = String::with_capacity(search.len() + 2);
     pattern.push('%');
-    for char in search.chars() {
-        match char {
-            '%' | '_' | '\\' => pattern.extend(['\\', char]),
-            // As the stored title: see committer/write.rs.
-            '\0' => pattern.push('\u{fffd}'),
-            char => pattern.push(char.to_ascii_lowercase()),
+    for char in searched(search).chars() {
+        if matches!(char, '%' | '_' | '\\') {
+            pattern.push('\\');
         }
+        pattern.push(char);
     }
     pattern.push('%');
     pattern
+}
+
+/// As the column of titles has it, in lower case: see committer/write.rs.
+fn searched(search: &str) -> String {
+    title_column(search).to_ascii_lowercase()
 }

@@ -125,7 +125,9 @@ fn append(
         return Err(Refusal::StaleEpoch { epoch: row.epoch }.into());
     }
     check_form(share, batch, call.limits)?;
-    let writer = load_writer(transaction, share, &batch.writer_id, &capability, call.limits.writers)?;
+    let writer = load_writer(transaction, share, &batch.writer_id, &capability, || {
+        make_room(transaction, share, &capability, batch, call.limits.writers)
+    })?;
     let new_from = classify(batch, &writer)?;
     if new_from == 0 && batch.expected_cursor.is_some_and(|expected| expected != row.cursor) {
         return Err(Refusal::CursorMismatch { cursor: row.cursor, applied_seq: writer.applied_seq }.into());
@@ -290,25 +292,52 @@ pub(super) fn load_writer(
     share: &str,
     writer: &str,
     capability: &CapabilityRow,
-    writers_max: u64,
+    make_room: impl FnOnce() -> Result<(), ShareError>,
 ) -> Result<Writer, ShareError> {
-    const COUNT: &str = "SELECT count(*) FROM share_writer WHERE share_id = ?1";
     if let Some(found) = find_writer(transaction, share, writer)? {
         if found.root != capability.root_id {
             return Err(Refusal::WriterForbidden.into());
         }
         return Ok(found);
     }
-    let known = transaction.prepare_cached(COUNT)?.query_row([share], |row| capability::count(row, 0))?;
-    if known >= writers_max {
-        return Err(Refusal::TooLarge(format!("a share has at most {writers_max} writers")).into());
-    }
+    make_room()?;
     Ok(Writer {
         root: capability.root_id.clone(),
         applied_seq: 0,
         applied_count: 0,
         chain: chain_start(share, writer),
     })
+}
+
+/// A share that has as many writers as it may takes another one only of an owner, in the place of the one that was
+/// silent longest: strangers with a right to write do not shut the owner out by using up the places.
+///
+/// What a forgotten writer sent is not applied again: in a full share a new writer must name the cursor, and that has
+/// moved on since.
+fn make_room(
+    transaction: &Transaction<'_>,
+    share: &str,
+    capability: &CapabilityRow,
+    batch: &Batch,
+    writers_max: u64,
+) -> Result<(), ShareError> {
+    const COUNT: &str = "SELECT count(*) FROM share_writer WHERE share_id = ?1 AND writer_id NOT LIKE ?2";
+    const OLDEST: &str = "SELECT writer_id FROM share_writer WHERE share_id = ?1 AND writer_id NOT LIKE ?2
+        ORDER BY updated, writer_id LIMIT 1";
+    const FORGET: &str = "DELETE FROM share_writer WHERE share_id = ?1 AND writer_id = ?2";
+    // Those for clients without numbers are as many as capabilities, and never forgotten: they count on.
+    let without_numbers = format!("{}%", super::legacy::WRITER_PREFIX);
+    let among = (share, &without_numbers);
+    let known = transaction.prepare_cached(COUNT)?.query_row(among, |row| capability::count(row, 0))?;
+    if known < writers_max {
+        return Ok(());
+    }
+    if !capability.scope.contains(Scope::ADMIN) || batch.expected_cursor.is_none() {
+        return Err(Refusal::TooLarge(format!("a share has at most {writers_max} writers")).into());
+    }
+    let oldest: String = transaction.prepare_cached(OLDEST)?.query_row(among, |row| row.get(0))?;
+    transaction.execute(FORGET, (share, oldest))?;
+    Ok(())
 }
 
 pub(super) fn store_writer(

@@ -10,6 +10,8 @@ use sturdy_session::stamp::Millis;
 
 /// Reads are noted at most this often for each capability.
 const READ_EVERY_MS: u64 = 60_000;
+/// The method of a read in the audit.
+const READ: &str = "read";
 /// Rows in one answer.
 const PAGE: u64 = 500;
 
@@ -73,27 +75,70 @@ pub(crate) fn write_rarely(
     call: &ShareCall,
     entry: &Entry<'_>,
 ) -> Result<(), ShareError> {
+    if is_due(connection, call.now, entry)? { write(connection, call, entry) } else { Ok(()) }
+}
+
+/// Whether the last row of the same kind is old enough.
+fn is_due(connection: &Connection, now: Millis, entry: &Entry<'_>) -> Result<bool, ShareError> {
     const LAST: &str =
         "SELECT at FROM share_audit WHERE share_id = ?1 AND cap_id = ?2 AND method = ?3 AND code = ?4
         ORDER BY id DESC LIMIT 1";
     let key = (entry.share, entry.capability, entry.method, entry.code);
     let last: Option<i64> = connection.prepare_cached(LAST)?.query_row(key, |row| row.get(0)).optional()?;
-    let is_due = last.is_none_or(|last| call.now.saturating_sub(last.cast_unsigned()) >= READ_EVERY_MS);
-    if is_due { write(connection, call, entry) } else { Ok(()) }
+    Ok(last.is_none_or(|last| now.saturating_sub(last.cast_unsigned()) >= READ_EVERY_MS))
 }
 
 impl crate::Store {
-    /// The audit of a share after a row, oldest first.
+    /// Notes that somebody reads by a capability, at most once a minute. Whether it may is decided by the read itself.
+    pub async fn note_share_read(
+        &self,
+        call: ShareCall,
+        share: String,
+        auth: ShareAuth,
+    ) -> Result<(), ShareError> {
+        let Some(capability) = self.reader_to_note(&call, &share, &auth).await? else { return Ok(()) };
+        self.change_share(move |transaction| {
+            write_rarely(transaction, &call, &Entry::of(&share, &capability, READ))
+        })
+        .await
+    }
+
+    /// The capability that somebody reads by, if that was not noted lately: most reads write nothing.
+    async fn reader_to_note(
+        &self,
+        call: &ShareCall,
+        share: &str,
+        auth: &ShareAuth,
+    ) -> Result<Option<String>, ShareError> {
+        let now = call.now;
+        let share = share.to_owned();
+        let auth = auth.clone();
+        let read = self.read(move |connection| {
+            let found = capability::present(connection, &share, &auth).and_then(|found| {
+                let Some(row) = found else { return Ok(None) };
+                if row.stand(now).is_err() || !row.scope.contains(Scope::READ) {
+                    return Ok(None);
+                }
+                let is_due = is_due(connection, now, &Entry::of(&share, &row.cap_id, READ))?;
+                Ok(is_due.then_some(row.cap_id))
+            });
+            Ok(found)
+        });
+        read.await?
+    }
+
+    /// The audit of a share after a row, oldest first; of one actor, if one is named.
     pub async fn share_audit(
         &self,
         call: ShareCall,
         share: String,
         auth: ShareAuth,
         after: u64,
+        actor: Option<String>,
     ) -> Result<Vec<AuditRow>, ShareError> {
         const ROWS: &str =
             "SELECT id, at, cap_id, actor, method, code, batch_id, applied, rejected, transport, address
-            FROM share_audit WHERE share_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+            FROM share_audit WHERE share_id = ?1 AND id > ?2 AND (?4 IS NULL OR actor = ?4) ORDER BY id LIMIT ?3";
         let read = self.read(move |connection| {
             let authorized = capability::authorize(connection, &share, &auth, call.now);
             let allowed = authorized.and_then(|(_, row)| {
@@ -104,21 +149,22 @@ impl crate::Store {
                 return Ok(Err(refused));
             }
             let mut statement = connection.prepare_cached(ROWS)?;
-            let rows = statement.query_map((&share, after.cast_signed(), PAGE.cast_signed()), |row| {
-                Ok(AuditRow {
-                    id: capability::count(row, 0)?,
-                    at: capability::count(row, 1)?,
-                    cap_id: row.get(2)?,
-                    actor: row.get(3)?,
-                    method: row.get(4)?,
-                    code: row.get(5)?,
-                    batch_id: row.get(6)?,
-                    applied: capability::count(row, 7)?,
-                    rejected: capability::count(row, 8)?,
-                    transport: row.get(9)?,
-                    address: row.get(10)?,
-                })
-            })?;
+            let rows =
+                statement.query_map((&share, after.cast_signed(), PAGE.cast_signed(), &actor), |row| {
+                    Ok(AuditRow {
+                        id: capability::count(row, 0)?,
+                        at: capability::count(row, 1)?,
+                        cap_id: row.get(2)?,
+                        actor: row.get(3)?,
+                        method: row.get(4)?,
+                        code: row.get(5)?,
+                        batch_id: row.get(6)?,
+                        applied: capability::count(row, 7)?,
+                        rejected: capability::count(row, 8)?,
+                        transport: row.get(9)?,
+                        address: row.get(10)?,
+                    })
+                })?;
             Ok(Ok(rows.collect::<Result<_, _>>()?))
         });
         read.await?

@@ -3,7 +3,7 @@
 //! A capability is presented by a reference (`reference.rs`), of whose secret only a hash is kept. A child's rights are never wider than its parent's
 //! (invariant I16).
 
-use super::reference::{ShareAuth, secret_hash};
+use super::reference::{ShareAuth, SturdyRef, secret_hash};
 use super::refusal::{Refusal, ShareError};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 use serde::Serialize;
@@ -113,6 +113,10 @@ impl CapabilityRow {
     /// A secret that an old store kept in clear is replaced before it gives anything away.
     pub(crate) fn is_rotated(&self) -> Result<(), Refusal> {
         if self.must_rotate { Err(Refusal::MustRotate) } else { Ok(()) }
+    }
+
+    pub(crate) fn has_secret_of(&self, reference: &SturdyRef) -> bool {
+        self.secret_hash.ct_eq(&reference.hash()).into()
     }
 
     pub(crate) fn require(&self, right: Scope, what: &'static str) -> Result<(), Refusal> {

@@ -5,6 +5,7 @@ use super::audit::{self, Entry};
 use super::capability::{self, NewCapability, Scope};
 use super::reference::SturdyRef;
 use super::refusal::{Refusal, ShareError};
+use super::visibility::Visibility;
 use rusqlite::OptionalExtension as _;
 use subtle::ConstantTimeEq as _;
 
@@ -16,7 +17,7 @@ pub struct NewShare {
     pub session: String,
     /// What makes a repeat recognisable.
     pub request: Option<String>,
-    pub visibility: String,
+    pub visibility: Visibility,
     pub label: String,
 }
 
@@ -72,7 +73,7 @@ fn create(
         }
         transaction.execute(REMEMBER, (request, &new.share, &secret[..]))?;
     }
-    insert_share(transaction, call, &new.share, &new.session, &new.visibility)?;
+    insert_share(transaction, call, &new.share, &new.session, new.visibility)?;
     capability::insert(
         transaction,
         &NewCapability {
@@ -106,7 +107,7 @@ pub(super) fn insert_share(
     call: &ShareCall,
     share: &str,
     session: &str,
-    visibility: &str,
+    visibility: Visibility,
 ) -> Result<(), ShareError> {
     const SHARE: &str =
         "INSERT INTO share (share_id, session_id, owner_actor, visibility, epoch, cursor, log_from,
@@ -115,6 +116,6 @@ pub(super) fn insert_share(
         budget.check(transaction, 1, 0)?;
     }
     let now = call.now.cast_signed();
-    transaction.execute(SHARE, (share, session, &call.actor, visibility, now))?;
+    transaction.execute(SHARE, (share, session, &call.actor, visibility.as_str(), now))?;
     Ok(())
 }

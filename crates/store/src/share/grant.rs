@@ -7,6 +7,7 @@ use super::import;
 use super::limits::DEPTH_MAX;
 use super::reference::{ShareAuth, SturdyRef};
 use super::refusal::{Refusal, ShareError};
+use super::visibility::{self, Visibility};
 use rusqlite::Transaction;
 use sturdy_session::stamp::Millis;
 
@@ -78,7 +79,8 @@ impl crate::Store {
         .await
     }
 
-    /// Takes back every capability but the one that is shown and what it was made of.
+    /// Takes back every capability but the one that is shown and what it was made of. The address alone opens nothing
+    /// any more either: whoever takes everything back does not mean everything but the link that most people have.
     pub async fn revoke_all_share_capabilities(
         &self,
         call: ShareCall,
@@ -97,6 +99,7 @@ impl crate::Store {
                 }
             }
             revoke_below(transaction, &call, &own.cap_id, others)?;
+            visibility::write(transaction, &share, Visibility::Private)?;
             audit::write(transaction, &call, &Entry::of(&share, &own.cap_id, "revoke_all"))?;
             bump(transaction, &call, &share)
         })
@@ -167,6 +170,10 @@ fn attenuate(
     if !own.scope.contains(wanted.scope) {
         return Err(Refusal::ForbiddenScope("more than the capability it is made of").into());
     }
+    let cap_id = &wanted.reference.capability;
+    if let Some(known) = capability::load(transaction, cap_id)? {
+        return repeated(known, &own, wanted, row.epoch);
+    }
     let limits = call.limits;
     if own.depth + 1 > limits.depth {
         return Err(Refusal::TooLarge(format!("capabilities are at most {} deep", limits.depth)).into());
@@ -183,7 +190,6 @@ fn attenuate(
     let expires = narrower(own.expires, wanted.expires);
     let left = own.max_ops.map(|most| most.saturating_sub(own.used_ops));
     let max_ops = narrower(left, wanted.max_ops);
-    let cap_id = &wanted.reference.capability;
     capability::insert(
         transaction,
         &NewCapability {
@@ -204,6 +210,21 @@ fn attenuate(
     audit::write(transaction, call, &Entry::of(share, &own.cap_id, "attenuate"))?;
     let capability = capability::load(transaction, cap_id)?.ok_or(Refusal::NotFound)?;
     Ok(Granted { capability, epoch: row.epoch })
+}
+
+/// The same wish again, after its answer was lost: the capability is there.
+fn repeated(
+    known: CapabilityRow,
+    own: &CapabilityRow,
+    wanted: &Attenuation,
+    epoch: u64,
+) -> Result<Granted, ShareError> {
+    let is_child = known.parent_id.as_ref() == Some(&own.cap_id) && known.share_id == own.share_id;
+    let is_the_same = known.scope == wanted.scope && known.label == wanted.label;
+    if !is_child || !is_the_same || !known.has_secret_of(&wanted.reference) {
+        return Err(Refusal::RequestConflict.into());
+    }
+    Ok(Granted { capability: known, epoch })
 }
 
 /// The smaller of two limits; none is no limit.

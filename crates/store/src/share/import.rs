@@ -11,6 +11,7 @@ use super::grant::{bump, revoke_below};
 use super::legacy::{self, LegacyItem};
 use super::reference::{ShareAuth, SturdyRef, secret_hash};
 use super::refusal::{Refusal, ShareError};
+use super::visibility::Visibility;
 use rusqlite::{OptionalExtension as _, Transaction};
 
 const ID_BYTES_MAX: usize = 64;
@@ -71,7 +72,7 @@ fn import(transaction: &Transaction<'_>, call: &ShareCall, old: &OldShare) -> Re
             Err(Refusal::RequestConflict.into())
         };
     }
-    insert_share(transaction, call, &old.share, &old.session, "link")?;
+    insert_share(transaction, call, &old.share, &old.session, Visibility::Link)?;
     capability::insert(
         transaction,
         &NewCapability {

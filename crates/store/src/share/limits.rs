@@ -22,6 +22,12 @@ pub struct ShareLimits {
     pub log_kept_ms: u64,
     /// A share that was created and never written to is removed after this.
     pub empty_kept_ms: u64,
+    /// What one share may hold: it is read whole by whoever opens it.
+    pub share_bytes: u64,
+    /// What is kept of the audit of a share: so many rows,
+    pub audit_rows: u64,
+    /// and so long.
+    pub audit_kept_ms: u64,
 }
 
 impl Default for ShareLimits {
@@ -36,6 +42,9 @@ impl Default for ShareLimits {
             log_rows: 50_000,
             log_kept_ms: 30 * DAY_MS,
             empty_kept_ms: DAY_MS,
+            share_bytes: 256 * 1024 * 1024,
+            audit_rows: 10_000,
+            audit_kept_ms: 365 * DAY_MS,
         }
     }
 }

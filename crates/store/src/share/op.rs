@@ -57,6 +57,21 @@ impl Kind {
         }
     }
 
+    /// Of a removal, what is removed.
+    pub(crate) fn of_row(self) -> Self {
+        match self {
+            Self::MessageRemove => Self::Message,
+            Self::PartRemove => Self::Part,
+            Self::Session
+            | Self::Message
+            | Self::Part
+            | Self::SessionDiff
+            | Self::Model
+            | Self::SnapshotBegin
+            | Self::SnapshotEnd => self,
+        }
+    }
+
     pub(crate) fn carries_payload(self) -> bool {
         match self {
             Self::Session | Self::Message | Self::Part | Self::SessionDiff | Self::Model => true,

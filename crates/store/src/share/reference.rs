@@ -21,6 +21,16 @@ impl SturdyRef {
         Self { share: share.into(), capability: capability.into(), secret: secret.into() }
     }
 
+    /// One whose capability is named after its secret, and gives nothing of it away: whoever makes the secret may ask
+    /// twice and means the same capability.
+    #[must_use]
+    pub fn named_by_secret(share: &str, secret: impl Into<String>) -> Self {
+        let secret = secret.into();
+        let hash = secret_hash(share, "named by its secret", &secret);
+        let capability: String = hash.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        Self::new(share, capability, secret)
+    }
+
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut steps = text.split('.');

@@ -44,7 +44,8 @@ impl crate::Store {
         .await
     }
 
-    /// Forgets what nobody needs: shares without a single operation, and log rows that are too old or too many.
+    /// Forgets what nobody needs: shares without a single operation, and rows of logs and audits that are too old or
+    /// too many.
     /// Answers with how many shares and rows went.
     pub async fn tidy_shares(&self, now: Millis, limits: ShareLimits) -> Result<(u64, u64), ShareError> {
         self.change_share(move |transaction| {
@@ -57,7 +58,7 @@ impl crate::Store {
                 limits,
             };
             let empty = tidy_empty(transaction, &call)?;
-            let rows = tidy_log(transaction, now, limits)?;
+            let rows = tidy_log(transaction, now, limits)? + tidy_audit(transaction, now, limits)?;
             Ok((empty, rows))
         })
         .await
@@ -85,6 +86,22 @@ fn tidy_empty(transaction: &Transaction<'_>, call: &ShareCall) -> Result<u64, Sh
         erase(transaction, call, share, "")?;
     }
     Ok(found.len() as u64)
+}
+
+fn tidy_audit(transaction: &Transaction<'_>, now: Millis, limits: ShareLimits) -> Result<u64, ShareError> {
+    const OLD: &str = "DELETE FROM share_audit WHERE at < ?1";
+    const LONG: &str = "SELECT share_id FROM share_audit GROUP BY share_id HAVING count(*) > ?1 LIMIT 1000";
+    const CUT: &str = "DELETE FROM share_audit WHERE share_id = ?1 AND id <= (SELECT id FROM share_audit
+        WHERE share_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)";
+    let before = now.saturating_sub(limits.audit_kept_ms).cast_signed();
+    let mut rows = transaction.execute(OLD, [before])?;
+    let most = limits.audit_rows.cast_signed();
+    let mut long = transaction.prepare(LONG)?;
+    let long: Vec<String> = long.query_map([most], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for share in long {
+        rows += transaction.execute(CUT, (&share, most))?;
+    }
+    Ok(rows as u64)
 }
 
 fn tidy_log(transaction: &Transaction<'_>, now: Millis, limits: ShareLimits) -> Result<u64, ShareError> {

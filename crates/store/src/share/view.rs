@@ -72,6 +72,14 @@ pub struct ShownOp {
     pub data: Option<Box<RawValue>>,
 }
 
+/// What a viewer is shown next.
+#[derive(Clone, Debug)]
+pub enum ShareNews {
+    /// Everything; what was known before is dropped.
+    Whole(ShareInfo, Vec<ShownOp>),
+    Ops(ViewPage),
+}
+
 /// Operations after a cursor.
 #[derive(Clone, Debug, Serialize)]
 pub struct ViewPage {
@@ -82,6 +90,24 @@ pub struct ViewPage {
     /// The cursor is older than the log: read the whole first.
     #[serde(skip)]
     pub is_behind: bool,
+    /// Of the share: another one than a reader knows means that its right is to be looked at again.
+    #[serde(skip)]
+    pub epoch: u64,
+}
+
+/// That somebody may read a share, and for how long that need not be asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    epoch: u64,
+    expires: Option<Millis>,
+}
+
+impl Standing {
+    /// Whether it still holds: no right of the share was changed since, and it has not run out.
+    #[must_use]
+    pub fn holds(self, epoch: u64, now: Millis) -> bool {
+        self.epoch == epoch && self.expires.is_none_or(|expires| now < expires)
+    }
 }
 
 impl crate::Store {
@@ -126,27 +152,57 @@ impl crate::Store {
         share: String,
         auth: Option<ShareAuth>,
     ) -> Result<(ShareInfo, Vec<ShownOp>), ShareError> {
-        const ENTITIES: &str =
-            "SELECT cursor, kind, key, payload FROM share_entity WHERE share_id = ?1 ORDER BY key";
-        let read = self.read(move |connection| {
-            let row = match may_read(connection, &share, auth.as_ref(), now) {
-                Ok(row) => row,
-                Err(refused) => return Ok(Err(refused)),
-            };
-            let mut statement = connection.prepare_cached(ENTITIES)?;
-            let mut found = statement.query([&share])?;
-            let mut shown = Vec::new();
-            while let Some(entity) = found.next()? {
-                shown.push(ShownOp {
-                    cursor: capability::count(entity, 0)?,
-                    kind: entity.get(1)?,
-                    key: entity.get(2)?,
-                    data: Some(raw(entity.get(3)?)?),
-                });
+        self.view(move |connection| {
+            let (row, _) = may_read(connection, &share, auth.as_ref(), now)?;
+            whole(connection, &share, row)
+        })
+        .await
+    }
+
+    /// Whether somebody may read a share.
+    pub async fn share_standing(
+        &self,
+        now: Millis,
+        share: String,
+        auth: Option<ShareAuth>,
+    ) -> Result<Standing, ShareError> {
+        self.view(move |connection| {
+            let (row, expires) = may_read(connection, &share, auth.as_ref(), now)?;
+            Ok(Standing { epoch: row.epoch, expires })
+        })
+        .await
+    }
+
+    /// What everybody who may read a share is shown next: what was applied after a cursor, or, without one or with
+    /// one that the log does not reach any more, everything. One read for all of them: nobody's right is looked at.
+    pub async fn share_news(
+        &self,
+        share: String,
+        after: Option<u64>,
+        limit: u64,
+    ) -> Result<ShareNews, ShareError> {
+        self.view(move |connection| {
+            let row = capability::load_share(connection, &share)?;
+            if let Some(after) = after {
+                let page = page(connection, &share, &row, after, limit.clamp(1, PAGE_MAX))?;
+                // A snapshot that a writer ended replaces everything.
+                let is_replaced = page.ops.iter().any(|op| op.kind == "snapshot.end");
+                if !page.is_behind && !is_replaced {
+                    return Ok(ShareNews::Ops(page));
+                }
             }
-            Ok(Ok((info(row), shown)))
-        });
-        read.await?
+            let (info, ops) = whole(connection, &share, row)?;
+            Ok(ShareNews::Whole(info, ops))
+        })
+        .await
+    }
+
+    async fn view<T, F>(&self, view: F) -> Result<T, ShareError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, ShareError> + Send + 'static,
+    {
+        self.read(move |connection| Ok(view(connection))).await?
     }
 
     /// What was applied after a cursor, oldest first.
@@ -158,15 +214,33 @@ impl crate::Store {
         after: u64,
         limit: u64,
     ) -> Result<ViewPage, ShareError> {
-        let read = self.read(move |connection| {
-            let row = match may_read(connection, &share, auth.as_ref(), now) {
-                Ok(row) => row,
-                Err(refused) => return Ok(Err(refused)),
-            };
-            Ok(page(connection, &share, &row, after, limit.clamp(1, PAGE_MAX)))
-        });
-        read.await?
+        self.view(move |connection| {
+            let (row, _) = may_read(connection, &share, auth.as_ref(), now)?;
+            page(connection, &share, &row, after, limit.clamp(1, PAGE_MAX))
+        })
+        .await
     }
+}
+
+fn whole(
+    connection: &Connection,
+    share: &str,
+    row: ShareRow,
+) -> Result<(ShareInfo, Vec<ShownOp>), ShareError> {
+    const ENTITIES: &str =
+        "SELECT cursor, kind, key, payload FROM share_entity WHERE share_id = ?1 ORDER BY key";
+    let mut statement = connection.prepare_cached(ENTITIES)?;
+    let mut found = statement.query([share])?;
+    let mut shown = Vec::new();
+    while let Some(entity) = found.next()? {
+        shown.push(ShownOp {
+            cursor: capability::count(entity, 0)?,
+            kind: entity.get(1)?,
+            key: entity.get(2)?,
+            data: Some(raw(entity.get(3)?)?),
+        });
+    }
+    Ok((info(row), shown))
 }
 
 fn page(
@@ -182,7 +256,8 @@ fn page(
         ON share_entity.share_id = share_op.share_id AND share_entity.key = share_op.key
         WHERE share_op.share_id = ?1 AND share_op.cursor > ?2 ORDER BY share_op.cursor LIMIT ?3";
     if after < row.log_from || after > row.cursor {
-        return Ok(ViewPage { ops: Vec::new(), cursor: row.cursor, more: false, is_behind: true });
+        let epoch = row.epoch;
+        return Ok(ViewPage { ops: Vec::new(), cursor: row.cursor, more: false, is_behind: true, epoch });
     }
     let mut statement = connection.prepare_cached(OPS)?;
     let mut found = statement.query((share, after.cast_signed(), limit.cast_signed()))?;
@@ -210,25 +285,26 @@ fn page(
         };
         ops.push(ShownOp { cursor, kind, key: op.get(2)?, data });
     }
-    Ok(ViewPage { ops, cursor, more: cursor < row.cursor, is_behind: false })
+    Ok(ViewPage { ops, cursor, more: cursor < row.cursor, is_behind: false, epoch: row.epoch })
 }
 
-/// Whoever has the address may read a share that is visible by its link; others need a capability to read.
+/// Whoever has the address may read a share that is visible by its link; others need a capability to read. Answers
+/// also when the right ends by itself.
 fn may_read(
     connection: &Connection,
     share: &str,
     auth: Option<&ShareAuth>,
     now: Millis,
-) -> Result<ShareRow, ShareError> {
+) -> Result<(ShareRow, Option<Millis>), ShareError> {
     match auth {
         None => {
             let row = capability::load_share(connection, share)?;
-            if row.visibility == "link" { Ok(row) } else { Err(Refusal::Unauthorized.into()) }
+            if row.visibility == "link" { Ok((row, None)) } else { Err(Refusal::Unauthorized.into()) }
         }
         Some(auth) => {
             let (row, capability) = capability::authorize(connection, share, auth, now)?;
             capability.require(Scope::READ, "reading")?;
-            Ok(row)
+            Ok((row, capability.expires))
         }
     }
 }

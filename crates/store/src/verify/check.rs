@@ -2,13 +2,14 @@
 //! be cut back meanwhile.
 
 use super::{Progress, Report, Stage};
-use crate::dialect;
 use crate::error::ReadError;
-use crate::log;
+use crate::{blob, dialect, log};
 use rusqlite::{Connection, OptionalExtension as _};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
-use sturdy_session::fact::{Fact, GROWTH};
+use sturdy_session::fact::Fact;
+use sturdy_session::growth;
 
 /// Entries, rows or blobs read at a time.
 const PAGE: i64 = 500;
@@ -16,12 +17,14 @@ const PAGE: i64 = 500;
 const REMOVED: &str = "session.removed.1";
 
 const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
-const UNFOLDED: &str =
-    "SELECT session_id FROM log WHERE position < ?1 AND kind = ?2 GROUP BY session_id HAVING COUNT(*) > 1";
+const UNFOLDED: &str = "SELECT session_id FROM log WHERE position < ?1 AND kind = ?2
+    AND NOT EXISTS (SELECT 1 FROM part WHERE part.session_id = log.session_id AND part.is_open = 1
+    AND part.position < log.position) GROUP BY session_id HAVING COUNT(*) > 1";
 const OWNER: &str = "SELECT session_id FROM log WHERE position = ?1";
-const ENTRIES: &str = "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor FROM log
+const ENTRIES: &str =
+    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed FROM log
     WHERE position > ?1 ORDER BY position LIMIT ?2";
-const BLOBS: &str = "SELECT hash, size, data FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2";
+const BLOBS: &str = "SELECT hash, size, data, is_packed FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2";
 
 /// Every kind of row: its name, its count, its pages (session, id, JSON, position, whether what it belongs to exists).
 const ROWS: [(&str, &str, &str); 5] = [
@@ -65,7 +68,7 @@ pub(super) fn everything(path: &Path, tell: Tell<'_>) -> Result<Report, ReadErro
     let connection = dialect::open_reader(path)?;
     let mut report = Report::default();
     // A damaged page stops the stage that meets it; the others may still have something to say.
-    for stage in [file, entries, rows, blobs] {
+    for stage in [file, entries, rows, shares, blobs] {
         match stage(&connection, tell, &mut report) {
             Err(ReadError::Broken { what, place }) => report.found(place, what),
             Err(error) => return Err(error),
@@ -73,6 +76,10 @@ pub(super) fn everything(path: &Path, tell: Tell<'_>) -> Result<Report, ReadErro
         }
     }
     Ok(report)
+}
+
+fn shares(connection: &Connection, _: Tell<'_>, report: &mut Report) -> Result<(), ReadError> {
+    super::shares::check(connection, report)
 }
 
 fn file(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result<(), ReadError> {
@@ -122,7 +129,8 @@ fn entries(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Resu
     }
 }
 
-/// Below the horizon there is no growth, except what was once the last entry of its session.
+/// Below the horizon there is no growth, except what was once the last entry of its session, and that of a part
+/// which a quarantined session has open.
 fn check_horizon(
     connection: &Connection,
     head: i64,
@@ -133,7 +141,7 @@ fn check_horizon(
         report.found("horizon", format!("it is at {horizon}, the log ends at {head}"));
     }
     let mut statement = connection.prepare_cached(UNFOLDED)?;
-    let mut rows = statement.query((horizon, GROWTH))?;
+    let mut rows = statement.query((horizon, growth::KIND))?;
     while let Some(row) = rows.next()? {
         let session: String = row.get(0)?;
         report.found("horizon", format!("it is at {horizon}, and {session} has growth before it"));
@@ -242,8 +250,13 @@ fn blobs(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Result
             report.blobs += 1;
             after = row.get(0)?;
             let size: i64 = row.get(1)?;
-            let bytes = row.get_ref(2)?.as_blob().unwrap_or_default();
-            if blake3::hash(bytes).to_hex().as_str() != after || bytes.len() as i64 != size {
+            let stored = row.get_ref(2)?.as_blob().unwrap_or_default();
+            let bytes = match row.get::<_, i64>(3)? {
+                // What cannot be unpacked is not what its hash says either.
+                1 => blob::content(stored, size, &after).map(Cow::Owned).unwrap_or_default(),
+                _ => Cow::Borrowed(stored),
+            };
+            if blake3::hash(&bytes).to_hex().as_str() != after || bytes.len() as i64 != size {
                 report.found(format!("blob {after}"), "its bytes are not those of its hash");
             }
         }

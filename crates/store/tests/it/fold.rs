@@ -1,6 +1,7 @@
 //! Folding removes closed growth and nothing else.
 
 use crate::bench::{Draft, msg, part_json, ses};
+use std::collections::BTreeSet;
 use sturdy_store::Folded;
 
 fn kinds(entries: &[sturdy_store::LogEntry]) -> usize {
@@ -35,6 +36,22 @@ stores! {
         assert_eq!(store.parts_of(&ses("b"), &msg("2")).await.unwrap(), [part_json("y", "new")]);
     }
 
+    async fn an_open_part_of_a_quarantined_session_keeps_its_growth_and_holds_nobody_up(store: Store) {
+        let open = Draft::new("a", 0).session("s").message("1", 2, 1).open_part("1", "x", 3);
+        store.commit(open.grew("1", "x", "left ").grew("1", "x", "open").commit).await.unwrap();
+        let closed = Draft::new("b", 0).session("s").message("2", 2, 1).open_part("2", "y", 3).grew("2", "y", "old");
+        store.commit(closed.part("2", "y", 3, "old").commit).await.unwrap();
+        let quarantined = BTreeSet::from([ses("a")]);
+
+        // Was: the log behind the part was never folded again.
+        assert_eq!(store.fold(u64::MAX).await.unwrap(), Folded { removed: 0, horizon: 3, is_done: true });
+        let folded = store.fold_past(u64::MAX, &quarantined).await.unwrap();
+
+        assert_eq!(folded, Folded { removed: 1, horizon: 11, is_done: true });
+        assert_eq!(store.parts_of(&ses("a"), &msg("1")).await.unwrap(), [part_json("x", "left open")]);
+        assert_eq!(store.verify(|_| {}).await.unwrap().findings, []);
+    }
+
     async fn growth_after_the_given_position_stays(store: Store) {
         let draft = Draft::new("a", 0).session("s").message("1", 2, 1).open_part("1", "x", 3);
         let draft = draft.grew("1", "x", "a").grew("1", "x", "b").part("1", "x", 3, "ab");
@@ -52,7 +69,7 @@ stores! {
         store.commit(draft.part("1", "x", 3, "whole").commit).await.unwrap();
         let before = store.sizes().await.unwrap();
 
-        let slice = store.fold_slice(u64::MAX).await.unwrap();
+        let slice = store.fold_slice(u64::MAX, &BTreeSet::new()).await.unwrap();
         assert!(!slice.is_done && slice.removed < 5_000, "{slice:?}");
         let folded = store.fold(u64::MAX).await.unwrap();
 
@@ -60,6 +77,19 @@ stores! {
         let after = store.sizes().await.unwrap();
         assert_eq!(after.entries, 4);
         assert!(after.database_bytes < before.database_bytes / 2, "{before:?} {after:?}");
+    }
+
+    async fn a_time_is_found_in_the_log(store: Store) {
+        for (expected, at) in (0..).zip([100, 200, 200, 300]) {
+            store.commit(Draft::new("a", expected).at(at).idled().commit).await.unwrap();
+        }
+
+        let mut found = Vec::new();
+        for time in [0, 100, 101, 200, 300, 301] {
+            found.push(store.position_at(time).await.unwrap());
+        }
+
+        assert_eq!(found, [0, 0, 2, 2, 4, 5]);
     }
 
     async fn the_last_entry_of_a_session_is_never_folded(store: Store) {

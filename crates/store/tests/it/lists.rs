@@ -6,24 +6,17 @@ use sturdy_store::{AskQuery, CreatedEdge, SessionOrder, SessionQuery, Store};
 
 async fn put(store: &Store, name: &str, change: impl FnOnce(&mut SessionRow)) {
     let mut row = session_row(ses(name).as_str(), name);
-    row.data = name.to_owned().into_json();
     change(&mut row);
     store.commit(Draft::new(name, 0).idled().row(RowChange::Session(row)).commit).await.unwrap();
 }
 
-trait IntoJson {
-    fn into_json(self) -> String;
-}
-
-impl IntoJson for String {
-    fn into_json(self) -> String {
-        format!("\"{self}\"")
-    }
-}
-
 async fn found(store: &Store, query: SessionQuery) -> String {
-    let names = store.sessions(query).await.unwrap();
-    names.iter().map(|name| name.trim_matches('"').to_owned()).collect::<Vec<_>>().join(" ")
+    let records = store.sessions(query).await.unwrap();
+    let name = |record: &String| {
+        let record: serde_json::Value = serde_json::from_str(record).unwrap();
+        record["id"].as_str().unwrap().trim_start_matches("ses_").to_owned()
+    };
+    records.iter().map(name).collect::<Vec<_>>().join(" ")
 }
 
 fn all() -> SessionQuery {
@@ -114,6 +107,47 @@ stores! {
         assert_eq!(found(&store, search("' OR 1=1 --")).await, "");
     }
 
+    async fn a_search_finds_titles_as_they_are_now(store: Store) {
+        let search = |text: &str| SessionQuery { search: Some(text.to_owned()), ..all() };
+        put(&store, "a", |row| row.title = "first".to_owned()).await;
+        assert_eq!(found(&store, search("first")).await, "a");
+        assert_eq!(found(&store, search("nothing")).await, "");
+
+        let mut renamed = session_row(ses("a").as_str(), "a");
+        renamed.data = "\"a\"".to_owned();
+        renamed.title = "second".to_owned();
+        store.commit(Draft::new("a", 1).idled().row(RowChange::Session(renamed)).commit).await.unwrap();
+        put(&store, "b", |row| row.title = "second to none".to_owned()).await;
+
+        assert_eq!(found(&store, search("FIRST")).await, "");
+        assert_eq!(found(&store, search("second")).await, "b a");
+        assert_eq!(found(&store, SessionQuery { limit: Some(1), ..search("second") }).await, "b");
+        assert_eq!(found(&store, search("tsec")).await, "", "not across two titles");
+    }
+
+    async fn a_search_with_more_hits_than_candidates_finds_them_all(store: Store) {
+        for number in 0..260 {
+            put(&store, &format!("s{number}"), |row| row.title = format!("common {number}")).await;
+        }
+
+        let search = |text: &str| SessionQuery { search: Some(text.to_owned()), ..all() };
+        assert_eq!(store.sessions(search("common")).await.unwrap().len(), 260);
+        assert_eq!(found(&store, search("common 259")).await, "s259");
+    }
+
+    async fn heads_name_the_last_entry_of_each_session_of_a_project(store: Store) {
+        put(&store, "a", |_| {}).await;
+        put(&store, "b", |_| {}).await;
+        put(&store, "c", |row| row.project_id = "other".to_owned()).await;
+        store.commit(Draft::new("a", 1).idled().commit).await.unwrap();
+
+        let project = session_row(ses("a").as_str(), "a").project_id;
+        let heads = store.session_heads(&project).await.unwrap();
+
+        let names: Vec<_> = heads.iter().map(|head| (head.id.clone(), head.position)).collect();
+        assert_eq!(names, [(ses("b"), 2), (ses("a"), 4)]);
+    }
+
     async fn a_busy_session_is_one_whose_machine_has_something_open(store: Store) {
         put(&store, "a", |row| row.machine = "{}".to_owned()).await;
         put(&store, "b", |_| {}).await;
@@ -161,13 +195,16 @@ stores! {
             let todos = RowChange::Todos { session: ses("a"), data: data.to_owned() };
             store.commit(Draft::new("a", seq).idled().row(todos).commit).await.unwrap();
         }
-        store.put_project("p", "1".to_owned(), 1).await.unwrap();
-        store.put_project("global", "2".to_owned(), 1).await.unwrap();
-        store.put_project("p", "3".to_owned(), 2).await.unwrap();
+        let first = r#"{"id":"p","name":"first"}"#;
+        let second = r#"{"id":"p","name":"second"}"#;
+        let global = r#"{"id":"global"}"#;
+        store.put_project("p", first.to_owned(), 1).await.unwrap();
+        store.put_project("global", global.to_owned(), 1).await.unwrap();
+        store.put_project("p", second.to_owned(), 2).await.unwrap();
 
         assert_eq!(store.todos(&ses("a")).await.unwrap().as_deref(), Some("[]"));
-        assert_eq!(store.project("p").await.unwrap().as_deref(), Some("3"));
+        assert_eq!(store.project("p").await.unwrap().as_deref(), Some(second));
         assert_eq!(store.project("none").await.unwrap(), None);
-        assert_eq!(store.projects().await.unwrap(), ["2", "3"]);
+        assert_eq!(store.projects().await.unwrap(), [global, second]);
     }
 }

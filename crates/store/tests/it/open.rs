@@ -2,7 +2,9 @@
 
 use crate::bench::{Draft, open, ses};
 use std::fs;
-use sturdy_store::{CommitError, DriverErrorKind, Durability, OpenError, Options, ReadError, Store};
+use sturdy_store::{
+    CommitError, CrashPlan, DriverErrorKind, Durability, OpenError, Options, ReadError, Store,
+};
 
 #[tokio::test]
 async fn missing_directories_are_made() {
@@ -60,6 +62,22 @@ async fn a_store_that_was_open_to_others_is_closed_to_them() {
     open_to_all(&shared, 0o1777);
     Store::open(Options::new(&shared)).await.unwrap().close().await;
     assert_eq!((mode(&shared), mode(&shared.join("sturdy.db"))), (0o777, 0o600));
+}
+
+#[tokio::test]
+async fn a_file_system_that_keeps_no_write_ahead_log_is_refused_and_nothing_is_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    store.commit(Draft::new("a", 0).session("kept").commit).await.unwrap();
+    store.close().await;
+
+    let crash = CrashPlan::NoWriteAheadLog;
+    let refused = Store::open(Options { crash, ..Options::new(directory.path()) }).await;
+
+    let Err(OpenError::NotDurable { what, .. }) = refused else { panic!("{refused:?}") };
+    assert!(what.contains("\"delete\" and not a write-ahead log"), "{what}");
+    let store = open(&directory).await;
+    assert_eq!(store.seq(&ses("a")).await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -153,4 +171,78 @@ async fn normal_durability_keeps_the_same_promises_to_a_living_process() {
     drop(store);
 
     assert_eq!(open(&directory).await.head(), 1);
+}
+
+/// What is copied of a store: its database and, if all of the directory is, the marks beside it.
+fn copy_of(from: &std::path::Path, to: &std::path::Path, files: &[&str]) {
+    fs::create_dir_all(to).unwrap();
+    for file in files {
+        fs::copy(from.join(file), to.join(file)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_opened_again_keeps_its_epoch() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = Store::open(Options::new(&path)).await.unwrap();
+    assert!(!store.replace_mark().await.unwrap());
+    let epoch = store.epoch();
+    // Once more, as a server does every few minutes, and then it dies.
+    assert!(!store.replace_mark().await.unwrap());
+    store.die().await;
+
+    let store = Store::open(Options::new(&path)).await.unwrap();
+
+    assert!(!store.replace_mark().await.unwrap());
+    assert_eq!(store.epoch(), epoch);
+}
+
+#[tokio::test]
+async fn a_copy_that_was_put_back_gets_another_epoch() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let backup = directory.path().join("backup");
+    let store = Store::open(Options::new(&path)).await.unwrap();
+    store.replace_mark().await.unwrap();
+    let epoch = store.epoch();
+    store.close().await;
+    copy_of(&path, &backup, &["sturdy.db"]);
+    let store = Store::open(Options::new(&path)).await.unwrap();
+    store.replace_mark().await.unwrap();
+    store.commit(Draft::new("a", 0).idled().commit).await.unwrap();
+    store.close().await;
+
+    // Over the file that is there, and into a directory of its own.
+    copy_of(&backup, &path, &["sturdy.db"]);
+    let elsewhere = directory.path().join("elsewhere");
+    copy_of(&backup, &elsewhere, &["sturdy.db"]);
+
+    for place in [path, elsewhere] {
+        let store = Store::open(Options::new(&place)).await.unwrap();
+        assert!(store.replace_mark().await.unwrap());
+        let renewed = store.epoch();
+        assert_ne!(renewed, epoch);
+        store.close().await;
+        let store = Store::open(Options::new(&place)).await.unwrap();
+        assert!(!store.replace_mark().await.unwrap());
+        assert_eq!(store.epoch(), renewed);
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_died_between_the_marks_and_the_database_left_no_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = Store::open(Options::new(&path)).await.unwrap();
+    store.replace_mark().await.unwrap();
+    let epoch = store.epoch();
+    store.close().await;
+
+    let marks = fs::read_to_string(path.join("sturdy.marks")).unwrap();
+    fs::write(path.join("sturdy.marks"), marks.replace("\"]", "\",\"0123456789abcdef\"]")).unwrap();
+
+    let store = Store::open(Options::new(&path)).await.unwrap();
+    assert!(!store.replace_mark().await.unwrap());
+    assert_eq!(store.epoch(), epoch);
 }

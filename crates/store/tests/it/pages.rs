@@ -1,6 +1,6 @@
 //! Pages of messages: newest first to find, oldest first to read.
 
-use crate::bench::{Draft, msg, ses};
+use crate::bench::{Draft, msg, open, ses};
 use sturdy_session::row::RowChange;
 use sturdy_store::{Before, MessagePage, MessageQuery, Store};
 
@@ -80,4 +80,22 @@ stores! {
         let parts = store.parts_of(&ses("a"), &msg("1")).await.unwrap();
         assert!(parts[0].contains("first again") && parts[1].contains("second"), "{parts:?}");
     }
+}
+
+// Was: who wanted to know whose a message is read all of its parts, for every call of a tool.
+#[tokio::test]
+async fn the_head_of_a_message_is_read_without_its_parts() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    store
+        .commit(Draft::new("a", 0).session("s").message("1", 2, 1).part("1", "x", 3, "text").commit)
+        .await
+        .unwrap();
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+
+    raw.execute_batch("ALTER TABLE part RENAME TO hidden").unwrap();
+
+    let head = store.message_info(&ses("a"), &msg("1")).await.unwrap().unwrap();
+    assert_eq!(head, serde_json::json!({ "id": msg("1"), "ord": 2 }).to_string());
+    assert!(store.parts_of(&ses("a"), &msg("1")).await.is_err(), "the parts cannot be read");
 }

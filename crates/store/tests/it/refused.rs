@@ -32,6 +32,52 @@ async fn a_commit_that_a_full_disk_refuses_is_kept_and_written_when_there_is_roo
     assert_eq!(store.verify(|_| {}).await.unwrap().findings, []);
 }
 
+// Was: after five seconds of that, every turn of the group ended.
+#[tokio::test]
+async fn commits_wait_for_another_program_that_holds_the_database() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    store.commit(named("a", 0)).await.unwrap();
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let let_go = async {
+        // Tried, refused and kept.
+        while store.meters().refused.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        raw.execute_batch("ROLLBACK").unwrap();
+    };
+
+    let (one, two, ()) = tokio::join!(store.commit(named("a", 1)), store.commit(named("b", 0)), let_go);
+
+    assert_eq!((one.unwrap().seq, two.unwrap().seq), (2, 1));
+}
+
+#[tokio::test]
+async fn a_commit_that_meets_damage_fails_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    store.commit(named("a", 0)).await.unwrap();
+    store.close().await;
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    raw.execute("UPDATE log SET seq = 'x' WHERE session_id = 'ses_a'", []).unwrap();
+    let store = open(&directory).await;
+    // While this is held, the first commit waits and the others queue up behind it: they make one group.
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let let_go = async { raw.execute_batch("ROLLBACK").unwrap() };
+
+    let (first, damaged, last, ()) = tokio::join!(
+        store.commit(named("c", 0)),
+        store.commit(named("a", 1)),
+        store.commit(named("b", 0)),
+        let_go
+    );
+
+    // Was: whoever shared the group was refused as well.
+    assert!(matches!(damaged, Err(CommitError::Broken { .. })), "{damaged:?}");
+    assert_eq!((first.unwrap().seq, last.unwrap().seq), (1, 1));
+}
+
 #[tokio::test]
 async fn after_a_commit_was_given_up_the_next_are_refused_at_once_until_one_succeeds() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Removal takes what it says and leaves the rest.
 
-use crate::bench::{Draft, msg, part_json, prt, ses};
+use crate::bench::{Draft, msg, open, part_json, prt, ses};
 use sturdy_session::row::{AskKind, AskRow, RowChange};
 use sturdy_store::{CommitError, MessageQuery, SessionRows};
 
@@ -38,6 +38,32 @@ stores! {
         let other = store.rows_of_session(&ses("b")).await.unwrap();
         assert!(other.session.is_some() && other.todos.is_some());
         assert_eq!((other.messages.len(), other.parts.len(), other.asks.len()), (1, 1, 1));
+    }
+
+    // Was: every commit of others waited until all of it was removed.
+    async fn what_a_long_session_left_is_removed_in_slices_behind_its_removal(store: Store) {
+        let mut draft = full("a");
+        for n in 0..2_500 {
+            draft = draft.message(&format!("m{n}"), 4, 1).part(&format!("m{n}"), &format!("p{n}"), 5, "text");
+        }
+        let seq = store.commit(draft.commit).await.unwrap().seq;
+        let info = r#"{"info":{"id":"ses_a","slug":"s","projectID":"global","directory":"/work","title":"s",
+            "version":"1","time":{"created":1,"updated":1}}}"#;
+        let removal = Draft::new("a", seq).fact("session.removed.1", info).row(RowChange::RemoveSession(ses("a")));
+
+        let (removed, other, again) = tokio::join!(
+            store.commit(removal.commit),
+            store.commit(full("b").commit),
+            store.commit(Draft::new("a", seq + 1).session("again").commit),
+        );
+
+        removed.unwrap();
+        other.unwrap();
+        assert_eq!(again.unwrap().seq, seq + 2);
+        let rows = store.rows_of_session(&ses("a")).await.unwrap();
+        assert_eq!((rows.messages.len(), rows.parts.len()), (0, 0), "a session whose id is used again is a new one");
+        let left: Vec<u64> = store.session_log(&ses("a"), 0, 10).await.unwrap().iter().map(|entry| entry.seq).collect();
+        assert_eq!(left, [seq + 1, seq + 2]);
     }
 
     async fn an_id_that_is_used_again_goes_on_counting(store: Store) {
@@ -95,4 +121,61 @@ stores! {
 
         assert_eq!(store.parts_of(&ses("a"), &msg("a")).await.unwrap(), [part_json("y", "stays")]);
     }
+}
+
+#[tokio::test]
+async fn a_removal_that_was_cut_off_is_ended_by_the_next_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    let mut draft = full("a");
+    for n in 0..2_500 {
+        draft = draft.message(&format!("m{n}"), 4, 1).part(&format!("m{n}"), &format!("p{n}"), 5, "text");
+    }
+    let seq = store.commit(draft.commit).await.unwrap().seq;
+    store.commit(full("b").commit).await.unwrap();
+    let info = r#"{"info":{"id":"ses_a","slug":"s","projectID":"global","directory":"/work","title":"s",
+        "version":"1","time":{"created":1,"updated":1}}}"#;
+    let removal =
+        Draft::new("a", seq).fact("session.removed.1", info).row(RowChange::RemoveSession(ses("a")));
+
+    // Killed right behind the removal, before a further slice or after it.
+    let (removed, ()) = tokio::join!(store.commit(removal.commit), store.clone().die());
+    removed.unwrap();
+    drop(store);
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    let count = |statement: &str| raw.query_row(statement, (), |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count("SELECT COUNT(*) FROM session WHERE id = 'ses_a'"), 0);
+    assert_eq!(count("SELECT COUNT(*) FROM removal WHERE session_id = 'ses_a'"), 1, "what is left is listed");
+    let parts_left = count("SELECT COUNT(*) FROM part WHERE session_id = 'ses_a'");
+    let entries_left = count("SELECT COUNT(*) FROM log WHERE session_id = 'ses_a'");
+    assert!(parts_left > 0, "it was not cut off");
+    assert!(entries_left < 1 + seq as i64, "no slice was removed with the session");
+    drop(raw);
+    let store = open(&directory).await;
+
+    assert_eq!(store.verify(|_| {}).await.unwrap().findings, []);
+    let sizes = store.sizes().await.unwrap();
+    assert_eq!((sizes.sessions, sizes.messages, sizes.parts, sizes.entries), (1, 1, 1, 4));
+    store.close().await;
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    let listed: i64 = raw.query_row("SELECT COUNT(*) FROM removal", (), |row| row.get(0)).unwrap();
+    assert_eq!(listed, 0);
+}
+
+// Was: parts without a session were taken for a removal that was cut off, and opening the store destroyed them.
+#[tokio::test]
+async fn a_session_whose_row_is_lost_keeps_its_parts_and_its_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    store.commit(full("a").commit).await.unwrap();
+    let before = store.sizes().await.unwrap();
+    store.close().await;
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    raw.execute("DELETE FROM session", ()).unwrap();
+    drop(raw);
+
+    let store = open(&directory).await;
+
+    let after = store.sizes().await.unwrap();
+    assert_eq!((after.parts, after.entries), (before.parts, before.entries));
 }

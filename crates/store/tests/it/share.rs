@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sturdy_store::Store;
 use sturdy_store::share::{
     Ack, Attenuation, Batch, Chain, LegacyItem, NewShare, Operation, Refusal, Scope, ShareAuth, ShareBudget,
-    ShareCall, ShareError, ShareLimits, ShownOp, SturdyRef, chain_start,
+    ShareCall, ShareError, ShareLimits, ShownOp, SturdyRef, Visibility, chain_start,
 };
 
 pub(crate) const SHARE: &str = "AbCdEfGhIjKlMnOpQrStUv";
@@ -39,7 +39,7 @@ pub(crate) async fn create(store: &Store) {
         owner: owner_ref(),
         session: "ses_a".to_owned(),
         request: Some("req_1".to_owned()),
-        visibility: "link".to_owned(),
+        visibility: Visibility::Link,
         label: String::new(),
     };
     assert!(store.create_share(call(), new).await.unwrap().is_new);
@@ -67,6 +67,11 @@ impl Sender {
         self.chain = chain;
         self.next = batch.last_seq + 1;
         self.batches += 1;
+    }
+
+    /// The chain after a batch whose content a test has changed.
+    pub(crate) fn chain_after(&self, batch: &Batch) -> Chain {
+        batch.ops.iter().fold(self.chain, |chain, op| chain.after(op))
     }
 
     /// A batch that is sealed: whatever happens to it, its numbers are used.
@@ -328,7 +333,7 @@ stores! {
             owner: SturdyRef::new("another-id", "another-cap", secret),
             session: "ses_a".to_owned(),
             request: Some("req_1".to_owned()),
-            visibility: "link".to_owned(),
+            visibility: Visibility::Link,
             label: String::new(),
         };
 
@@ -407,7 +412,7 @@ stores! {
             owner: SturdyRef::new("another", "other", SECRET),
             session: "ses_b".to_owned(),
             request: None,
-            visibility: "link".to_owned(),
+            visibility: Visibility::Link,
             label: String::new(),
         };
         let one_too_many = store.create_share(held(1000), another.clone()).await;

@@ -5,7 +5,7 @@ use crate::share::{
 };
 use sturdy_store::share::{
     Attenuation, Batch, LegacyItem, NewShare, OldShare, Refusal, Scope, ShareAuth, ShareCall, ShareLimits,
-    SturdyRef,
+    SturdyRef, Visibility,
 };
 
 stores! {
@@ -113,7 +113,7 @@ stores! {
         let forbidden = Sender::new("wr_2").seal(vec![message("msg_2", "b")]);
         append_as(&store, viewer.clone(), &forbidden).await.unwrap_err();
 
-        let rows = store.share_audit(call(), SHARE.to_owned(), owner(), 0).await.unwrap();
+        let rows = store.share_audit(call(), SHARE.to_owned(), owner(), 0, None).await.unwrap();
 
         let lines: Vec<_> = rows.iter().map(|row| (row.cap_id.as_str(), row.method.as_str(), row.code.as_str())).collect();
         assert_eq!(lines, [
@@ -122,7 +122,7 @@ stores! {
             ("owner", "append", "ok"),
             ("viewer", "append", "forbidden_scope"),
         ]);
-        let refusal = refused(store.share_audit(call(), SHARE.to_owned(), viewer, 0).await);
+        let refusal = refused(store.share_audit(call(), SHARE.to_owned(), viewer, 0, None).await);
         assert_eq!(refusal.code(), "forbidden_scope");
     }
 
@@ -135,7 +135,7 @@ stores! {
             owner: SturdyRef::new("unused", "cap", "secret"),
             session: "ses_b".to_owned(),
             request: None,
-            visibility: "link".to_owned(),
+            visibility: Visibility::Link,
             label: String::new(),
         };
         store.create_share(call(), other).await.unwrap();
@@ -291,7 +291,7 @@ stores! {
 
         let narrowed = store.attenuate_share(call(), OLD.to_owned(), plain(), wanted).await;
         let listed = store.share_capabilities(call(), OLD.to_owned(), plain()).await;
-        let audited = store.share_audit(call(), OLD.to_owned(), plain(), 0).await;
+        let audited = store.share_audit(call(), OLD.to_owned(), plain(), 0, None).await;
         let revoked = store.revoke_all_share_capabilities(call(), OLD.to_owned(), plain()).await;
 
         assert_eq!(refused(narrowed), Refusal::MustRotate);

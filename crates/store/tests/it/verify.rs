@@ -1,7 +1,9 @@
 //! `verify` finds what is not as promised.
 
 use crate::bench::{Draft, open};
+use crate::share;
 use std::sync::{Arc, Mutex};
+use sturdy_store::share::Scope;
 use sturdy_store::{Progress, Stage};
 
 /// What is found after `change` was made to a sound store behind its back.
@@ -44,6 +46,60 @@ async fn every_kind_of_damage_is_found_and_named() {
     ];
     for (change, expected) in cases {
         let found = findings(change).await;
+        if expected.is_empty() {
+            assert_eq!(found, [""; 0], "{change}");
+        } else {
+            assert!(found.iter().any(|finding| finding.contains(expected)), "{change}: {found:?}");
+        }
+    }
+}
+
+/// What is found after `change` was made to a sound store of shares behind its back.
+async fn share_findings(change: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    share::create(&store).await;
+    share::narrowed(&store, "viewer", Scope::VIEWER, |_| {}).await;
+    let mut sender = share::Sender::new("wr_1");
+    for number in 0..3 {
+        let batch = sender.seal(vec![share::message(&format!("msg_{number}"), "text")]);
+        share::append(&store, &batch).await.unwrap();
+    }
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    raw.execute_batch(change).unwrap();
+
+    let report = store.verify(|_| {}).await.unwrap();
+
+    report.findings.into_iter().map(|finding| finding.what).collect()
+}
+
+#[tokio::test]
+async fn every_broken_promise_of_a_share_is_found() {
+    let cases = [
+        ("SELECT 1", ""),
+        ("DELETE FROM share_op WHERE cursor = 2", "its log does not hold what was applied"),
+        ("UPDATE share SET cursor = 2", "its log reaches beyond its cursor"),
+        ("UPDATE share_op SET seq = 1 WHERE cursor = 2", "a number of a writer was applied twice"),
+        (
+            "INSERT INTO share_reject SELECT share_id, writer_id, 2, op_id, 'x', 'x' FROM share_op WHERE seq = 2",
+            "a number of a writer was applied and rejected",
+        ),
+        ("UPDATE share_writer SET applied_seq = 2", "above the last number of its writer"),
+        ("UPDATE share_writer SET applied_count = 4", "its writers have applied more"),
+        ("UPDATE share_entity SET cursor = 9", "written after its cursor"),
+        ("UPDATE share SET bytes = 1", "as many bytes as it counts"),
+        ("UPDATE share SET deleted = 1", "it was deleted and something of it is left"),
+        (
+            "UPDATE share_capability SET scope = 7, parent_id = 'viewer', revoked = NULL WHERE cap_id = 'owner'",
+            "wider than the right it was made of",
+        ),
+        (
+            "INSERT INTO share_unsent VALUES ('ses_x', 'part', 'prt_x', 1, 1)",
+            "a change of a session is noted",
+        ),
+    ];
+    for (change, expected) in cases {
+        let found = share_findings(change).await;
         if expected.is_empty() {
             assert_eq!(found, [""; 0], "{change}");
         } else {

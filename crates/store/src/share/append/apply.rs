@@ -30,6 +30,13 @@ const WAS_APPLIED: &str = "SELECT 1 FROM share_op WHERE share_id = ?1 AND op_id 
 const SHARE: &str =
     "UPDATE share SET cursor = ?2, generation = ?3, snapshot = ?4, sync_count = ?5, updated = ?6,
     bytes = ?7 WHERE share_id = ?1";
+const CUT: &str = "DELETE FROM share_op WHERE share_id = ?1 AND cursor <= ?2";
+const MOVE: &str = "UPDATE share SET log_from = ?2 WHERE share_id = ?1 AND log_from < ?2";
+const FORGET_REJECTS: &str = "DELETE FROM share_reject WHERE share_id = ?1 AND writer_id = ?2 AND seq < ?3";
+/// The log is cut when it has this many rows more than it may, so that not every batch does.
+const LOG_SLACK: u64 = 1024;
+/// What was refused of so many last numbers of a writer is kept: as many as the largest batch has.
+const REJECTS_KEPT: u64 = 4096;
 const USED: &str = "UPDATE share_capability SET used_ops = ?2 WHERE cap_id = ?1";
 
 /// Applies new operations, one after another.
@@ -71,6 +78,9 @@ impl<'a> Applier<'a> {
         if let Some(budget) = self.call.budget.filter(|_| more > 0) {
             budget.check(self.transaction, 0, more as u64)?;
         }
+        if more > 0 && self.row.bytes.saturating_add(more as u64) > self.call.limits.share_bytes {
+            return Err(Refusal::Full.into());
+        }
         let mut done = Applied::default();
         let first = ops.first().map_or(0, |op| op.seq);
         for op in ops {
@@ -88,6 +98,7 @@ impl<'a> Applier<'a> {
     /// Stores where the share stands now.
     pub(in crate::share) fn finish(mut self, used: u64, applied: usize) -> Result<ShareRow, ShareError> {
         self.row.sync_count += 1;
+        self.cut_log()?;
         self.transaction.prepare_cached(SHARE)?.execute(rusqlite::params![
             self.share,
             self.row.cursor.cast_signed(),
@@ -102,6 +113,18 @@ impl<'a> Applier<'a> {
             self.transaction.prepare_cached(USED)?.execute((&self.capability.cap_id, used.cast_signed()))?;
         }
         Ok(self.row)
+    }
+
+    /// Nobody fills the disk between two rounds of upkeep.
+    fn cut_log(&mut self) -> Result<(), ShareError> {
+        let most = self.call.limits.log_rows;
+        if self.row.cursor - self.row.log_from > most + LOG_SLACK {
+            self.row.log_from = self.row.cursor - most;
+            let cut = (self.share, self.row.log_from.cast_signed());
+            self.transaction.prepare_cached(CUT)?.execute(cut)?;
+            self.transaction.prepare_cached(MOVE)?.execute(cut)?;
+        }
+        Ok(())
     }
 
     fn judge(&self, op: &Operation, first: u64) -> Result<Result<Kind, OpRefusal>, ShareError> {
@@ -228,6 +251,9 @@ impl<'a> Applier<'a> {
             why.code,
             why.message,
         ])?;
+        // Older ones are asked for by nobody: a batch is sent again until it is answered, and then the next one comes.
+        let oldest = op.seq.saturating_sub(REJECTS_KEPT).cast_signed();
+        self.transaction.prepare_cached(FORGET_REJECTS)?.execute((self.share, self.writer, oldest))?;
         Ok(Rejected { op_id: op.op_id.clone(), seq: op.seq, code: why.code.to_owned(), message: why.message })
     }
 }
