@@ -7,7 +7,7 @@ mod known;
 
 pub use known::known;
 
-use crate::process::{Command, Ended};
+use crate::process::{Command, Ended, Inherited};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,13 +48,20 @@ impl Formatter {
     }
 
     /// Runs it; true when it ended well.
-    pub async fn run(&self, path: &Path, directory: &Path, stop: &CancellationToken) -> bool {
+    pub async fn run(
+        &self,
+        path: &Path,
+        directory: &Path,
+        inherited: &Inherited,
+        stop: &CancellationToken,
+    ) -> bool {
         let [program, arguments @ ..] = self.command.as_slice() else { return false };
         let argument = |text: &String| with_file(text, path);
         let command = Command {
             program: PathBuf::from(program),
             arguments: arguments.iter().map(argument).collect(),
             directory: directory.to_owned(),
+            inherited: inherited.clone(),
             variables: self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             timeout: TIMEOUT,
         };
@@ -70,11 +77,12 @@ pub async fn format(
     formatters: &[Formatter],
     path: &Path,
     directory: &Path,
+    inherited: &Inherited,
     stop: &CancellationToken,
 ) -> bool {
     let mut ran = false;
     for formatter in formatters.iter().filter(|one| one.takes(path)) {
-        let went_well = formatter.run(path, directory, stop).await;
+        let went_well = formatter.run(path, directory, inherited, stop).await;
         if !went_well {
             tracing::warn!(formatter = formatter.name, "formatter failed");
         }

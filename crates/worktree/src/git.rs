@@ -13,8 +13,10 @@
 mod own_dir;
 
 pub use own_dir::OwnGitDir;
+pub(crate) use own_dir::read_file;
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -36,6 +38,9 @@ const STDERR_BYTES_MAX: usize = 8 * 1024;
 
 /// Longer than any local question takes on a cold disk.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// For one word from the user's settings, which a prompt waits for.
+const EXCLUDES_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The lowest priority.
 const NICEST: i32 = 19;
@@ -321,6 +326,18 @@ impl Git {
             .stderr(Stdio::piped());
         command
     }
+}
+
+/// The list of ignored files that the user's settings name for every repository, if they name one.
+pub async fn user_excludes_file(home: &Path, config: &Path, search_path: Option<&str>) -> Option<PathBuf> {
+    let asked = ["config", "--type=path", "--null", "--get", "core.excludesFile"];
+    // Of no repository: one that holds the home directory has no say.
+    let git = Git::at(Path::new("/")).args(asked).env("HOME", home).env("XDG_CONFIG_HOME", config);
+    let git = git.env("GIT_DIR", "/dev/null").searched_in(search_path.map(OsStr::new));
+    let answer = git.timeout(EXCLUDES_TIMEOUT).run().await.ok()?;
+    let name = answer.stdout.strip_suffix(b"\0").unwrap_or(&answer.stdout);
+    let path = PathBuf::from(OsStr::from_bytes(name));
+    path.is_absolute().then_some(path)
 }
 
 /// As `nice` does. A process that is gone already needs nothing.

@@ -17,6 +17,7 @@ mod words;
 pub use known::known;
 pub use words::Operation;
 
+use crate::process::Inherited;
 use client::Client;
 pub use diagnostic::{Diagnostic, Severity};
 use frame::FrameError;
@@ -87,6 +88,7 @@ pub type Tell = Arc<dyn Fn() + Send + Sync>;
 pub struct Lsp {
     servers: Vec<Server>,
     directory: PathBuf,
+    inherited: Inherited,
     /// Given to every server.
     variables: Vec<(OsString, OsString)>,
     spawn: Spawn,
@@ -137,7 +139,16 @@ impl Lsp {
     ) -> Self {
         let start_patience = START_PATIENCE;
         let started = Mutex::default();
-        Self { servers, directory, variables, spawn, tell, stop, start_patience, started }
+        let inherited = Inherited::default();
+        Self { servers, directory, inherited, variables, spawn, tell, stop, start_patience, started }
+    }
+
+    /// What the servers inherit.
+    #[must_use]
+    pub fn inheriting(self, inherited: Inherited) -> Self {
+        let mut lsp = self;
+        lsp.inherited = inherited;
+        lsp
     }
 
     /// How long a change waits for a server that is just being started.
@@ -269,9 +280,10 @@ impl Lsp {
         started.insert((server.id.clone(), root.clone()), state.clone());
         drop(started);
         let variables = self.variables.clone();
+        let inherited = self.inherited.clone();
         let tell = self.tell.clone();
         let stop = self.stop.clone();
-        (self.spawn)(Box::pin(serve(server.clone(), root, variables, state, tell, stop)));
+        (self.spawn)(Box::pin(serve(server.clone(), root, inherited, variables, state, tell, stop)));
         receiver
     }
 
@@ -291,6 +303,7 @@ impl Lsp {
 async fn serve(
     server: Server,
     root: PathBuf,
+    inherited: Inherited,
     variables: Vec<(OsString, OsString)>,
     state: watch::Sender<State>,
     tell: Tell,
@@ -298,7 +311,7 @@ async fn serve(
 ) {
     let id = server.id.clone();
     let talk = async {
-        let (client, talking) = Client::connect(&server, &root, variables)?;
+        let (client, talking) = Client::connect(&server, &root, &inherited, variables)?;
         tokio::pin!(talking);
         tokio::select! {
             ended = &mut talking => return Ok(ended),

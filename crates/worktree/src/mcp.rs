@@ -26,6 +26,7 @@ pub use connect::{ConnectError, Lifeline, connect};
 pub use content::{Piece, pieces_of};
 pub use tools::{Check, Offered, ResourceTools, Servers, plain, resource_tools, tool_name};
 
+use crate::process::Inherited;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,7 +60,8 @@ pub enum McpTransport {
     Local {
         command: Vec<String>,
         directory: PathBuf,
-        /// Beside what commands inherit.
+        inherited: Inherited,
+        /// Beside what it inherits.
         variables: Vec<(String, String)>,
     },
     Remote {

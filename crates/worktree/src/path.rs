@@ -13,11 +13,15 @@
 
 mod beside;
 mod open;
+mod owner;
 mod restore;
+mod rights;
 mod write;
 
 pub use open::{Entry, FileKind, Opened};
+pub use owner::foreign_writer;
 pub(crate) use restore::Sight;
+pub use rights::Rights;
 pub use write::{Stamp, Written};
 
 use std::ffi::OsStr;

@@ -1,22 +1,25 @@
-//! Commands: spawn, read what they print, and leave nothing behind.
+//! Commands: spawn, read what they print, and leave nothing behind that nobody knows of.
 //!
 //! A command runs in a session of its own: no terminal, no input, its own process group. What it
 //! prints, on either stream, comes through one pipe in the order it was written, and is pulled by
 //! the caller: a command that prints faster than it is read waits. At the time limit, or when the
 //! turn is stopped, the group is asked to end and, three seconds later, made to.
 //!
-//! When the command itself ends, what it left in the background ends too: the group is killed, and
-//! whoever left the group (a daemon) is found by a mark in its environment (`process/stray.rs`).
-//! By the same mark the next server finds what a killed one could not end.
+//! When the command itself ends, what it left in the background ends too, unless somebody wants to keep
+//! it ([`Running::keep_background`], `process/background.rs`): the group is killed, and whoever left the
+//! group (a daemon) is found by a mark in its environment (`process/stray.rs`). What is stopped or runs
+//! out of time ends whole. By the same mark the next server finds what a killed one could not end.
 
+mod background;
 pub(crate) mod environment;
 mod peer;
 mod sandbox;
 mod service;
 pub(crate) mod stray;
 
+pub use background::{Leftover, Owner, Watched};
 pub(crate) use environment::on_path;
-pub use environment::{hide_variables, is_ours};
+pub use environment::{Inherited, keep_variables};
 pub(crate) use peer::OwnTerminal;
 pub use peer::is_own_command;
 pub use sandbox::{Network, Sandbox, SandboxError, SandboxOffer, sandbox_offer};
@@ -26,7 +29,7 @@ pub use stray::{STORE, kill_orphans};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -60,6 +63,7 @@ pub struct Command {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
     pub directory: PathBuf,
+    pub inherited: Inherited,
     /// Beside what is inherited; see `process/environment.rs`.
     pub variables: Vec<(OsString, OsString)>,
     pub timeout: Duration,
@@ -87,6 +91,8 @@ pub struct Running {
     phase: Phase,
     rest_bytes: usize,
     ended: Option<Ended>,
+    /// Whose what it leaves behind is, if that is kept.
+    keeps: Option<Owner>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +126,12 @@ impl Command {
         spawned.map_err(|source| ProcessError::Start { program: self.program.clone(), source })
     }
 
+    /// A person's own command: no fence, and what it leaves in the background is that person's.
+    pub fn start_for_user(self, stop: CancellationToken) -> Result<Running, ProcessError> {
+        let spawned = self.spawn(stop, stray::Mark::of_user());
+        spawned.map_err(|source| ProcessError::Start { program: self.program.clone(), source })
+    }
+
     fn spawn(&self, stop: CancellationToken, mark: stray::Mark) -> io::Result<Running> {
         let (reader, writer) = io::pipe()?;
         let second = writer.try_clone()?;
@@ -128,7 +140,7 @@ impl Command {
                 .args(&self.arguments)
                 .current_dir(&self.directory)
                 .env_clear()
-                .envs(environment::inherited())
+                .envs(self.inherited.of_command())
                 .envs(self.variables.iter().map(|(name, value)| (name, value)))
                 .env(stray::VARIABLE, mark.text())
                 .stdin(Stdio::null())
@@ -151,6 +163,7 @@ impl Command {
             phase: Phase::Running,
             rest_bytes: 0,
             ended: None,
+            keeps: None,
         })
     }
 }
@@ -175,6 +188,20 @@ impl Running {
     #[must_use]
     pub fn ended(&self) -> Ended {
         self.ended.unwrap_or(Ended::Stopped)
+    }
+
+    /// What it leaves in the background when it ends by itself is to be kept; see [`Running::leave`].
+    pub fn keep_background(&mut self, owner: Owner) {
+        self.keeps = Some(owner);
+    }
+
+    /// What it left running; once [`Running::read`] has said `None`. `None` if that is nothing.
+    pub async fn leave(mut self) -> Option<Leftover> {
+        let owner = self.keeps.take()?;
+        let group = self.group?;
+        // A descriptor of its own: ours closes with us.
+        let output = self.output.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd);
+        Leftover::find(group, self.mark.clone(), owner, output.ok()).await
     }
 
     /// Waits for one thing to happen; the number of bytes read, if that was it.
@@ -212,9 +239,13 @@ impl Running {
     }
 
     fn gone(&mut self, status: io::Result<std::process::ExitStatus>) {
-        // The group, not the process: the children of a shell outlive the shell.
-        self.signal(rustix::process::Signal::KILL);
-        self.mark.kill_strays(self.group);
+        let is_kept = self.keeps.is_some() && self.ended.is_none();
+        if !is_kept {
+            self.keeps = None;
+            // The group, not the process: the children of a shell outlive the shell.
+            self.signal(rustix::process::Signal::KILL);
+            self.mark.kill_strays(self.group);
+        }
         let code = status.ok().and_then(|status| status.code());
         self.ended.get_or_insert(Ended::Exited(code));
         self.phase = Phase::Gone;
@@ -241,7 +272,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if matches!(self.phase, Phase::Running | Phase::Ending | Phase::Killed) {
+        // Kept, and nobody came for it: it ends like any other.
+        if self.keeps.is_some() || matches!(self.phase, Phase::Running | Phase::Ending | Phase::Killed) {
             self.signal(rustix::process::Signal::KILL);
             self.mark.kill_strays(self.group);
         }

@@ -31,13 +31,23 @@ pub struct Project {
     pub worktree: PathBuf,
     pub vcs: Option<Vcs>,
     pub git: Option<GitDirs>,
+    /// Git directories outside of the worktree that name it as theirs: of a linked worktree, or of a submodule.
+    /// One that is only named *by* the worktree's `.git` file is not among them: anybody can write such a file.
+    pub outer_git: Vec<PathBuf>,
     /// The id remembered from before, when it was another one: what is stored under it moves.
     pub former_id: Option<String>,
 }
 
 impl Project {
     fn global() -> Self {
-        Self { id: GLOBAL.to_owned(), worktree: PathBuf::from("/"), vcs: None, git: None, former_id: None }
+        Self {
+            id: GLOBAL.to_owned(),
+            worktree: PathBuf::from("/"),
+            vcs: None,
+            git: None,
+            outer_git: Vec::new(),
+            former_id: None,
+        }
     }
 
     /// The path of `dir` below the worktree, `/` between names, `""` when they are the same.
@@ -77,7 +87,9 @@ pub async fn resolve(dir: &Path) -> Project {
             tracing::debug!(%error, "project id is not remembered");
         }
     }
-    Project { id, worktree: top.unwrap_or(holder), vcs: Some(Vcs::Git), git: Some(dirs), former_id }
+    let outer_git = outer_git(&holder, &dirs).await;
+    let worktree = checked_top(top, holder);
+    Project { id, worktree, vcs: Some(Vcs::Git), git: Some(dirs), outer_git, former_id }
 }
 
 /// The nearest directory, from `dir` upwards, that holds a `.git` entry of any kind.
@@ -100,6 +112,40 @@ async fn ask_git(holder: &Path) -> Option<(Option<PathBuf>, GitDirs)> {
         return None;
     }
     Some((top, GitDirs { own: tidy(own), common: tidy(common) }))
+}
+
+/// The top that git names, if it is the directory that holds `.git`; else that directory. A repository says by
+/// `core.worktree` where its top is, and one from a stranger may say `../..`: settings would be read and files
+/// written there.
+fn checked_top(top: Option<PathBuf>, holder: PathBuf) -> PathBuf {
+    let Some(top) = top else { return holder };
+    let real = tidy(holder);
+    if tidy(top.clone()) == real { top } else { real }
+}
+
+/// See [`Project::outer_git`].
+async fn outer_git(holder: &Path, dirs: &GitDirs) -> Vec<PathBuf> {
+    let top = tidy(holder.to_owned());
+    let mut outside: Vec<PathBuf> =
+        [&dirs.own, &dirs.common].into_iter().filter(|dir| !dir.starts_with(&top)).cloned().collect();
+    outside.dedup();
+    let is_theirs = match () {
+        () if outside.is_empty() => true,
+        () if dirs.own.parent() == Some(&dirs.common.join("worktrees")) => {
+            let named = std::fs::read_to_string(dirs.own.join("gitdir")).unwrap_or_default();
+            dirs.own.join(named.trim_end()).canonicalize().ok() == top.join(".git").canonicalize().ok()
+        }
+        () => {
+            let file = dirs.own.join("config");
+            let asked =
+                Git::at(holder).args(["config", "--file"]).args([&file]).args(["--get", "core.worktree"]);
+            let answer = asked.run().await.ok();
+            let named = answer.as_ref().and_then(|answer| answer.lines().next());
+            dirs.own == dirs.common
+                && named.is_some_and(|named| tidy(dirs.own.join(OsStr::from_bytes(named))) == top)
+        }
+    };
+    if is_theirs { outside } else { Vec::new() }
 }
 
 /// `/a/./.git` and `/a/b/../.git` as `/a/.git`, without asking the disk when it cannot be asked.

@@ -13,7 +13,7 @@ mod scrollback;
 
 pub use scrollback::{ScrollbackReader, ScrollbackStart};
 
-use crate::process::{OwnTerminal, environment, stray};
+use crate::process::{Inherited, OwnTerminal, stray};
 use bytes::Bytes;
 use encoding_rs::{Decoder, UTF_8};
 use pty_process::{OwnedReadPty, OwnedWritePty, Pts, Pty, Size};
@@ -52,6 +52,7 @@ pub struct NewTerminal {
     pub program: String,
     pub arguments: Vec<String>,
     pub directory: PathBuf,
+    pub inherited: Inherited,
     /// Beside what is inherited; see `process/environment.rs`.
     pub variables: Vec<(String, String)>,
 }
@@ -155,7 +156,7 @@ fn spawn(new: &NewTerminal, mark: &stray::Mark) -> Result<(Pty, Child), pty_proc
         .args(&new.arguments)
         .current_dir(&new.directory)
         .env_clear()
-        .envs(environment::users())
+        .envs(new.inherited.of_user())
         .envs(SETTINGS)
         .envs(new.variables.iter().map(|(name, value)| (name, value)))
         .env(stray::VARIABLE, mark.text())

@@ -1,22 +1,24 @@
 //! Files and lines for people: the lists, searches and contents that clients ask for.
 //!
-//! The same walking and searching as the tools', with the shapes of the HTTP routes
-//!. All of it blocks; callers run it where that is allowed.
+//! The same walking and searching as the tools', with the shapes of the HTTP routes. All of it blocks; callers
+//! run it where that is allowed.
+
+mod names;
+mod rank;
 
 pub use crate::limit;
+pub use names::KeptNames;
 
 use crate::path::{FileKind, Located, PathError, Roots, WorkPath};
 use crate::tool::ToolFailure;
 use crate::tools::{MayShow, Searched, grep_lines};
-use crate::walk::{Gather, Walk};
+use crate::walk::Walk;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use frizbee::{CaseMatching, Config, Matcher};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 /// How many names a list shows.
@@ -107,6 +109,17 @@ pub enum Find {
     Files,
     Directories,
     Both,
+}
+
+impl Find {
+    /// A directory ends with `/`.
+    fn wants(self, name: &str) -> bool {
+        match self {
+            Self::Files => !name.ends_with('/'),
+            Self::Directories => name.ends_with('/'),
+            Self::Both => true,
+        }
+    }
 }
 
 fn inside(roots: &Roots, path: &str) -> Result<WorkPath, SearchError> {
@@ -238,45 +251,4 @@ pub fn text(
         }
     }
     Ok(FoundText { matches, skipped })
-}
-
-/// Names like the query, the likest first. Without a query directories come first, then files, by name.
-pub fn files(
-    roots: &Roots,
-    query: &str,
-    find: Find,
-    count: usize,
-    stop: &CancellationToken,
-) -> Result<Vec<String>, SearchError> {
-    let root = inside(roots, ".")?;
-    let all = Mutex::new(Vec::new());
-    let walk = Walk { hidden: true, directories: find != Find::Files, ..Walk::default() };
-    let walked = walk.run(&root, stop, || {
-        let mut found = Gather::new(&all);
-        Box::new(move |below: &Path, is_directory| {
-            if is_directory || find != Find::Directories {
-                let name = below.to_string_lossy();
-                found.push(if is_directory { format!("{name}/") } else { name.into_owned() });
-            }
-        })
-    });
-    walked.map_err(|error| SearchError::Pattern(error.to_string()))?;
-    let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Threads find in any order; equal scores should not.
-    all.sort_unstable();
-    let query = query.trim();
-    if query.is_empty() {
-        // Whoever asks for nothing wants to look around: places first, and what is hidden last.
-        all.sort_by_cached_key(|name| (!name.ends_with('/'), is_hidden(name)));
-        all.truncate(count);
-        return Ok(all);
-    }
-    let config = Config::default().casing(CaseMatching::Ignore);
-    let matches = Matcher::new(query, &config).match_list(&all);
-    Ok(matches.into_iter().take(count).map(|one| all[one.index as usize].clone()).collect())
-}
-
-/// Whether the name, or a directory on the way to it, begins with a dot.
-fn is_hidden(name: &str) -> bool {
-    name.split('/').any(|part| part.starts_with('.'))
 }

@@ -90,7 +90,11 @@ fn read_nested(text: &str, nested: usize) -> Reading {
         Reading { places, writes, ..whole(text) }
     };
     let mut parser = Parser::new();
-    let is_readable = text.len() <= BYTES_MAX && !text.chars().any(is_odd) && nested <= NESTED_MAX;
+    let is_readable = text.len() <= BYTES_MAX
+        && !text.chars().any(is_odd)
+        && !has_line_that_goes_on_in_a_word(text)
+        && !would_break_the_grammar(text)
+        && nested <= NESTED_MAX;
     if !is_readable || parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_err() {
         return not_understood(Reading::default());
     }
@@ -108,6 +112,22 @@ fn read_nested(text: &str, nested: usize) -> Reading {
         reading.always = always;
     }
     reading
+}
+
+/// Bash takes a backslash and the end of its line out of the text before it reads it, also in the middle of
+/// `$(` or of a word; the grammar does not.
+fn has_line_that_goes_on_in_a_word(text: &str) -> bool {
+    text.match_indices("\\\n").any(|(at, _)| !text[..at].ends_with([' ', '\t']))
+}
+
+/// Behind `{`, or behind the numbers of `{1..2`, the grammar's scanner asks C's `isdigit` about the next letter, whatever
+/// it is; for one beyond Latin that reads memory which is not its own, and the process can die of it.
+fn would_break_the_grammar(text: &str) -> bool {
+    let is_number = |letter: char| letter.is_ascii_digit() || letter == '.';
+    text.match_indices('{').any(|(at, _)| {
+        let behind = text[at + 1..].trim_start_matches(is_number);
+        behind.chars().next().is_some_and(|letter| !letter.is_ascii())
+    })
 }
 
 /// Letters about which bash and a grammar may think differently: control characters, and white

@@ -6,7 +6,7 @@
 //! a ref, so that no collection of garbage removes it.
 //!
 //! `capture` makes a tree of the whole worktree (a scan, by git) or of a few known paths (by ourselves,
-//! without git); `tree` reads and changes trees; `diff` shows what differs; `plan` says what an undo
+//! without git); `empty` knows the directories that git does not; `looks` knows that nothing has changed since the last scan; `tree` reads and changes trees; `diff` shows what differs; `plan` says what an undo
 //! would do, `undo` what each file is set to for it, and `apply` sets it, one file at a time and only where the file is what it is expected to be;
 //! `keep` anchors and releases; `collect` packs, and removes what nothing keeps.
 //!
@@ -19,9 +19,11 @@ mod capture;
 mod collect;
 mod diff;
 mod disk;
+mod empty;
 mod in_use;
 mod index;
 mod keep;
+mod looks;
 mod object;
 mod packed;
 mod plan;
@@ -37,7 +39,7 @@ pub use apply::{Done, Fault, FaultKind, Outcome, Setting};
 pub use capture::{Captured, LeftOut, Why};
 pub use collect::{Collected, RECENT, collect_in};
 pub use diff::{Changes, differences, unified};
-pub use keep::{StoreUsage, Usage, kept_in, missing_in, release_in, stores_below};
+pub use keep::{StoreUsage, Usage, kept_in, missing_in, release_in, stores_below, stores_of};
 pub use object::ObjectId;
 pub use plan::{Conflict, Entry, Plan, Step, Targets, Verdict};
 pub use point::{AtPoint, tell_of_points};
@@ -51,6 +53,7 @@ use object::Objects;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -141,6 +144,27 @@ impl SnapshotError {
     #[must_use]
     pub fn is_too_much(&self) -> bool {
         matches!(self, Self::TooMuch { .. })
+    }
+
+    /// No space is left for a file or for what was captured of it.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        let is_full = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        };
+        match self {
+            Self::Io { source, .. } | Self::Path(PathError::Io { source, .. }) => is_full(source),
+            Self::HalfDone { cause, .. } => cause.is_disk_full(),
+            Self::Refused { .. }
+            | Self::TooMuch { .. }
+            | Self::Missing(_)
+            | Self::Damaged { .. }
+            | Self::Full { .. }
+            | Self::Busy(_)
+            | Self::Git(_)
+            | Self::Path(_)
+            | Self::Malformed(_) => false,
+        }
     }
 
     /// Files were set and not taken back.
@@ -242,8 +266,14 @@ struct Inner {
     refusal: Option<&'static str>,
     /// Held while a scan goes on. A large one takes minutes, so nothing else waits for it.
     scanning: Mutex<index::Index>,
+    was_scanned: AtomicBool,
+    /// What the last scan did not capture.
+    left_out: Mutex<Vec<LeftOut>>,
+    /// Scans that wait for it.
+    waiting: AtomicUsize,
     /// Held for a moment.
     touched: Mutex<touched::Touched>,
+    diffs: Mutex<diff::RecentDiffs>,
     /// Held while a ref is written.
     anchoring: Mutex<()>,
     /// Held by the one collection that goes on.
@@ -264,13 +294,18 @@ impl TreeStore {
         let in_use = in_use::InUse::take(dir)?;
         setup::make(dir, &real)?;
         let objects = Objects::new(dir, options.search_path.clone());
+        let index = index::Index::load(dir);
         let inner = Inner {
             root,
             objects,
             options,
             refusal,
-            scanning: Mutex::new(index::Index::load(dir)),
+            was_scanned: AtomicBool::new(index.tree.is_some()),
+            left_out: Mutex::new(index.left_out()),
+            scanning: Mutex::new(index),
+            waiting: AtomicUsize::new(0),
             touched: Mutex::new(touched::Touched::load(dir)),
+            diffs: Mutex::default(),
             anchoring: Mutex::default(),
             collecting: Mutex::default(),
             _in_use: in_use,
@@ -289,6 +324,12 @@ impl TreeStore {
     #[must_use]
     pub fn path_of(&self, real: &Path) -> Option<TreePath> {
         TreePath::from_path(real.strip_prefix(self.root()).ok()?)
+    }
+
+    /// Whether the worktree was ever captured as a whole.
+    #[must_use]
+    pub fn was_scanned(&self) -> bool {
+        self.inner.was_scanned.load(Ordering::Acquire)
     }
 
     /// Where the store is.

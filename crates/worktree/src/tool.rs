@@ -4,21 +4,25 @@
 //! A run is given a [`Call`] and a [`World`], and ends in [`Done`] or [`ToolFailure`]; both are
 //! for the model to read. [`run`] is the way to run one: it bounds what comes back.
 //!
+//! A run plans, then acts. While it plans it only reads, and asks for what it needs, in the order in which it finds it:
+//! what is found behind one permission may need another. Then [`World::act`] gives it an [`Acting`], without which
+//! nothing can be changed. After a restart a call that only planned may be run again; one that acts is not.
+//!
 //! Not here: when a tool runs, who answers its asks, and how the result is stored.
 
 mod failure;
+mod file_lock;
 mod memory;
-mod turns;
 mod world;
 
 pub use failure::{FailureKind, ToolFailure};
+pub(crate) use file_lock::{FileLock, lock_file};
 pub(crate) use memory::{Checked, Guarded};
 pub use memory::{Memory, Witness};
-pub(crate) use turns::{Turn, turn};
 pub(crate) use world::map;
 pub use world::{
-    Caller, Delegated, Diagnose, Diagnostic, Edited, Handles, PermissionAsk, Progress, Reach, Settings,
-    Severity, Skill, Task, World,
+    Acting, Background, Caller, Delegated, Diagnose, Diagnostic, Edited, Handles, KeepBackground,
+    PermissionAsk, Progress, Reach, Settings, Severity, Skill, Task, World,
 };
 
 use crate::bound::{self, Keep};

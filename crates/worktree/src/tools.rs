@@ -12,7 +12,6 @@ mod edit;
 mod glob;
 mod grep;
 mod invalid;
-mod list;
 mod lsp;
 mod patch;
 mod question;
@@ -31,14 +30,13 @@ pub use glob::Glob;
 pub use grep::{Grep, MayShow};
 pub(crate) use grep::{Searched, search as grep_lines};
 pub use invalid::Invalid;
-pub use list::List;
 pub use lsp::LspTool;
 pub use patch::{PatchError, Section, parse as parse_patch};
 pub use question::QuestionTool;
 pub use read::Read;
 pub use skill::SkillTool;
 pub use task::TaskTool;
-pub use todo::{TodoRead, TodoWrite};
+pub use todo::TodoWrite;
 pub(crate) use webfetch::has_proxy;
 pub use webfetch::{WebFetch, fetch_text, is_metadata, is_private};
 pub use write::Write;
@@ -57,12 +55,10 @@ pub fn builtin(skills: &[Skill], agents: &[(String, String)]) -> Vec<Arc<dyn Too
         Arc::new(Glob::new()),
         Arc::new(Grep::new()),
         Arc::new(Invalid::new()),
-        Arc::new(List::new()),
         Arc::new(QuestionTool::new()),
         Arc::new(Read::new()),
         Arc::new(SkillTool::new(skills)),
         Arc::new(TaskTool::new(agents)),
-        Arc::new(TodoRead::new()),
         Arc::new(TodoWrite::new()),
         Arc::new(WebFetch::new()),
         Arc::new(Write::new()),
@@ -74,14 +70,13 @@ pub fn builtin(skills: &[Skill], agents: &[(String, String)]) -> Vec<Arc<dyn Too
 /// Whether a model is told of a tool, before any rule is asked.
 ///
 /// Models that are trained on patches get those instead of `edit` and `write`. `invalid` is
-/// never offered: it answers calls that cannot be understood. `list` and `todoread` are there for
-/// callers who name them; `read` and `todowrite` say the same to everybody else.
+/// never offered: it answers calls that cannot be understood.
 #[must_use]
 pub fn is_offered(tool: &str, takes_patches: bool) -> bool {
     match tool {
         "apply_patch" => takes_patches,
         "edit" | "write" => !takes_patches,
-        "invalid" | "list" | "todoread" => false,
+        "invalid" => false,
         _ => true,
     }
 }

@@ -179,7 +179,7 @@ fn push_setting(text: &mut String, key: &str, value: &str) {
 }
 
 /// A plain file, not through a link and not from a pipe.
-fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     use rustix::fs::OFlags;
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;

@@ -6,7 +6,7 @@ use super::diagnostic::{Diagnostic, Severity};
 use super::frame::Framed;
 use super::words::{self, Ask, Method, Operation};
 use super::{LspError, Server};
-use crate::process::Service;
+use crate::process::{Inherited, Service};
 use async_lsp::router::Router;
 use async_lsp::{AnyNotification, AnyRequest, MainLoop, ServerSocket};
 use serde_json::{Value, json};
@@ -74,10 +74,11 @@ impl Client {
     pub(super) fn connect(
         server: &Server,
         root: &Path,
+        inherited: &Inherited,
         variables: Vec<(OsString, OsString)>,
     ) -> Result<(Self, impl Future<Output = Result<(), async_lsp::Error>> + Send + use<>), LspError> {
         let own = server.variables.iter().map(|(name, value)| (name.into(), value.into()));
-        let started = Service::start(&server.command, root, variables.into_iter().chain(own));
+        let started = Service::start(&server.command, root, inherited, variables.into_iter().chain(own));
         let (process, input, output) = started.map_err(|cause| {
             let why = format!("it cannot be started: {cause}");
             LspError::Broken { id: server.id.clone(), why }

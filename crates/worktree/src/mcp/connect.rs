@@ -2,9 +2,10 @@
 
 use super::client::{Changes, Client};
 use super::handler::{Handler, Listeners};
-use super::older::Older;
+use super::older::{Older, OlderClient};
 use super::{LAST_WORDS, McpTransport, Server, auth, http, stdio};
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService, serve_client_with_ct};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use std::future::Future;
 use tokio::sync::watch;
@@ -48,8 +49,8 @@ pub async fn connect(
         listeners: listeners.clone(),
     };
     let (running, program) = match &server.place {
-        McpTransport::Local { command, directory, variables } => {
-            let started = stdio::start(&server.name, command, directory, variables);
+        McpTransport::Local { command, directory, inherited, variables } => {
+            let started = stdio::start(&server.name, command, directory, inherited, variables);
             let (mut program, lines) = started.map_err(|cause| {
                 let name = command.first().map_or("", String::as_str);
                 ConnectError::Failed(format!("The program {name:?} cannot be started: {cause}"))
@@ -74,16 +75,17 @@ pub async fn connect(
             let config = http::config(&server.name, url, headers)?;
             let web = http::Web::new()?;
             let known = config.custom_headers.clone();
-            let older = web.clone();
-            let running = match oauth {
+            let (older, running) = match oauth {
                 None => {
+                    let older = OlderClient::Plain(web.clone());
                     let transport = StreamableHttpClientTransport::with_client(web, config);
-                    initialise(server, handler, transport, &stop).await
+                    (older, initialise(server, handler, transport, &stop).await)
                 }
                 Some(oauth) => {
                     let web = logins.client(server, url, oauth, web).await?;
+                    let older = OlderClient::Login(web.clone());
                     let transport = StreamableHttpClientTransport::with_client(web, config);
-                    initialise(server, handler, transport, &stop).await
+                    (older, initialise(server, handler, transport, &stop).await)
                 }
             };
             let running = match running {
@@ -95,6 +97,9 @@ pub async fn connect(
                     let opening = timeout(server.connect_timeout, Older::open(older, url, known));
                     match opening.await {
                         Ok(Ok(transport)) => initialise(server, handler, transport, &stop).await,
+                        Ok(Err(StreamableHttpError::AuthRequired(_))) => {
+                            Err(Silent::Refused(ConnectError::NeedsAuth))
+                        }
                         // Not that either: what was tried first is what a person expects.
                         Ok(Err(_)) | Err(_) => Err(Silent::Refused(cause)),
                     }

@@ -83,9 +83,10 @@ impl Web {
         &self,
         endpoint: Url,
         message: &ClientJsonRpcMessage,
+        token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Answered<Response> {
-        Self::send(self.0.post(endpoint).json(message), None, headers, None).await
+        Self::send(self.0.post(endpoint).json(message), token, headers, None).await
     }
 
     /// Sends a request, and sends it again wherever the server says within its own origin.

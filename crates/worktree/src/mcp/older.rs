@@ -1,15 +1,16 @@
 //! The older way to a server on the web: one stream of events for everything it says, and an address for what it is told.
 //!
 //! Its first event, `endpoint`, names that address. It must be of the same origin: headers with keys go there too.
-//! Logins (OAuth) are not offered over it.
+//! A login goes with every request, and a token that has run out is renewed before it is sent.
 
 use super::http::{Answered, Web, WebError};
 use futures_util::stream::StreamExt;
-use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{Response, Url};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::RoleClient;
 use rmcp::transport::Transport;
+use rmcp::transport::auth::{AuthClient, AuthError};
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpClient, StreamableHttpError};
 use std::collections::HashMap;
@@ -19,8 +20,47 @@ use std::sync::Arc;
 /// Events before the one that names the address.
 const EVENTS_MAX: usize = 16;
 
+/// Who asks: somebody unknown, or somebody who may have logged in.
+#[derive(Clone)]
+pub(super) enum OlderClient {
+    Plain(Web),
+    Login(AuthClient<Web>),
+}
+
+impl OlderClient {
+    async fn listen(
+        &self,
+        url: Arc<str>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Answered<BoxedSseResponse> {
+        match self {
+            Self::Plain(web) => web.get_stream(url, None, None, None, headers).await,
+            Self::Login(client) => client.get_stream(url, None, None, None, headers).await,
+        }
+    }
+
+    async fn tell(
+        &self,
+        endpoint: Url,
+        message: &ClientJsonRpcMessage,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Answered<Response> {
+        let client = match self {
+            Self::Plain(web) => return web.tell(endpoint, message, None, headers).await,
+            Self::Login(client) => client,
+        };
+        let token = match client.get_access_token().await {
+            Ok(token) => Some(token),
+            // Nobody has logged in; the server says whether somebody has to.
+            Err(AuthError::AuthorizationRequired) => None,
+            Err(cause) => return Err(cause.into()),
+        };
+        client.http_client.tell(endpoint, message, token, headers).await
+    }
+}
+
 pub(super) struct Older {
-    web: Web,
+    client: OlderClient,
     endpoint: Url,
     headers: HashMap<HeaderName, HeaderValue>,
     events: BoxedSseResponse,
@@ -29,11 +69,11 @@ pub(super) struct Older {
 impl Older {
     /// Opens the stream and waits for the address.
     pub(super) async fn open(
-        web: Web,
+        client: OlderClient,
         url: &str,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Answered<Self> {
-        let mut events = web.get_stream(Arc::from(url), None, None, None, headers.clone()).await?;
+        let mut events = client.listen(Arc::from(url), headers.clone()).await?;
         for _ in 0..EVENTS_MAX {
             let Some(event) = events.next().await else { break };
             let event = event.map_err(|cause| WebError::Lost(cause.to_string()))?;
@@ -49,7 +89,7 @@ impl Older {
                 let why = "the server wants to be told things at another origin".to_owned();
                 return Err(WebError::Lost(why).into());
             };
-            return Ok(Self { web, endpoint, headers, events });
+            return Ok(Self { client, endpoint, headers, events });
         }
         Err(WebError::Lost("the server does not say where it wants to be told things".to_owned()).into())
     }
@@ -62,11 +102,11 @@ impl Transport<RoleClient> for Older {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let web = self.web.clone();
+        let client = self.client.clone();
         let endpoint = self.endpoint.clone();
         let headers = self.headers.clone();
         async move {
-            let response = web.tell(endpoint, &message, headers).await?;
+            let response = client.tell(endpoint, &message, headers).await?;
             match response.status() {
                 status if status.is_success() => Ok(()),
                 status => Err(HttpStatusError::new(status.as_u16(), None).into()),

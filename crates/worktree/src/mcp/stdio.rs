@@ -10,7 +10,7 @@
 
 use super::{MESSAGE_BYTES_MAX, content};
 use crate::bound::{prefix, suffix};
-use crate::process::{environment, stray};
+use crate::process::{Inherited, stray};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -58,6 +58,7 @@ pub(super) fn start(
     server: &str,
     command: &[String],
     directory: &Path,
+    inherited: &Inherited,
     variables: &[(String, String)],
 ) -> io::Result<(Program, Lines)> {
     let Some((program, arguments)) = command.split_first() else {
@@ -69,7 +70,7 @@ pub(super) fn start(
             .args(arguments)
             .current_dir(directory)
             .env_clear()
-            .envs(environment::inherited())
+            .envs(inherited.of_command())
             .envs(variables.iter().map(|(name, value)| (name, value)))
             .env(stray::VARIABLE, mark.text())
             .stdin(Stdio::piped())

@@ -104,6 +104,7 @@ impl Tool for Offered {
             let input = self.checked(call.input)?;
             let all = || vec!["*".to_owned()];
             world.ask(PermissionAsk::new(&self.spec.name, all(), all(), Map::new())).await?;
+            world.act().await?;
 
             let report = |progress: Progressed| world.report(None, shown(progress));
             let answer = self.client.call(&self.name, input, &world.stop, report).await;

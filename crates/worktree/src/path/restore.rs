@@ -1,13 +1,14 @@
-//! Putting a file back as it was: content, whether it can be run, links. Follows no link on the way.
+//! Putting a file back as it was: content, rights, links. Follows no link on the way.
 //!
 //! A file appears whole under its name, and is on the disk before it does. Unlike `write.rs`, a file with
 //! several names is parted from the others: half of an old text in place would be worse.
 
 use super::beside::Beside;
-use super::write::{Stamp, make_directories};
+use super::rights::Rights;
+use super::write::{Stamp, make_directories, sync};
 use super::{FileKind, PathError, WorkPath};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,16 +17,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The bits of a mode that let somebody run a file.
-const RUN: u32 = 0o111;
-
 /// What stood under a name when it was looked at; enough to see that it does not any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sight {
     pub(crate) kind: FileKind,
     pub(crate) stamp: Stamp,
     pub(crate) bytes: u64,
-    pub(crate) executable: bool,
+    pub(crate) rights: Rights,
 }
 
 impl WorkPath {
@@ -42,7 +40,7 @@ impl WorkPath {
                 kind: rustix::fs::FileType::from_raw_mode(stat.st_mode).into(),
                 stamp: Stamp::of(&stat),
                 bytes: stat.st_size as u64,
-                executable: stat.st_mode & 0o100 != 0,
+                rights: Rights::of_mode(stat.st_mode),
             })),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(errno) => Err(self.refused(errno)),
@@ -61,13 +59,13 @@ impl WorkPath {
     pub(crate) fn put(
         &self,
         bytes: &[u8],
-        executable: bool,
+        rights: Rights,
         is_due: impl FnOnce() -> Result<bool, PathError>,
     ) -> Result<bool, PathError> {
         let name = self.last_name()?;
         let parent = self.parent_to_write_in()?;
         let beside = Beside::open(&parent).map_err(|errno| self.refused(errno))?;
-        if let Err(errno) = fill(&parent, name, beside.file(), bytes, executable) {
+        if let Err(errno) = fill(&parent, name, beside.file(), bytes, rights) {
             beside.discard();
             return Err(self.refused(errno));
         }
@@ -132,6 +130,11 @@ impl WorkPath {
         }
     }
 
+    /// Makes a directory, with those above it.
+    pub(crate) fn make_directory(&self) -> Result<(), PathError> {
+        make_directories(&self.real).map_err(|errno| self.refused(errno))
+    }
+
     fn last_name(&self) -> Result<&OsStr, PathError> {
         self.real.file_name().ok_or(PathError::Malformed)
     }
@@ -149,34 +152,22 @@ impl WorkPath {
     }
 }
 
-/// Writes the content with the rights of the file it takes the place of, and waits until it is on the disk.
-fn fill(parent: &OwnedFd, name: &OsStr, made: &File, bytes: &[u8], executable: bool) -> Result<(), Errno> {
+/// Writes the content and waits until it is on the disk. The rights are given first, so that nobody reads what is
+/// private meanwhile.
+fn fill(parent: &OwnedFd, name: &OsStr, made: &File, bytes: &[u8], rights: Rights) -> Result<(), Errno> {
     let found = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok();
     let found = found
         .filter(|stat| FileKind::from(rustix::fs::FileType::from_raw_mode(stat.st_mode)) == FileKind::File);
-    let mut rights = match &found {
-        Some(stat) => {
-            let user = rustix::fs::Uid::from_raw(stat.st_uid);
-            let group = rustix::fs::Gid::from_raw(stat.st_gid);
-            // Only the owner of the machine may give files away; ours stay ours.
-            let _ = rustix::fs::fchown(made.as_fd(), Some(user), Some(group));
-            stat.st_mode & 0o7777
-        }
-        None => rustix::fs::fstat(made)?.st_mode & 0o7777,
-    };
-    // Who may read it may run it.
-    rights = if executable { rights | (rights & 0o444) >> 2 } else { rights & !RUN };
-    rustix::fs::fchmod(made.as_fd(), Mode::from_raw_mode(rights))?;
+    let by_umask = rustix::fs::fstat(made)?.st_mode;
+    let mode = rights.mode(found.as_ref().map(|stat| stat.st_mode), by_umask);
+    if let Some(stat) = &found {
+        let user = rustix::fs::Uid::from_raw(stat.st_uid);
+        let group = rustix::fs::Gid::from_raw(stat.st_gid);
+        // Only the owner of the machine may give files away; ours stay ours.
+        let _ = rustix::fs::fchown(made.as_fd(), Some(user), Some(group));
+    }
+    rustix::fs::fchmod(made.as_fd(), Mode::from_raw_mode(mode))?;
     let mut file = made;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-}
-
-/// The name is on the disk too. A file system that cannot say so has done what it can.
-fn sync(parent: &OwnedFd) {
-    let here =
-        rustix::fs::openat(parent, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-    if let Ok(here) = here {
-        let _ = rustix::fs::fsync(&here);
-    }
 }

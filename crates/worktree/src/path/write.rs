@@ -3,6 +3,9 @@
 //! A file is replaced whole: the new text is written beside it and renamed over it, so that a
 //! crash leaves the old file or the new one, never half of each. A file with several names is
 //! written in place, because a rename would part them.
+//!
+//! A write waits until the file and its name are on the disk: the log says *done* of it, and a power cut must not
+//! take that back.
 
 use super::beside::Beside;
 use super::open::{DIRECTORY, kind_of, open_plainly};
@@ -31,6 +34,22 @@ impl Stamp {
             modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
         }
     }
+
+    /// As it is stored: inode, size and time of the last change.
+    pub(crate) fn to_text(self) -> String {
+        let Self { inode, size, modified: (seconds, nanoseconds) } = self;
+        format!("{inode}.{size}.{seconds}.{nanoseconds}")
+    }
+
+    /// None for what [`Stamp::to_text`] did not make.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        let mut numbers = text.split('.');
+        let inode = numbers.next()?.parse().ok()?;
+        let size = numbers.next()?.parse().ok()?;
+        let seconds = numbers.next()?.parse().ok()?;
+        let nanoseconds = numbers.next()?.parse().ok()?;
+        numbers.next().is_none().then_some(Self { inode, size, modified: (seconds, nanoseconds) })
+    }
 }
 
 /// What a write did.
@@ -56,17 +75,25 @@ impl WorkPath {
             Some(FileKind::File) => {}
             Some(kind) => return Err(PathError::NotAFile { path: self.shown.clone(), kind }),
         }
-        let written = self.open_parent().and_then(|parent| self.replace(&parent, bytes));
-        written.map_err(|errno| self.refused(errno))?;
+        let parent = self.open_parent().map_err(|errno| self.refused(errno))?;
+        self.replace(&parent, bytes).map_err(|errno| self.refused(errno))?;
+        sync(&parent);
         Ok(if before.is_some() { Written::Replaced } else { Written::Created })
     }
 
     /// Removes a file. Directories are not removed.
     pub fn remove(&self) -> Result<(), PathError> {
         let name = self.name().map_err(|errno| self.refused(errno))?;
-        let removed =
-            self.open_parent().and_then(|parent| rustix::fs::unlinkat(&parent, name, AtFlags::empty()));
-        removed.map_err(|errno| self.refused(errno))
+        let parent = self.open_parent().map_err(|errno| self.refused(errno))?;
+        rustix::fs::unlinkat(&parent, name, AtFlags::empty()).map_err(|errno| self.refused(errno))?;
+        sync(&parent);
+        Ok(())
+    }
+
+    /// Waits until what another program wrote into the file is on the disk.
+    pub(crate) fn sync(&self) -> Result<(), PathError> {
+        let synced = self.open_file()?.sync_all();
+        synced.map_err(|error| self.refused(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
     }
 
     fn name(&self) -> Result<&OsStr, Errno> {
@@ -117,7 +144,8 @@ pub(super) fn make_directories(path: &Path) -> Result<(), Errno> {
     let mut here = open_plainly(Path::new("/"), DIRECTORY, Mode::empty())?;
     for name in path.components().filter(|one| matches!(one, Component::Normal(_))) {
         match rustix::fs::mkdirat(&here, name.as_os_str(), Mode::from_raw_mode(0o777)) {
-            Ok(()) | Err(Errno::EXIST) => {}
+            Ok(()) => sync(&here),
+            Err(Errno::EXIST) => {}
             // Not ours to write in, but perhaps there and ours to pass through.
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => {}
             Err(errno) => return Err(errno),
@@ -150,5 +178,14 @@ fn write_in_place(parent: &OwnedFd, name: &OsStr, bytes: &[u8]) -> Result<(), Er
 }
 
 fn write_all(mut file: &File, bytes: &[u8]) -> Result<(), Errno> {
-    file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// The names in this directory are on the disk too. A file system that cannot say so has done what it can.
+pub(super) fn sync(directory: &OwnedFd) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if let Ok(here) = rustix::fs::openat(directory, ".", flags, Mode::empty()) {
+        let _ = File::from(here).sync_all();
+    }
 }

@@ -1,57 +1,22 @@
-//! What a command inherits: everything but our keys.
+//! What a program inherits: the user's environment, without what is hidden in its directory.
 //!
-//! The user's tools need the user's variables; nobody's tools need the keys with which the server
-//! speaks to its providers, nor its own settings. A key is known by its exact name: well-known ones
-//! stand here, and whoever reads a key from a variable says so with [`hide_variables`].
+//! The user's tools need the user's variables; nobody's tools need the keys with which the server speaks to its
+//! providers, nor its own settings. Which names are keys depends on the directory, so each has an
+//! [`Inherited`] of its own; a variable is known by its exact name. The server's own settings are never inherited.
+//!
+//! A server may have been started without some of the user's variables, so that they do not stand in its own
+//! environment for everybody to read ([`keep_variables`]). They are inherited like the others.
 //!
 //! What remains visible is in docs/security.md.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Names that begin so are settings of the server.
 const OWN_BEGINNINGS: [&str; 2] = ["STURDY_", "OPENCODE_"];
-
-/// Keys of model providers, whether or not one of them is configured.
-const KEYS: [&str; 34] = [
-    "AI_GATEWAY_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "AWS_BEARER_TOKEN_BEDROCK",
-    "AZURE_API_KEY",
-    "AZURE_COGNITIVE_SERVICES_API_KEY",
-    "AZURE_OPENAI_API_KEY",
-    "CEREBRAS_API_KEY",
-    "COHERE_API_KEY",
-    "COPILOT_TOKEN",
-    "DASHSCOPE_API_KEY",
-    "DEEPINFRA_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "EXA_API_KEY",
-    "FIREWORKS_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_APPLICATION_CREDENTIALS_JSON",
-    "GOOGLE_GENERATIVE_AI_API_KEY",
-    "GROQ_API_KEY",
-    "LLAMA_API_KEY",
-    "MINIMAX_API_KEY",
-    "MISTRAL_API_KEY",
-    "MOONSHOT_API_KEY",
-    "NVIDIA_API_KEY",
-    "OPENAI_API_KEY",
-    "OPENROUTER_API_KEY",
-    "PERPLEXITY_API_KEY",
-    "TOGETHER_API_KEY",
-    "TOGETHER_AI_API_KEY",
-    "V0_API_KEY",
-    "VENICE_API_KEY",
-    "XAI_API_KEY",
-    "ZAI_API_KEY",
-    "ZHIPU_API_KEY",
-];
 
 /// Programs do not work without these, whoever else reads them.
 const NEEDED: [&str; 12] = [
@@ -69,15 +34,6 @@ const NEEDED: [&str; 12] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// What was read as a secret since the server started.
-static HIDDEN: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
-
-/// From now on no command, formatter, MCP server or language server is given these variables.
-pub fn hide_variables(names: impl IntoIterator<Item = String>) {
-    let names = names.into_iter().filter(|name| !NEEDED.contains(&name.as_str()));
-    HIDDEN.write().unwrap_or_else(PoisonError::into_inner).extend(names);
-}
-
 /// Commands run without a person at a terminal: no pager, no prompt, no colour codes.
 const SETTINGS: [(&str, &str); 5] = [
     ("TERM", "dumb"),
@@ -87,21 +43,90 @@ const SETTINGS: [(&str, &str); 5] = [
     ("NO_COLOR", "1"),
 ];
 
-/// True for a variable that commands are not given.
-#[must_use]
-pub fn is_ours(name: &str) -> bool {
+/// Variables of the user that this process was started without; a value of `None` is a variable that the user does
+/// not have, and this process does.
+static KEPT: OnceLock<BTreeMap<OsString, Option<OsString>>> = OnceLock::new();
+
+/// Says, once, how the environment of this process differs from that of the user: these variables have other values
+/// there, or none.
+pub fn keep_variables(variables: impl IntoIterator<Item = (OsString, Option<OsString>)>) {
+    let _ = KEPT.set(variables.into_iter().collect());
+}
+
+/// What the programs of one directory inherit. Clones share what is hidden.
+#[derive(Clone, Debug, Default)]
+pub struct Inherited {
+    hidden: Arc<RwLock<BTreeSet<String>>>,
+    /// Never hidden, because the user says so.
+    shown: Arc<BTreeSet<String>>,
+}
+
+/// Two are the same if they hide the same together.
+impl PartialEq for Inherited {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.hidden, &other.hidden) && Arc::ptr_eq(&self.shown, &other.shown)
+    }
+}
+
+impl Inherited {
+    /// Everything but these and the server's settings. What is `shown` stays so, whatever is hidden later.
+    #[must_use]
+    pub fn without(
+        hidden: impl IntoIterator<Item = String>,
+        shown: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let inherited = Self { hidden: Arc::default(), shown: Arc::new(shown.into_iter().collect()) };
+        inherited.hide(hidden);
+        inherited
+    }
+
+    /// From now on these are not inherited either. Gives those of them that the user has, and that were inherited
+    /// until now.
+    pub fn hide(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
+        let is_needed = |name: &str| NEEDED.contains(&name) || self.shown.contains(name);
+        let mut hidden = self.hidden.write().unwrap_or_else(PoisonError::into_inner);
+        let names = names.into_iter().filter(|name| !is_needed(name) && !is_own_setting(name));
+        let new: Vec<String> = names.filter(|name| hidden.insert(name.clone())).collect();
+        new.into_iter().filter(|name| value_of(OsStr::new(name)).is_some()).collect()
+    }
+
+    /// True for a variable that programs are not given.
+    #[must_use]
+    pub fn is_hidden(&self, name: &str) -> bool {
+        is_own_setting(name) || self.hidden.read().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    /// What a person's own terminal inherits.
+    pub(crate) fn of_user(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        users().into_iter().filter(|(name, _)| !self.is_hidden(&name.to_string_lossy()))
+    }
+
+    /// The same, for programs that nobody sits in front of.
+    pub(crate) fn of_command(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        self.of_user().chain(SETTINGS.iter().map(|(name, value)| (name.into(), value.into())))
+    }
+}
+
+fn is_own_setting(name: &str) -> bool {
     OWN_BEGINNINGS.iter().any(|start| name.starts_with(start))
-        || KEYS.contains(&name)
-        || HIDDEN.read().unwrap_or_else(PoisonError::into_inner).contains(name)
 }
 
-/// What a person's own terminal inherits: everything but our keys, and none of the settings above.
-pub(crate) fn users() -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os().filter(|(name, _)| !is_ours(&name.to_string_lossy()))
+fn users() -> BTreeMap<OsString, OsString> {
+    let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    for (name, value) in KEPT.get().into_iter().flatten() {
+        match value {
+            Some(value) => drop(all.insert(name.clone(), value.clone())),
+            None => drop(all.remove(name)),
+        }
+    }
+    all
 }
 
-pub(crate) fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
-    users().chain(SETTINGS.iter().map(|(name, value)| (name.into(), value.into())))
+fn value_of(name: &OsStr) -> Option<OsString> {
+    match KEPT.get().and_then(|kept| kept.get(name)) {
+        Some(kept) => kept.clone(),
+        None => std::env::var_os(name),
+    }
 }
 
 /// The program of this name that a shell would run.

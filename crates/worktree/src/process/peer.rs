@@ -4,7 +4,8 @@
 //! question whether it may run. So the process at the other end of a connection is looked for among those
 //! that we started: they carry our mark or lead a session of their own below us, and so do their
 //! children. A process that gave up all of that (its parent, its session and its environment) is not
-//! found; nor is one that asks another program to connect for it.
+//! found; nor is one that asks another program to connect for it. One that lets go of its connection before
+//! anybody could look, or does not let us look, counts as a command.
 //!
 //! A terminal (`pty.rs`) is a person's: whatever is typed into it, or started from it, is the person's own doing. It
 //! is known by its process number, which we noted when we started it. Its mark does not count, because any
@@ -59,34 +60,112 @@ mod linux {
     use std::fs;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+    /// A table that changes while it is read may lack a line.
+    const LOOKS: usize = 3;
+
     /// Whether the process that connected from `theirs` to `ours` is a command of this server, or was started
     /// by one. Reads `/proc`: not for a thread that others wait for.
     #[must_use]
     pub fn is_own_command(theirs: SocketAddr, ours: SocketAddr) -> bool {
-        let Some(inode) = inode(theirs, ours) else { return false };
-        let socket = format!("socket:[{inode}]");
-        commands().into_iter().any(|pid| holds(pid, &socket))
+        for _ in 0..LOOKS {
+            match other_end(theirs, ours) {
+                OtherEnd::Held(inode) => return is_held_by_command(inode),
+                OtherEnd::NotTold => return false,
+                OtherEnd::LetGo if !is_of_this_machine(theirs.ip().to_canonical()) => return false,
+                OtherEnd::LetGo => {}
+            }
+        }
+        // Whoever sends a request and goes before anybody can look does not want to be seen.
+        true
     }
 
-    /// The socket of the other end, as the system numbers it.
-    fn inode(theirs: SocketAddr, ours: SocketAddr) -> Option<u64> {
-        let wanted = (canonical(theirs), canonical(ours));
-        ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().find_map(|table| {
-            let table = fs::read_to_string(table).ok()?;
-            table.lines().skip(1).find_map(|line| {
-                let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-                let ends = (address(fields.get(1)?)?, address(fields.get(2)?)?);
-                (ends == wanted).then(|| fields.get(9)?.parse().ok())?
-            })
+    /// Whether an address is the loopback one or belongs to one of the interfaces.
+    fn is_of_this_machine(ip: IpAddr) -> bool {
+        match ip {
+            _ if ip.is_loopback() => true,
+            IpAddr::V4(_) => {
+                fs::read_to_string("/proc/net/fib_trie").is_ok_and(|table| has_address(&table, ip))
+            }
+            IpAddr::V6(ip) => {
+                let hex = format!("{:032x}", ip.to_bits());
+                fs::read_to_string("/proc/net/if_inet6").is_ok_and(|table| table.contains(&hex))
+            }
+        }
+    }
+
+    /// Each address stands on a line of its own, and what it is on those below.
+    fn has_address(table: &str, ip: IpAddr) -> bool {
+        let wanted = format!("|-- {ip}");
+        let mut is_wanted = false;
+        table.lines().map(str::trim).any(|line| {
+            match line.starts_with("|--") {
+                true => is_wanted = line == wanted,
+                false if is_wanted && line == "/32 host LOCAL" => return true,
+                false => {}
+            }
+            false
         })
     }
 
-    fn canonical(address: SocketAddr) -> (IpAddr, u16) {
+    /// What the system says about the socket at the other end.
+    enum OtherEnd {
+        /// Its number.
+        Held(u64),
+        /// No process has it any more.
+        LetGo,
+        /// The system does not show connections.
+        NotTold,
+    }
+
+    fn other_end(theirs: SocketAddr, ours: SocketAddr) -> OtherEnd {
+        let wanted = (canonical(theirs), canonical(ours));
+        let mirrored = (wanted.1, wanted.0);
+        let mut shows_ours = false;
+        for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+            let Ok(table) = fs::read_to_string(table) else { continue };
+            for line in table.lines().skip(1) {
+                let Some((ends, inode)) = connection(line) else { continue };
+                shows_ours |= ends == mirrored;
+                if ends == wanted && inode != 0 {
+                    return OtherEnd::Held(inode);
+                }
+            }
+        }
+        if shows_ours { OtherEnd::LetGo } else { OtherEnd::NotTold }
+    }
+
+    type Address = (IpAddr, u16);
+
+    /// One line of the table: the two ends, and the number of the socket, 0 if nobody has it.
+    fn connection(line: &str) -> Option<((Address, Address), u64)> {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let ends = (address(fields.get(1)?)?, address(fields.get(2)?)?);
+        Some((ends, fields.get(9)?.parse().ok()?))
+    }
+
+    fn is_held_by_command(inode: u64) -> bool {
+        let socket = format!("socket:[{inode}]");
+        let commands = commands();
+        let mut is_any_hidden = false;
+        for pid in &commands {
+            match holds(*pid, &socket) {
+                Some(true) => return true,
+                Some(false) => {}
+                None => is_any_hidden = true,
+            }
+        }
+        // A command that does not let us see what it holds (it may say so of itself) is the one, unless it is
+        // somebody else.
+        let is_seen = || processes().iter().any(|one| holds(one.pid, &socket) == Some(true));
+        is_any_hidden && !is_seen()
+    }
+
+    fn canonical(address: SocketAddr) -> Address {
         (address.ip().to_canonical(), address.port())
     }
 
     /// `0100007F:1000`: words of four bytes as this machine stores them, and a port.
-    fn address(text: &str) -> Option<(IpAddr, u16)> {
+    fn address(text: &str) -> Option<Address> {
         let (host, port) = text.split_once(':')?;
         let word = |index: usize| u32::from_str_radix(host.get(index * 8..index * 8 + 8)?, 16).ok();
         let ip: IpAddr = if host.len() == 8 {
@@ -155,8 +234,22 @@ mod linux {
         .collect()
     }
 
-    fn holds(pid: u32, socket: &str) -> bool {
-        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        open.filter_map(|file| fs::read_link(file.path()).ok()).any(|target| target.as_os_str() == socket)
+    /// `None` if the process exists and does not let us look.
+    fn holds(pid: u32, socket: &str) -> Option<bool> {
+        let open = match fs::read_dir(format!("/proc/{pid}/fd")) {
+            Ok(open) => open,
+            Err(cause) if cause.kind() == std::io::ErrorKind::PermissionDenied => return None,
+            Err(_) => return Some(false),
+        };
+        let mut is_hidden = false;
+        for file in open.flatten() {
+            match fs::read_link(file.path()) {
+                Ok(target) if target.as_os_str() == socket => return Some(true),
+                Ok(_) => {}
+                // Root in a container may list the files of such a process, and not look where they lead.
+                Err(cause) => is_hidden |= cause.kind() == std::io::ErrorKind::PermissionDenied,
+            }
+        }
+        if is_hidden { None } else { Some(false) }
     }
 }

@@ -3,7 +3,7 @@
 //! It runs as commands do: in a session of its own, without our keys, and marked, so that nothing of
 //! it stays behind.
 
-use super::{environment, stray};
+use super::{Inherited, stray};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use std::ffi::OsString;
 use std::io;
@@ -24,6 +24,7 @@ impl Service {
     pub(crate) fn start(
         command: &[String],
         directory: &Path,
+        inherited: &Inherited,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         let [program, arguments @ ..] = command else {
@@ -35,7 +36,7 @@ impl Service {
                 .args(arguments)
                 .current_dir(directory)
                 .env_clear()
-                .envs(environment::inherited())
+                .envs(inherited.of_command())
                 .envs(variables)
                 .env(stray::VARIABLE, mark.text())
                 .stdin(Stdio::piped())

@@ -22,28 +22,64 @@ pub const STORE: &str = "STURDY_STORE";
 /// How the last part of a terminal's mark begins.
 const TERMINAL: char = 't';
 
+/// How the last part of the mark of a person's own command begins.
+const USER: char = 'u';
+
 /// A daemon may fork while it is looked for; after this many rounds it is fleeing on purpose.
 #[cfg(target_os = "linux")]
 const ROUNDS_MAX: usize = 3;
 
+/// In so short a time the numbers of processes do not come round.
+#[cfg(target_os = "linux")]
+const ROUND_AFTER: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// One command's mark.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark(String);
+pub(crate) struct Mark {
+    text: String,
+    #[cfg(target_os = "linux")]
+    made: Made,
+}
+
+/// When a mark was made: before its command was started.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    at: std::time::Instant,
+    /// In ticks since the system was started, as processes tell when they were.
+    ticks: u64,
+}
 
 impl Mark {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self(format!("{}{}", server(), NEXT.fetch_add(1, Ordering::Relaxed)))
+        Self::with_text(format!("{}{}", server(), NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// The mark of a person's own command: what it leaves in the background is that person's.
+    pub(crate) fn of_user() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self::with_text(format!("{}{USER}{}", server(), NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// The mark of a person's own terminal: it is ended like a command, but it is not one.
     pub(crate) fn of_terminal() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self(format!("{}{TERMINAL}{}", server(), NEXT.fetch_add(1, Ordering::Relaxed)))
+        Self::with_text(format!("{}{TERMINAL}{}", server(), NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    fn with_text(text: String) -> Self {
+        #[cfg(target_os = "linux")]
+        let made = Made { at: std::time::Instant::now(), ticks: ticks_now() };
+        Self {
+            text,
+            #[cfg(target_os = "linux")]
+            made,
+        }
     }
 
     pub(crate) fn text(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -53,7 +89,7 @@ impl Mark {
     pub(crate) fn kill_strays(&self, command: Option<Pid>) {
         let Some(command) = command else { return };
         for _ in 0..ROUNDS_MAX {
-            let strays: Vec<Pid> = younger_than(command).filter(|pid| self.is_on(*pid)).collect();
+            let strays: Vec<Pid> = self.younger_than(command).filter(|pid| self.is_on(*pid)).collect();
             if strays.is_empty() {
                 return;
             }
@@ -63,22 +99,76 @@ impl Mark {
 
     #[cfg(target_os = "linux")]
     fn is_on(&self, pid: Pid) -> bool {
-        variable(pid, VARIABLE).is_some_and(|mark| mark == self.0)
+        variable(pid, VARIABLE).is_some_and(|mark| mark == self.text)
     }
 
-    /// Held by a descriptor while it is looked at again, so that a number given to another process
-    /// in between is not the one that dies.
+    /// The processes of a command that run: those in its group, and those with its mark.
+    #[cfg(target_os = "linux")]
+    pub(super) fn members(&self, command: Pid) -> Vec<Pid> {
+        self.younger_than(command).filter(|pid| self.is_member(*pid, command)).collect()
+    }
+
+    /// The processes that may have been started by the command. Those with a higher number are looked at in any
+    /// case. Numbers come round, so after a while a lower one counts as well, if it was started behind the mark.
+    #[cfg(target_os = "linux")]
+    fn younger_than(&self, command: Pid) -> impl Iterator<Item = Pid> {
+        let Made { at, ticks } = self.made;
+        let newest = newest_number().unwrap_or(i32::MAX);
+        let is_round = at.elapsed() > ROUND_AFTER || newest < command.as_raw_nonzero().get();
+        let is_younger = move |pid: Pid| {
+            let started = started(pid.as_raw_nonzero().get().unsigned_abs());
+            started.and_then(|started| started.parse::<u64>().ok()).is_some_and(|started| started >= ticks)
+        };
+        all().filter(move |pid| {
+            pid.as_raw_nonzero() > command.as_raw_nonzero() || (is_round && is_younger(*pid))
+        })
+    }
+
+    /// Whether a process is one of them still. A dead one that nobody waited for is not.
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_member(&self, pid: Pid, command: Pid) -> bool {
+        let number = pid.as_raw_nonzero().get().unsigned_abs();
+        started(number).is_some() && (group_of(pid) == Some(command) || self.is_on(pid))
+    }
+
+    /// Elsewhere the group has to do; it is known by the number of its first process.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn members(&self, command: Pid) -> Vec<Pid> {
+        if self.is_member(command, command) { vec![command] } else { Vec::new() }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn is_member(&self, _pid: Pid, command: Pid) -> bool {
+        rustix::process::test_kill_process_group(command).is_ok()
+    }
+
     #[cfg(target_os = "linux")]
     fn kill(&self, pid: Pid) {
-        use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-        match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(held) if self.is_on(pid) => {
-                let _ = pidfd_send_signal(held, Signal::KILL);
-            }
-            Ok(_) => {}
-            Err(_) => {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
+        send(pid, rustix::process::Signal::KILL, || self.is_on(pid));
+    }
+
+    /// Signals a process if it is still one of the command's.
+    #[cfg(target_os = "linux")]
+    pub(super) fn signal(&self, pid: Pid, command: Pid, signal: rustix::process::Signal) {
+        send(pid, signal, || self.is_member(pid, command));
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn signal(&self, _pid: Pid, _command: Pid, _signal: rustix::process::Signal) {}
+}
+
+/// Signals a process that is held by a descriptor while it is looked at again, so that a number given
+/// to another process in between is not the one that is meant.
+#[cfg(target_os = "linux")]
+fn send(pid: Pid, signal: rustix::process::Signal, is_meant: impl FnOnce() -> bool) {
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(held) if is_meant() => {
+            let _ = pidfd_send_signal(held, signal);
+        }
+        Ok(_) => {}
+        Err(_) => {
+            let _ = rustix::process::kill_process(pid, signal);
         }
     }
 }
@@ -123,7 +213,8 @@ pub fn kill_orphans(store: &str) -> usize {
     let is_orphan = |pid: Pid| {
         let mark = variable(pid, VARIABLE).filter(|mark| !is_alive(mark))?;
         let is_ours = variable(pid, STORE).is_some_and(|found| found == store);
-        (is_ours && namespace(pid) == own).then_some(Mark(mark))
+        let is_meant = is_ours && namespace(pid) == own && !is_users_background(pid, &mark);
+        is_meant.then(|| Mark::with_text(mark))
     };
     let mut ended = std::collections::HashSet::new();
     for _ in 0..ROUNDS_MAX {
@@ -139,6 +230,15 @@ pub fn kill_orphans(store: &str) -> usize {
     ended.len()
 }
 
+/// Whether a process was left in the background by a person's own command: the shell that began its session is
+/// gone. While the shell runs, the command was cut off and ends like any other.
+#[cfg(target_os = "linux")]
+fn is_users_background(pid: Pid, mark: &str) -> bool {
+    let is_users = mark.rsplit('-').next().is_some_and(|number| number.starts_with(USER));
+    let shell = stat_of(pid.as_raw_nonzero().get().unsigned_abs(), SESSION).and_then(|field| number(&field));
+    is_users && shell.is_none_or(|shell| variable(shell, VARIABLE).is_none_or(|found| found != mark))
+}
+
 /// Whether the server that made a mark still runs. A mark of another form is not judged.
 #[cfg(target_os = "linux")]
 fn is_alive(mark: &str) -> bool {
@@ -152,13 +252,44 @@ fn is_alive(mark: &str) -> bool {
 /// When a process was started, in ticks since the system was.
 #[cfg(target_os = "linux")]
 fn started(pid: u32) -> Option<String> {
+    stat_of(pid, STARTED)
+}
+
+/// The group of a process that runs.
+#[cfg(target_os = "linux")]
+pub(super) fn group_of(pid: Pid) -> Option<Pid> {
+    stat_of(pid.as_raw_nonzero().get().unsigned_abs(), GROUP).and_then(|field| number(&field))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn group_of(pid: Pid) -> Option<Pid> {
+    rustix::process::getpgid(Some(pid)).ok()
+}
+
+/// Of the fields of `stat`, behind the state, which is the third.
+#[cfg(target_os = "linux")]
+const GROUP: usize = 1;
+#[cfg(target_os = "linux")]
+const SESSION: usize = 2;
+#[cfg(target_os = "linux")]
+const STARTED: usize = 18;
+
+/// A field of what the system says of a process; none if it does not run.
+#[cfg(target_os = "linux")]
+fn stat_of(pid: u32, field: usize) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold anything; after it the fields are plain. The time is the 22nd.
+    // The name in brackets may hold anything; after it the fields are plain.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     // What is dead and not yet waited for runs nothing.
     let is_dead = fields.next()?.starts_with(['Z', 'X']);
-    fields.nth(18).filter(|_| !is_dead).map(str::to_owned)
+    fields.nth(field).filter(|_| !is_dead).map(str::to_owned)
+}
+
+/// A process by its number. Some that belong to the system have none here.
+#[cfg(target_os = "linux")]
+fn number(field: &str) -> Option<Pid> {
+    field.parse().ok().and_then(Pid::from_raw)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -186,7 +317,60 @@ fn all() -> impl Iterator<Item = Pid> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()).filter_map(Pid::from_raw)
 }
 
+/// The time since the system was started, in ticks, and never too late: a process of this moment is not older.
 #[cfg(target_os = "linux")]
-fn younger_than(command: Pid) -> impl Iterator<Item = Pid> {
-    all().filter(move |pid| pid.as_raw_nonzero() > command.as_raw_nonzero())
+fn ticks_now() -> u64 {
+    // Linux tells its programs of a hundred ticks a second, whatever it counts itself.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let seconds = uptime.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
+    seconds.map_or(0, |seconds| ((seconds * TICKS_PER_SECOND) as u64).saturating_sub(1))
+}
+
+/// The number that a process was given last.
+#[cfg(target_os = "linux")]
+fn newest_number() -> Option<i32> {
+    let load = std::fs::read_to_string("/proc/loadavg").ok()?;
+    load.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{Made, Mark, Pid};
+    use std::time::{Duration, Instant};
+
+    /// This process, as if its number had come round since a command with a higher one was started.
+    fn is_found(mark: &Mark) -> bool {
+        let own = rustix::process::getpid();
+        let command = Pid::from_raw(i32::MAX).expect("a number above zero");
+        mark.younger_than(command).any(|pid| pid == own)
+    }
+
+    #[test]
+    fn a_process_with_a_lower_number_is_found_by_when_it_was_started() {
+        // Was: numbers were compared, so what a command left was lost when they came round.
+        let long_ago = Instant::now().checked_sub(Duration::from_secs(60)).unwrap();
+        let mark = Mark { made: Made { at: long_ago, ticks: 0 }, ..Mark::new() };
+
+        assert!(is_found(&mark));
+    }
+
+    #[test]
+    fn a_process_that_is_older_than_the_command_is_not_looked_at() {
+        let mark = Mark { made: Made { at: Instant::now(), ticks: u64::MAX }, ..Mark::new() };
+
+        assert!(!is_found(&mark));
+    }
+
+    #[test]
+    fn a_mark_is_not_younger_than_what_is_started_behind_it() {
+        let mark = Mark::new();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+
+        let started: u64 = super::started(child.id()).unwrap().parse().unwrap();
+
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(mark.made.ticks <= started, "{mark:?} {started}");
+    }
 }

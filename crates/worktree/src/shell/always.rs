@@ -9,32 +9,43 @@ use super::places::base_name;
 use super::words::Word;
 
 /// Programs that can be made to run or write anything by their arguments.
-const RUN_ANYTHING: &str = ". ash awk bash builtin bun bunx busybox chroot chrt command coproc cscript dash dd \
-deno doas ed emacs env eval ex exec expect fakeroot fd fdfind find firejail fish flock gawk gdb gosu ionice irb java \
-julia ksh less lldb lua make man mawk mksh more mysql nano nawk nc ncat nice node nohup npx nsenter osascript \
-parallel perl php pipx powershell proxychains psql pwsh python python2 python3 R rbash rsync ruby runuser scp \
-screen script sed setpriv setsid sh socat source sqlite3 ssh stdbuf strace su sudo swift systemd-run tar taskset \
-tclsh tee time timeout tmux toybox trap tsx ts-node unbuffer unshare uv uvx vi view vim watch wget wish xargs \
-xvfb-run zip zsh";
+const RUN_ANYTHING: &str = ". asdf ash at awk bash batch builtin bun bundle bunx busybox bwrap cabal catchsegv cc cgexec choom chronic chroot chrt clang \
+cmake command conda coproc cpulimit crontab cscript curl dash dbus-run-session dc dd deno direnv doas dotnet dumb-init ed elixir emacs \
+entr env envdir erl escript eval ex exec expect fakeroot faketime fd fdfind find firejail fish flock g++ gawk gcc gdb ghc \
+gmake gnuplot gosu groovy guile hg hyperfine i386 ionice irb java julia just kotlin ksh less linux32 linux64 lldb \
+ltrace lua m4 make man mawk mise mksh more mysql nano nawk nc ncat nice ninja nix nix-shell node nodemon nodenv nohup npx nsenter \
+numactl nvim nvm octave open osascript parallel patch perl php pip3 pipx pkexec powershell prlimit proxychains psql \
+pwsh python python2 python3 R racket rbash rg rlwrap Rscript rsync ruby run0 runuser rustc sbcl scala scp screen \
+script sed setarch setlock setpriv setsid sh socat sort source split sqlite3 ssh ssh-agent stdbuf strace su sudo swift \
+systemd-run tar taskset tclsh tee time timeout tini tmux torsocks toybox trap ts-node tsx unbuffer unshare uv uvx \
+valgrind vi view vim volta watch watchexec wget wish x86_64 xargs xdg-open xvfb-run zip zsh";
 
 /// Subcommands that do the same.
-const RUN_ANYTHING_BY: [(&str, &str); 13] = [
-    ("cargo", "run"),
+const RUN_ANYTHING_BY: [(&str, &str); 20] = [
+    ("brew", "install"),
+    ("cargo", "install run"),
+    ("composer", "require"),
     ("docker", "run exec compose"),
+    ("gem", "install"),
     (
         "git",
-        "archive bisect clone config difftool fetch filter-branch ls-remote mergetool pull push rebase submodule",
+        "am archive bisect clone config daemon difftool fetch filter-branch for-each-repo grep hook init instaweb \
+         ls-remote mergetool notes p4 pull push rebase replace send-email submodule svn",
     ),
-    ("go", "generate run tool"),
+    ("go", "generate get install run tool"),
+    ("ip", "netns vrf"),
     ("kubectl", "exec run"),
-    ("npm", "exec init x"),
+    ("npm", "add exec i init install x"),
     ("pip", "install"),
     ("pipenv", "run"),
-    ("pnpm", "dlx exec"),
+    ("pnpm", "add dlx exec install"),
     ("podman", "run exec"),
     ("poetry", "run"),
+    ("pyenv", "exec"),
+    ("rbenv", "exec"),
+    ("rustup", "run"),
     ("terraform", "console"),
-    ("yarn", "dlx exec"),
+    ("yarn", "add dlx exec"),
 ];
 
 /// For one command, written as `source`.

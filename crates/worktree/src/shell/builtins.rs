@@ -5,6 +5,7 @@
 //! text is read again (`shell/forms.rs`).
 
 use super::conditions;
+use super::is_name;
 use super::statements::is_harmless_name;
 use super::words::Word;
 
@@ -35,6 +36,29 @@ const NEVER: [&str; 21] = [
 
 const SET_OPTIONS: [&str; 14] =
     ["-e", "-u", "-x", "-o", "-eu", "-ue", "-eo", "-ex", "-eux", "-euo", "-euxo", "-uo", "+e", "pipefail"];
+
+/// Variables whose value a shell runs, or by which it finds what it runs.
+const RUN: [&str; 14] = [
+    "BASHOPTS",
+    "BASH_ENV",
+    "CDPATH",
+    "ENV",
+    "EXECIGNORE",
+    "GLOBIGNORE",
+    "IFS",
+    "PATH",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS4",
+    "SHELLOPTS",
+];
+
+/// Whether a variable can be set without changing what the shell, or the loader of programs, runs.
+pub(super) fn is_plain_variable(name: &str) -> bool {
+    is_name(name) && !RUN.contains(&name) && !name.starts_with("LD_") && !name.starts_with("DYLD_")
+}
 
 /// Whether a command is surely no more than it says.
 pub(super) fn check(words: &[Word]) -> Option<()> {

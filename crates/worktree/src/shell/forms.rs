@@ -12,30 +12,62 @@ use sturdy_session::rules::UNKNOWN;
 
 /// Programs that run the command in their arguments: the options that take a value, and how many
 /// words stand before the command.
-const WRAPPERS: [(&str, &str, usize); 36] = [
+const WRAPPERS: [(&str, &str, usize); 74] = [
+    ("asdf", "", 1),
     ("builtin", "", 0),
     ("busybox", "", 0),
+    ("bwrap", "", 0),
+    ("catchsegv", "", 0),
+    ("cgexec", "-g", 0),
+    ("choom", "-n --adjust", 0),
+    ("chronic", "", 0),
     ("chroot", "", 1),
     ("chrt", "-T -P -D", 1),
     ("command", "", 0),
     ("coproc", "", 0),
+    ("cpulimit", "-l -p -e --limit --pid --exe", 0),
+    ("dbus-run-session", "--config-file --dbus-daemon", 0),
     ("doas", "-u -C", 0),
+    ("dumb-init", "", 0),
     ("eatmydata", "", 0),
+    ("entr", "", 0),
     ("env", "-u -C --unset --chdir -a --argv0", 0),
+    ("envdir", "", 1),
     ("exec", "-a", 0),
     ("fakeroot", "-l -s -i -b", 0),
+    ("faketime", "-f", 1),
     ("firejail", "", 0),
     ("flock", "-w -E --timeout --conflict-exit-code", 1),
     ("gosu", "", 1),
+    ("hyperfine", "", 0),
+    ("i386", "", 0),
     ("ionice", "-c -n -p -P -u --class --classdata", 0),
+    ("ip", "-n -netns", 3),
+    ("linux32", "", 0),
+    ("linux64", "", 0),
+    ("ltrace", "-e -o -p -s -u", 0),
     ("nice", "-n --adjustment", 0),
+    ("nodemon", "-w -e -i -d --watch --ext --ignore --delay", 0),
+    ("nodenv", "", 1),
     ("nohup", "", 0),
     ("nsenter", "-t -S -G --target", 0),
+    ("numactl", "", 0),
+    ("nvm", "", 2),
     ("parallel", "-j -a -I --jobs", 0),
+    ("pkexec", "--user", 0),
+    ("prlimit", "", 0),
     ("proxychains", "-f", 0),
+    ("pyenv", "", 1),
+    ("rbenv", "", 1),
+    ("rlwrap", "", 0),
+    ("run0", "", 0),
     ("runuser", "-u -g -G", 0),
+    ("rustup", "", 2),
+    ("setarch", "", 0),
+    ("setlock", "", 1),
     ("setpriv", "", 0),
     ("setsid", "", 0),
+    ("ssh-agent", "-a -P -t -E", 0),
     ("stdbuf", "-i -o -e --input --output --error", 0),
     ("strace", "-e -o -p -s -u -E -a -I -O -P", 0),
     ("sudo", "-u -g -h -p -C -r -t -D -T -U --user --group --chdir", 0),
@@ -43,10 +75,16 @@ const WRAPPERS: [(&str, &str, usize); 36] = [
     ("taskset", "", 1),
     ("time", "-f -o --format --output", 0),
     ("timeout", "-s -k --signal --kill-after", 1),
+    ("tini", "", 0),
+    ("torsocks", "", 0),
     ("toybox", "", 0),
     ("unbuffer", "", 0),
     ("unshare", "", 0),
+    ("valgrind", "", 0),
+    ("volta", "", 1),
     ("watch", "-n --interval", 0),
+    ("watchexec", "-w -e -f -i -d -s --watch --exts --filter --ignore --debounce --signal", 0),
+    ("x86_64", "", 0),
     ("xargs", "-I -n -P -L -d -E -s -a -i --max-args --max-procs --replace --delimiter --arg-file", 0),
     ("xvfb-run", "-e -f -n -p -s -w", 0),
 ];
@@ -58,7 +96,7 @@ pub(super) const WRAPPED_MAX: usize = 16;
 /// The command of a wrapper is looked for among its first words.
 const GUESSES_MAX: usize = 16;
 
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"];
+const SHELLS: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish"];
 
 /// Options of git itself that take a value; they stand before the subcommand.
 const GIT_OPTIONS: [&str; 9] = [
@@ -135,9 +173,7 @@ fn inner_commands(words: &[Word]) -> Vec<Vec<Word>> {
             .filter(|found| !found.is_empty())
             .collect();
     }
-    let Some((_, options, before)) = WRAPPERS.iter().find(|(wrapper, ..)| *wrapper == name) else {
-        return Vec::new();
-    };
+    let Some((options, before)) = wrapper(&name) else { return Vec::new() };
     let takes_value = |word: &str| options.split_whitespace().any(|one| one == word);
     let is_assignment = |word: &str| word.split_once('=').is_some_and(|(name, _)| super::is_name(name));
     let mut at = 1;
@@ -157,6 +193,14 @@ fn inner_commands(words: &[Word]) -> Vec<Vec<Word>> {
     words.get(at..).filter(|rest| !rest.is_empty()).map(<[Word]>::to_vec).into_iter().collect()
 }
 
+/// How a program takes the command that it runs. The loader of programs is called differently on every machine.
+fn wrapper(name: &str) -> Option<(&'static str, usize)> {
+    let is_loader = name.starts_with("ld-") && name.contains(".so");
+    let listed = || WRAPPERS.iter().find(|(wrapper, ..)| *wrapper == name);
+    let found = listed().map(|(_, options, before)| (*options, *before));
+    found.or_else(|| is_loader.then_some(("--library-path --preload --argv0 --audit", 0)))
+}
+
 fn until_semicolon(words: &[Word]) -> Vec<Word> {
     let end = words.iter().position(|word| matches!(word.form.as_str(), ";" | "+")).unwrap_or(words.len());
     words[..end].to_vec()
@@ -164,8 +208,7 @@ fn until_semicolon(words: &[Word]) -> Vec<Word> {
 
 fn is_wrapper(words: &[Word]) -> bool {
     let Some(name) = words.first().map(|word| base_name(&word.form)) else { return false };
-    WRAPPERS.iter().any(|(wrapper, ..)| *wrapper == name)
-        || matches!(name, "ssh" | "su" | "script" | "npx" | "find")
+    wrapper(name).is_some() || matches!(name, "ssh" | "su" | "script" | "npx" | "find")
 }
 
 /// Texts that this command gives to a shell; `None` for one that is not known.

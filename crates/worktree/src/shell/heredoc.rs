@@ -59,8 +59,7 @@ fn ends_where_bash_ends_it(
 ) -> Option<()> {
     let after = start.end_byte();
     let first_line = after + text.get(after..)?.find('\n')? + 1;
-    // One document a line: the next would begin where this one ends.
-    if text.get(after..first_line)?.contains("<<") {
+    if !ends_on_its_line(text.get(after..first_line)?) {
         return None;
     }
     let mut at = first_line;
@@ -76,13 +75,23 @@ fn ends_where_bash_ends_it(
     None
 }
 
+/// Whether the command that takes the document ends with the line that names it: only then does the
+/// document begin on the next one. A second document would begin where this one ends.
+fn ends_on_its_line(rest: &str) -> bool {
+    let is_even = |quote: char| rest.matches(quote).count().is_multiple_of(2);
+    !rest.contains("<<") && !rest.contains(['(', '`', '\\']) && is_even('\'') && is_even('"')
+}
+
 /// Expanded by the shell, but for plain variables there is nothing to expand.
 fn is_plain_text(body: &str) -> Option<()> {
     let mut letters = body.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
+            // A line that goes on may hide the end of the document, and what `$` stands before.
             '\\' => {
-                letters.next();
+                if let Some('\n') = letters.next() {
+                    return None;
+                }
             }
             '`' => return None,
             '$' if letters.peek().is_some_and(|next| "({[\"'".contains(*next)) => return None,

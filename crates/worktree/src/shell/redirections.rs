@@ -68,7 +68,8 @@ impl Walk<'_> {
             if operator != "<" {
                 self.reading.add_write(path.clone(), Writer::Redirection);
             }
-            self.reading.add_place(path);
+            let known = if target.is_wild { places::before_wildcard(&path) } else { Some(path) };
+            known.into_iter().for_each(|place| self.reading.add_place(place));
         }
         Some(())
     }

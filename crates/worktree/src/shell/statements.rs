@@ -3,7 +3,7 @@
 //! Every function answers `None` for "not understood"; then nothing of the walk counts.
 
 use super::words::Word;
-use super::{Reading, Writer, always, builtins, conditions, forms, is_name, places, slice};
+use super::{Reading, always, builtins, conditions, forms, is_name, places, slice};
 use tree_sitter::Node;
 
 /// Deeper than a person writes and shallower than our stack.
@@ -179,7 +179,20 @@ impl<'t> Walk<'t> {
         }
         let mut cursor = value.walk();
         let elements: Vec<Node<'_>> = value.named_children(&mut cursor).collect();
+        // `([x]=1)`: a subscript is evaluated, and a name in it may hold more than a number.
+        if elements.iter().any(|element| slice(*element, self.text).starts_with('[')) {
+            return None;
+        }
         elements.into_iter().try_for_each(|element| Word::read(self, element).map(|_| ()))
+    }
+
+    /// An assignment that other programs see. A rule about `export *` is not about what they run for it.
+    fn assignment_for_others(&mut self, node: Node<'_>) -> Option<()> {
+        let name = node.child_by_field_name("name")?;
+        if !builtins::is_plain_variable(slice(name, self.text)) {
+            return None;
+        }
+        self.assignment(node)
     }
 
     fn command(&mut self, node: Node<'_>) -> Option<()> {
@@ -200,7 +213,7 @@ impl<'t> Walk<'t> {
             match child.kind() {
                 "variable_assignment" => {
                     has_assignment = true;
-                    self.assignment(child)?;
+                    self.assignment_for_others(child)?;
                 }
                 "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                     has_redirection = true;
@@ -247,12 +260,14 @@ impl<'t> Walk<'t> {
     }
 
     fn name_places(&mut self, words: &[Word]) -> Option<()> {
-        for (place, is_written) in places::of_command(words) {
-            for path in self.seen_from_here(&place)? {
-                if is_written {
-                    self.reading.add_write(path.clone(), Writer::Program);
+        for named in places::of_command(words) {
+            for path in self.seen_from_here(&named.path)? {
+                if named.is_written {
+                    self.reading.add_write(path.clone(), named.by);
                 }
-                self.reading.add_place(path);
+                if named.is_place {
+                    self.reading.add_place(path);
+                }
             }
         }
         Some(())
@@ -302,8 +317,8 @@ impl<'t> Walk<'t> {
         let children: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
         for child in children {
             match child.kind() {
-                "variable_assignment" => self.assignment(child)?,
-                "variable_name" if is_name(slice(child, self.text)) => {}
+                "variable_assignment" => self.assignment_for_others(child)?,
+                "variable_name" if builtins::is_plain_variable(slice(child, self.text)) => {}
                 _ => return None,
             }
         }
@@ -335,8 +350,8 @@ impl<'t> Walk<'t> {
         let before = self.text.get(..node.start_byte())?;
         let mut letters = before.chars().rev();
         let is_start = match letters.next() {
-            None | Some('\n' | ';') => true,
-            Some(' ' | '\t') => letters.next() != Some('\\'),
+            None | Some(';') => true,
+            Some(' ' | '\t' | '\n') => letters.next() != Some('\\'),
             Some(_) => false,
         };
         is_start.then_some(())

@@ -297,7 +297,22 @@ fn is_number_expression(source: &str) -> bool {
     let inner = source.strip_prefix("$((").and_then(|rest| rest.strip_suffix("))"));
     inner.is_some_and(|inner| {
         inner.chars().all(|letter| letter.is_ascii_digit() || " +*/%()<>=!&|^~?:-".contains(letter))
+            && has_matching_brackets(inner)
     })
+}
+
+/// Where they do not match, as in `$((1>2)&(3))`, bash reads two commands in brackets instead.
+fn has_matching_brackets(source: &str) -> bool {
+    let mut open = 0_usize;
+    for letter in source.chars() {
+        match letter {
+            '(' => open += 1,
+            ')' if open == 0 => return false,
+            ')' => open -= 1,
+            _ => {}
+        }
+    }
+    open == 0
 }
 
 /// `$'…'` without its quotes. `None` for an escape we do not know.

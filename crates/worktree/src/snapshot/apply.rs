@@ -35,6 +35,13 @@ pub struct Setting {
     pub to: State,
 }
 
+impl Setting {
+    /// Whoever changed nothing but who may read a file has put no work into it that could be lost.
+    pub(super) fn may_replace(&self, found: &State) -> bool {
+        self.expected.iter().any(|expected| expected.is_like(found))
+    }
+}
+
 /// What became of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -193,7 +200,7 @@ impl TreeStore {
         if found.state == one.to {
             return Ok((Outcome::AsItWas, found.state));
         }
-        if found.state.is_opaque() || !one.expected.contains(&found.state) {
+        if found.state.is_opaque() || !one.may_replace(&found.state) {
             return Ok((Outcome::Conflict, found.state));
         }
         (fault.0)(&one.path).map_err(|kind| match kind {
@@ -206,6 +213,10 @@ impl TreeStore {
         let place = self.at(&one.path).map_err(Stop::Failed)?;
         if found.is_directory() && !self.clear(&place)? {
             return Ok((Outcome::Conflict, found.state));
+        }
+        if found.is_directory() && one.to == State::Absent {
+            self.remove_empty_above(&one.path);
+            return Ok((Outcome::Set, found.state));
         }
         // A moment before it gets its name: still what was compared.
         let is_due = || {
@@ -240,9 +251,19 @@ impl TreeStore {
                 self.remove_empty_above(&one.path);
                 Ok(true)
             }
-            State::File { content, executable } => match ahead.get(&content) {
-                Some(content) => Ok(place.put(content, executable, is_due)?),
-                None => Ok(place.put(&self.content(&content)?, executable, is_due)?),
+            State::EmptyDirectory => {
+                if !is_due()? {
+                    return Ok(false);
+                }
+                if place.sight()?.is_some() {
+                    place.remove()?;
+                }
+                place.make_directory()?;
+                Ok(true)
+            }
+            State::File { content, rights } => match ahead.get(&content) {
+                Some(content) => Ok(place.put(content, rights, is_due)?),
+                None => Ok(place.put(&self.content(&content)?, rights, is_due)?),
             },
             State::Link { content } => Ok(place.put_link(&self.content(&content)?, is_due)?),
             State::Opaque { .. } => Ok(false),

@@ -3,24 +3,33 @@
 //! A scan asks git two things at once: which captured files look different, and which files it has not
 //! seen. What is too large, cannot be read or is a repository of its own is recorded as opaque; the rest
 //! goes into our index, and the index becomes a tree. When nothing is new, the tree of the last scan is
-//! still right and nothing is written.
+//! still right and nothing is written; when everything looks as it did (`looks`), git is not even asked.
 //!
 //! Known paths do not go through the index: their content is stored and the trees above them are written
 //! anew. They are noted, so that the next scan watches them too, even if they are ignored.
 
 use super::disk::{Found, Keep, mark_of};
+use super::empty::Unknown;
 use super::index::Index;
 use super::object::{Hold, Kind};
 use super::point::point;
 use super::setup::{self, write_if_other};
 use super::{MEGABYTE, ObjectId, SnapshotError, State, TreeId, TreePath, TreeStore, lock};
-use crate::git::{Answer, Git, GitError};
-use crate::path::{FileKind, Sight, WorkPath};
+use crate::git::{Answer, Git, GitError, read_file};
+use crate::path::{FileKind, Rights, Sight, WorkPath};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 /// The names of half a million files.
 const NAMES_BYTES_MAX: usize = 96 * 1024 * 1024;
+
+/// The files in which a repository says what is checked out.
+const NOTE_BYTES_MAX: u64 = 64 * 1024;
+const REFS_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// A list of what to ignore.
+const RULES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The index is made anew when it cannot be used, once.
 const TRIES: usize = 2;
@@ -57,6 +66,16 @@ impl Why {
         }
     }
 
+    /// For people.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::TooLarge => "too large to be captured",
+            Self::Repository => "a repository of its own",
+            Self::NotReadable => "not a file that can be read",
+        }
+    }
+
     pub(super) fn from_letter(letter: &str) -> Option<Self> {
         match letter {
             "L" => Some(Self::TooLarge),
@@ -73,6 +92,8 @@ struct Sorted {
     directories: Vec<TreePath>,
     /// What the plain files hold.
     bytes: u64,
+    /// The rights of everything that was looked at; none of what is no file.
+    rights: BTreeMap<TreePath, Option<Rights>>,
 }
 
 pub(super) type Opaques = BTreeMap<TreePath, (Why, ObjectId)>;
@@ -83,20 +104,19 @@ impl TreeStore {
         if let Some(what) = self.inner.refusal {
             return Err(SnapshotError::Refused { root: self.root().to_owned(), what });
         }
+        self.inner.waiting.fetch_add(1, Ordering::AcqRel);
         let mut index = lock(&self.inner.scanning);
+        self.inner.waiting.fetch_sub(1, Ordering::AcqRel);
         self.refuse_when_full()?;
-        self.write_excludes()?;
+        let excludes = self.write_excludes()?;
+        if let Some(tree) = self.unchanged(&index, &excludes) {
+            return Ok(index.captured(tree));
+        }
+        index.forget_looks();
         let mut last = None;
         for _ in 0..TRIES {
             match self.scan_once(&mut index) {
-                Ok(tree) => {
-                    let why = |(path, (why, _)): (&TreePath, &(Why, ObjectId))| LeftOut {
-                        path: path.clone(),
-                        why: *why,
-                    };
-                    let left_out = index.opaque.iter().map(why).collect();
-                    return Ok(Captured { tree, left_out });
-                }
+                Ok(tree) => return Ok(index.captured(tree)),
                 Err(error) if error.is_git_missing() || error.is_too_much() => return Err(error),
                 // An index that a killed git has spoilt, or one whose objects somebody has removed.
                 Err(error) => {
@@ -109,12 +129,19 @@ impl TreeStore {
         Err(last.unwrap_or_else(|| unreachable!("BUG: a scan ends in a tree or an error")))
     }
 
+    /// What the last scan found and did not capture, up to a number. Waits for no scan.
+    #[must_use]
+    pub fn left_out(&self, count_max: usize) -> Vec<LeftOut> {
+        lock(&self.inner.left_out).iter().take(count_max).cloned().collect()
+    }
+
     /// The tree `base` in which these paths are as they are on the disk now. Only they are looked at.
     pub fn capture(&self, base: Option<&TreeId>, paths: &[TreePath]) -> Result<TreeId, SnapshotError> {
         let mut states = BTreeMap::new();
         for path in paths {
             states.insert(path.clone(), self.state_now(path)?);
         }
+        self.add_emptied(&mut states);
         self.with_states(base, &states)
     }
 
@@ -160,54 +187,62 @@ impl TreeStore {
         self.inner.objects.read_ahead(ids)
     }
 
-    fn scan_once(&self, index: &mut Index) -> Result<TreeId, SnapshotError> {
+    pub(super) fn scan_once(&self, index: &mut Index) -> Result<TreeId, SnapshotError> {
         setup::tidy(&self.inner.dir).map_err(SnapshotError::io(&self.inner.dir))?;
-        let (changed, unknown) = self.ask_git()?;
+        let (changed, listed) = self.ask_git()?;
+        let Unknown { files, repositories, mut empty, is_deep } = self.sort_unknown(&listed, &changed)?;
         let touched = self.touched();
         let mut plain = touched.clone();
         let mut opaque = self.opaque_now(&index.opaque, &mut plain)?;
-        for name in names(&changed.stdout).chain(names(&unknown.stdout)) {
-            // A repository inside this one is listed with a slash behind its name.
-            let (name, is_repository) = match name.strip_suffix(b"/") {
-                Some(name) => (name, true),
-                None => (name, false),
-            };
-            let Some(path) = TreePath::from_bytes(name) else { continue };
-            if is_repository {
-                opaque.insert(path.clone(), (Why::Repository, self.head_of(&path)?));
-            } else {
-                plain.insert(path);
-            }
+        plain.extend(names(&changed.stdout).filter_map(TreePath::from_bytes));
+        plain.extend(files);
+        plain.extend(self.find_other_rights(index)?);
+        for path in repositories {
+            let head = self.head_of(&path)?;
+            opaque.insert(path, (Why::Repository, head));
         }
         self.refuse_too_many(plain.len())?;
-        let Sorted { directories, bytes } = self.sort_out(&mut plain, &mut opaque)?;
+        let Sorted { directories, bytes, rights } = self.sort_out(&mut plain, &mut opaque)?;
         if plain.is_empty()
             && directories.is_empty()
             && opaque == index.opaque
+            && empty == index.empty
             && let Some(tree) = index.tree
         {
+            index.note_looks(&plain);
             return Ok(tree);
         }
         self.refuse_too_much(bytes)?;
 
         self.note("sturdy-tree", b"")?;
-        index.tree = None;
+        let before = index.tree.take();
+        let gone = rights.iter().filter(|(_, rights)| rights.is_none()).map(|(path, _)| path);
+        empty.extend(self.emptied(gone));
+        let mut other = self.note_rights(index, rights)?;
         let gone = index.opaque.keys().filter(|path| !opaque.contains_key(*path)).chain(&directories);
         self.remove_from_index(gone)?;
         self.update_index(&plain, &mut opaque)?;
         let answer = self.run(self.git().args(["write-tree"]))?;
-        let tree: TreeId = String::from_utf8_lossy(&answer.stdout).trim().parse()?;
+        let made: TreeId = String::from_utf8_lossy(&answer.stdout).trim().parse()?;
+        if is_deep {
+            empty = self.find_empty()?;
+        }
+        other.extend(self.note_empty(index, empty)?);
+        let tree = self.beyond_git(index, before, made, other)?;
+        index.note_looks(&plain);
         index.opaque = opaque;
+        *lock(&self.inner.left_out) = index.left_out();
         self.write_opaque(&index.opaque)?;
         self.untouch(&touched)?;
         index.tree = Some(tree);
+        self.inner.was_scanned.store(true, Ordering::Release);
         self.note("sturdy-tree", tree.to_string().as_bytes())?;
         Ok(tree)
     }
 
     fn ask_git(&self) -> Result<(Answer, Answer), SnapshotError> {
         let changed = self.git().args(["diff-files", "--name-only", "-z", "--ignore-submodules=all"]);
-        let unknown = self.git().args(["ls-files", "-z", "--others", "--exclude-standard"]);
+        let unknown = self.list_unknown();
         point(&self.inner.dir);
         let both = async { tokio::try_join!(changed.run(), unknown.run()) };
         tokio::runtime::Handle::current().block_on(both).map_err(|error| match error {
@@ -217,6 +252,11 @@ impl TreeStore {
             }
             other @ (GitError::Missing(_) | GitError::Refused { .. } | GitError::Pipe { .. }) => other.into(),
         })
+    }
+
+    /// Files that git does not know, and the topmost directories with nothing in them that it knows.
+    pub(super) fn list_unknown(&self) -> Git {
+        self.git().args(["ls-files", "-z", "--others", "--exclude-standard", "--directory"])
     }
 
     fn too_much(&self, what: &str) -> SnapshotError {
@@ -268,9 +308,14 @@ impl TreeStore {
         let mut not_plain = Vec::new();
         let mut directories = Vec::new();
         let mut bytes = 0;
+        let mut rights = BTreeMap::new();
         for path in plain.iter() {
             let place = self.at(path)?;
-            match place.sight() {
+            let sight = place.sight();
+            let file =
+                sight.as_ref().ok().and_then(Option::as_ref).filter(|sight| sight.kind == FileKind::File);
+            rights.insert(path.clone(), file.map(|sight| sight.rights));
+            match sight {
                 Ok(Some(sight)) if sight.kind == FileKind::Directory => directories.push(path.clone()),
                 Ok(Some(sight)) => {
                     if let Some(why) = self.reason_against(&place, &sight) {
@@ -290,7 +335,7 @@ impl TreeStore {
         for path in &directories {
             plain.remove(path);
         }
-        Ok(Sorted { directories, bytes })
+        Ok(Sorted { directories, bytes, rights })
     }
 
     fn reason_against(&self, place: &WorkPath, sight: &Sight) -> Option<Why> {
@@ -306,17 +351,21 @@ impl TreeStore {
     }
 
     /// What a repository inside this one has checked out; only its own files are read, nothing is run.
-    fn head_of(&self, path: &TreePath) -> Result<ObjectId, SnapshotError> {
+    pub(super) fn head_of(&self, path: &TreePath) -> Result<ObjectId, SnapshotError> {
         let place = self.at(path)?;
         let dot_git = place.real().join(".git");
-        let dir = match std::fs::read_to_string(&dot_git) {
-            Ok(text) => place.real().join(text.trim().strip_prefix("gitdir: ").unwrap_or_default()),
-            Err(_) => dot_git,
+        let is_file = dot_git.symlink_metadata().is_ok_and(|found| found.is_file());
+        let dir = match read_text(&dot_git, NOTE_BYTES_MAX).filter(|_| is_file) {
+            Some(text) => place.real().join(text.trim().strip_prefix("gitdir: ").unwrap_or_default()),
+            None => dot_git,
         };
-        let head = std::fs::read_to_string(dir.join("HEAD")).unwrap_or_default();
+        let head = read_text(&dir.join("HEAD"), NOTE_BYTES_MAX).unwrap_or_default();
         let named = head.trim().strip_prefix("ref: ");
         let id = match named {
-            Some(name) => std::fs::read_to_string(dir.join(name)).ok().or_else(|| packed_ref(&dir, name)),
+            Some(name) => {
+                let loose = read_text(&dir.join(name), NOTE_BYTES_MAX).filter(|text| !text.is_empty());
+                loose.or_else(|| packed_ref(&dir, name))
+            }
             None => Some(head.clone()),
         };
         let id = id.and_then(|id| id.trim().parse().ok());
@@ -324,11 +373,11 @@ impl TreeStore {
     }
 
     /// What the user's repository ignores in its own way, and our own files if they lie in the worktree.
-    fn write_excludes(&self) -> Result<(), SnapshotError> {
+    pub(super) fn write_excludes(&self) -> Result<Vec<u8>, SnapshotError> {
         let mut lines = Vec::new();
         let options = &self.inner.options;
         for file in [&options.excludes_file, &options.repository_excludes].into_iter().flatten() {
-            if let Ok(text) = std::fs::read(file) {
+            if let Some(text) = read_rules(file) {
                 lines.extend_from_slice(&text);
                 lines.push(b'\n');
             }
@@ -339,7 +388,8 @@ impl TreeStore {
             lines.extend_from_slice(b"/\n");
         }
         let path = self.inner.dir.join("info/exclude");
-        write_if_other(&path, &lines).map_err(SnapshotError::io(&path))
+        write_if_other(&path, &lines).map_err(SnapshotError::io(&path))?;
+        Ok(lines)
     }
 
     fn own_directory(&self) -> Option<TreePath> {
@@ -373,11 +423,23 @@ fn names(stdout: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn packed_ref(dir: &Path, name: &str) -> Option<String> {
-    let common: PathBuf = match std::fs::read_to_string(dir.join("commondir")) {
-        Ok(text) => dir.join(text.trim()),
-        Err(_) => dir.to_owned(),
+    let common: PathBuf = match read_text(&dir.join("commondir"), NOTE_BYTES_MAX) {
+        Some(text) if !text.is_empty() => dir.join(text.trim()),
+        Some(_) | None => dir.to_owned(),
     };
-    let packed = std::fs::read_to_string(common.join("packed-refs")).ok()?;
+    let packed = read_text(&common.join("packed-refs"), REFS_BYTES_MAX)?;
     let line = packed.lines().find(|line| line.ends_with(&format!(" {name}")))?;
     line.split(' ').next().map(str::to_owned)
+}
+
+/// A small file of somebody else's repository. It may be a pipe, a device or a link to anywhere: only plain files are
+/// read, and not more of them than such a file has.
+fn read_text(path: &Path, bytes_max: u64) -> Option<String> {
+    let bytes = read_file(path, bytes_max).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A list of what to ignore, which may well be a link.
+fn read_rules(path: &Path) -> Option<Vec<u8>> {
+    read_file(&path.canonicalize().ok()?, RULES_BYTES_MAX).ok()
 }

@@ -8,7 +8,8 @@
 //! everything go, and then nobody can open it meanwhile (`in_use`).
 
 use super::in_use::Alone;
-use super::keep::usage_of;
+use super::index::forget_tree_in;
+use super::keep::{refuse_damaged_refs, usage_of};
 use super::object::{ObjectId, Objects};
 use super::setup::{remove, wait};
 use super::{SnapshotError, TreeStore, lock};
@@ -54,7 +55,7 @@ impl TreeStore {
         let bytes_before = bytes_in(dir)?;
         pack(dir, search_path)?;
         // A scan that began before the objects moved knows them by their old places, and has named them when it ends.
-        drop(lock(&self.inner.scanning));
+        self.forget_tree(&mut lock(&self.inner.scanning))?;
         let since = SystemTime::now() - recent;
         let unkept = wait(list_unkept(dir, search_path, recent).run())?.stdout;
         for batch in names(&unkept).chunks(BATCH) {
@@ -93,6 +94,7 @@ fn remove_alone(
     recent: Duration,
 ) -> Result<bool, SnapshotError> {
     let since = SystemTime::now() - recent;
+    forget_tree_in(dir)?;
     let listed = async {
         tokio::select! {
             answer = list_unkept(dir, search_path, recent).run() => answer.map(Some),
@@ -121,6 +123,7 @@ fn git(dir: &Path, search_path: Option<&OsStr>) -> Git {
 
 /// What is kept goes into one pack; what is not stays as loose objects, as old as the pack it was in.
 fn pack(dir: &Path, search_path: Option<&OsStr>) -> Result<(), SnapshotError> {
+    refuse_damaged_refs(dir)?;
     remove_half_packs(dir).map_err(SnapshotError::io(dir))?;
     wait(git(dir, search_path).args(["repack", "-q", "-d", "-l", "-A", "--threads=1"]).run())?;
     Ok(())

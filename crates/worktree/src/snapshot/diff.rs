@@ -4,12 +4,13 @@
 //! summaries draw it. [`unified`] makes one text for all files, as `git diff` prints it. Both have a bound:
 //! what is too large is counted, or named, but not shown. What is no text has no patch.
 
-use super::{Changed, ObjectId, SnapshotError, State, TreePath, TreeStore};
+use super::{Changed, ObjectId, SnapshotError, State, TreePath, TreeStore, lock};
 use similar::udiff::UnifiedDiffHunk;
 use similar::{ChangeTag, TextDiff};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sturdy_session::json::Num;
 use sturdy_session::types::diff::{FileDiff, FileStatus};
@@ -40,6 +41,10 @@ const SNIFF_BYTES: usize = 8_000;
 /// Files whose content is read together, where it is packed.
 const AHEAD: usize = 256;
 
+/// All differences that are remembered, and what one of them takes beside its text.
+const RECENT_BYTES_MAX: usize = 8 * 1024 * 1024;
+const RECENT_OVERHEAD: usize = 256;
+
 /// What some changes add up to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
@@ -57,13 +62,36 @@ pub fn differences(store: &TreeStore, changed: &[Changed]) -> Result<Changes, Sn
     let mut changes = Changes { files_total: known.len(), ..Changes::default() };
     let mut room = PATCHES_BYTES_MAX;
     let mut contents = Contents::new(store);
-    for (at, one) in known.iter().take(FILES_MAX).enumerate() {
-        let texts = if began.elapsed() > PATIENCE { None } else { contents.texts_of(&known, at)? };
+    let listed = &known[..known.len().min(FILES_MAX)];
+    let mut recent: Vec<Option<Arc<Whole>>> = Vec::with_capacity(listed.len());
+    {
+        let diffs = lock(&store.inner.diffs);
+        recent.extend(listed.iter().map(|one| diffs.get(one)));
+    }
+    let both = listed.iter().zip(&recent);
+    let unknown: Vec<&Changed> = both.filter(|(_, recent)| recent.is_none()).map(|(one, _)| *one).collect();
+    let mut at = 0;
+    for (one, recent) in listed.iter().zip(recent) {
         let shown = one.path.to_string();
-        let difference = texts.map(|(before, after)| whole(&shown, &before, &after)).unwrap_or_default();
+        let difference = match recent {
+            Some(difference) => difference,
+            None => {
+                let texts =
+                    if began.elapsed() > PATIENCE { None } else { contents.texts_of(&unknown, at)? };
+                at += 1;
+                match texts {
+                    Some((before, after)) => {
+                        let difference = Arc::new(whole(&shown, &before, &after));
+                        lock(&store.inner.diffs).remember(one, difference.clone());
+                        difference
+                    }
+                    None => Arc::default(),
+                }
+            }
+        };
         changes.additions += difference.additions;
         changes.deletions += difference.deletions;
-        let patch = if difference.patch.len() <= room { difference.patch } else { String::new() };
+        let patch = if difference.patch.len() <= room { difference.patch.clone() } else { String::new() };
         room -= patch.len();
         changes.files.push(FileDiff {
             file: Some(shown),
@@ -71,8 +99,8 @@ pub fn differences(store: &TreeStore, changed: &[Changed]) -> Result<Changes, Sn
             additions: number(difference.additions),
             deletions: number(difference.deletions),
             status: Some(match (one.before, one.after) {
-                (State::Absent, _) => FileStatus::Added,
-                (_, State::Absent) => FileStatus::Deleted,
+                (State::Absent | State::EmptyDirectory, _) => FileStatus::Added,
+                (_, State::Absent | State::EmptyDirectory) => FileStatus::Deleted,
                 _ => FileStatus::Modified,
             }),
         });
@@ -119,7 +147,9 @@ pub fn unified(store: &TreeStore, changed: &[Changed]) -> Result<String, Snapsho
 }
 
 fn is_known(one: &Changed) -> bool {
-    !one.before.is_opaque() && !one.after.is_opaque()
+    let is_captured = !one.before.is_opaque() && !one.after.is_opaque();
+    let is_directory = one.before.is_no_file() && one.after.is_no_file();
+    is_captured && !is_directory
 }
 
 fn number(count: u64) -> Num {
@@ -164,11 +194,37 @@ impl<'a> Contents<'a> {
     }
 }
 
-#[derive(Default)]
-struct Whole {
+/// The difference of one file.
+#[derive(Debug, Default)]
+pub(super) struct Whole {
     patch: String,
     additions: u64,
     deletions: u64,
+}
+
+/// Differences that were worked out lately: a session's are asked for after every call that writes, and all but one
+/// file is as it was the last time. All are forgotten when there are too many.
+#[derive(Debug, Default)]
+pub(super) struct RecentDiffs {
+    known: HashMap<(TreePath, State, State), Arc<Whole>>,
+    bytes: usize,
+}
+
+impl RecentDiffs {
+    fn get(&self, one: &Changed) -> Option<Arc<Whole>> {
+        self.known.get(&(one.path.clone(), one.before, one.after)).cloned()
+    }
+
+    fn remember(&mut self, one: &Changed, difference: Arc<Whole>) {
+        let bytes = difference.patch.len() + RECENT_OVERHEAD;
+        if self.bytes + bytes > RECENT_BYTES_MAX {
+            *self = Self::default();
+        }
+        let key = (one.path.clone(), one.before, one.after);
+        if bytes <= RECENT_BYTES_MAX && self.known.insert(key, difference).is_none() {
+            self.bytes += bytes;
+        }
+    }
 }
 
 /// A patch that shows the whole file.
@@ -214,7 +270,8 @@ fn head(one: &Changed, text: &mut String) {
     let zero = "0".repeat(40);
     let id = |state: &State| state.content().map_or_else(|| zero.clone(), |id| id.to_string());
     let range = format!("index {}..{}", id(&one.before), id(&one.after));
-    let _ = match (one.before.mode(), one.after.mode()) {
+    let mode = |state: &State| state.mode().filter(|_| !state.is_no_file());
+    let _ = match (mode(&one.before), mode(&one.after)) {
         (None, Some(mode)) => writeln!(text, "new file mode {mode:o}\n{range}"),
         (Some(mode), None) => writeln!(text, "deleted file mode {mode:o}\n{range}"),
         (Some(old), Some(new)) if old != new => writeln!(text, "old mode {old:o}\nnew mode {new:o}\n{range}"),
@@ -225,7 +282,7 @@ fn head(one: &Changed, text: &mut String) {
 
 fn side(letter: char, one: &Changed, state: &State) -> String {
     match state {
-        State::Absent => "/dev/null".to_owned(),
+        State::Absent | State::EmptyDirectory => "/dev/null".to_owned(),
         State::File { .. } | State::Link { .. } | State::Opaque { .. } => {
             quoted(&format!("{letter}/"), &one.path)
         }

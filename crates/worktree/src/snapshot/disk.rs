@@ -1,5 +1,6 @@
 //! What stands under a path in the worktree now, in the words of trees.
 
+use super::empty::is_empty;
 use super::object::{Hold, Kind};
 use super::{ObjectId, SnapshotError, State, TreePath, TreeStore};
 use crate::path::{FileKind, PathError, Sight, WorkPath};
@@ -63,7 +64,10 @@ impl TreeStore {
             Keep::Content(hold) => self.inner.objects.write(Kind::Blob, content, hold),
         };
         match sight.kind {
-            FileKind::Directory => Ok(State::Absent),
+            FileKind::Directory => match is_empty(place.real()) {
+                Some(true) => Ok(State::EmptyDirectory),
+                Some(false) | None => Ok(State::Absent),
+            },
             FileKind::Link => match place.link_text() {
                 Ok(text) => Ok(State::Link { content: name(&text)? }),
                 Err(_) => Ok(opaque(b"changing", path)),
@@ -72,7 +76,7 @@ impl TreeStore {
                 Ok(State::Opaque { mark: mark_of(&sight) })
             }
             FileKind::File => match self.read_file(place) {
-                Ok(content) => Ok(State::File { content: name(&content)?, executable: sight.executable }),
+                Ok(content) => Ok(State::File { content: name(&content)?, rights: sight.rights }),
                 Err(PathError::Missing(_)) => Ok(State::Absent),
                 Err(_) => Ok(State::Opaque { mark: mark_of(&sight) }),
             },

@@ -3,14 +3,26 @@
 //! git finds out what changed by comparing the worktree with the index. What it cannot hold (a file above the
 //! limit, a repository inside) is in it as an entry without content, and noted.
 
-use super::capture::{Opaques, Why};
+use super::capture::{Captured, LeftOut, Opaques, Why};
 use super::disk::mark_of;
+use super::looks::Seen;
+use super::object::Hold;
 use super::setup::{self, remove};
-use super::{SnapshotError, TreeId, TreePath, TreeStore};
+use super::{SnapshotError, State, TreeId, TreePath, TreeStore};
 use crate::git::GitError;
-use crate::path::FileKind;
-use std::collections::BTreeSet;
+use crate::path::{FileKind, Rights};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The digits of rights in our notes.
+const RIGHTS_DIGITS: usize = 3;
+
+/// Longer than the tick of git's clock.
+const YOUNG: Duration = Duration::from_secs(2);
+
+/// Files that are looked at once more. Beyond it, rights that were changed twice within a second may be missed.
+const YOUNG_MAX: usize = 2_000;
 
 const NO_OBJECT: &str = "0000000000000000000000000000000000000000";
 
@@ -20,9 +32,42 @@ pub(super) struct Index {
     /// The tree that the index makes; none while it is being changed.
     pub(super) tree: Option<TreeId>,
     pub(super) opaque: Opaques,
+    /// Files whose rights git cannot hold.
+    pub(super) rights: BTreeMap<TreePath, Rights>,
+    pub(super) empty: BTreeSet<TreePath>,
+    /// Files that the last scans looked at. git tells times in seconds: new rights that are given within the second of
+    /// another change look the same to it.
+    young: BTreeSet<TreePath>,
+    looked_at: Option<Instant>,
+    /// What git made of the index when `tree` was right. Not on the disk.
+    made_by_git: Option<TreeId>,
+    /// How everything looked when that tree was right. Not on the disk.
+    pub(super) looks: Seen,
 }
 
 impl Index {
+    /// A tree, with what is not in it.
+    pub(super) fn captured(&self, tree: TreeId) -> Captured {
+        Captured { tree, left_out: self.left_out() }
+    }
+
+    pub(super) fn left_out(&self) -> Vec<LeftOut> {
+        let left_out = |(path, (why, _)): (&TreePath, &(Why, _))| LeftOut { path: path.clone(), why: *why };
+        self.opaque.iter().map(left_out).collect()
+    }
+
+    /// A scan has looked at these.
+    pub(super) fn note_looks(&mut self, looked_at: &BTreeSet<TreePath>) {
+        if self.looked_at.is_some_and(|at| at.elapsed() > YOUNG) {
+            self.young.clear();
+        }
+        if !looked_at.is_empty() {
+            self.looked_at = Some(Instant::now());
+            let room = YOUNG_MAX.saturating_sub(self.young.len());
+            self.young.extend(looked_at.iter().take(room).cloned());
+        }
+    }
+
     pub(super) fn load(dir: &Path) -> Self {
         let mut index = Self::default();
         let notes = std::fs::read(dir.join("sturdy-opaque")).unwrap_or_default();
@@ -36,6 +81,16 @@ impl Index {
                 index.opaque.insert(path, (why, mark));
             }
         }
+        let notes = std::fs::read(dir.join("sturdy-rights")).unwrap_or_default();
+        for note in notes.split(|byte| *byte == 0).filter(|note| note.len() > RIGHTS_DIGITS) {
+            let (bits, path) = note.split_at(RIGHTS_DIGITS);
+            let bits = std::str::from_utf8(bits).ok().and_then(|text| u32::from_str_radix(text, 8).ok());
+            if let (Some(bits), Some(path)) = (bits, TreePath::from_bytes(path)) {
+                index.rights.insert(path, Rights::of_mode(bits));
+            }
+        }
+        let notes = std::fs::read(dir.join("sturdy-empty")).unwrap_or_default();
+        index.empty.extend(notes.split(|byte| *byte == 0).filter_map(TreePath::from_bytes));
         let tree = std::fs::read_to_string(dir.join("sturdy-tree")).ok();
         index.tree = tree.and_then(|text| text.trim().parse().ok());
         index
@@ -106,17 +161,128 @@ impl TreeStore {
         Ok(())
     }
 
+    /// Before something is collected: git keeps the trees that it made of the index, but not what stands in ours beside
+    /// that. The next scan makes them anew and marks them as used.
+    pub(super) fn forget_tree(&self, index: &mut Index) -> Result<(), SnapshotError> {
+        index.tree = None;
+        forget_tree_in(&self.inner.dir)
+    }
+
     pub(super) fn forget_index(&self, index: &mut Index) -> Result<(), SnapshotError> {
         index.tree = None;
+        index.looks = Seen::Nothing;
         index.opaque = Opaques::new();
+        index.rights.clear();
+        index.young.clear();
+        index.empty.clear();
+        index.made_by_git = None;
         let dir = &self.inner.dir;
         let forgot = || {
             remove(&dir.join("sturdy-tree"))?;
             remove(&dir.join("sturdy-opaque"))?;
+            remove(&dir.join("sturdy-rights"))?;
+            remove(&dir.join("sturdy-empty"))?;
             remove(&dir.join("index"))?;
             setup::tidy(dir)
         };
         forgot().map_err(SnapshotError::io(dir))
+    }
+
+    /// Files that were looked at a moment ago and have other rights now.
+    pub(super) fn find_other_rights(&self, index: &Index) -> Result<Vec<TreePath>, SnapshotError> {
+        let mut found = Vec::new();
+        for path in &index.young {
+            let Ok(Some(sight)) = self.at(path)?.sight() else { continue };
+            let exact = Some(sight.rights).filter(|rights| matches!(rights, Rights::Exact(_)));
+            if sight.kind == FileKind::File && exact != index.rights.get(path).copied() {
+                found.push(path.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Notes the rights of files that a scan found changed. On the disk before git knows these files, so that they are
+    /// not lost with the process. Returns the files whose rights are others now.
+    pub(super) fn note_rights(
+        &self,
+        index: &mut Index,
+        seen: BTreeMap<TreePath, Option<Rights>>,
+    ) -> Result<Vec<TreePath>, SnapshotError> {
+        let mut changed = Vec::new();
+        for (path, rights) in seen {
+            let before = index.rights.get(&path).copied();
+            let after = rights.filter(|rights| matches!(rights, Rights::Exact(_)));
+            if before == after {
+                continue;
+            }
+            match after {
+                Some(rights) => drop(index.rights.insert(path.clone(), rights)),
+                None => drop(index.rights.remove(&path)),
+            }
+            changed.push(path);
+        }
+        if !changed.is_empty() {
+            let mut notes = Vec::new();
+            for (path, rights) in &index.rights {
+                if let Rights::Exact(bits) = rights {
+                    notes.extend_from_slice(format!("{bits:03o}").as_bytes());
+                    notes.extend_from_slice(path.as_bytes());
+                    notes.push(0);
+                }
+            }
+            self.note("sturdy-rights", &notes)?;
+        }
+        Ok(changed)
+    }
+
+    /// Notes the empty directories of a scan. Returns those that have come or gone.
+    pub(super) fn note_empty(
+        &self,
+        index: &mut Index,
+        empty: BTreeSet<TreePath>,
+    ) -> Result<Vec<TreePath>, SnapshotError> {
+        let differing: Vec<TreePath> = index.empty.symmetric_difference(&empty).cloned().collect();
+        index.empty = empty;
+        if !differing.is_empty() {
+            let notes: Vec<u8> =
+                index.empty.iter().flat_map(|path| [path.as_bytes(), &[0]].concat()).collect();
+            self.note("sturdy-empty", &notes)?;
+        }
+        Ok(differing)
+    }
+
+    /// The tree that git made of the index, with what git cannot hold: exact rights and empty directories. What was
+    /// worked out for the tree before is used again: only what has changed since is written.
+    pub(super) fn beyond_git(
+        &self,
+        index: &mut Index,
+        before: Option<TreeId>,
+        made: TreeId,
+        changed: Vec<TreePath>,
+    ) -> Result<TreeId, SnapshotError> {
+        let known = before.zip(index.made_by_git.replace(made));
+        if index.rights.is_empty() && index.empty.is_empty() {
+            return Ok(made);
+        }
+        let (base, states) = match known {
+            Some((before, made_before)) => {
+                let mut states = self.states(&made, changed.iter())?;
+                let differing = self.changed(&made_before, &made)?;
+                states.extend(differing.into_iter().map(|one| (one.path, one.after)));
+                (before, states)
+            }
+            None => (made, self.states(&made, index.rights.keys().chain(&index.empty))?),
+        };
+        let mut exact: BTreeMap<TreePath, State> = BTreeMap::new();
+        for (path, state) in states {
+            let state = match index.rights.get(&path) {
+                Some(rights) => state.with_rights(*rights),
+                None if index.empty.contains(&path) && state == State::Absent => State::EmptyDirectory,
+                None => state,
+            };
+            exact.insert(path, state);
+        }
+        self.inner.objects.graft(Some(&base), &exact, Hold::Written)
     }
 
     pub(super) fn write_opaque(&self, opaque: &Opaques) -> Result<(), SnapshotError> {
@@ -128,6 +294,11 @@ impl TreeStore {
         }
         self.note("sturdy-opaque", &notes)
     }
+}
+
+pub(super) fn forget_tree_in(dir: &Path) -> Result<(), SnapshotError> {
+    let note = dir.join("sturdy-tree");
+    remove(&note).map_err(SnapshotError::io(&note))
 }
 
 fn index_line(mode: &str, id: &str, path: &TreePath) -> Vec<u8> {

@@ -51,6 +51,7 @@ impl TreeStore {
         let place = ref_of(&self.inner.dir, name)?;
         let _held = lock(&self.inner.anchoring);
         let mut last = self.read_ref(&place, name)?;
+        let mut is_new = false;
         for tree in trees {
             if last.is_some() && last == self.anchored_by(last.as_ref(), tree)? {
                 continue;
@@ -58,9 +59,10 @@ impl TreeStore {
             let parent = last.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
             let who = "sturdy <> 0 +0000";
             let text = format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n");
-            last = Some(self.inner.objects.write(Kind::Commit, text.as_bytes(), Hold::Written)?);
+            last = Some(self.inner.objects.write(Kind::Commit, text.as_bytes(), Hold::Synced)?);
+            is_new = true;
         }
-        let Some(last) = last else { return Ok(()) };
+        let Some(last) = last.filter(|_| is_new) else { return Ok(()) };
         write_ref(&place, &last).map_err(SnapshotError::io(&place))
     }
 
@@ -125,8 +127,8 @@ impl TreeStore {
 
     fn read_ref(&self, place: &Path, name: &str) -> Result<Option<ObjectId>, SnapshotError> {
         match std::fs::read_to_string(place) {
-            // A line that was not finished: what it kept is still kept by nobody, so it is as if new.
-            Ok(text) => return Ok(text.trim().parse().ok()),
+            // Not as if there were none: what it kept would be collected.
+            Ok(text) => return text.trim().parse().map(Some).map_err(|_| damaged_ref(place)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(SnapshotError::Io { path: place.to_owned(), source }),
         }
@@ -135,6 +137,32 @@ impl TreeStore {
         let line = packed.lines().find(|line| line.ends_with(&end));
         Ok(line.and_then(|line| line.split(' ').next()).and_then(|id| id.parse().ok()))
     }
+}
+
+fn damaged_ref(place: &Path) -> SnapshotError {
+    let place = place.display();
+    SnapshotError::Malformed(format!(
+        "{place} should name what a session keeps, and does not; `sturdy verify` says more"
+    ))
+}
+
+/// Before anything is removed: every name must say what it keeps. git would pass over one that does not.
+pub(super) fn refuse_damaged_refs(dir: &Path) -> Result<(), SnapshotError> {
+    let refs = dir.join("refs/sturdy");
+    for entry in refs.read_dir().map_err(SnapshotError::io(&refs))? {
+        let place = entry.map_err(SnapshotError::io(&refs))?.path();
+        if place.extension().is_some_and(|end| end == "lock") {
+            continue;
+        }
+        let text = match std::fs::read_to_string(&place) {
+            Ok(text) => text,
+            // Released meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(source) => return Err(SnapshotError::Io { path: place, source }),
+        };
+        text.trim().parse::<ObjectId>().map_err(|_| damaged_ref(&place))?;
+    }
+    Ok(())
 }
 
 fn ref_of(dir: &Path, name: &str) -> Result<PathBuf, SnapshotError> {
@@ -179,6 +207,22 @@ pub fn missing_in(dir: &Path) -> Result<Option<String>, SnapshotError> {
 /// The stores below a directory, each with the worktree it belongs to and what it takes.
 pub fn stores_below(trees: &Path) -> io::Result<Vec<StoreUsage>> {
     let mut found = Vec::new();
+    for (root, dir) in roots_below(trees)? {
+        found.push(StoreUsage { root, usage: usage_of(&dir)?, loose: loose_in(&dir), dir });
+    }
+    found.sort_by_key(|one| std::cmp::Reverse(one.usage.bytes));
+    Ok(found)
+}
+
+/// The stores of one worktree, whichever project they are of.
+pub fn stores_of(trees: &Path, root: &Path) -> io::Result<Vec<PathBuf>> {
+    let of_root = |(of, dir): (PathBuf, PathBuf)| (of == root).then_some(dir);
+    Ok(roots_below(trees)?.into_iter().filter_map(of_root).collect())
+}
+
+/// Every store below a directory, behind the worktree it belongs to.
+fn roots_below(trees: &Path) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+    let mut found = Vec::new();
     let projects = match trees.read_dir() {
         Ok(projects) => projects,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
@@ -187,12 +231,11 @@ pub fn stores_below(trees: &Path) -> io::Result<Vec<StoreUsage>> {
     for project in projects {
         let Ok(stores) = project?.path().read_dir() else { continue };
         for dir in stores.filter_map(|store| Some(store.ok()?.path())) {
-            let Ok(root) = std::fs::read(dir.join(ROOT_NOTE)) else { continue };
-            let root = PathBuf::from(OsString::from_vec(root));
-            found.push(StoreUsage { root, usage: usage_of(&dir)?, loose: loose_in(&dir), dir });
+            if let Ok(root) = std::fs::read(dir.join(ROOT_NOTE)) {
+                found.push((PathBuf::from(OsString::from_vec(root)), dir));
+            }
         }
     }
-    found.sort_by_key(|one| std::cmp::Reverse(one.usage.bytes));
     Ok(found)
 }
 
@@ -206,8 +249,14 @@ fn write_ref(place: &Path, id: &ObjectId) -> io::Result<()> {
     point(&beside);
     let mut file = File::create(&beside)?;
     file.write_all(format!("{id}\n").as_bytes())?;
+    // A name without content would keep nothing, and not even what was kept before.
+    file.sync_all()?;
     point(place);
-    std::fs::rename(&beside, place)
+    std::fs::rename(&beside, place)?;
+    match place.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn names_in(dir: &Path) -> io::Result<Vec<String>> {

@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
@@ -35,6 +35,11 @@ const FRESH: Duration = Duration::from_secs(600);
 pub struct ObjectId([u8; 20]);
 
 impl ObjectId {
+    /// The tree that holds nothing.
+    pub(super) const EMPTY_TREE: Self = Self([
+        0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92, 0x88, 0xfb,
+        0xee, 0x49, 0x04,
+    ]);
     pub(super) const BYTES: usize = 20;
 
     pub(super) fn from_bytes(bytes: [u8; 20]) -> Self {
@@ -121,7 +126,7 @@ pub(super) struct Objects {
     pub(super) dir: PathBuf,
     pub(super) search_path: Option<OsString>,
     /// Directories that were read or written lately.
-    pub(super) trees: Mutex<RecentTrees>,
+    pub(super) recent: Mutex<RecentTrees>,
     /// Shared while an object is found to be there, alone while one is removed.
     removing: RwLock<()>,
 }
@@ -132,7 +137,7 @@ impl Objects {
             git_dir: git_dir.to_owned(),
             dir: git_dir.join("objects"),
             search_path,
-            trees: Mutex::default(),
+            recent: Mutex::default(),
             removing: RwLock::default(),
         }
     }
@@ -164,7 +169,7 @@ impl Objects {
     pub(super) fn remove_older(&self, ids: &[ObjectId], since: SystemTime) -> Result<(), SnapshotError> {
         let _alone = self.removing.write().unwrap_or_else(PoisonError::into_inner);
         // What is remembered must be there.
-        lock(&self.trees).forget();
+        lock(&self.recent).forget();
         for id in ids {
             let place = self.place(id);
             let is_old = place.metadata().and_then(|found| found.modified()).is_ok_and(|at| at < since);
@@ -227,8 +232,9 @@ impl Objects {
     ) -> Result<HashMap<ObjectId, Vec<u8>>, SnapshotError> {
         let mut found = HashMap::with_capacity(ids.len());
         let mut packed = Vec::new();
+        let mut seen = HashSet::with_capacity(ids.len());
         for id in ids {
-            if found.contains_key(id) || packed.contains(id) {
+            if !seen.insert(*id) {
                 continue;
             }
             match self.read_loose(kind, id)? {
@@ -286,5 +292,6 @@ fn is_there(place: &Path) -> bool {
     let Ok(file) = File::options().read(true).open(place) else { return false };
     let Ok(found) = file.metadata() else { return false };
     let is_young = found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH));
-    found.is_file() && (is_young || file.set_modified(SystemTime::now()).is_ok())
+    // A loss of power leaves names without content; such an object is stored again.
+    found.is_file() && found.len() > 0 && (is_young || file.set_modified(SystemTime::now()).is_ok())
 }

@@ -14,27 +14,39 @@ const BATCH_BYTES_MAX: u64 = 16 * 1024 * 1024;
 impl Objects {
     /// Remembers these directories, if they are not remembered yet.
     pub(super) fn recall_trees(&self, ids: &HashSet<ObjectId>) -> Result<(), SnapshotError> {
-        let unknown: Vec<ObjectId> = {
-            let trees = lock(&self.trees);
-            ids.iter().filter(|id| trees.get(id).is_none()).copied().collect()
-        };
-        let found = self.read_all(Kind::Tree, &unknown)?;
-        let mut trees = lock(&self.trees);
-        for (id, content) in found {
-            trees.remember(id, &content);
+        self.trees(ids).map(drop)
+    }
+
+    /// The content of several directories. What is not remembered is read together, and remembered.
+    pub(super) fn trees(
+        &self,
+        ids: &HashSet<ObjectId>,
+    ) -> Result<HashMap<ObjectId, Arc<[u8]>>, SnapshotError> {
+        let mut contents = HashMap::with_capacity(ids.len());
+        {
+            let recent = lock(&self.recent);
+            contents.extend(ids.iter().filter_map(|id| Some((*id, recent.get(id)?))));
         }
-        Ok(())
+        let unknown: Vec<ObjectId> = ids.iter().filter(|id| !contents.contains_key(*id)).copied().collect();
+        let found = self.read_all(Kind::Tree, &unknown)?;
+        let mut recent = lock(&self.recent);
+        for (id, content) in found {
+            let content: Arc<[u8]> = content.into();
+            recent.remember(id, content.clone());
+            contents.insert(id, content);
+        }
+        Ok(contents)
     }
 
     /// The content of a directory.
     pub(super) fn tree(&self, id: &ObjectId) -> Result<Arc<[u8]>, SnapshotError> {
-        let known = lock(&self.trees).get(id);
+        let known = lock(&self.recent).get(id);
         if let Some(content) = known {
             return Ok(content);
         }
-        let content = self.read(Kind::Tree, id)?;
-        lock(&self.trees).remember(*id, &content);
-        Ok(content.into())
+        let content: Arc<[u8]> = self.read(Kind::Tree, id)?.into();
+        lock(&self.recent).remember(*id, content.clone());
+        Ok(content)
     }
 
     /// The content of those that are packed, as far as it is not much together. The others are read when they are

@@ -32,6 +32,10 @@ struct Target {
     left: State,
     /// Every step found it as the one before had left it.
     is_ours_alone: bool,
+    /// A command of somebody else ran at the same time and may have changed it.
+    is_shared: bool,
+    /// No step changed who may read or write it, so that goes not back either.
+    keeps_rights: bool,
 }
 
 /// What happens to one file.
@@ -60,8 +64,12 @@ pub enum Verdict {
 pub enum Conflict {
     /// Somebody has changed it after the last step.
     ChangedSince,
+    /// Somebody has changed it after the undo that is to be taken back.
+    ChangedSinceUndo,
     /// Somebody has changed it between two steps.
     ChangedBetween,
+    /// A command of another session ran at the same time; nobody knows which of the two changed it.
+    Shared,
     /// What was there was never captured, so it cannot be brought back. Not even when asked for.
     NotCaptured,
 }
@@ -71,7 +79,9 @@ impl Conflict {
     pub fn text(self) -> &'static str {
         match self {
             Self::ChangedSince => "changed since the agent left it",
+            Self::ChangedSinceUndo => "changed since the undo",
             Self::ChangedBetween => "changed by somebody else between two steps",
+            Self::Shared => "may have been changed by another session's command",
             Self::NotCaptured => "its earlier content was not captured",
         }
     }
@@ -110,13 +120,27 @@ impl Targets {
             let found = store.states(&step.before, step.files.iter())?;
             let left = store.states(&step.after, step.files.iter())?;
             for path in &step.files {
-                let here = Target { found: found[path], left: left[path], is_ours_alone: true };
+                let here = Target {
+                    found: found[path],
+                    left: left[path],
+                    is_ours_alone: true,
+                    is_shared: false,
+                    keeps_rights: found[path].rights() == left[path].rights(),
+                };
                 let target = files.entry(path.clone()).or_insert(Target { left: here.found, ..here });
-                target.is_ours_alone &= target.left == here.found;
+                target.is_ours_alone &= target.left.is_like(&here.found);
+                target.keeps_rights &= here.keeps_rights;
                 target.left = here.left;
             }
         }
         Ok(Self { files })
+    }
+
+    /// Marks files that a command of somebody else may have changed.
+    pub fn share(&mut self, is_shared: impl Fn(&TreePath) -> bool) {
+        for (path, target) in &mut self.files {
+            target.is_shared |= is_shared(path);
+        }
     }
 
     pub fn paths(&self) -> impl Iterator<Item = &TreePath> {
@@ -132,6 +156,27 @@ impl Targets {
     #[must_use]
     pub fn found(&self, path: &TreePath) -> Option<State> {
         self.files.get(path).map(|target| target.found)
+    }
+
+    /// The files that are meant by these names. A name that is not UTF-8 is meant by the text in which it is shown.
+    pub fn named(&self, names: &[String]) -> Result<BTreeSet<TreePath>, SnapshotError> {
+        let mut found = BTreeSet::new();
+        for name in names {
+            let exact = TreePath::from_bytes(name.as_bytes()).filter(|path| self.files.contains_key(path));
+            let mut meant: Vec<&TreePath> = match &exact {
+                Some(path) => vec![path],
+                None => self.files.keys().filter(|path| path.to_string() == *name).collect(),
+            };
+            if meant.len() > 1 {
+                let what = format!(
+                    "{name:?} is how the names of {} files are shown; one cannot be told",
+                    meant.len()
+                );
+                return Err(SnapshotError::Malformed(what));
+            }
+            found.extend(meant.pop().cloned());
+        }
+        Ok(found)
     }
 
     /// What these steps changed, taken together: each file as it was found and as it was left.
@@ -153,25 +198,71 @@ impl Targets {
         for (path, target) in &self.files {
             let from = there.get(path).copied().unwrap_or(State::Absent);
             let verdict = target.judge(from, forced.contains(path));
-            entries.push(Entry { path: path.clone(), from, to: target.found, verdict });
+            entries.push(Entry { path: path.clone(), from, to: target.goal(from), verdict });
         }
+        leave_room(&mut entries);
         Plan { entries }
     }
 }
 
+/// No file can be inside of another. What would need the place of something that stays, or that is set as well, is a
+/// conflict and is left alone.
+fn leave_room(entries: &mut [Entry]) {
+    let is_set = |entry: &Entry| matches!(entry.verdict, Verdict::Create | Verdict::Change);
+    let is_kept = |entry: &Entry| {
+        matches!(entry.verdict, Verdict::Nothing | Verdict::Conflict(_)) && entry.from != State::Absent
+    };
+
+    let standing: BTreeSet<TreePath> = entries
+        .iter()
+        .filter(|entry| is_set(entry) || is_kept(entry))
+        .map(|entry| entry.path.clone())
+        .collect();
+    for entry in entries.iter_mut().filter(|entry| is_set(entry)) {
+        if entry.path.parents().any(|above| standing.contains(&above)) {
+            entry.verdict = Verdict::Conflict(Conflict::ChangedBetween);
+        }
+    }
+
+    let occupied: BTreeSet<TreePath> =
+        entries.iter().filter(|entry| is_kept(entry)).flat_map(|entry| entry.path.parents()).collect();
+    for entry in entries.iter_mut().filter(|entry| is_set(entry)) {
+        if occupied.contains(&entry.path) {
+            entry.verdict = match entry.to {
+                // The directory is there; that it is not empty is said of what is in it.
+                State::EmptyDirectory => Verdict::Nothing,
+                State::Absent | State::File { .. } | State::Link { .. } | State::Opaque { .. } => {
+                    Verdict::Conflict(Conflict::ChangedBetween)
+                }
+            };
+        }
+    }
+}
+
 impl Target {
+    /// What the file goes back to from what is there.
+    fn goal(&self, from: State) -> State {
+        match from.rights() {
+            Some(rights) if self.keeps_rights && from.is_like(&self.left) => self.found.with_rights(rights),
+            Some(_) | None => self.found,
+        }
+    }
+
     fn judge(&self, from: State, is_forced: bool) -> Verdict {
-        if from == self.found {
+        if from == self.goal(from) {
             return Verdict::Nothing;
         }
         if self.found.is_opaque() || from.is_opaque() {
             return Verdict::Conflict(Conflict::NotCaptured);
         }
-        if !is_forced && from != self.left {
+        if !is_forced && !from.is_like(&self.left) {
             return Verdict::Conflict(Conflict::ChangedSince);
         }
         if !is_forced && !self.is_ours_alone {
             return Verdict::Conflict(Conflict::ChangedBetween);
+        }
+        if !is_forced && self.is_shared {
+            return Verdict::Conflict(Conflict::Shared);
         }
         match (from, self.found) {
             (State::Absent, _) => Verdict::Create,

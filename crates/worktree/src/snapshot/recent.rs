@@ -20,12 +20,13 @@ impl RecentTrees {
         self.known.get(id).cloned()
     }
 
-    pub(super) fn remember(&mut self, id: ObjectId, content: &[u8]) {
+    pub(super) fn remember(&mut self, id: ObjectId, content: Arc<[u8]>) {
         if self.bytes + content.len() > BYTES_MAX {
             self.forget();
         }
-        if content.len() <= BYTES_MAX && self.known.insert(id, content.into()).is_none() {
-            self.bytes += content.len();
+        let bytes = content.len();
+        if bytes <= BYTES_MAX && self.known.insert(id, content).is_none() {
+            self.bytes += bytes;
         }
     }
 

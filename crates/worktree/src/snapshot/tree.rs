@@ -4,16 +4,15 @@
 //! worktree of ten files and of a million.
 
 use super::object::{Hold, Kind, Objects};
-use super::state::{LINK, OPAQUE, State};
+use super::state::{DIRECTORY, LINK, OPAQUE, State};
 use super::{ObjectId, SnapshotError, TreeId, lock};
+use crate::path::Rights;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-
-const DIRECTORY: u32 = 0o040_000;
 
 /// Deeper than any file system lets a path be.
 const DEPTH_MAX: usize = 2_048;
@@ -170,6 +169,9 @@ impl Objects {
         changes: &BTreeMap<TreePath, State>,
         hold: Hold,
     ) -> Result<TreeId, SnapshotError> {
+        if changes.values().any(|state| *state == State::EmptyDirectory) {
+            self.write(Kind::Tree, &[], hold)?;
+        }
         let changes: Vec<(Vec<&[u8]>, State)> =
             changes.iter().map(|(path, state)| (path.names().collect(), *state)).collect();
         let list: Vec<(&[&[u8]], State)> =
@@ -216,7 +218,7 @@ impl Objects {
         }
         let content = serialise(&names);
         let id = self.write(Kind::Tree, &content, hold)?;
-        lock(&self.trees).remember(id, &content);
+        lock(&self.recent).remember(id, content.into());
         Ok(Some(id))
     }
 
@@ -231,6 +233,8 @@ impl Objects {
             // No file there; a directory stays.
             Some(State::Absent) if matches!(node, Some(Node::Leaf(_))) => node = None,
             Some(State::Absent) | None => {}
+            // Whatever was in it is gone.
+            Some(State::EmptyDirectory) => node = Some(Node::Leaf(State::EmptyDirectory)),
             Some(state) => node = Some(Node::Leaf(state)),
         }
         if here.below.is_empty() {
@@ -264,8 +268,8 @@ impl Objects {
     /// Compares one level of directories and returns the pairs of the next: all of a level are read at once.
     fn compare_level(&self, pairs: Vec<Pair>, found: &mut Vec<Changed>) -> Result<Vec<Pair>, SnapshotError> {
         let differing: Vec<Pair> = pairs.into_iter().filter(|(_, a, b)| a != b).collect();
-        let wanted: Vec<ObjectId> = differing.iter().flat_map(|(_, a, b)| [*a, *b]).flatten().collect();
-        let contents = self.read_all(Kind::Tree, &wanted)?;
+        let wanted: HashSet<ObjectId> = differing.iter().flat_map(|(_, a, b)| [*a, *b]).flatten().collect();
+        let contents = self.trees(&wanted)?;
         let names = |tree: &Option<ObjectId>| match tree {
             Some(tree) => parse(tree, &contents[tree]),
             None => Ok(Names::new()),
@@ -334,10 +338,11 @@ fn parse(id: &ObjectId, mut rest: &[u8]) -> Result<Names, SnapshotError> {
         let id = ObjectId::from_bytes(*id);
         rest = after;
         let node = match mode {
+            DIRECTORY if id == ObjectId::EMPTY_TREE => Node::Leaf(State::EmptyDirectory),
             DIRECTORY => Node::Directory(id),
             LINK => Node::Leaf(State::Link { content: id }),
             OPAQUE => Node::Leaf(State::Opaque { mark: id }),
-            file => Node::Leaf(State::File { content: id, executable: file & 0o111 != 0 }),
+            file => Node::Leaf(State::File { content: id, rights: Rights::of_mode(file) }),
         };
         names.insert(name, node);
     }

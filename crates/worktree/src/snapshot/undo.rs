@@ -7,7 +7,9 @@
 
 use super::disk::Keep;
 use super::object::Hold;
-use super::{Plan, Setting, SnapshotError, State, Targets, TreeId, TreePath, TreeStore};
+use super::{
+    Conflict, Entry, Plan, Setting, SnapshotError, State, Targets, TreeId, TreePath, TreeStore, Verdict,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
@@ -89,6 +91,23 @@ impl TreeStore {
             push(&mut settings, path, [Some(*state), standing.targets.found(path)], *state);
         }
         Ok(settings)
+    }
+
+    /// What setting these files would do to what is on the disk now. Changes nothing.
+    pub fn preview(&self, settings: &[Setting]) -> Result<Plan, SnapshotError> {
+        let mut entries = Vec::with_capacity(settings.len());
+        for setting in settings {
+            let from = self.look(&setting.path, Keep::Nothing)?.state;
+            let verdict = match (from, setting.to) {
+                (from, to) if from == to => Verdict::Nothing,
+                (from, _) if !setting.may_replace(&from) => Verdict::Conflict(Conflict::ChangedSinceUndo),
+                (State::Absent, _) => Verdict::Create,
+                (_, State::Absent) => Verdict::Delete,
+                _ => Verdict::Change,
+            };
+            entries.push(Entry { path: setting.path.clone(), from, to: setting.to, verdict });
+        }
+        Ok(Plan { entries })
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Memory, ToolFailure};
 use crate::bound::Limits;
 pub use crate::lsp::{Diagnostic, Severity};
 use crate::path::{Located, Roots, WorkPath};
-use crate::process::Sandbox;
+use crate::process::{Inherited, Leftover, Sandbox};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use std::ffi::OsString;
@@ -51,6 +51,8 @@ pub struct Settings {
     pub shell: Option<PathBuf>,
     /// The fence around every command of a model.
     pub sandbox: Option<Arc<Sandbox>>,
+    /// What commands and formatters inherit.
+    pub inherited: Inherited,
     /// Added to the environment of every command.
     pub variables: Vec<(OsString, OsString)>,
     /// How long a command may run when it does not say so itself.
@@ -60,6 +62,8 @@ pub struct Settings {
     /// The agent may use `task`, so a hint may suggest it.
     pub may_delegate: bool,
     pub reach: Reach,
+    /// Instructions are read whoever could have written them.
+    pub obeys_everybody: bool,
     pub skills: Vec<Skill>,
     pub formatters: Vec<crate::format::Formatter>,
     /// The language servers, where there are some.
@@ -74,11 +78,13 @@ impl Settings {
             output_dir,
             shell: None,
             sandbox: None,
+            inherited: Inherited::default(),
             variables: Vec::new(),
             command_timeout_ms: 120_000,
             read_before_write: true,
             may_delegate: false,
             reach: Reach::Public,
+            obeys_everybody: false,
             skills: Vec::new(),
             formatters: Vec::new(),
             lsp: None,
@@ -175,6 +181,17 @@ pub struct Edited {
     pub change: crate::format::Change,
 }
 
+/// What a command left running when it ended.
+#[derive(Debug)]
+pub struct Background {
+    pub command: String,
+    pub directory: PathBuf,
+    pub leftover: Leftover,
+}
+
+/// Keeps what a command left running and gives it a name; nothing, and it has ended, if there are too many.
+pub type KeepBackground = dyn Fn(Background) -> Option<String> + Send + Sync;
+
 type Answer<T> = BoxFuture<'static, Result<T, ToolFailure>>;
 
 /// The chosen answers, question by question.
@@ -188,18 +205,21 @@ pub type Diagnose = dyn Fn(Vec<PathBuf>) -> BoxFuture<'static, Vec<Diagnostic>> 
 #[derive(Clone)]
 pub struct Handles {
     pub ask: Arc<dyn Fn(PermissionAsk) -> Answer<()> + Send + Sync>,
+    /// Waits until it is durable that the call may act.
+    pub act: Arc<dyn Fn() -> Answer<()> + Send + Sync>,
     pub question: Arc<dyn Fn(Vec<Question>) -> Answer<Answers> + Send + Sync>,
     /// Whether a file, named as the rules name it, may be read without asking anybody.
     pub may_read: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     /// Holds one value: a reader that is late sees the latest.
     pub progress: watch::Sender<Progress>,
-    pub todos: Arc<dyn Fn() -> Answer<Vec<Todo>> + Send + Sync>,
-    pub set_todos: Arc<dyn Fn(Vec<Todo>) -> Answer<()> + Send + Sync>,
-    pub task: Arc<dyn Fn(Task) -> Answer<Delegated> + Send + Sync>,
+    pub set_todos: Arc<dyn Fn(Acting, Vec<Todo>) -> Answer<()> + Send + Sync>,
+    pub task: Arc<dyn Fn(Acting, Task) -> Answer<Delegated> + Send + Sync>,
     /// Told after each change of a file.
     pub edited: Arc<dyn Fn(Edited) + Send + Sync>,
     /// What a language server has to say about these files, when there is one.
     pub diagnose: Option<Arc<Diagnose>>,
+    /// Without it, what a command left running ends with the command.
+    pub keep_background: Option<Arc<KeepBackground>>,
 }
 
 impl fmt::Debug for Handles {
@@ -217,21 +237,36 @@ impl Handles {
         }
         Self {
             ask: Arc::new(|_| Box::pin(async { Ok(()) })),
+            act: Arc::new(|| Box::pin(async { Ok(()) })),
             question: Arc::new(|_| nobody()),
             may_read: Arc::new(|_| true),
             progress: watch::Sender::new(Progress::default()),
-            todos: Arc::new(nobody),
-            set_todos: Arc::new(|_| nobody()),
-            task: Arc::new(|_| nobody()),
+            set_todos: Arc::new(|_, _| nobody()),
+            task: Arc::new(|_, _| nobody()),
             edited: Arc::new(|_| {}),
             diagnose: None,
+            keep_background: None,
         }
     }
 }
 
+/// Everything a call needs is allowed, and that is durable: it may change something. Only [`World::act`] makes one, and
+/// nothing is changed without it, so a tool cannot act while it plans.
+#[derive(Clone, Copy, Debug)]
+pub struct Acting {
+    _made_by_act: (),
+}
+
 impl World {
+    /// Part of a plan: waits until this is allowed. What is forbidden or refused ends the call.
     pub async fn ask(&self, ask: PermissionAsk) -> Result<(), ToolFailure> {
         (self.handles.ask)(ask).await
+    }
+
+    /// The end of a plan. A call that only reads never comes here.
+    pub async fn act(&self) -> Result<Acting, ToolFailure> {
+        (self.handles.act)().await?;
+        Ok(Acting { _made_by_act: () })
     }
 
     pub fn report(&self, title: Option<String>, metadata: Map) {

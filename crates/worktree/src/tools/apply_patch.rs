@@ -7,7 +7,9 @@ use super::patch::{Section, apply, parse};
 use super::{ask, change, diff};
 use crate::format::Change;
 use crate::path::{Stamp, WorkPath};
-use crate::tool::{Call, Done, Edited, Guarded, Tool, ToolFailure, World, map, spec, text, turn};
+use crate::tool::{
+    Acting, Call, Done, Edited, Guarded, Tool, ToolFailure, World, lock_file, map, spec, text,
+};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,7 +49,7 @@ impl Tool for ApplyPatch {
                 plans.push(plan(world, section).await?);
             }
             ask(world, &plans).await?;
-            carry_out(world, plans).await
+            carry_out(world, world.act().await?, plans).await
         })
     }
 }
@@ -182,13 +184,13 @@ async fn ask(world: &World, plans: &[Plan]) -> Result<(), ToolFailure> {
     ask::edit(world, patterns, map(metadata)).await
 }
 
-async fn carry_out(world: &World, mut plans: Vec<Plan>) -> Result<Done, ToolFailure> {
+async fn carry_out(world: &World, acting: Acting, mut plans: Vec<Plan>) -> Result<Done, ToolFailure> {
     let mut lines = Vec::new();
     let mut changed: Vec<PathBuf> = Vec::new();
     for plan in &mut plans {
         let target = plan.moved_to.clone().unwrap_or_else(|| plan.path.clone());
-        let turn = turn(target.real()).await;
-        if !write(world, plan).await? {
+        let lock = lock_file(target.real()).await;
+        if !write(world, acting, plan).await? {
             let done = if lines.is_empty() {
                 "Nothing was changed.".to_owned()
             } else {
@@ -208,7 +210,7 @@ async fn carry_out(world: &World, mut plans: Vec<Plan>) -> Result<Done, ToolFail
             Kind::Update => Change::Changed,
             Kind::Delete => Change::Removed,
         };
-        if let Some(text) = change::settle(world, &target, change, turn).await {
+        if let Some(text) = change::settle(world, &target, change, lock).await {
             plan.diff = diff::difference(plan.path.relative(), &plan.text_before, &text);
         }
         if change != Change::Removed {
@@ -228,7 +230,7 @@ async fn carry_out(world: &World, mut plans: Vec<Plan>) -> Result<Done, ToolFail
 }
 
 /// False when the file is no longer as it was read.
-async fn write(world: &World, plan: &Plan) -> Result<bool, ToolFailure> {
+async fn write(world: &World, acting: Acting, plan: &Plan) -> Result<bool, ToolFailure> {
     let memory = world.memory.clone();
     let path = plan.path.clone();
     let moved_to = plan.moved_to.clone();
@@ -239,12 +241,14 @@ async fn write(world: &World, plan: &Plan) -> Result<bool, ToolFailure> {
     world
         .blocking(move || {
             let done = match (kind, &moved_to) {
-                (Kind::Delete, _) => memory.remove(&path, before)?,
-                (_, Some(to)) if to.real() != path.real() => match memory.write(to, before_there, &bytes)? {
-                    Guarded::Changed => Guarded::Changed,
-                    Guarded::Done(_) => memory.remove(&path, before)?,
-                },
-                _ => memory.write(&path, before, &bytes)?,
+                (Kind::Delete, _) => memory.remove(acting, &path, before)?,
+                (_, Some(to)) if to.real() != path.real() => {
+                    match memory.write(acting, to, before_there, &bytes)? {
+                        Guarded::Changed => Guarded::Changed,
+                        Guarded::Done(_) => memory.remove(acting, &path, before)?,
+                    }
+                }
+                _ => memory.write(acting, &path, before, &bytes)?,
             };
             Ok(done != Guarded::Changed)
         })

@@ -7,17 +7,20 @@
 
 mod output;
 
-use super::ask::{self, is_settings};
+use super::ask::{self, is_settings, settings_behind_wildcards};
 use crate::path::{Located, PathError, Roots, WorkPath};
-use crate::process::{Command, Ended, Network, Running, Sandbox};
+use crate::process::{Command, Ended, Network, Owner, Running, Sandbox};
 use crate::shell::{self, Reading, Writer};
-use crate::tool::{Call, Caller, Done, PermissionAsk, Tool, ToolFailure, World, integer, map, spec, text};
+use crate::tool::{
+    Acting, Background, Call, Caller, Done, PermissionAsk, Tool, ToolFailure, World, integer, map, spec, text,
+};
 use futures_util::future::BoxFuture;
 use output::Output;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 use sturdy_session::talk::ToolSpec;
 use tokio::time::{Instant, timeout_at};
@@ -30,6 +33,9 @@ const TIMEOUT_SLACK: Duration = Duration::from_millis(100);
 
 /// How often a running command's output is shown: as often as an eye can tell.
 const SHOW_EVERY: Duration = Duration::from_millis(40);
+
+/// Shells that read a profile when they are asked to with `-l`.
+const LOGIN_SHELLS: [&str; 5] = ["bash", "zsh", "ksh", "dash", "sh"];
 
 /// As much as a pipe holds.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -70,7 +76,7 @@ impl Tool for Bash {
             }
             let shell = Shell::for_caller(world);
             let directory = permitted(world, &input, &shell).await?;
-            run(world, &call.id, input, directory, shell).await
+            run(world, world.act().await?, &call.id, input, directory, shell).await
         })
     }
 }
@@ -153,15 +159,20 @@ impl Written {
     fn of(roots: &Roots, directory: &Path, reading: &Reading) -> Self {
         let mut written = Self { redirected: Vec::new(), settings: Vec::new() };
         for write in &reading.writes {
-            let name = match locate(roots, directory, &write.path) {
+            let name_of = |path: &str| match locate(roots, directory, path) {
                 Ok(Located::Inside(path)) => path.relative().to_owned(),
                 Ok(Located::Outside(path)) => path.permitted().relative().to_owned(),
                 // A device or a link to nowhere: named as written.
-                Err(_) => write.path.clone(),
+                Err(_) => path.to_owned(),
             };
-            if is_settings(&name) && !written.settings.contains(&name) {
-                written.settings.push(name.clone());
-            }
+            let name = name_of(&write.path);
+            let settings = match is_settings(roots, &name) {
+                true => Some(name.clone()),
+                false => {
+                    settings_behind_wildcards(&absolute(directory, &write.path)).map(|path| name_of(&path))
+                }
+            };
+            written.settings.extend(settings.filter(|name| !written.settings.contains(name)));
             let is_asked =
                 write.by == Writer::Redirection && !is_temporary(roots, directory, reading, &write.path);
             if is_asked && !written.redirected.contains(&name) {
@@ -189,30 +200,59 @@ fn not_a_directory(path: &WorkPath) -> ToolFailure {
     }
 }
 
-/// The directory a place lies in, if that is outside.
+/// The directory a place lies in, if that is outside. `cd` takes `..` as written; the system goes up from where
+/// a link led.
 fn outside_of(roots: &Roots, directory: &Path, place: &str) -> Option<PathBuf> {
-    match locate(roots, directory, place) {
+    let written = absolute(directory, place);
+    [roots.locate(&written), locate(roots, directory, place)].into_iter().find_map(|found| match found {
         Ok(Located::Inside(_)) => None,
         Ok(Located::Outside(path)) => Some(path.directory()),
         // A device or a link to nowhere: named as written, so that a person sees it.
         Err(PathError::NotAFile { path, .. } | PathError::Link(path)) => path.parent().map(Path::to_owned),
         Err(_) => None,
-    }
+    })
 }
 
+/// Where the system finds a place.
 fn locate(roots: &Roots, directory: &Path, place: &str) -> Result<Located, PathError> {
-    let home = || std::env::var_os("HOME").map(PathBuf::from);
-    let below_home = |rest: &str| home().map(|home| home.join(rest.trim_start_matches('/')));
-    let place = match place.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => below_home(rest),
-        _ => None,
+    let mut found = PathBuf::new();
+    for name in absolute(directory, place).components() {
+        match name {
+            Component::ParentDir => {
+                found = found.canonicalize().unwrap_or(found);
+                found.pop();
+            }
+            name => found.push(name),
+        }
     }
-    .unwrap_or_else(|| directory.join(place));
-    roots.locate(&place)
+    roots.locate(&found)
+}
+
+/// A place with its `~` written out, as bash does it.
+fn absolute(directory: &Path, place: &str) -> PathBuf {
+    let Some(rest) = place.strip_prefix('~') else { return directory.join(place) };
+    let (user, below) = rest.split_once('/').unwrap_or((rest, ""));
+    let home = match user {
+        "" => std::env::var_os("HOME").map(PathBuf::from),
+        "+" => Some(directory.to_owned()),
+        user => home_of(user),
+    };
+    home.map_or_else(|| directory.join(place), |home| home.join(below))
+}
+
+/// The home of another user; of a directory that only the running shell knows (`~-`, `~2`), the root.
+fn home_of(user: &str) -> Option<PathBuf> {
+    if user.starts_with(|letter: char| letter == '-' || letter == '+' || letter.is_ascii_digit()) {
+        return Some("/".into());
+    }
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let line = users.lines().find(|line| line.split(':').next() == Some(user))?;
+    line.split(':').nth(5).map(PathBuf::from)
 }
 
 async fn run(
     world: &World,
+    _acting: Acting,
     call: &str,
     input: Input,
     directory: PathBuf,
@@ -220,26 +260,42 @@ async fn run(
 ) -> Result<Done, ToolFailure> {
     let timeout_ms = input.timeout.unwrap_or(world.settings.command_timeout_ms).min(TIMEOUT_MS_MAX);
     let command = Command {
+        arguments: shell.arguments(&input.command),
         program: shell.program,
-        // Behind `--`, so that a command that begins with a dash is not an option.
-        arguments: vec!["-c".into(), "--".into(), input.command.clone().into()],
-        directory,
+        directory: directory.clone(),
+        inherited: world.settings.inherited.clone(),
         variables: world.settings.variables.clone(),
         timeout: Duration::from_millis(timeout_ms) + TIMEOUT_SLACK,
     };
-    let sandbox = world.settings.sandbox.as_deref().filter(|_| world.caller == Caller::Model);
-    let running = command.start_in(sandbox, world.stop.clone());
-    let mut running = running.map_err(|error| {
-        let why = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
-        ToolFailure::failed(format!("The command was not run: {error}{why}."))
-    })?;
+    let sandbox = world.settings.sandbox.clone().filter(|_| world.caller == Caller::Model);
+    let fence = sandbox.clone();
+    let caller = world.caller;
+    let stop = world.stop.clone();
+    // The program enters its directory while it is started, and that hangs if the directory's disk does.
+    let starting = world.blocking(move || {
+        let started = match caller {
+            Caller::Model => command.start_in(fence.as_deref(), stop),
+            Caller::User => command.start_for_user(stop),
+        };
+        started.map_err(|error| {
+            let why = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
+            ToolFailure::failed(format!("The command was not run: {error}{why}."))
+        })
+    });
+    let mut running = starting.await?;
+    if world.handles.keep_background.is_some() {
+        running.keep_background(match world.caller {
+            Caller::Model => Owner::Model,
+            Caller::User => Owner::User,
+        });
+    }
     let mut output = Output::new(world.settings.limits, &world.settings.output_dir, call);
     read_all(world, &mut running, &mut output).await;
 
     let ended = running.ended();
     let note = match ended {
         Ended::Exited(Some(0)) => None,
-        Ended::Exited(_) => sandbox.map(fenced),
+        Ended::Exited(_) => sandbox.as_deref().map(fenced),
         Ended::TimedOut => Some(format!(
             "The command was ended after its time limit of {timeout_ms} ms. If it needs longer, run it again with a larger timeout."
         )),
@@ -249,16 +305,52 @@ async fn run(
         Ended::Exited(code) => code,
         Ended::TimedOut | Ended::Stopped => None,
     };
+    let left = leave(world, running, &input.command, directory).await;
     let told = output.finish(world.settings.may_delegate).await;
     let mut text = told.text;
-    if let Some(note) = note {
-        text.push_str(&format!("\n\n<shell_metadata>\n{note}\n</shell_metadata>"));
+    let notes: Vec<String> = note.into_iter().chain(left.as_ref().map(Left::note)).collect();
+    if !notes.is_empty() {
+        text.push_str(&format!("\n\n<shell_metadata>\n{}\n</shell_metadata>", notes.join("\n")));
     }
     let mut metadata = json!({ "output": told.preview, "exit": exit, "truncated": told.truncated });
+    if let Some(Left { name: Some(name), .. }) = left {
+        metadata["background"] = json!(name);
+    }
     if let Some(path) = told.saved {
         metadata["outputPath"] = json!(path);
     }
     Ok(Done::new(input.command, text, metadata))
+}
+
+/// What a command left running.
+struct Left {
+    processes: Vec<u32>,
+    /// Under which it is kept; none if it was not.
+    name: Option<String>,
+}
+
+impl Left {
+    fn note(&self) -> String {
+        let numbers: Vec<String> = self.processes.iter().map(u32::to_string).collect();
+        let numbers = numbers.join(", ");
+        match self.name {
+            Some(_) => format!(
+                "Still running in the background: process {numbers}. It goes on until it is stopped or the session is removed."
+            ),
+            None => format!(
+                "Process {numbers} was left in the background and was ended: too many run there already."
+            ),
+        }
+    }
+}
+
+/// Hands over what the command left running, if somebody keeps it.
+async fn leave(world: &World, running: Running, command: &str, directory: PathBuf) -> Option<Left> {
+    let keep = world.handles.keep_background.as_ref()?;
+    let leftover = running.leave().await?.settled().await?;
+    let processes = leftover.processes();
+    let name = keep(Background { command: command.to_owned(), directory, leftover });
+    Some(Left { processes, name })
 }
 
 /// A model that does not know of the fence would look for another reason.
@@ -310,6 +402,8 @@ async fn read_all(world: &World, running: &mut Running, output: &mut Output) {
 struct Shell {
     program: PathBuf,
     is_bash: bool,
+    /// Reads the profile of the person whose command it is.
+    is_login: bool,
 }
 
 impl Shell {
@@ -318,10 +412,21 @@ impl Shell {
     fn for_caller(world: &World) -> Self {
         let wanted = world.settings.shell.as_deref();
         match (world.caller, find_bash(wanted)) {
-            (Caller::Model, Some(program)) => Self { program, is_bash: true },
-            (Caller::Model, None) => Self { program: "/bin/sh".into(), is_bash: false },
-            (Caller::User, _) => Self { program: find_shell(wanted), is_bash: false },
+            (Caller::Model, Some(program)) => Self { program, is_bash: true, is_login: false },
+            (Caller::Model, None) => Self { program: "/bin/sh".into(), is_bash: false, is_login: false },
+            (Caller::User, _) => {
+                let program = find_shell(wanted);
+                let name = program.file_name().unwrap_or_default();
+                let is_login = LOGIN_SHELLS.iter().any(|known| name == *known);
+                Self { program, is_bash: false, is_login }
+            }
         }
+    }
+
+    /// Behind `--`, so that a command that begins with a dash is not an option.
+    fn arguments(&self, command: &str) -> Vec<OsString> {
+        let login = self.is_login.then(|| "-l".into());
+        login.into_iter().chain(["-c".into(), "--".into(), command.into()]).collect()
     }
 }
 

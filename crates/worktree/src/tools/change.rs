@@ -2,11 +2,11 @@
 //!
 //! A text is read with the state it was in; the write happens only if the file is still in that
 //! state. So nothing is locked while a person is asked, and nobody's change is lost. Only from the
-//! write until the formatter is done does a call hold the file's turn.
+//! write until the formatter is done does a call hold the file's lock.
 
 use crate::format::{self, Change};
 use crate::path::{Stamp, WorkPath};
-use crate::tool::{Checked, Diagnostic, Edited, Severity, ToolFailure, Turn, World, turn};
+use crate::tool::{Checked, Diagnostic, Edited, FileLock, Severity, ToolFailure, World, lock_file};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -89,9 +89,9 @@ fn load_now(path: &WorkPath) -> Result<Option<Found>, ToolFailure> {
 pub(super) async fn load_read(world: &World, path: &WorkPath) -> Result<Option<Found>, ToolFailure> {
     for _ in 0..LOOKS_MAX {
         // Not while another call formats it: that is half of a change.
-        let turn = turn(path.real()).await;
+        let lock = lock_file(path.real()).await;
         let Some(found) = load(world, path).await? else { return Ok(None) };
-        drop(turn);
+        drop(lock);
         if !world.settings.read_before_write {
             return Ok(Some(found));
         }
@@ -107,14 +107,14 @@ pub(super) async fn load_read(world: &World, path: &WorkPath) -> Result<Option<F
     Err(ToolFailure::failed(format!("{shown} keeps changing. Read it again before changing it.")))
 }
 
-/// Formats the file, gives its turn back and tells who listens. Its text, when a formatter has rewritten it.
-pub(super) async fn settle(world: &World, path: &WorkPath, change: Change, turn: Turn) -> Option<String> {
+/// Formats the file, unlocks it and tells who listens. Its text, when a formatter has rewritten it.
+pub(super) async fn settle(world: &World, path: &WorkPath, change: Change, lock: FileLock) -> Option<String> {
     let formatted = match change {
         Change::Removed => None,
         Change::Added | Change::Changed => formatted(world, path).await,
     };
     // Nobody waits for a language server to write.
-    drop(turn);
+    drop(lock);
     (world.handles.edited)(Edited { path: path.shown().to_owned(), change });
     formatted
 }
@@ -130,8 +130,13 @@ pub(super) async fn diagnose(world: &World, changed: &[PathBuf]) -> Vec<Diagnost
 /// Runs the formatters of the file; its text, if it is another one now.
 async fn formatted(world: &World, path: &WorkPath) -> Option<String> {
     let directory = world.roots.directory();
-    if !format::format(&world.settings.formatters, path.real(), directory, &world.stop).await {
+    let inherited = &world.settings.inherited;
+    if !format::format(&world.settings.formatters, path.real(), directory, inherited, &world.stop).await {
         return None;
+    }
+    let synced = path.clone();
+    if let Err(failure) = world.blocking(move || Ok(synced.sync()?)).await {
+        tracing::debug!(%failure, "a formatted file may not be on the disk yet");
     }
     let found = match load(world, path).await {
         Ok(found) => found?,

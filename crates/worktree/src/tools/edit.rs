@@ -13,7 +13,7 @@ use super::write::refuse_directory;
 use super::{ask, change, diff};
 use crate::format::Change;
 use crate::path::WorkPath;
-use crate::tool::{Call, Done, Guarded, Tool, ToolFailure, World, spec, text, turn};
+use crate::tool::{Call, Done, Guarded, Tool, ToolFailure, World, lock_file, spec, text};
 use change::Found;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -71,29 +71,34 @@ impl Tool for Edit {
 
 async fn edit(world: &World, path: WorkPath, input: Input) -> Result<Done, ToolFailure> {
     let shown = path.shown().to_string_lossy().into_owned();
-    for attempt in 0..TRIES_MAX {
+    let mut acting = None;
+    for _ in 0..TRIES_MAX {
         let found = change::load_read(world, &path).await?;
         let after = changed(&path, &input, found.as_ref())?;
         let before = found.as_ref().map_or("", |found| found.text.as_str());
         let diff = difference(&shown, before, &after);
-        if attempt == 0 {
-            let metadata = crate::tool::map(json!({ "filepath": shown, "diff": diff.patch }));
-            ask::edit(world, vec![path.relative().to_owned()], metadata).await?;
-        }
+        let acting = match acting {
+            Some(acting) => acting,
+            None => {
+                let metadata = crate::tool::map(json!({ "filepath": shown, "diff": diff.patch }));
+                ask::edit(world, vec![path.relative().to_owned()], metadata).await?;
+                *acting.insert(world.act().await?)
+            }
+        };
 
-        let turn = turn(path.real()).await;
+        let lock = lock_file(path.real()).await;
         let bytes =
             found.as_ref().map_or_else(|| change::encode(&after, false), |found| found.encode(&after));
         let memory = world.memory.clone();
         let expected = found.as_ref().map(|found| found.stamp);
         let target = path.clone();
-        let written = world.blocking(move || Ok(memory.write(&target, expected, &bytes)?)).await?;
+        let written = world.blocking(move || Ok(memory.write(acting, &target, expected, &bytes)?)).await?;
         if written == Guarded::Changed {
             continue;
         }
 
         let change = if found.is_some() { Change::Changed } else { Change::Added };
-        let formatted = change::settle(world, &path, change, turn).await;
+        let formatted = change::settle(world, &path, change, lock).await;
         let diff = match formatted {
             Some(text) if text != after => difference(&shown, before, &text),
             _ => diff,

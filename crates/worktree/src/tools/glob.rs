@@ -1,7 +1,7 @@
 //! `glob`: files by name.
 
 use super::ask;
-use crate::path::WorkPath;
+use crate::path::{FileKind, PathError, WorkPath};
 use crate::tool::{Call, Done, Tool, ToolFailure, World, map, spec, text};
 use crate::walk::{Gather, Walk};
 use futures_util::future::BoxFuture;
@@ -51,7 +51,7 @@ impl Tool for Glob {
             ask::permission(world, "glob", &input.pattern, metadata).await?;
             let place = input.path.or(base).unwrap_or_else(|| ".".to_owned());
             let root = world.reach(&place).await?;
-            super::list::refuse_file(world, &root).await?;
+            refuse_file(world, &root).await?;
 
             let searched = root.clone();
             let stop = world.stop.clone();
@@ -106,4 +106,14 @@ fn find(
     }
     all.sort_unstable();
     Ok((all.into_iter().map(|below| root.shown().join(below)).collect(), more))
+}
+
+async fn refuse_file(world: &World, path: &WorkPath) -> Result<(), ToolFailure> {
+    let path = path.clone();
+    let check = move || match path.kind()? {
+        Some(FileKind::Directory) => Ok(()),
+        Some(_) => Err(PathError::NotADirectory(path.shown().to_owned()).into()),
+        None => Err(PathError::Missing(path.shown().to_owned()).into()),
+    };
+    world.blocking(check).await
 }

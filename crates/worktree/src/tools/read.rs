@@ -4,7 +4,7 @@ mod page;
 mod suggest;
 
 use super::ask;
-use crate::path::{Opened, PathError, Stamp, WorkPath};
+use crate::path::{Opened, PathError, Stamp, WorkPath, foreign_writer};
 use crate::tool::{Attached, Call, Done, Tool, ToolFailure, World, integer, spec, text};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -243,13 +243,18 @@ async fn remind(world: &World, path: &WorkPath, done: &mut Done) -> Result<(), T
     let roots = world.roots.clone();
     let memory = world.memory.clone();
     let file = path.real().to_owned();
+    let obeys_everybody = world.settings.obeys_everybody;
     let found = world
         .blocking(move || {
             let mut found = Vec::new();
             let Ok(top) = roots.directory().canonicalize() else { return Ok(found) };
             for directory in file.ancestors().skip(1).take_while(|one| one.starts_with(&top) && *one != top) {
-                let texts =
-                    INSTRUCTION_NAMES.iter().find_map(|name| instruction(&roots, &directory.join(name)));
+                let is_obeyed = |at: &PathBuf| obeys_everybody || foreign_writer(at).is_none();
+                let texts = INSTRUCTION_NAMES
+                    .iter()
+                    .map(|name| directory.join(name))
+                    .filter(is_obeyed)
+                    .find_map(|at| instruction(&roots, &at));
                 found.extend(texts.filter(|(at, _)| *at != file && memory.claim_instructions(at)));
             }
             Ok(found)

@@ -50,6 +50,7 @@ impl Tool for TaskTool {
             let input: Input = call.decode()?;
             let metadata = json!({ "description": input.description, "subagent_type": input.subagent_type });
             ask::permission(world, "task", &input.subagent_type, map(metadata)).await?;
+            let acting = world.act().await?;
             let task = Task {
                 call: call.id,
                 description: input.description.clone(),
@@ -59,7 +60,7 @@ impl Tool for TaskTool {
                 command: input.command,
             };
             // Stopped by whoever runs the child: its session has to be told, not just forgotten.
-            let Delegated { session, text, metadata } = (world.handles.task)(task).await?;
+            let Delegated { session, text, metadata } = (world.handles.task)(acting, task).await?;
             let output = format!(
                 "<task id=\"{session}\" state=\"completed\">\n<task_result>\n{text}\n</task_result>\n</task>"
             );

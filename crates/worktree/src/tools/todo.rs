@@ -1,4 +1,4 @@
-//! `todowrite` and `todoread`: the list of things to do, kept with the session.
+//! `todowrite`: the list of things to do, kept with the session.
 
 use super::ask;
 use crate::tool::{Call, Done, Tool, ToolFailure, World, spec, text};
@@ -10,9 +10,6 @@ use sturdy_session::types::todo::Todo;
 
 #[derive(Debug)]
 pub struct TodoWrite(ToolSpec);
-
-#[derive(Debug)]
-pub struct TodoRead(ToolSpec);
 
 #[derive(Deserialize)]
 struct Input {
@@ -46,29 +43,9 @@ impl Tool for TodoWrite {
         Box::pin(async move {
             let Input { todos } = call.decode()?;
             ask::permission(world, "todowrite", "*", serde_json::Map::new()).await?;
-            (world.handles.set_todos)(todos.clone()).await?;
+            let acting = world.act().await?;
+            (world.handles.set_todos)(acting, todos.clone()).await?;
             Ok(told(&todos))
-        })
-    }
-}
-
-impl TodoRead {
-    #[must_use]
-    #[allow(clippy::new_without_default, reason = "a tool is made once, by name")]
-    pub fn new() -> Self {
-        Self(spec("todoread", include_str!("todoread.md"), json!({}), &[]))
-    }
-}
-
-impl Tool for TodoRead {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-
-    fn run<'a>(&'a self, _: Call, world: &'a World) -> BoxFuture<'a, Result<Done, ToolFailure>> {
-        Box::pin(async move {
-            ask::permission(world, "todoread", "*", serde_json::Map::new()).await?;
-            Ok(told(&(world.handles.todos)().await?))
         })
     }
 }

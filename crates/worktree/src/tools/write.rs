@@ -3,7 +3,7 @@
 use super::{ask, change, diff};
 use crate::format::Change;
 use crate::path::{FileKind, PathError, WorkPath, Written};
-use crate::tool::{Call, Done, Tool, ToolFailure, World, spec, text, turn};
+use crate::tool::{Call, Done, Tool, ToolFailure, World, lock_file, spec, text};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
@@ -53,14 +53,15 @@ async fn write(world: &World, path: WorkPath, content: String) -> Result<Done, T
     let diff = diff::difference(&shown, before, &content);
     let metadata = crate::tool::map(json!({ "filepath": shown, "diff": diff.patch }));
     ask::edit(world, vec![path.relative().to_owned()], metadata).await?;
+    let acting = world.act().await?;
 
     let has_bom = found.as_ref().is_some_and(|found| found.has_bom) || content.starts_with('\u{feff}');
     let bytes = change::encode(&content, has_bom);
-    let turn = turn(path.real()).await;
+    let lock = lock_file(path.real()).await;
     let memory = world.memory.clone();
     let expected = found.as_ref().map(|found| found.stamp);
     let target = path.clone();
-    let written = world.blocking(move || Ok(memory.write(&target, expected, &bytes)?)).await?;
+    let written = world.blocking(move || Ok(memory.write(acting, &target, expected, &bytes)?)).await?;
     let crate::tool::Guarded::Done(written) = written else {
         return Err(ToolFailure::failed(format!(
             "{shown} was changed by somebody else meanwhile. Read it again before writing it."
@@ -68,7 +69,7 @@ async fn write(world: &World, path: WorkPath, content: String) -> Result<Done, T
     };
 
     let change = if written == Written::Created { Change::Added } else { Change::Changed };
-    change::settle(world, &path, change, turn).await;
+    change::settle(world, &path, change, lock).await;
     let changed = [path.real().to_owned()];
     let diagnostics = change::diagnose(world, &changed).await;
     let errors = change::diagnostics_text(&diagnostics, &changed);

@@ -3,6 +3,7 @@
 use crate::bench::{Bench, ask};
 use serde_json::{Value, json};
 use std::time::Duration;
+use sturdy_worktree::process::{Inherited, keep_variables};
 
 #[tokio::test]
 async fn a_command_gives_its_output_and_its_code() {
@@ -52,6 +53,46 @@ async fn directories_outside_are_asked_about_first_and_at_once() {
     assert_eq!(asks[0].metadata["command"], json!(command));
     assert_eq!(asks[0].metadata["directories"], json!([bench.outside]));
     assert_eq!(asks[1].permission, "bash");
+}
+
+// Was: braces, wildcards, `$HOME`, the home of another user and `..` behind a link were not looked at.
+#[tokio::test]
+async fn a_directory_outside_is_asked_about_however_it_is_written() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.outside.join("deep")).unwrap();
+    std::fs::create_dir_all(bench.dir.join("sub")).unwrap();
+    std::os::unix::fs::symlink(bench.outside.join("deep"), bench.dir.join("link")).unwrap();
+    let outside = bench.outside.display();
+    for command in [
+        format!("cat {{{outside}/x,y}}"),
+        format!("cat {{y,{{{outside}/x,z}}}}"),
+        "cat */../../x".to_owned(),
+        "cat s?b/../../x".to_owned(),
+        "cat $HOME/.profile".to_owned(),
+        "cat \"${HOME}/.profile\"".to_owned(),
+        "cat ~root/.profile".to_owned(),
+        "cat ~-/x".to_owned(),
+        "cat link/../x".to_owned(),
+        "cd link/.. && cat x".to_owned(),
+        "echo x > link/../x".to_owned(),
+    ] {
+        let _ = bench.run("bash", json!({ "command": command })).await;
+        let first = bench.asks().remove(0).permission;
+        assert_eq!(first, "external_directory", "{command}");
+    }
+}
+
+// Was: `edit` was not asked for where the text does not say which file is written.
+#[tokio::test]
+async fn a_redirection_to_an_unknown_file_is_asked_about_as_an_edit() {
+    let bench = Bench::new();
+
+    bench.ok("bash", json!({ "command": "for x in a b; do echo y > $x.txt; done" })).await;
+
+    let asked: Vec<(String, Vec<String>)> =
+        bench.asked().into_iter().map(|(permission, patterns, _)| (permission, patterns)).collect();
+    let text = "for x in a b; do echo y > $x.txt; done".to_owned();
+    assert_eq!(asked, [("edit".to_owned(), vec!["$x.txt".to_owned()]), ("bash".to_owned(), vec![text])]);
 }
 
 #[tokio::test]
@@ -164,6 +205,7 @@ fn keys_do_not_reach_commands() {
     again.args(["--exact", "bash::a_command_of_a_server_that_has_keys", "--ignored", "--nocapture"]);
     again.env("ANTHROPIC_API_KEY", "leaked-1").env("OPENCODE_SERVER_PASSWORD", "leaked-2");
     again.env("NAMED_IN_THE_CONFIGURATION", "leaked-3").env("OF_THE_USER_API_KEY", "mine");
+    again.env("MADE_UP_AT_START", "by the server");
 
     let output = again.output().unwrap();
 
@@ -174,14 +216,21 @@ fn keys_do_not_reach_commands() {
 #[tokio::test]
 #[ignore = "started by keys_do_not_reach_commands"]
 async fn a_command_of_a_server_that_has_keys() {
-    sturdy_worktree::process::hide_variables(["NAMED_IN_THE_CONFIGURATION".to_owned()]);
-    let bench = Bench::with(|settings| settings.variables.push(("EXTRA".into(), "given".into())));
+    let hidden = ["ANTHROPIC_API_KEY", "NAMED_IN_THE_CONFIGURATION"].map(str::to_owned);
+    let kept = [("TAKEN_OUT_AT_START", Some("mine too")), ("MADE_UP_AT_START", None)];
+    keep_variables(kept.map(|(name, value)| (name.into(), value.map(Into::into))));
+    let bench = Bench::with(|settings| {
+        settings.inherited = Inherited::without(hidden, []);
+        settings.variables.push(("EXTRA".into(), "given".into()));
+    });
 
     let done = bench.ok("bash", json!({ "command": "echo $EXTRA; env" })).await;
 
     assert!(std::env::var("ANTHROPIC_API_KEY").is_ok(), "the server has it");
     assert!(done.output.starts_with("given\n"));
     assert!(done.output.contains("OF_THE_USER_API_KEY=mine"), "{}", done.output);
+    assert!(done.output.contains("TAKEN_OUT_AT_START=mine too"), "{}", done.output);
+    assert!(!done.output.contains("MADE_UP_AT_START"), "{}", done.output);
     assert!(!done.output.contains("leaked"), "{}", done.output);
 }
 

@@ -123,33 +123,30 @@ fn handles(
     edited: Arc<Mutex<Vec<Edited>>>,
     todos: Arc<Mutex<Vec<Todo>>>,
 ) -> Handles {
-    let kept = todos.clone();
     Handles {
         ask: Arc::new(move |ask| {
             asked.lock().unwrap().push(ask);
             Box::pin(async { Ok(()) })
         }),
+        act: Arc::new(|| Box::pin(async { Ok(()) })),
         question: Arc::new(|questions: Vec<Question>| {
             let answers = questions.iter().map(|question| vec![question.options[0].label.clone()]).collect();
             Box::pin(async move { Ok(answers) })
         }),
         may_read: Arc::new(|path| !path.ends_with(".secret")),
         progress,
-        todos: Arc::new(move || {
-            let todos = kept.lock().unwrap().clone();
-            Box::pin(async move { Ok(todos) })
-        }),
-        set_todos: Arc::new(move |new| {
+        set_todos: Arc::new(move |_, new| {
             *todos.lock().unwrap() = new;
             Box::pin(async { Ok(()) })
         }),
-        task: Arc::new(|task: Task| {
+        task: Arc::new(|_, task: Task| {
             let text = format!("{} did: {}", task.agent, task.prompt);
             let metadata = json!({ "sessionId": "ses_child" }).as_object().unwrap().clone();
             Box::pin(async move { Ok(Delegated { session: "ses_child".to_owned(), text, metadata }) })
         }),
         edited: Arc::new(move |one| edited.lock().unwrap().push(one)),
         diagnose: None,
+        keep_background: None,
     }
 }
 

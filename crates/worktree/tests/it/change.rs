@@ -35,7 +35,7 @@ async fn a_file_that_was_not_read_is_not_overwritten() {
 
     let text = bench.fails("write", json!({ "filePath": "x", "content": "new" })).await;
 
-    assert!(text.contains("have not read"), "{text}");
+    assert!(text.contains("has to be read"), "{text}");
     assert_eq!(bench.text("x"), "old");
     assert_eq!(bench.asked(), [], "nobody is asked for what cannot be done");
 }
@@ -459,4 +459,60 @@ async fn settings_are_not_changed_like_other_files() {
         .map(String::as_str)
         .collect();
     assert!(edited.contains(&"opencode.jsonc") && edited.contains(&"out"), "{edited:?}");
+}
+
+// Was: wildcards, options and links named them in ways that nobody looked at.
+#[tokio::test]
+async fn settings_are_found_behind_wildcards_options_and_links() {
+    let bench = Bench::new();
+    bench.file(".git/config", "x");
+    bench.file("AGENTS.md", "x");
+    bench.file("rules/notes.md", "x");
+    bench.file("plain", "x");
+    std::os::unix::fs::symlink("rules", bench.dir.join(".claude")).unwrap();
+    for (command, settings) in [
+        ("echo x > .gi?/config", vec![".git/config"]),
+        ("echo x >> .g[i]t/conf*", vec![".git/conf*"]),
+        ("rm -f AGENT*", vec!["AGENTS.md"]),
+        ("cp plain {.git/x,y}", vec![".git/x"]),
+        ("cp -t .git/hooks plain", vec![".git/hooks"]),
+        ("cp --target-directory=.git/hooks plain", vec![".git/hooks"]),
+        ("sed -i s/x/y/ .git/config", vec![".git/config"]),
+        ("dd if=plain of=.git/config", vec![".git/config"]),
+        ("curl -so .git/hooks/pre-commit http://127.0.0.1:1/", vec![".git/hooks/pre-commit"]),
+        ("curl -o .git/hooks/pre-commit http://127.0.0.1:1/", vec![".git/hooks/pre-commit"]),
+        ("git config core.hooksPath x", vec![".git/config"]),
+        ("git -C . config --local core.pager x", vec![".git/config"]),
+        ("git config --get core.pager", vec![]),
+        ("git config core.pager", vec![]),
+        ("echo x > rules/notes.md", vec!["rules/notes.md"]),
+        ("echo x > ./rules/../.GIT/x", vec![".GIT/x"]),
+        ("curl -sLO http://127.0.0.1:1/x/opencode.json?y=1", vec!["opencode.json"]),
+        ("curl --remote-name http://127.0.0.1:1/AGENTS.md", vec!["AGENTS.md"]),
+        ("wget -q -t 1 http://127.0.0.1:1/AGENTS.md", vec!["AGENTS.md"]),
+        ("wget -q -t 1 -O .git/config http://127.0.0.1:1/", vec![".git/config"]),
+        ("wget -q -t 1 --output-document=out http://127.0.0.1:1/AGENTS.md", vec![]),
+        ("curl -s http://127.0.0.1:1/AGENTS.md", vec![]),
+        ("tee -a AGENTS.md < plain", vec!["AGENTS.md"]),
+        ("install plain .git/x", vec![".git/x"]),
+        ("mv .git/x out", vec![".git/x"]),
+        ("cd .git && echo x > config", vec![".git/config"]),
+        ("(cd rules; cp notes.md ../AGENTS.md)", vec!["rules/notes.md", "../AGENTS.md", "AGENTS.md"]),
+        ("git -C rules config core.pager x", vec![".git/config"]),
+        ("sed --in-place s/x/y/ AGENTS.md", vec!["AGENTS.md"]),
+        ("rm -f *.o", vec![]),
+        ("echo x > out", vec![]),
+    ] {
+        bench.run("bash", json!({ "command": command })).await.ok();
+        let asks = bench.asked();
+        let asked = asks.iter().filter(|(permission, ..)| permission == "settings");
+        let found: Vec<&str> = asked.flat_map(|(_, patterns, _)| patterns).map(String::as_str).collect();
+        assert_eq!(found, settings, "{command}");
+    }
+
+    bench.ok("read", json!({ "filePath": "rules/notes.md" })).await;
+    bench.asks();
+    bench.ok("edit", json!({ "filePath": ".claude/notes.md", "oldString": "x", "newString": "y" })).await;
+    let asked: Vec<String> = bench.asked().into_iter().map(|(permission, ..)| permission).collect();
+    assert_eq!(asked, ["edit", "settings"]);
 }

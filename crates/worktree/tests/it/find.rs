@@ -3,7 +3,7 @@
 use crate::bench::{Bench, ask};
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt;
-use sturdy_worktree::search::{self, Content, Find, Kind, SearchError};
+use sturdy_worktree::search::{self, Content, Find, KeptNames, Kind, SearchError};
 use tokio_util::sync::CancellationToken;
 
 /// A search that nobody stops.
@@ -77,7 +77,6 @@ async fn searches_that_cannot_be_made_say_why() {
         ("grep", json!({ "pattern": "(" }), "not a regular expression"),
         ("grep", json!({ "pattern": "" }), "empty"),
         ("grep", json!({ "pattern": "x", "path": "none" }), "No such file"),
-        ("list", json!({ "path": "none" }), "No such file"),
     ] {
         let text = bench.fails(tool, input).await;
         assert!(text.contains(expected), "{tool}: {text}");
@@ -142,16 +141,6 @@ async fn grep_passes_over_binary_and_odd_files() {
 
     assert_eq!(done.metadata["matches"], 2, "{}", done.output);
     assert!(done.output.contains("needle caf\u{fffd}"));
-}
-
-#[tokio::test]
-async fn list_shows_a_tree() {
-    let bench = tree();
-
-    let done = bench.ok("list", json!({ "ignore": ["*.md"] })).await;
-
-    let expected = format!("{}/\n  src/\n    deep/\n      lib.rs\n    main.rs\n", bench.dir.display());
-    assert_eq!(done.output, expected);
 }
 
 #[test]
@@ -222,7 +211,8 @@ fn the_place_of_a_match_at_the_end_of_a_line_is_known() {
 #[test]
 fn names_are_found_by_likeness() {
     let bench = tree();
-    let found = |query, find| search::files(&bench.world.roots, query, find, 3, &going()).unwrap();
+    let kept = KeptNames::default();
+    let found = |query, find| kept.files(&bench.world.roots, query, find, 3, &going()).unwrap();
 
     assert_eq!(found("smain", Find::Files)[0], "src/main.rs");
     assert_eq!(found("SMAIN", Find::Files)[0], "src/main.rs");
@@ -230,6 +220,40 @@ fn names_are_found_by_likeness() {
     assert_eq!(found("", Find::Both)[0], "src/");
     assert_eq!(found("", Find::Files).len(), 3);
     assert!(!found("x.rs", Find::Both).contains(&"ignored/x.rs".to_owned()));
+}
+
+/// Searches until nothing was written lately, so that the next search is answered from what is kept.
+fn settle(kept: &KeptNames, bench: &Bench) {
+    let mut walks = u64::MAX;
+    while kept.walks() != walks {
+        walks = kept.walks();
+        kept.files(&bench.world.roots, "x", Find::Both, 1, &going()).unwrap();
+    }
+}
+
+#[test]
+fn names_are_kept_until_a_directory_or_an_ignore_file_changes() {
+    let bench = tree();
+    let kept = KeptNames::default();
+    let found = |query| kept.files(&bench.world.roots, query, Find::Files, 1, &going()).unwrap();
+
+    settle(&kept, &bench);
+    let walks = kept.walks();
+    assert_eq!(found("smain"), ["src/main.rs"]);
+    assert_eq!(found("nothing like it"), [""; 0]);
+    assert_eq!(kept.walks(), walks, "two searches, no walk");
+
+    bench.file("src/deep/brand_new.rs", "");
+    assert_eq!(found("brandnew"), ["src/deep/brand_new.rs"]);
+
+    settle(&kept, &bench);
+    // In place: no directory changes.
+    std::fs::write(bench.dir.join(".gitignore"), "ignored\nbrand_new.rs\n").unwrap();
+    assert_eq!(found("brandnew"), [""; 0]);
+
+    settle(&kept, &bench);
+    std::fs::remove_file(bench.dir.join("src/main.rs")).unwrap();
+    assert_eq!(found("smain"), [""; 0]);
 }
 
 // Was: sixteen of these at once cost 1.2 GB.
@@ -259,7 +283,8 @@ fn a_search_that_was_stopped_finds_nothing_more() {
 
     let found =
         search::text(&bench.world.roots, "needle", search::MATCHES, &|_| true, &stop).unwrap().matches;
-    let names = search::files(&bench.world.roots, "", Find::Both, 10, &stop).unwrap();
+    let kept = KeptNames::default();
+    let names = kept.files(&bench.world.roots, "", Find::Both, 10, &stop).unwrap();
 
     assert_eq!((found, names), (vec![], vec![]));
 }

@@ -4,6 +4,7 @@ use crate::bench::Bench;
 use serde_json::json;
 use std::path::Path;
 use sturdy_worktree::format::{Formatter, format, known};
+use sturdy_worktree::process::Inherited;
 use tokio_util::sync::CancellationToken;
 
 /// A formatter for `.up` files that runs a script with the file as `$0`.
@@ -85,7 +86,14 @@ async fn a_formatter_that_hangs_ends_with_the_turn() {
     let stop = CancellationToken::new();
     stop.cancel();
 
-    let ran = format(&[script("sleep 600")], &directory.path().join("x.up"), directory.path(), &stop).await;
+    let ran = format(
+        &[script("sleep 600")],
+        &directory.path().join("x.up"),
+        directory.path(),
+        &Inherited::default(),
+        &stop,
+    )
+    .await;
 
     assert!(!ran);
 }
@@ -115,7 +123,9 @@ async fn the_file_may_stand_inside_an_argument_and_need_not_be_text() {
     let mut inside = script(r#"cp "${1#--file=}" seen"#);
     inside.command.push("--file=$FILE".to_owned());
 
-    assert!(format(&[inside], &odd, directory.path(), &CancellationToken::new()).await);
+    assert!(
+        format(&[inside], &odd, directory.path(), &Inherited::default(), &CancellationToken::new()).await
+    );
 
     assert_eq!(std::fs::read_to_string(directory.path().join("seen")).unwrap(), "text");
 }

@@ -373,6 +373,75 @@ async fn an_editor_is_not_run() {
     hostile.is_not_run_quietly(&["commit", "-a", "--amend"]).await;
 }
 
+// Git starts a pager only in a terminal, which our runs do not have; so it is asked which one it would start.
+#[tokio::test]
+async fn a_pager_of_the_repository_is_not_the_one_that_is_used() {
+    let hostile = Hostile::new();
+    hostile.set_script("core.pager");
+
+    assert_eq!(hostile.git(&["var", "GIT_PAGER"]), hostile.script.to_str().unwrap(), "the door is not open");
+    let mut quiet = quiet_command(&hostile.dir, UserConfig::Ignored);
+    // Also where somebody takes the variable away.
+    let said = quiet.env_remove("GIT_PAGER").args(["var", "GIT_PAGER"]).output().await.unwrap();
+    assert_eq!(String::from_utf8(said.stdout).unwrap(), "cat\n");
+    hostile.is_not_run_by_us().await;
+}
+
+#[tokio::test]
+async fn a_command_that_lists_references_of_another_repository_is_not_run() {
+    let hostile = Hostile::new();
+    let other = hostile.base().join("other");
+    hostile.git(&["clone", "-q", "--bare", ".", other.to_str().unwrap()]);
+    let alternates = hostile.dir.join(".git/objects/info/alternates");
+    std::fs::create_dir_all(alternates.parent().unwrap()).unwrap();
+    std::fs::write(alternates, format!("{}\n", other.join("objects").display())).unwrap();
+    hostile.set_script("core.alternateRefsCommand");
+    let arguments = ["rev-list", "--alternate-refs", "-n1"];
+
+    hostile.is_run_by_plain_git(&arguments);
+    hostile.is_not_run_by_us().await;
+    hostile.is_not_run_quietly(&arguments).await;
+}
+
+#[tokio::test]
+async fn loose_objects_are_not_packed_on_the_occasion() {
+    let hostile = Hostile::new();
+    hostile.set("gc.auto", "1");
+    hostile.set("gc.autoDetach", "false");
+    hostile.set("maintenance.autoDetach", "false");
+    // Git counts the objects whose names begin with 17, as these two do, and takes them for one of 256 parts.
+    for text in ["263\n", "410\n"] {
+        hostile.write("noise", text);
+        assert!(hostile.git(&["hash-object", "-w", "noise"]).starts_with("17"));
+    }
+    // Runs before the objects are packed, and forbids it.
+    hostile.write_script(&hostile.dir.join(".git/hooks/pre-auto-gc"), "exit 1");
+
+    hostile.is_run_by_plain_git(&["gc", "--auto", "--quiet"]);
+    hostile.is_not_run_by_us().await;
+    let with_hooks = ["-c", "core.hooksPath=.git/hooks", "gc", "--auto", "--quiet"];
+    hostile.is_not_run_quietly(&with_hooks).await;
+}
+
+#[tokio::test]
+async fn maintenance_is_not_started_in_the_background() {
+    let hostile = Hostile::new();
+    hostile.set("maintenance.commit-graph.enabled", "true");
+    hostile.set("maintenance.commit-graph.auto", "-1");
+    hostile.set("maintenance.autoDetach", "false");
+    hostile.set("gc.autoDetach", "false");
+    let written = hostile.dir.join(".git/objects/info/commit-graphs");
+
+    hostile.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    assert!(written.exists(), "the door is not open");
+    std::fs::remove_dir_all(&written).unwrap();
+
+    hostile.is_not_run_by_us().await;
+    hostile.is_not_run_quietly(&["commit", "-q", "--allow-empty", "-m", "third"]).await;
+    assert_eq!(hostile.git(&["log", "-1", "--format=%s"]), "third");
+    assert!(!written.exists());
+}
+
 #[tokio::test]
 async fn a_credential_helper_is_not_run() {
     let hostile = Hostile::new();
@@ -394,6 +463,61 @@ async fn a_credential_helper_is_not_run() {
     quiet.args(["credential", "fill"]);
     with_input(quiet);
     assert!(!hostile.marker.exists());
+}
+
+#[tokio::test]
+async fn a_program_that_asks_for_passwords_is_not_run() {
+    let hostile = Hostile::new();
+    hostile.write_script(&hostile.script, "echo secret");
+    hostile.set_script("core.askPass");
+    let asked = "protocol=https\nhost=example.invalid\n\n";
+    let fill = |mut command: Command| {
+        use std::io::Write as _;
+        command.args(["credential", "fill"]).env_remove("GIT_ASKPASS").env_remove("SSH_ASKPASS");
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+        let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
+        child.wait().unwrap();
+    };
+
+    fill(hostile.plain(&[]));
+    assert!(hostile.marker.exists(), "the door is not open");
+    std::fs::remove_file(&hostile.marker).unwrap();
+    // Also where somebody takes the variables away.
+    fill(quiet_command(&hostile.dir, UserConfig::Ignored).into_std());
+    assert!(!hostile.marker.exists());
+}
+
+#[tokio::test]
+async fn an_alias_is_not_run_in_place_of_what_we_ask_git_for() {
+    let hostile = Hostile::new();
+    let script = format!("!{}", hostile.script.display());
+    for name in [
+        "evil",
+        "apply",
+        "add",
+        "config",
+        "diff",
+        "diff-files",
+        "diff-index",
+        "hash-object",
+        "ls-files",
+        "merge-base",
+        "read-tree",
+        "remote",
+        "rev-list",
+        "rev-parse",
+        "show-ref",
+        "status",
+        "symbolic-ref",
+        "update-index",
+        "write-tree",
+    ] {
+        hostile.set(&format!("alias.{name}"), &script);
+    }
+
+    hostile.is_run_by_plain_git(&["evil"]);
+    hostile.is_not_run_by_us().await;
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use sturdy_worktree::lsp::{Lsp, LspError, Operation, Server};
+use sturdy_worktree::lsp::{Lsp, LspError, Operation, Server, known};
 use tokio_util::sync::CancellationToken;
 
 fn scripted() -> Server {
@@ -322,4 +322,27 @@ async fn symbols_and_places_are_asked_for() {
     assert!(matches!(refused, Err(LspError::Refused(_))), "{refused:?}");
     let unknown = scene.lsp.operate(Operation::Hover, Path::new("/x.other"), (1, 1), "").await;
     assert!(matches!(unknown, Err(LspError::NoServer)), "{unknown:?}");
+}
+
+#[test]
+fn a_language_server_is_found_among_the_packages_of_the_project() {
+    let top = tempfile::tempdir().unwrap();
+    let below = top.path().join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    let command = |id: &str| {
+        let found = known(&below, top.path()).into_iter().find(|server| server.id == id);
+        found.map(|server| server.command[0].clone())
+    };
+    for (id, place) in [
+        ("typescript", "node_modules/.bin/typescript-language-server"),
+        ("pyright", ".venv/bin/pyright-langserver"),
+        ("bash", "a/venv/bin/bash-language-server"),
+    ] {
+        let program = top.path().join(place);
+        assert_ne!(command(id), Some(program.to_string_lossy().into_owned()));
+        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+        std::fs::write(&program, "").unwrap();
+
+        assert_eq!(command(id), Some(program.to_string_lossy().into_owned()));
+    }
 }

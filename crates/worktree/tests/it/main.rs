@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that cannot set the scene fails the test")]
 
+mod background;
 mod bash;
 mod bench;
 mod bound;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use sturdy_session::json::Map;
 use sturdy_worktree::mcp::auth::Logins;
 use sturdy_worktree::mcp::{Client, ConnectError, Lifeline, McpTransport, Offered, Server, connect};
+use sturdy_worktree::process::Inherited;
 use sturdy_worktree::tool::{Call, Done, FailureKind, Tool, ToolFailure, run};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -29,6 +30,7 @@ fn place(mode: &str) -> Room {
         place: McpTransport::Local {
             command: vec!["bash".to_owned(), SCRIPT.to_owned(), mode.to_owned()],
             directory: root.path().to_owned(),
+            inherited: Inherited::default(),
             variables: vec![("NOTES".to_owned(), notes), ("EXTRA_API_KEY".to_owned(), "given".to_owned())],
         },
         is_enabled: true,
@@ -238,7 +240,7 @@ async fn the_environment_of_a_server_has_what_is_configured_and_none_of_our_keys
 
     let names: Vec<&str> = names.split(' ').collect();
     assert!(names.contains(&"PATH") && names.contains(&"GREETING") && names.contains(&"EXTRA_API_KEY"));
-    let keys: Vec<_> = names.iter().filter(|name| sturdy_worktree::process::is_ours(name)).collect();
+    let keys: Vec<_> = names.iter().filter(|name| Inherited::default().is_hidden(name)).collect();
     assert_eq!(keys, [&"STURDY_COMMAND"]);
     kept.end().await;
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use sturdy_worktree::process::{Command, Ended, STORE, hide_variables, is_ours, kill_orphans};
+use sturdy_worktree::process::{Command, Ended, Inherited, STORE, is_own_command, kill_orphans};
 use tokio_util::sync::CancellationToken;
 
 /// Enough to meet the race every few runs, in a second.
@@ -13,6 +13,7 @@ fn sh(script: &str, dir: &Path) -> Command {
         program: PathBuf::from("/bin/sh"),
         arguments: vec!["-c".into(), script.into()],
         directory: dir.to_owned(),
+        inherited: Inherited::default(),
         variables: Vec::new(),
         timeout: Duration::from_secs(60),
     }
@@ -189,13 +190,20 @@ async fn a_program_that_does_not_exist_is_an_error() {
 
 #[test]
 fn keys_and_own_settings_are_not_inherited() {
-    hide_variables(["MY_PROVIDERS_KEY".to_owned(), "PATH".to_owned()]);
-    for name in ["ANTHROPIC_API_KEY", "MY_PROVIDERS_KEY", "STURDY_PASSWORD", "OPENCODE_SERVER_PASSWORD"] {
-        assert!(is_ours(name), "{name}");
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let inherited = Inherited::without(
+        names(&["MY_PROVIDERS_KEY", "PATH", "GIVEN_BACK"]),
+        names(&["GIVEN_BACK", "LATER", "STURDY_PASSWORD"]),
+    );
+    inherited.clone().hide(names(&["HIDDEN_SINCE", "LATER"]));
+
+    for name in ["MY_PROVIDERS_KEY", "HIDDEN_SINCE", "STURDY_PASSWORD", "OPENCODE_SERVER_PASSWORD"] {
+        assert!(inherited.is_hidden(name), "{name}");
     }
-    for name in ["PATH", "HOME", "GITHUB_TOKEN", "MY_OWN_API_KEY", "CARGO_HOME"] {
-        assert!(!is_ours(name), "{name}");
+    for name in ["PATH", "HOME", "GITHUB_TOKEN", "MY_OWN_API_KEY", "GIVEN_BACK", "LATER"] {
+        assert!(!inherited.is_hidden(name), "{name}");
     }
+    assert!(!Inherited::default().is_hidden("MY_PROVIDERS_KEY"), "what one directory hides, others have");
 }
 
 /// A process as a server would have left it, with these variables.
@@ -226,4 +234,56 @@ fn what_a_dead_server_left_is_ended_by_the_next_of_its_store() {
 
     assert_eq!((ended, was_killed), (1, Some(9)));
     assert!(others_live, "somebody else's");
+}
+
+/// The two ends of a connection that a command makes, sends a line through, and does with as it likes.
+#[cfg(target_os = "linux")]
+async fn connection_of(script: &str) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let ours = listener.local_addr().unwrap();
+    let script = script.replace("PORT", &ours.port().to_string());
+    let dir = tempfile::tempdir().unwrap();
+    let command = Command {
+        program: "/bin/bash".into(),
+        arguments: vec!["-c".into(), script.into()],
+        ..sh("", dir.path())
+    };
+    let mut running = command.start(CancellationToken::new()).unwrap();
+    let (mut socket, theirs) = listener.accept().await.unwrap();
+    let mut line = [0; 3];
+    tokio::io::AsyncReadExt::read_exact(&mut socket, &mut line).await.unwrap();
+    let mut buffer = [0; 64];
+    let said = match running.read(&mut buffer).await {
+        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        None => "ended".to_owned(),
+    };
+    let is_command = tokio::task::spawn_blocking(move || is_own_command(theirs, ours)).await.unwrap();
+    assert!(is_command, "{said}");
+    said
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_command_that_connects_is_known_while_it_waits() {
+    let said = connection_of("exec 3<>/dev/tcp/127.0.0.1/PORT; echo hi >&3; echo sent; cat <&3").await;
+    assert_eq!(said, "sent\n");
+}
+
+// Was: a command that had gone before anybody looked was nobody's.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_command_that_sends_and_is_gone_is_not_taken_for_a_person() {
+    let said = connection_of("exec 3<>/dev/tcp/127.0.0.1/PORT; echo hi >&3").await;
+    assert_eq!(said, "ended");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn whoever_is_no_command_is_not_taken_for_one() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let ours = listener.local_addr().unwrap();
+    let person = std::net::TcpStream::connect(ours).unwrap();
+    let theirs = person.local_addr().unwrap();
+    let _accepted = listener.accept().unwrap();
+    assert!(!is_own_command(theirs, ours));
 }

@@ -121,6 +121,58 @@ async fn a_linked_worktree_is_the_same_project_with_its_own_top() {
 }
 
 #[tokio::test]
+async fn a_repository_does_not_make_its_worktree_larger_than_where_it_stands() {
+    // Was: `core.worktree` was believed, so an unpacked archive was worked in as if it were its parents.
+    let around = tempfile::tempdir().unwrap();
+    let around = around.path().canonicalize().unwrap();
+    let dir = around.join("a/archive");
+    std::fs::create_dir_all(&dir).unwrap();
+    git(&dir, &["init", "-q"]);
+    git(&dir, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    git(&dir, &["config", "core.worktree", "../../.."]);
+    assert_eq!(Path::new(&git(&dir, &["rev-parse", "--show-toplevel"])), around, "the door is open");
+
+    let project = resolve(&dir).await;
+
+    assert_eq!(project.worktree, dir);
+    assert_eq!(project.vcs, Some(Vcs::Git));
+}
+
+#[tokio::test]
+async fn a_submodule_keeps_its_own_top_and_its_git_directory() {
+    let inner = repository();
+    let dir = repository();
+    let inner = inner.path().to_str().unwrap();
+    git(dir.path(), &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner, "sub"]);
+
+    let project = resolve(&dir.path().join("sub")).await;
+
+    let top = dir.path().canonicalize().unwrap();
+    assert_eq!(project.worktree, top.join("sub"));
+    assert_eq!(project.outer_git, [top.join(".git/modules/sub")]);
+}
+
+#[tokio::test]
+async fn git_directories_elsewhere_count_only_if_they_know_the_worktree() {
+    let dir = repository();
+    let real = dir.path().canonicalize().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let linked = other.path().join("linked");
+    git(dir.path(), &["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "side"]);
+    let stranger = other.path().join("stranger");
+    std::fs::create_dir(&stranger).unwrap();
+    std::fs::write(stranger.join(".git"), format!("gitdir: {}\n", real.join(".git").display())).unwrap();
+    let copied = other.path().join("copied");
+    std::fs::create_dir(&copied).unwrap();
+    std::fs::copy(linked.join(".git"), copied.join(".git")).unwrap();
+
+    assert_eq!(resolve(dir.path()).await.outer_git, Vec::<std::path::PathBuf>::new());
+    assert_eq!(resolve(&linked).await.outer_git, [real.join(".git/worktrees/linked"), real.join(".git")]);
+    assert_eq!(resolve(&stranger).await.outer_git, Vec::<std::path::PathBuf>::new());
+    assert_eq!(resolve(&copied).await.outer_git, Vec::<std::path::PathBuf>::new());
+}
+
+#[tokio::test]
 async fn an_empty_repository_is_global_with_git() {
     let dir = tempfile::tempdir().unwrap();
     git(dir.path(), &["init", "-q"]);

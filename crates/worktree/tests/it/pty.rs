@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use std::path::Path;
+use sturdy_worktree::process::Inherited;
 use sturdy_worktree::pty::{NewTerminal, ScrollbackReader, ScrollbackStart, Terminal};
 
 fn shell(directory: &Path, script: &str) -> NewTerminal {
@@ -9,6 +10,7 @@ fn shell(directory: &Path, script: &str) -> NewTerminal {
         program: "/bin/sh".to_owned(),
         arguments: vec!["-c".to_owned(), script.to_owned()],
         directory: directory.to_owned(),
+        inherited: Inherited::default(),
         variables: vec![("GREETING".to_owned(), "hello".to_owned())],
     }
 }

@@ -1,6 +1,6 @@
 //! What a shell command is read as.
 
-use sturdy_worktree::shell::{prefix, read};
+use sturdy_worktree::shell::{Writer, prefix, read};
 
 fn patterns(text: &str) -> (Vec<String>, Vec<String>) {
     let reading = read(text);
@@ -119,7 +119,13 @@ fn the_words_that_say_what_a_command_does_are_kept() {
 fn the_places_a_command_works_on_are_named() {
     for (text, expected) in [
         ("rm -rf /etc/x 'a b' \"c d\"", vec!["/etc/x", "a b", "c d"]),
-        ("cat $HOME/x `pwd`/y $(z)", vec![]),
+        ("cat $HOME/x `pwd`/y $(z)", vec!["~/x"]),
+        ("cat \"${HOME}/.ssh/id\" $x/y", vec!["~/.ssh/id"]),
+        ("cat {/etc/passwd,x}", vec!["/etc/passwd", "x"]),
+        ("cat /etc/{a,b{c,d}}", vec!["/etc/a", "/etc/bc", "/etc/bd"]),
+        ("cat */../../x", vec!["../x"]),
+        ("cat a?/b/../../../x", vec!["../x"]),
+        ("cat ~root/x", vec!["~root/x"]),
         ("ls /etc", vec![]),
         ("cd .. && pwd", vec![".."]),
         ("rm /tmp/a*b", vec!["/tmp/a"]),
@@ -132,6 +138,33 @@ fn the_places_a_command_works_on_are_named() {
         ("'rm' /x", vec!["/x"]),
     ] {
         assert_eq!(read(text).places, owned(&expected), "{text}");
+    }
+}
+
+#[test]
+fn what_git_writes_by_an_option_is_asked_about_like_a_redirection() {
+    for (text, expected) in [
+        ("git log --output=/etc/x", vec!["/etc/x"]),
+        ("git diff --output .git/hooks/pre-commit", vec![".git/hooks/pre-commit"]),
+        ("git show --outp=x", vec!["x"]),
+        ("git -C . log --output=$X", vec!["--output=$X"]),
+        ("git format-patch -o /etc HEAD~1", vec!["/etc"]),
+        ("git format-patch -o/etc HEAD~1", vec!["/etc"]),
+        ("git archive -o x.tar HEAD", vec!["x.tar"]),
+        ("git worktree add -b side ../side", vec!["../side"]),
+        ("git bundle create ../x HEAD", vec!["../x"]),
+        ("git clone --depth 1 http://x ../y", vec!["../y"]),
+        ("git log --oneline -o", vec![]),
+        ("git commit -o x", vec![]),
+        ("git status", vec![]),
+    ] {
+        let reading = read(text);
+        let written: Vec<String> = reading.writes.iter().map(|write| write.path.clone()).collect();
+        // A word that is not known stands for itself, so that somebody is asked.
+        let expected: Vec<String> = expected.iter().map(|path| path.replace("--output=$X", "$X")).collect();
+        assert_eq!(written, expected, "{text}");
+        assert!(reading.writes.iter().all(|write| write.by == Writer::Redirection), "{text}");
+        assert_eq!(reading.places, expected, "{text}");
     }
 }
 
@@ -158,6 +191,24 @@ fn always_offers_a_beginning_only_where_it_cannot_become_another_thing() {
         ("cargo run --bin x", vec!["cargo run --bin x"]),
         ("python3 *", vec![]),
         ("[[ -f x ]]", vec!["[[ -f x ]]"]),
+        ("curl -s http://x", vec!["curl -s http://x"]),
+        ("rg --pre x y", vec!["rg --pre x y"]),
+        ("git grep x", vec!["git grep x"]),
+        ("npm install x", vec!["npm install x"]),
+        ("ssh-agent ls", vec!["ssh-agent ls"]),
+        ("rustup run stable ls", vec!["rustup run stable ls"]),
+        ("rustup show", vec!["rustup show *"]),
+        ("rbenv exec ls", vec!["rbenv exec ls"]),
+        ("pyenv exec ls", vec!["pyenv exec ls"]),
+        ("nvm exec 18 ls", vec!["nvm exec 18 ls"]),
+        ("volta run ls", vec!["volta run ls"]),
+        ("ip netns exec a ls", vec!["ip netns exec a ls"]),
+        ("entr ls", vec!["entr ls"]),
+        ("watchexec ls", vec!["watchexec ls"]),
+        ("nodemon x.js", vec!["nodemon x.js"]),
+        ("hg log", vec!["hg log"]),
+        ("dc x", vec!["dc x"]),
+        ("m4 x", vec!["m4 x"]),
     ] {
         assert_eq!(always(text), owned(&expected), "{text}");
     }

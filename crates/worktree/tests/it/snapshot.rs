@@ -7,6 +7,7 @@ mod collect;
 mod die;
 mod keep;
 mod large;
+mod looks;
 mod odd;
 mod random;
 mod show;
@@ -119,7 +120,7 @@ impl Place {
         entries.map(|one| String::from_utf8_lossy(one).into_owned()).collect()
     }
 
-    /// Every file and link of the worktree with its content, whether it can be run, and its kind.
+    /// Every file and link of the worktree with its content and rights, and every empty directory.
     pub(crate) fn everything(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let mut open = vec![self.root.clone()];
@@ -132,13 +133,16 @@ impl Place {
                     continue;
                 }
                 if meta.is_dir() {
+                    if path.read_dir().unwrap().next().is_none() {
+                        found.insert(below, "an empty directory".to_owned());
+                    }
                     open.push(path);
                 } else if meta.is_symlink() {
                     found.insert(below, format!("-> {}", path.read_link().unwrap().display()));
                 } else {
-                    let runs = if meta.permissions().mode() & 0o100 == 0 { "" } else { "x " };
+                    let mode = meta.permissions().mode() & 0o777;
                     let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
-                    found.insert(below, format!("{runs}{text}"));
+                    found.insert(below, format!("{mode:o} {text}"));
                 }
             }
         }
@@ -161,6 +165,10 @@ pub(crate) fn git(dir: &Path, arguments: &[&str]) -> String {
         .unwrap();
     assert!(out.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&out.stderr));
     String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+pub(crate) fn chmod(at: &Path, mode: u32) {
+    std::fs::set_permissions(at, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
 pub(crate) fn program(at: &Path, text: &str) {

@@ -12,14 +12,57 @@ use sturdy_session::rules::{Verdict, from_config, judge_wanted};
 use sturdy_session::types::session::Rule;
 use sturdy_worktree::shell::read;
 use sturdy_worktree::tool::ToolFailure;
+use sturdy_worktree::tools::command_asks;
 
 const ALLOWED: &str = include_str!("tricks/allowed.txt");
 const FORBIDDEN: &str = include_str!("tricks/forbidden.txt");
 
 /// Programs that are not everywhere, or need more rights than a test has.
-const NOT_EVERYWHERE: [&str; 20] = [
-    "busybox", "chroot", "chrt", "fish", "flock", "ionice", "ksh", "nice", "parallel", "runuser", "script",
-    "setpriv", "setsid", "strace", "su", "sudo", "taskset", "unshare", "watch", "zsh",
+const NOT_EVERYWHERE: [&str; 44] = [
+    "/lib64/ld-linux-x86-64.so.2",
+    "asdf",
+    "busybox",
+    "choom",
+    "chronic",
+    "chroot",
+    "chrt",
+    "cpulimit",
+    "dbus-run-session",
+    "dumb-init",
+    "entr",
+    "envdir",
+    "fish",
+    "flock",
+    "ionice",
+    "ip",
+    "ksh",
+    "linux64",
+    "nice",
+    "nodemon",
+    "nodenv",
+    "nvm",
+    "parallel",
+    "prlimit",
+    "pyenv",
+    "rbenv",
+    "runuser",
+    "rustup",
+    "script",
+    "setarch",
+    "setlock",
+    "setpriv",
+    "setsid",
+    "ssh-agent",
+    "strace",
+    "su",
+    "sudo",
+    "taskset",
+    "tini",
+    "unshare",
+    "volta",
+    "watch",
+    "watchexec",
+    "zsh",
 ];
 
 fn tricks(corpus: &str) -> Vec<String> {
@@ -121,6 +164,29 @@ async fn no_trick_hides_a_command_behind_an_allowed_one() {
 #[tokio::test]
 async fn no_trick_says_a_forbidden_command_in_another_way() {
     assert_eq!(getting_through(all_but_touch(), FORBIDDEN).await, Vec::<String>::new());
+}
+
+/// A wrapper that is not installed here leaves no marker, whatever is judged; so the judgement itself is looked at.
+#[test]
+fn a_forbidden_command_is_seen_behind_wrappers_that_are_not_installed() {
+    let rules = all_but_touch();
+    let tricks = tricks(FORBIDDEN);
+    let wrapped =
+        tricks.iter().filter(|trick| trick.split_whitespace().any(|word| NOT_EVERYWHERE.contains(&word)));
+    let allowed: Vec<&String> = wrapped
+        .filter(|trick| {
+            let reading = read(trick);
+            let wanted = sturdy_session::rules::Wanted {
+                permission: "bash".to_owned(),
+                patterns: reading.patterns,
+                forms: reading.forms,
+                unclear: reading.unclear,
+            };
+            judge_wanted(&wanted, &rules, &[]) == Verdict::Allow
+        })
+        .collect();
+
+    assert_eq!(allowed, Vec::<&String>::new());
 }
 
 #[tokio::test]
@@ -246,6 +312,76 @@ fn bent_trick() -> impl Strategy<Value = String> {
     )
 }
 
+/// Ways to put a text (`@`) into another, in which bash may run it.
+const LAYERS: [&str; 44] = [
+    "$(@)",
+    "`@`",
+    "\"$(@)\"",
+    "\"`@`\"",
+    "'$(@)'",
+    "echo $(@)",
+    "echo \"@\"",
+    "echo '@'",
+    "echo @",
+    "echo ${x:-@}",
+    "echo \"${x:-@}\"",
+    "echo ${x/a/@}",
+    "echo $((@))",
+    "echo $[@]",
+    "echo a{b,@}",
+    "cat <<E\n@\nE",
+    "cat <<'E'\n@\nE",
+    "cat <<-E\n\t@\n\tE\n",
+    "cat <<E && echo\n@\nE",
+    "cat <<< @",
+    "cat < <(@)",
+    "cat <(@)",
+    "[[ -n @ ]]",
+    "[[ @ -eq 1 ]]",
+    "[ -n @ ]",
+    "test -n @",
+    "for x in @; do echo $x; done",
+    "for x in 'a[@]'; do export y=([x]=1); done",
+    "for x in 'a[@]'; do echo $((x)); done",
+    "case @ in *) echo;; esac",
+    "case a in @) echo;; *) @;; esac",
+    "if @; then echo; fi",
+    "while @; do break; done",
+    "export y=@",
+    "export y=(@)",
+    "read x <<< @; echo $x",
+    "printf %s @",
+    "set -x; @",
+    "{ @; }",
+    "( @ )",
+    "echo a\\\n@",
+    "echo a #@\n",
+    "cd @",
+    "echo x | cat @",
+];
+
+/// The marker's command, or a substitution of it, inside of one layer after the other; then lines that go on.
+fn layered() -> impl Strategy<Value = String> {
+    let core =
+        proptest::sample::select(vec!["touch MARK", "$(touch MARK)", "`touch MARK`", "$\\\n(touch MARK)"]);
+    let layers = proptest::collection::vec(proptest::sample::select(LAYERS.to_vec()), 1..5);
+    let cut = proptest::option::weighted(0.2, any::<proptest::sample::Index>());
+    (core, layers, cut).prop_map(|(core, layers, cut)| {
+        let whole = layers.iter().fold(core.to_owned(), |text, layer| layer.replace('@', &text));
+        let Some(cut) = cut else { return whole };
+        let letters: Vec<char> = whole.chars().collect();
+        let at = cut.index(letters.len() + 1);
+        let before: String = letters[..at].iter().collect();
+        let after: String = letters[at..].iter().collect();
+        format!("{before}\\\n{after}")
+    })
+}
+
+/// More for whoever looks for a hole: `TRICKS_CASES=5000`.
+fn cases() -> u32 {
+    std::env::var("TRICKS_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(48)
+}
+
 fn run_all(texts: &[String], rules: Vec<Rule>) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -261,13 +397,59 @@ fn run_all(texts: &[String], rules: Vec<Rule>) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever the text, under "deny everything" nothing is run, and a few allowed commands do not help.
     #[test]
     fn no_text_makes_a_marker(texts in proptest::collection::vec(prop_oneof![text(), bent_trick()], 16)) {
         prop_assert_eq!(run_all(&texts, rules(json!({ "bash": { "*": "deny" } }))), Vec::<String>::new());
         prop_assert_eq!(run_all(&texts, few_commands()), Vec::<String>::new());
+    }
+
+    /// Whatever the text, its asks are denied where all commands are: none is without one.
+    #[test]
+    fn every_text_is_denied_where_everything_is(
+        texts in proptest::collection::vec(prop_oneof![text(), layered(), any::<String>(), "[ -~\\n\\t]{0,60}"], 64)
+    ) {
+        let bench = Bench::new();
+        let rules = rules(json!({ "bash": { "*": "deny" } }));
+        for text in texts {
+            // What cannot be planned is not run.
+            let Ok(asks) = command_asks(&bench.world.roots, &text) else { continue };
+            let is_denied = asks.iter().any(|ask| {
+                matches!(judge_wanted(&ask.wanted(), &rules, &[]), Verdict::Deny(_))
+            });
+            prop_assert!(is_denied, "{:?}: {:?}", text, asks);
+        }
+    }
+
+    /// The same for texts inside of texts.
+    #[test]
+    fn no_nesting_makes_a_marker(texts in proptest::collection::vec(layered(), 16)) {
+        prop_assert_eq!(run_all(&texts, few_commands()), Vec::<String>::new());
+    }
+}
+
+// Was: the grammar's scanner read memory that is not its own, and the server died of a letter behind a brace.
+#[test]
+fn a_letter_behind_a_brace_does_not_end_the_process() {
+    for letter in ['é', '字', '😀', '\u{e000}', '\u{10ffff}'] {
+        for text in [
+            "echo {L",
+            "echo {L,b}",
+            "echo {1L",
+            "echo {1..L}",
+            "echo {1..9L}",
+            "{L; }",
+            "x=$(echo {L})",
+            "${L}",
+        ] {
+            let text = text.replace('L', &letter.to_string());
+            assert!(read(&text).unclear, "{text}");
+        }
+        // Elsewhere it is a letter like any other.
+        let text = format!("git commit -m \"{letter} {{a,b}}\"");
+        assert_eq!((read(&text).unclear, read(&text).patterns), (false, vec![text]));
     }
 }
 

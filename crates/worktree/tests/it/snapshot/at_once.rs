@@ -131,6 +131,6 @@ fn an_editor_that_writes_among_others_keeps_its_text_and_the_rest_goes_back() {
     let conflicts: Vec<String> = done.conflicts().map(ToString::to_string).collect();
     assert_eq!(conflicts, [edited.as_str()]);
     let mut expected = before;
-    expected.insert(PathBuf::from(&edited), "from the editor".to_owned());
+    expected.insert(PathBuf::from(&edited), "644 from the editor".to_owned());
     assert_eq!(place.everything(), expected);
 }

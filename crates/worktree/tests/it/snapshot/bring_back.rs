@@ -1,7 +1,8 @@
 //! Undoing, undoing less or more, and taking it back.
 
-use super::{Place, link, path};
+use super::{Place, chmod, link, path};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -358,4 +359,125 @@ fn a_read_only_file_comes_back_read_only() {
 
     assert_eq!(place.read("a").as_deref(), Some("1"));
     assert_eq!(place.root.join("a").metadata().unwrap().permissions().mode() & 0o777, 0o444);
+}
+
+#[test]
+fn a_private_file_comes_back_private() {
+    for mode in [0o600, 0o640, 0o400, 0o700] {
+        let place = Place::new();
+        place.write("removed", "a secret");
+        place.write("replaced", "a secret");
+        place.write("opened", "a secret");
+        for name in ["removed", "replaced", "opened"] {
+            chmod(&place.root.join(name), mode);
+        }
+        let before = place.everything();
+        let step = place.step(|place| {
+            place.remove("removed");
+            place.remove("replaced");
+            place.write("replaced", "public");
+            chmod(&place.root.join("opened"), 0o644);
+        });
+        let after = place.everything();
+        let targets = place.targets(&[step]);
+
+        // Was: what had been removed came back as the umask has it, for everybody to read.
+        let (snapshot, _) = place.undo(&targets);
+        assert_eq!(place.everything(), before, "{mode:o}");
+
+        place.redo(snapshot, &targets);
+        assert_eq!(place.everything(), after, "{mode:o}");
+    }
+}
+
+#[test]
+fn rights_that_a_person_gave_since_stay() {
+    let place = Place::new();
+    place.write("a", "1");
+    let first = place.step(|place| place.write("a", "2"));
+    chmod(&place.root.join("a"), 0o600);
+    let second = place.step(|place| place.write("a", "3"));
+
+    let (_, done) = place.undo(&place.targets(&[first, second]));
+
+    assert_eq!(done.conflicts().count(), 0);
+    assert_eq!(place.everything(), BTreeMap::from([(PathBuf::from("a"), "600 1".to_owned())]));
+}
+
+#[test]
+fn private_files_are_known_after_a_restart() {
+    let place = Place::new();
+    place.write("secret", "1");
+    place.write("other", "1");
+    chmod(&place.root.join("secret"), 0o600);
+    let first = place.tree();
+    let place = place.reopened();
+    assert_eq!(place.tree(), first);
+
+    let step = place.step(|place| {
+        place.remove("secret");
+        place.write("other", "2");
+    });
+    place.undo(&place.targets(&[step]));
+
+    assert_eq!(place.root.join("secret").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn empty_directories_are_left_removed_and_made_as_they_were() {
+    let place = Place::repository();
+    place.write(".gitignore", "*.o\nbuild/\n");
+    place.write("emptied/a", "1");
+    place.write("objects/x.o", "ignored");
+    place.write("build/deep/x", "ignored");
+    for name in ["filled", "removed/inside", "stays"] {
+        std::fs::create_dir_all(place.root.join(name)).unwrap();
+    }
+    let before = place.everything();
+    let step = place.step(|place| {
+        place.remove("emptied/a");
+        place.write("filled/b", "2");
+        std::fs::remove_dir_all(place.root.join("removed")).unwrap();
+        std::fs::create_dir_all(place.root.join("made/inside")).unwrap();
+        place.write("new/c", "2");
+        std::fs::create_dir(place.root.join("new/empty")).unwrap();
+    });
+    let after = place.everything();
+    let targets = place.targets(&[step]);
+
+    // Was: `filled` went with the file in it, `removed` stayed away and `made` stayed.
+    let (snapshot, _) = place.undo(&targets);
+    assert_eq!(place.everything(), before);
+    place.redo(snapshot, &targets);
+    assert_eq!(place.everything(), after);
+}
+
+#[test]
+fn a_directory_that_a_person_has_filled_since_stays() {
+    let place = Place::new();
+    place.write("a", "1");
+    let step = place.step(|place| std::fs::create_dir(place.root.join("made")).unwrap());
+    place.write("made/mine", "a person's work");
+
+    place.undo(&place.targets(&[step]));
+
+    assert_eq!(place.read("made/mine").as_deref(), Some("a person's work"));
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_forced_as_it_is_shown_unless_two_are_shown_alike() {
+    let place = Place::repository();
+    let write = |name: &[u8], text: &str| {
+        let name = std::ffi::OsStr::from_bytes(name);
+        std::fs::write(place.root.join(name), text).unwrap();
+    };
+    let one = place.step(|_| write(b"caf\xe9.txt", "1"));
+    let other = place.step(|_| write(b"caf\xe8.txt", "1"));
+    let shown = ["caf\u{fffd}.txt".to_owned()];
+
+    let meant = place.targets(std::slice::from_ref(&one)).named(&shown).unwrap();
+    let unclear = place.targets(&[one, other]).named(&shown);
+
+    assert_eq!(meant.into_iter().collect::<Vec<_>>(), [TreePath::from_bytes(b"caf\xe9.txt").unwrap()]);
+    assert!(matches!(unclear, Err(SnapshotError::Malformed(_))), "{unclear:?}");
 }

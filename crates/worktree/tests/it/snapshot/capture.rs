@@ -51,6 +51,34 @@ fn names_are_kept_byte_by_byte() {
     }
 }
 
+// Also what brings files back: both write objects, indexes and references of a repository of our own.
+#[test]
+fn hooks_of_the_repository_are_not_run_by_captures() {
+    let place = Place::repository();
+    let marker = place.root.parent().unwrap().join("ran");
+    let names =
+        ["post-index-change", "reference-transaction", "pre-auto-gc", "post-checkout", "fsmonitor-watchman"];
+    for directory in [".git/hooks", "hooks"] {
+        std::fs::create_dir_all(place.root.join(directory)).unwrap();
+        for name in names {
+            let hook = place.root.join(directory).join(name);
+            program(&hook, &format!("#!/bin/sh\ntouch {}\n", marker.display()));
+        }
+    }
+    git(&place.root, &["config", "core.hooksPath", place.root.join("hooks").to_str().unwrap()]);
+    place.write("a.txt", "one\n");
+    git(&place.root, &["add", "a.txt"]);
+    assert!(marker.exists(), "the door is not open");
+    std::fs::remove_file(&marker).unwrap();
+
+    let before = place.tree();
+    place.write("a.txt", "two\n");
+    let after = place.tree();
+
+    assert_ne!(before, after);
+    assert!(!marker.exists(), "a hook of the repository was run");
+}
+
 #[test]
 fn line_endings_filters_and_hooks_of_the_repository_do_not_apply() {
     let place = Place::repository();

@@ -1,11 +1,13 @@
 //! Collections while somebody stores: what is about to be anchored is never taken away.
 
-use super::{Place, path, program};
+use super::{Place, chmod, path, program};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
-use sturdy_worktree::snapshot::{ObjectId, SnapshotError, StoreOptions, TreeStore, collect_in};
+use sturdy_worktree::snapshot::{
+    ObjectId, SnapshotError, State, StoreOptions, TreeId, TreeStore, collect_in,
+};
 
 /// A git that stops when it has counted what nothing keeps, until it is told to go on.
 struct SlowGit {
@@ -138,6 +140,46 @@ fn a_closed_store_gives_everything_back_that_nothing_keeps() {
     let _inside = closed.enter();
     let state = store.states(&kept, [&path("c")].into_iter()).unwrap()[&path("c")];
     assert_eq!(store.content(&state.content().unwrap()).unwrap(), b"kept");
+}
+
+/// A tree with what git cannot hold: git does not keep such a one for its index.
+fn released_scan(place: &Place) -> TreeId {
+    place.write("d/secret", "1");
+    chmod(&place.root.join("d/secret"), 0o600);
+    std::fs::create_dir(place.root.join("empty")).unwrap();
+    let tree = place.tree();
+    place.store.anchor("ses_a", &[tree]).unwrap();
+    place.store.release("ses_a").unwrap();
+    tree
+}
+
+#[test]
+fn the_tree_of_the_last_scan_is_made_anew_when_it_was_collected() {
+    let place = Place::new();
+    let tree = released_scan(&place);
+
+    place.run(|store| store.collect_older_than(Duration::ZERO).unwrap());
+
+    assert_eq!(place.tree(), tree);
+    assert_eq!(place.listed(&tree), ["100644 d/secret"], "as git reads it");
+    let states = place.run(|store| store.states(&tree, [&path("empty")].into_iter()).unwrap());
+    assert_eq!(states[&path("empty")], State::EmptyDirectory);
+}
+
+#[test]
+fn the_tree_of_the_last_scan_is_made_anew_when_it_was_collected_while_nobody_had_the_store_open() {
+    let place = Place::new();
+    let tree = released_scan(&place);
+    let (closed, root, dir) = place.closed();
+    let _inside = closed.enter();
+    collect_in(&dir, None, Duration::ZERO).unwrap();
+
+    let store = TreeStore::open(&dir, &root, StoreOptions::default()).unwrap();
+
+    assert_eq!(store.scan().unwrap().tree, tree);
+    assert!(
+        store.states(&tree, [&path("d/secret")].into_iter()).unwrap()[&path("d/secret")].content().is_some()
+    );
 }
 
 #[test]

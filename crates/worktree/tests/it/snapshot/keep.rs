@@ -1,9 +1,10 @@
 //! What stays, what goes, and what a dead process may leave behind.
 
+use super::looks::{counted, runs};
 use super::{Place, path};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
-use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeStore};
+use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeStore, differences};
 
 fn gc(place: &Place) {
     let out = Command::new("git")
@@ -195,4 +196,95 @@ fn a_damaged_object_is_said_and_not_believed() {
     let read = place.run(|store| store.states(&tree, [&path("a")].into_iter()));
 
     assert!(matches!(read, Err(SnapshotError::Damaged { .. })));
+}
+
+#[test]
+fn trees_that_are_packed_are_read_once_and_compared_without_git_from_then_on() {
+    let place = counted();
+    place.write("deep/er/a.txt", "1");
+    place.write("b.txt", "1");
+    let before = place.tree();
+    place.write("deep/er/a.txt", "2");
+    let after = place.tree();
+    place.run(|store| store.anchor("one", &[before, after]).unwrap());
+    place.run(|store| store.collect_older_than(Duration::ZERO).unwrap());
+    let changed = || place.run(|store| store.changed(&before, &after).unwrap());
+    let first = changed();
+    let asked = runs(&place);
+
+    let second = changed();
+
+    assert_eq!(second, first);
+    assert_eq!(second.iter().map(|one| one.path.to_string()).collect::<Vec<_>>(), ["deep/er/a.txt"]);
+    // Was: git was run for each level of directories, at every step.
+    assert_eq!(runs(&place), asked);
+}
+
+#[test]
+fn the_difference_of_a_file_is_worked_out_once() {
+    let place = counted();
+    place.write("a.txt", "1\n");
+    place.write("b.txt", "1\n");
+    let before = place.tree();
+    place.write("a.txt", "2\n");
+    let middle = place.tree();
+    place.write("b.txt", "2\n");
+    let after = place.tree();
+    place.run(|store| store.anchor("one", &[before, middle, after]).unwrap());
+    place.run(|store| store.collect_older_than(Duration::ZERO).unwrap());
+    let shown = |to| {
+        let changed = place.run(|store| store.changed(&before, to).unwrap());
+        place.run(|store| differences(store, &changed).unwrap())
+    };
+    let first = shown(&middle);
+    let both = shown(&after);
+    let asked = runs(&place);
+
+    let again = shown(&after);
+
+    assert_eq!(runs(&place), asked, "nothing is read again");
+    assert_eq!(again, both);
+    assert_eq!(again.files[0], first.files[0]);
+    assert_eq!((again.files.len(), again.additions, again.deletions), (2, 2, 2));
+}
+
+#[test]
+fn a_name_that_cannot_be_read_is_an_error_and_what_it_kept_is_not_collected() {
+    let place = Place::repository();
+    place.write("a.txt", "1");
+    let kept = place.tree();
+    place.run(|store| store.anchor("one", &[kept]).unwrap());
+    place.write("a.txt", "2");
+    let newer = place.tree();
+    place.run(|store| store.anchor("two", &[newer]).unwrap());
+    let name = place.dir.join("refs/sturdy/one");
+    let text = std::fs::read(&name).unwrap();
+
+    // As a loss of power leaves a file that was not synced.
+    std::fs::write(&name, "").unwrap();
+    // Was: as if nothing had been kept before; the next collection took it.
+    let anchored = place.run(|store| store.anchor("one", &[newer]));
+    let collected = place.run(|store| store.collect_older_than(Duration::ZERO));
+
+    assert!(matches!(anchored, Err(SnapshotError::Malformed(_))), "{anchored:?}");
+    assert!(matches!(collected, Err(SnapshotError::Malformed(_))), "{collected:?}");
+    std::fs::write(&name, text).unwrap();
+    place.run(|store| store.collect_older_than(Duration::ZERO).unwrap());
+    assert_eq!(place.listed(&kept), ["100644 a.txt"]);
+}
+
+#[test]
+fn an_object_that_lost_its_content_is_stored_again() {
+    let place = Place::repository();
+    place.write("a.txt", "one");
+    let path = path("a.txt");
+    let state = place.run(|store| store.state_now(&path).unwrap());
+    let id = state.content().unwrap();
+    let name = id.to_string();
+    let object = place.dir.join("objects").join(&name[..2]).join(&name[2..]);
+    std::fs::write(&object, "").unwrap();
+
+    place.run(|store| store.state_now(&path).unwrap());
+
+    assert_eq!(place.run(|store| store.content(&id).unwrap()), b"one");
 }

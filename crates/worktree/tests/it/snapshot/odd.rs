@@ -84,6 +84,31 @@ fn a_repository_that_belongs_to_somebody_else_is_captured() {
 }
 
 #[test]
+fn a_submodule_is_recorded_and_what_an_agent_does_beside_it_is_undone() {
+    let library = Place::repository();
+    library.write("inner.txt", "theirs");
+    git(&library.root, &["add", "."]);
+    git(&library.root, &["commit", "--quiet", "-m", "theirs"]);
+    let place = committed();
+    git(&place.root, &["submodule", "--quiet", "add", library.root.to_str().unwrap(), "lib"]);
+    git(&place.root, &["commit", "--quiet", "-m", "a library"]);
+
+    let captured = place.scan();
+    assert_eq!(captured.left_out, [LeftOut { path: path("lib"), why: Why::Repository }]);
+    let step = place.step(|place| {
+        place.write("in/a", "2");
+        place.write(".gitmodules", "");
+        place.write("lib/inner.txt", "changed by a command");
+    });
+    place.undo(&place.targets(&[step]));
+
+    assert_eq!(place.read("in/a").as_deref(), Some("1"));
+    assert!(place.read(".gitmodules").unwrap().contains("path = lib"));
+    assert_eq!(place.read("lib/inner.txt").as_deref(), Some("changed by a command"), "it is not entered");
+    assert_eq!(git(&place.root, &["status", "--porcelain"]), " M lib\n");
+}
+
+#[test]
 fn nothing_of_the_users_repository_is_needed_after_a_capture() {
     let place = committed();
     let step = place.step(|place| place.write("in/a", "2"));
@@ -200,4 +225,21 @@ fn two_undos_at_once_each_bring_back_their_own_files() {
         });
         assert_eq!(place.everything(), after);
     }
+}
+
+#[test]
+fn a_repository_inside_that_becomes_a_pipe_is_not_waited_for() {
+    let place = Place::repository();
+    place.write("a.txt", "1");
+    place.write("inside/b.txt", "1");
+    git(&place.root.join("inside"), &["init", "--quiet"]);
+    assert_eq!(place.listed(&place.tree()), ["100644 a.txt", "160000 inside"]);
+    let pipe = place.root.join("inside/.git");
+    std::fs::remove_dir_all(&pipe).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+
+    // Was: whoever captured waited for somebody to write into the pipe.
+    let captured = place.scan();
+
+    assert_eq!(place.listed(&captured.tree), ["100644 a.txt", "160000 inside"]);
 }

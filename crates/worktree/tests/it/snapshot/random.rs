@@ -11,11 +11,15 @@ enum Edit {
     Write(&'static str, u8),
     Remove(&'static str),
     Link(&'static str, u8),
-    Run(&'static str, bool),
+    Mode(&'static str, u32),
+    /// An empty directory.
+    Make(&'static str),
 }
 
 /// Few names, some of which are below others, so that edits meet.
 const NAMES: [&str; 6] = ["a", "b", "d/x", "d/y", "d/e/z", "new\nline"];
+
+const MODES: [u32; 4] = [0o644, 0o755, 0o600, 0o700];
 
 fn edit() -> impl Strategy<Value = Edit> {
     let name = || prop::sample::select(&NAMES[..]);
@@ -23,7 +27,8 @@ fn edit() -> impl Strategy<Value = Edit> {
         4 => (name(), 0..5u8).prop_map(|(name, text)| Edit::Write(name, text)),
         2 => name().prop_map(Edit::Remove),
         1 => (name(), 0..3u8).prop_map(|(name, text)| Edit::Link(name, text)),
-        1 => (name(), any::<bool>()).prop_map(|(name, runs)| Edit::Run(name, runs)),
+        1 => (name(), prop::sample::select(&MODES[..])).prop_map(|(name, mode)| Edit::Mode(name, mode)),
+        1 => name().prop_map(Edit::Make),
         // A file where a directory was, and the other way round.
         1 => (0..5u8).prop_map(|text| Edit::Write("d", text)),
         1 => (0..5u8).prop_map(|text| Edit::Write("a/below", text)),
@@ -42,13 +47,15 @@ impl Place {
                 self.make_room(name);
                 super::link(&format!("target {text}"), &self.root.join(name));
             }
-            Edit::Run(name, runs) => {
-                use std::os::unix::fs::PermissionsExt as _;
+            Edit::Mode(name, mode) => {
                 let place = self.root.join(name);
                 if place.symlink_metadata().is_ok_and(|found| found.is_file()) {
-                    let mode = if *runs { 0o755 } else { 0o644 };
-                    std::fs::set_permissions(place, std::fs::Permissions::from_mode(mode)).unwrap();
+                    super::chmod(&place, *mode);
                 }
+            }
+            Edit::Make(name) => {
+                self.make_room(name);
+                std::fs::create_dir(self.root.join(name)).unwrap();
             }
         }
     }
@@ -138,4 +145,26 @@ proptest! {
 
         prop_assert_eq!(by_path, place.tree());
     }
+}
+
+// Was: a file that a person had put into a directory in the place of the agent's file was wanted beside what replaced
+// it, and taking everything back left neither.
+#[test]
+fn a_file_that_stays_leaves_no_room_for_one_inside_of_it() {
+    let place = Place::new();
+    place.edit(&Edit::Write("a", 1));
+    let first = place.step(|place| place.edit(&Edit::Write("a", 0)));
+    place.edit(&Edit::Write("a/below", 0));
+    let second = place.step(|place| place.edit(&Edit::Link("a", 0)));
+    let before = place.everything();
+    let last = place.targets(std::slice::from_ref(&second));
+    let all = place.targets(&[first, second]);
+
+    let undo = place.prepare(None, &last, &[]);
+    place.run(|store| store.apply(&undo.settings).unwrap());
+    let moved = place.prepare(Some(Standing { snapshot: undo.snapshot, targets: &last }), &all, &[]);
+    place.run(|store| store.apply(&moved.settings).unwrap());
+    place.redo(moved.snapshot, &all);
+
+    assert_eq!(place.everything(), before);
 }
