@@ -26,6 +26,11 @@ pub async fn on_behalf<F: Future>(behalf: Behalf, task: F) -> F::Output {
     BEHALF.scope(Some(Arc::new(behalf)), task).await
 }
 
+/// Runs a task of its own on the behalf of whoever asks now.
+pub(crate) fn as_now<F: Future>(task: F) -> impl Future<Output = F::Output> {
+    BEHALF.scope(current(), task)
+}
+
 /// Runs a part of a request that the server would have done anyway: it needs no grant and is nobody's use of one.
 pub(crate) async fn on_nobodys_behalf<F: Future>(task: F) -> F::Output {
     BEHALF.scope(None, task).await

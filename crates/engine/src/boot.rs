@@ -11,12 +11,14 @@ use crate::error::{BootError, EngineError};
 use crate::feed::Feed;
 use crate::files::FileWork;
 use crate::reads::Reads;
+use crate::run::background::Backgrounds;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
 use crate::share::Sharing;
 use crate::supervise::{self, Lost, Quarantine};
 use crate::task::Tasks;
 use futures_util::{StreamExt as _, stream};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_llm::Http;
@@ -26,13 +28,20 @@ use sturdy_session::types::session::Session;
 use sturdy_store::{Options, Store};
 use sturdy_worktree::mcp::auth::Logins;
 use sturdy_worktree::process::kill_orphans;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 /// As many as fit into one commit of the store.
 const SETTLED_AT_ONCE: usize = 256;
 
+impl Engine {
+    /// Opens the store and settles what a dead process left open. Nothing is served before that is durable.
+    pub async fn open(options: EngineOptions) -> Result<Self, BootError> {
+        open(options).await
+    }
+}
+
 /// Settles before anything is served: nobody sees a step that will never end.
-pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
+async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
     options.environment = options.environment.with_data_in(options.data_dir.clone());
     let mut store_options = Options::new(&options.data_dir);
     store_options.durability = options.durability;
@@ -41,6 +50,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
         store_options.patience = patience;
     }
     let store = Store::open(store_options).await?;
+    notice_restore(&store).await;
     let clock = Clock::new(store.last_time().await?);
     let feed = Feed::new(store.clone());
     let tasks = Tasks::default();
@@ -55,6 +65,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             tasks,
             http: Http::new(),
             registry: Registry::default(),
+            backgrounds: Backgrounds::default(),
             lost: Lost::default(),
             quarantine: Quarantine::default(),
             instances: Instances::default(),
@@ -62,6 +73,7 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
             logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
             returns: Callback::default(),
             trust: Arc::new(Trusting::new(&options.data_dir)),
+            checkouts: Arc::new(crate::directory::checkouts::Checkouts::in_directory(&options.data_dir)),
             asking: Asking::default(),
             trees: crate::run::trees::Trees::default(),
             gates: crate::requests::revert::Gates::default(),
@@ -72,12 +84,22 @@ pub(crate) async fn open(mut options: EngineOptions) -> Result<Engine, BootError
     settle(&engine).await?;
     engine.tasks().spawn("supervise", supervise::run(engine.inner.clone()));
     crate::requests::revert::recover(&engine).await;
-    crate::requests::revert::tell_of_the_dead(&engine).await;
+    // Much to hold for something that a start rarely has to do.
+    Box::pin(crate::requests::revert::tell_of_the_dead(&engine)).await;
     engine.inner.resume_shares().await;
     engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.clone()));
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));
     Ok(engine)
+}
+
+/// A disk that refuses even this is full or read-only: what is stored is served all the same.
+async fn notice_restore(store: &Store) {
+    match store.replace_mark().await {
+        Ok(true) => warn!("the store was restored from a copy: clients are told to read everything anew"),
+        Ok(false) => {}
+        Err(cause) => warn!(%cause, "cannot tell whether the store was restored from a copy"),
+    }
 }
 
 /// How long commits that the disk refuses are tried again, if somebody wants it otherwise.
@@ -102,16 +124,23 @@ async fn settle(engine: &Engine) -> Result<(), BootError> {
     }
     info!(sessions = open.len(), "settling what the last process left open");
     let before = engine.store().head();
-    let mut settled = Vec::new();
+    // Not the handles of all: each holds an inbox, and there may be ten thousand.
+    let mut over = BTreeSet::new();
+    let mut waiting = Vec::new();
     // Many at a time, so that one fsync settles many.
     let mut settling = stream::iter(open)
         .map(|id| async move { (engine.session(&id).await, id) })
         .buffer_unordered(SETTLED_AT_ONCE);
     while let Some((outcome, id)) = settling.next().await {
         match outcome {
-            Ok(handle) => settled.push(handle),
+            Ok(handle) if handle.view().is_idle => {
+                over.insert(id);
+            }
+            Ok(handle) => waiting.push(handle),
             // One damaged session is quarantined; the others are served.
             Err(EngineError::Damaged { .. }) => {}
+            // Half a copy is removed.
+            Err(EngineError::NoSession(_)) => {}
             Err(EngineError::Read(cause)) => return Err(cause.into()),
             // A full disk, most likely: it is read meanwhile, and settled as soon as it can be.
             Err(cause) => {
@@ -121,16 +150,21 @@ async fn settle(engine: &Engine) -> Result<(), BootError> {
         }
     }
     drop(settling);
-    stop_forsaken(engine, &settled).await?;
+    stop_forsaken(engine, &over, &waiting).await?;
     engine.feed().settled(before, engine.clock().now());
     Ok(())
 }
 
 /// A child may wait for a person and so be kept, while the call it works for was interrupted. Nobody would read
 /// what it finds out: it is stopped, and what it asked is taken back.
-async fn stop_forsaken(engine: &Engine, settled: &[Handle]) -> Result<(), BootError> {
-    let is_over = |id: &SessionId| settled.iter().any(|one| one.id() == id && one.view().is_idle);
-    for waiting in settled.iter().filter(|one| !one.view().is_idle) {
+async fn stop_forsaken(
+    engine: &Engine,
+    over: &BTreeSet<SessionId>,
+    waiting: &[Handle],
+) -> Result<(), BootError> {
+    let stopped = |id: &SessionId| waiting.iter().any(|one| one.id() == id && one.view().is_idle);
+    let is_over = |id: &SessionId| over.contains(id) || stopped(id);
+    for waiting in waiting.iter().filter(|one| !one.view().is_idle) {
         let record = engine.store().session(waiting.id()).await?;
         let info = record.and_then(|text| read_stored::<Session>(&text).ok());
         if info.and_then(|info| info.parent_id).is_some_and(|parent| is_over(&parent))

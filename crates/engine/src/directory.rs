@@ -7,6 +7,7 @@
 pub mod agents;
 pub(crate) mod asking;
 pub(crate) mod branch;
+pub(crate) mod checkouts;
 pub mod commands;
 pub mod config;
 pub mod context;
@@ -19,7 +20,9 @@ mod languages;
 pub mod mcp;
 pub(crate) mod permits;
 pub(crate) mod sandbox;
+pub(crate) mod scratch;
 pub mod skills;
 pub mod trust;
+pub(crate) mod variables;
 
 pub use instance::Instance;

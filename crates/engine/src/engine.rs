@@ -2,17 +2,19 @@
 
 use crate::clock::Clock;
 use crate::directory::asking::Asking;
+use crate::directory::checkouts::Checkouts;
 use crate::directory::instance::Instance;
 use crate::directory::instances::Instances;
 use crate::directory::mcp::Callback;
 use crate::directory::trust::Trusting;
 use crate::environment::Environment;
-use crate::error::{BootError, EngineError};
+use crate::error::EngineError;
 use crate::extension::Extensions;
 use crate::feed::Feed;
 use crate::files::{FileWork, HangPlan};
 use crate::reads::Reads;
 use crate::requests::revert::Gates;
+use crate::run::background::Backgrounds;
 use crate::run::handle::Handle;
 use crate::run::registry::Registry;
 use crate::run::trees::Trees;
@@ -26,7 +28,7 @@ use std::time::Duration;
 use sturdy_llm::Http;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::status::Status;
-use sturdy_store::{CrashPlan, Durability, Store};
+use sturdy_store::{CrashPlan, DamagedRow, Durability, Store};
 use sturdy_worktree::mcp::auth::Logins;
 
 /// Running work is given this long to end when the engine closes.
@@ -72,6 +74,8 @@ pub(crate) struct Inner {
     pub(crate) http: Http,
     pub(crate) files: FileWork,
     pub(crate) registry: Registry,
+    /// What commands left running.
+    pub(crate) backgrounds: Backgrounds,
     /// Sessions whose task ended before its work did.
     pub(crate) lost: Lost,
     pub(crate) quarantine: Quarantine,
@@ -82,6 +86,8 @@ pub(crate) struct Inner {
     pub(crate) logins: Logins,
     pub(crate) returns: Callback,
     pub(crate) trust: Arc<Trusting>,
+    /// Where they were when they were last opened.
+    pub(crate) checkouts: Arc<Checkouts>,
     pub(crate) asking: Asking,
     pub(crate) trees: Trees,
     pub(crate) gates: Gates,
@@ -89,11 +95,6 @@ pub(crate) struct Inner {
 }
 
 impl Engine {
-    /// Opens the store and settles what a dead process left open. Nothing is served before that is durable.
-    pub async fn open(options: EngineOptions) -> Result<Self, BootError> {
-        crate::boot::open(options).await
-    }
-
     /// What is stored, for reading.
     #[must_use]
     pub fn reads(&self) -> &Reads {
@@ -176,10 +177,25 @@ impl Engine {
         self.inner.registry.statuses()
     }
 
-    /// Sessions that cannot be run because what is stored of them does not fit together.
+    /// Prompts that nobody has begun to answer, in the sessions that have a task.
+    #[must_use]
+    pub fn waiting_prompts(&self) -> usize {
+        self.inner.registry.waiting()
+    }
+
+    /// Sessions that cannot be run because what is stored of them does not fit together, and those of which
+    /// something could not be read.
     #[must_use]
     pub fn damaged(&self) -> Vec<Damage> {
-        self.inner.quarantine.list()
+        let mut damaged = self.inner.quarantine.list();
+        let rows = self.inner.store.damaged_rows();
+        let unlisted = rows.into_iter().filter(|row| !self.inner.quarantine.holds(&row.session));
+        damaged.extend(unlisted.map(|DamagedRow { session, place }| Damage {
+            session,
+            what: "a stored row cannot be read".to_owned(),
+            place,
+        }));
+        damaged
     }
 
     /// How many sessions have a task of their own at the moment.

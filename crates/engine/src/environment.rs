@@ -130,12 +130,6 @@ impl Environment {
         self.filled("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
     }
 
-    /// Where models may write without asking.
-    #[must_use]
-    pub fn scratch_dir(&self) -> PathBuf {
-        self.temporary_dir().join("sturdy")
-    }
-
     fn xdg(&self, variable: &str, fallback: &str) -> PathBuf {
         match self.filled(variable) {
             Some(path) if path.starts_with('/') => PathBuf::from(path),

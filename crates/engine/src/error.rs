@@ -1,5 +1,9 @@
 //! Why the engine said no.
 
+mod config;
+
+pub use config::{ConfigError, Issue};
+
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::Refusal;
 use sturdy_store::{CommitError, OpenError, ReadError};
@@ -40,7 +44,7 @@ pub enum EngineError {
 
     /// A configuration file of this directory cannot be used.
     #[error(transparent)]
-    Config(crate::directory::config::ConfigError),
+    Config(ConfigError),
 
     /// The service that a session should be shared to did not take it; nothing changed here.
     #[error("{0}")]

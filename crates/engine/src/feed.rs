@@ -347,3 +347,6 @@ impl Window {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,6 +107,18 @@ impl HangPlan {
         Self { directory: Some(directory.into()), ..Self::default() }
     }
 
+    /// Hangs from `begin` on.
+    #[must_use]
+    pub fn later(directory: &Path) -> Self {
+        let plan = Self::of(directory);
+        plan.let_go();
+        plan
+    }
+
+    pub fn begin(&self) {
+        self.state.0.lock().unwrap_or_else(PoisonError::into_inner).is_over = false;
+    }
+
     /// Threads that hang now.
     #[must_use]
     pub fn threads(&self) -> usize {

@@ -34,9 +34,9 @@ pub use environment::Environment;
 pub use error::{BootError, EngineError};
 pub use keeping::{Garbage, GarbageReport, TreesUsage, trees_usage};
 pub use requests::{
-    ChangedSettings, CommandRequest, NewSession, PlannedFile, ProjectEdit, PromptRequest, RevertPlan,
-    RevertRequest, ShellRequest,
+    ChangedSettings, CommandRequest, LeftOutFile, NewSession, PlannedFile, ProjectEdit, PromptRequest,
+    RevertPlan, RevertRequest, ShellRequest, Unreverted, WantedPermission,
 };
 pub use run::{Handle, View};
-pub use sturdy_worktree::process::{SandboxOffer, hide_variables, sandbox_offer};
+pub use sturdy_worktree::process::{SandboxOffer, keep_variables, sandbox_offer};
 pub use supervise::Damage;

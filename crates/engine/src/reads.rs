@@ -1,25 +1,39 @@
 //! Reading what is stored, for whoever serves it: everything here reads, and nothing changes a thing.
 //!
-//! Rows leave as the text they were stored as; whoever needs more than text reads it there. Damage is an error and never
-//! an empty answer.
+//! Rows leave as the text they were stored as; whoever needs more than text reads it there. A row that cannot be read is
+//! answered with one that says so, or left out of a list, and its session is listed as damaged; the rest is served.
+//! Damage below the rows is an error and never an empty answer.
 //!
 //! Not here: changing something, which is asked of the engine (`requests/`); following what happens (`feed/`).
 
 use crate::feed::{PastPage, past};
+use crate::supervise::readable_record;
 use std::sync::Arc;
+use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::row::ApprovalRow;
+use sturdy_session::types::delivery::Delivery;
 use sturdy_store::Store;
 
 pub use sturdy_store::{
     AskQuery, Before, CommitError, CreatedEdge, DriverError, DriverErrorKind, Found, FoundPart, MessagePage,
-    MessageQuery, Opening, Outline, Overview, OverviewQuery, RawAsk, RawMessage, ReadError, SearchQuery,
-    SessionGlance, SessionOrder, SessionQuery, StoreMeters,
+    MessageQuery, Opening, Outline, Overview, OverviewQuery, PageWithin, RawAsk, RawMessage, ReadError,
+    SearchQuery, SessionGlance, SessionHead, SessionOrder, SessionQuery, StoreMeters,
 };
 
 /// The reading half of the store. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Reads(Store);
+
+/// How a prompt came into its session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Of the entry that stored it.
+    pub seq: u64,
+    pub delivery: Delivery,
+    /// Of what the client sent, if it may send it again.
+    pub digest: Option<String>,
+}
 
 impl Reads {
     pub(crate) fn new(store: Store) -> Self {
@@ -45,6 +59,16 @@ impl Reads {
         self.0.messages(session, query).await
     }
 
+    /// The same, read until there are more bytes than these.
+    pub async fn messages_within(
+        &self,
+        session: &SessionId,
+        query: MessageQuery,
+        bytes_max: usize,
+    ) -> Result<PageWithin, ReadError> {
+        self.0.messages_within(session, query, bytes_max).await
+    }
+
     /// The same without parts.
     pub async fn message_heads(
         &self,
@@ -64,6 +88,16 @@ impl Reads {
         self.0.messages_after(session, after, limit).await
     }
 
+    /// Which messages are behind one, oldest first; none if there is no such message.
+    pub async fn message_ids_after(
+        &self,
+        session: &SessionId,
+        after: &MessageId,
+        limit: usize,
+    ) -> Result<Option<Vec<MessageId>>, ReadError> {
+        self.0.message_ids_after(session, Some(after), limit).await
+    }
+
     /// Message records of all sessions by their time.
     pub async fn messages_between(
         &self,
@@ -74,23 +108,46 @@ impl Reads {
         self.0.messages_between(since, until, limit).await
     }
 
-    /// Where in its session a message was written.
-    pub async fn message_seq(
+    /// How a prompt came into its session; None if there is no such message.
+    pub async fn admission(
         &self,
         session: &SessionId,
         message: &MessageId,
-    ) -> Result<Option<u64>, ReadError> {
-        self.0.message_seq(session, message).await
+    ) -> Result<Option<Admission>, ReadError> {
+        let Some(seq) = self.0.message_seq(session, message).await? else { return Ok(None) };
+        let entries = self.0.session_log(session, seq.saturating_sub(1), 1).await?;
+        let fact = entries.first().filter(|entry| entry.seq == seq);
+        let fact = fact.and_then(|entry| Fact::parse(&entry.kind, &entry.data).ok());
+        Ok(Some(match fact {
+            Some(Fact::PromptAdmitted { delivery, digest, .. }) => Admission { seq, delivery, digest },
+            // A copy, or a message that wants no answer.
+            Some(_) | None => Admission { seq, delivery: Delivery::Steer, digest: None },
+        }))
     }
 
-    /// A session record.
+    /// A session record; if it cannot be read, what is known without it.
     pub async fn session(&self, id: &SessionId) -> Result<Option<String>, ReadError> {
-        self.0.session(id).await
+        readable_record(&self.0, id).await
+    }
+
+    /// The sessions right below one.
+    pub async fn children(&self, parent: &SessionId) -> Result<Vec<SessionId>, ReadError> {
+        self.0.children(parent).await
+    }
+
+    /// Notes that something of a session could not be read: it is listed as damaged.
+    pub fn note_damage(&self, session: &SessionId, place: &str) {
+        self.0.note_damage(session, place);
     }
 
     /// Session records.
     pub async fn sessions(&self, query: SessionQuery) -> Result<Vec<String>, ReadError> {
         self.0.sessions(query).await
+    }
+
+    /// The sessions of a project and where each stands in the log, without their records.
+    pub async fn session_heads(&self, project: &str) -> Result<Vec<SessionHead>, ReadError> {
+        self.0.session_heads(project).await
     }
 
     /// Sessions of a directory that have something open.

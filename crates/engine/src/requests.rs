@@ -7,23 +7,27 @@
 
 mod adopt;
 mod change_settings;
+mod context;
 pub(crate) mod data_url;
 mod edits;
 mod fork;
 pub(crate) mod intake;
 mod invoke;
 mod mentions;
+mod permission;
 mod projects;
 pub(crate) mod prompt;
 pub(crate) mod revert;
 pub(crate) mod sessions;
 mod shell;
 mod summarize;
+mod trust;
 
 pub use change_settings::ChangedSettings;
 pub use invoke::CommandRequest;
+pub use permission::WantedPermission;
 pub use projects::ProjectEdit;
 pub use prompt::PromptRequest;
-pub use revert::{PlannedFile, RevertPlan, RevertRequest};
+pub use revert::{LeftOutFile, PlannedFile, RevertPlan, RevertRequest, Unreverted};
 pub use sessions::NewSession;
 pub use shell::ShellRequest;

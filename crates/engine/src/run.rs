@@ -4,11 +4,14 @@
 //! sent to a model is put together in `request.rs`.
 
 pub(crate) mod actor;
+pub(crate) mod background;
 mod coalesce;
 pub(crate) mod effects;
 pub(crate) mod handle;
 pub(crate) mod image;
+pub(crate) mod kept;
 pub(crate) mod look;
+pub(crate) mod memory;
 pub(crate) mod registry;
 pub(crate) mod request;
 pub(crate) mod schema;

@@ -5,11 +5,14 @@
 //! batch, sends it and waits for the answer. Whatever dies in between, the next start finds the sealed batch and
 //! sends it again unchanged; the service recognises a repeat.
 //!
-//! The session's record is the truth about whether it is shared: a link whose session is gone or does not carry the
-//! link's URL is deleted at the service, however that came about.
+//! The session's record is the truth about whether it is shared: an active link whose session is gone or does not carry
+//! the link's URL is deleted at the service, however that came about. Only the link's task talks to the service about
+//! it; whoever shares a session waits for that task (`attempts.rs`).
 //!
 //! Not here: receiving (`sturdy_store::share`, `sturdy-server`).
 
+mod attempts;
+mod flush;
 mod ids;
 mod judge;
 mod known;
@@ -22,6 +25,8 @@ pub use ids::{new_capability_id, new_secret, new_share_id};
 pub use wakes::Wakes;
 
 use crate::feed::Moved;
+use attempts::Attempts;
+use flush::Ways;
 use std::sync::OnceLock;
 use std::time::Duration;
 use sturdy_store::share::ShareLimits;
@@ -41,6 +46,8 @@ pub struct SharePace {
     pub reconcile: Duration,
     /// For one request.
     pub request: Duration,
+    /// A way of sending that a service does not understand is not tried again for so long.
+    pub way_pause: Duration,
 }
 
 impl Default for SharePace {
@@ -52,6 +59,7 @@ impl Default for SharePace {
             retry_last: Duration::from_secs(5 * 60),
             reconcile: Duration::from_secs(15 * 60),
             request: Duration::from_secs(30),
+            way_pause: Duration::from_secs(10 * 60),
         }
     }
 }
@@ -69,6 +77,8 @@ pub(crate) struct Sharing {
     wakes: Wakes,
     moved: Moved,
     room: Semaphore,
+    attempts: Attempts,
+    ways: Ways,
 }
 
 impl Sharing {
@@ -79,6 +89,8 @@ impl Sharing {
             wakes: Wakes::default(),
             moved,
             room: Semaphore::new(SENDING_MAX),
+            attempts: Attempts::default(),
+            ways: Ways::default(),
         }
     }
 

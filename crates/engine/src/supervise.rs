@@ -12,7 +12,6 @@ use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::feed::Published;
 use crate::run::actor::new_entry;
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,12 +19,13 @@ use std::time::Duration;
 use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
+use sturdy_session::placeholder;
 use sturdy_session::rows::{Folded, fold};
 use sturdy_session::turn::State;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::session::Session;
-use sturdy_store::{Commit, CommitError, ReadError, SessionPlace};
+use sturdy_store::{Commit, CommitError, ReadError, Store};
 use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
@@ -175,26 +175,26 @@ impl Inner {
     }
 
     /// The record as it is stored, or as much as is known without it.
-    pub(crate) async fn last_record(&self, id: &SessionId) -> Result<Session, EngineError> {
+    async fn last_record(&self, id: &SessionId) -> Result<Session, EngineError> {
         let gone = || EngineError::NoSession(id.clone());
-        let place = self.store.session_place(id).await?.ok_or_else(gone)?;
-        let record = match self.store.session(id).await {
-            Ok(record) => record.unwrap_or_default(),
-            Err(ReadError::Broken { .. }) => String::new(),
-            Err(cause) => return Err(cause.into()),
-        };
-        Ok(read_stored(&record).unwrap_or_else(|_| bare_record(id, place)))
+        let record = readable_record(&self.store, id).await?.ok_or_else(gone)?;
+        let unreadable =
+            |cause: serde_json::Error| self.set_damaged(id, cause.to_string(), format!("session {id}"));
+        read_stored(&record).map_err(unreadable)
     }
 }
 
-/// What is left of a session whose record cannot be read: its columns.
-fn bare_record(id: &SessionId, place: SessionPlace) -> Session {
-    let SessionPlace { project, directory, title } = place;
-    let time = json!({ "created": 0, "updated": 0 });
-    let record = json!({
-        "id": id, "slug": "", "projectID": project, "directory": directory, "title": title, "version": "", "time": time,
-    });
-    serde_json::from_value(record).expect("BUG: this is a session's record")
+/// A session's record as it is stored; if that cannot be read, as much as the columns beside it know. None if there
+/// is no such session.
+pub(crate) async fn readable_record(store: &Store, id: &SessionId) -> Result<Option<String>, ReadError> {
+    let Some(record) = store.session(id).await? else { return Ok(None) };
+    if read_stored::<Session>(&record).is_ok() {
+        return Ok(Some(record));
+    }
+    let Some(columns) = store.session_columns(id).await? else { return Ok(None) };
+    store.note_damage(id, &format!("session {id}"));
+    let known = placeholder::session(id, columns);
+    Ok(Some(serde_json::to_string(&known).expect("BUG: a session is always JSON")))
 }
 
 fn reason(cause: &CommitError) -> String {

@@ -50,7 +50,7 @@ impl Tasks {
     }
 }
 
-/// For tests: the first task of a certain name panics.
+/// For tests: the first task of a certain name panics, or the `stream` of a model at the next thing it says.
 #[derive(Clone, Debug, Default)]
 pub struct PanicPlan {
     task: Option<&'static str>,

@@ -20,6 +20,8 @@ use sturdy_store::{CommitError, Store};
 use sturdy_worktree::bound;
 use tracing::{debug, warn};
 
+/// A start has better things to do in its first minute. Not much later: a machine may be on for an hour a day.
+const FIRST: Duration = Duration::from_secs(60);
 /// Rarely: a slice is short, and nobody waits for it.
 const EVERY: Duration = Duration::from_secs(600);
 /// Entries that are kept as they are: hours of a busy server, months of a quiet one.
@@ -28,7 +30,12 @@ const KEPT: u64 = 200_000;
 const KEPT_MS: u64 = 2 * 24 * 60 * 60 * 1000;
 
 pub(crate) async fn run(inner: Arc<Inner>) {
-    while inner.tasks.pause(EVERY).await {
+    let mut wait = FIRST;
+    while inner.tasks.pause(wait).await {
+        wait = EVERY;
+        if let Err(cause) = inner.store.replace_mark().await {
+            warn!(%cause, "the mark of the store was not replaced");
+        }
         match collect(&inner.store).await {
             Ok(removed) => debug!(removed, "blobs that nothing names are collected"),
             Err(cause) => warn!(%cause, "blobs were not collected"),
@@ -41,17 +48,25 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             warn!(%cause, "the audit of grants was not tidied");
         }
         keeping::tidy(&inner).await;
-        let Some(by_count) = inner.store.head().checked_sub(KEPT) else { continue };
         let by_time = inner.store.position_at(inner.clock.now().saturating_sub(KEPT_MS)).await;
         let Ok(by_time) = by_time.inspect_err(|cause| warn!(%cause, "the age of the log cannot be read"))
         else {
             continue;
         };
-        match inner.store.fold(by_count.min(by_time)).await {
+        let Some(end) = fold_end(inner.store.head(), by_time) else { continue };
+        let quarantined = inner.quarantine.list().into_iter().map(|damage| damage.session).collect();
+        match inner.store.fold_past(end, &quarantined).await {
             Ok(folded) => debug!(?folded, "old growth is folded away"),
             Err(cause) => warn!(%cause, "old growth was not folded away"),
         }
     }
+}
+
+/// Up to where growth may be folded away, for a log that ends at `head` and of which everything before
+/// `first_recent` is older than the kept days. None while all of it is kept. What is kept by either rule is kept.
+fn fold_end(head: u64, first_recent: u64) -> Option<u64> {
+    let by_count = head.checked_sub(KEPT)?;
+    Some(by_count.min(first_recent))
 }
 
 /// Slice by slice, so that commits pass in between.
@@ -70,8 +85,6 @@ pub(crate) async fn collect(store: &Store) -> Result<u64, CommitError> {
     Ok(removed)
 }
 
-/// A start has better things to do in its first minute.
-const FIRST_SWEEP: Duration = Duration::from_secs(60);
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 /// A model that still needs the output of last week asks again.
 const OUTPUT_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -79,7 +92,7 @@ const OUTPUT_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Removes saved outputs that are older than a week.
 pub(crate) async fn sweep(inner: Arc<Inner>) {
     let directory = inner.output_dir();
-    let mut wait = FIRST_SWEEP;
+    let mut wait = FIRST;
     while inner.tasks.pause(wait).await {
         wait = SWEEP_EVERY;
         let Some(before) = SystemTime::now().checked_sub(OUTPUT_KEPT) else { continue };
@@ -89,5 +102,18 @@ pub(crate) async fn sweep(inner: Arc<Inner>) {
             Ok(Err(cause)) => warn!(%cause, "old outputs of tools were not removed"),
             Err(_) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEPT, fold_end};
+
+    #[test]
+    fn an_entry_is_kept_if_it_is_among_the_last_or_of_the_last_days() {
+        assert_eq!(fold_end(KEPT - 1, 5), None, "few entries are kept however old they are");
+        assert_eq!(fold_end(KEPT + 1_000, 400), Some(400), "a busy day is kept however long it is");
+        assert_eq!(fold_end(KEPT + 1_000, KEPT), Some(1_000), "old entries are kept while they are few");
+        assert_eq!(fold_end(KEPT + 1_000, 0), Some(0), "all of it is recent");
     }
 }

@@ -46,6 +46,10 @@ pub async fn everything(store: &Store) -> Result<Verified, ReadError> {
     let mut allowed = Allowed::default();
     check(store, sessions, &mut verified, &mut allowed).await?;
     check_approvals(store, &allowed, &mut verified).await?;
+    for id in store.sessions_without_row().await? {
+        let what = "its log goes on and its row is gone".to_owned();
+        verified.findings.push(Finding { place: format!("session {id}"), what });
+    }
     Ok(verified)
 }
 

@@ -71,6 +71,15 @@ impl Disk {
     }
 }
 
+impl Disk {
+    /// What a statement counts, in a store that somebody may have open.
+    pub fn number(&self, statement: &str) -> u64 {
+        let database = rusqlite::Connection::open(self.data().join("sturdy.db")).expect("a database");
+        let found: i64 = database.query_row(statement, [], |row| row.get(0)).expect("a number");
+        found.cast_unsigned()
+    }
+}
+
 /// Runs a statement in the database of a data directory that nobody has open.
 pub fn change_database(data_dir: &Path, statement: &str) {
     let database = rusqlite::Connection::open(data_dir.join("sturdy.db")).expect("a database");
@@ -140,9 +149,11 @@ impl World {
         Self::open(disk, provider, CrashPlan::Never).await
     }
 
-    /// Ends the process and starts another on the same disk, with the same provider.
+    /// Kills the process and starts another on the same disk, with the same provider. What it had not stored
+    /// when it died is not stored; what still runs in this process finds no store and ends.
     pub async fn reopen(self) -> Self {
         let Self { engine, disk, provider } = self;
+        engine.store().clone().die().await;
         engine.close().await;
         drop(engine);
         Self::open(disk, provider, CrashPlan::Never).await
@@ -221,7 +232,8 @@ pub fn options(disk: &Disk, crash: CrashPlan) -> EngineOptions {
     let home = disk.home().to_string_lossy().into_owned();
     EngineOptions {
         data_dir: disk.data(),
-        durability: Durability::Normal,
+        // Whoever plans a death wants to know what was durable before it.
+        durability: if crash == CrashPlan::Never { Durability::Normal } else { Durability::Full },
         directory: disk.project(),
         environment: Environment::new(HashMap::from([("HOME".to_owned(), home)])).trusting_all(),
         wire_version: "1.18.33".to_owned(),

@@ -13,6 +13,7 @@ use sturdy_session::json::Map;
 use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
 use sturdy_session::types::event::{Event, PermissionReplied};
 use tokio::sync::oneshot;
+use tracing::{error, warn};
 
 /// What is asked in which session.
 #[derive(Debug)]
@@ -48,6 +49,10 @@ impl Asking {
     fn lock(&self) -> MutexGuard<'_, Vec<OpenRequest>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
 }
 
 impl Engine {
@@ -60,24 +65,16 @@ impl Engine {
     }
 
     /// Answers one of them. False if it is not open.
-    pub(crate) fn answer_unstored(&self, id: &str, reply: PermissionReply) -> bool {
-        let answered: Vec<OpenRequest> = {
-            let mut open = self.inner.asking.lock();
-            let Some(asked) = open.iter().find(|one| one.request.id.as_str() == id) else { return false };
-            let trust = asked.trust.clone();
-            if let Some(key) = &trust {
-                self.inner.trust.remember(key, reply, self.inner.clock.now());
-            }
-            let is_same = |one: &mut OpenRequest| {
-                one.request.id.as_str() == id || (trust.is_some() && one.trust == trust)
-            };
-            open.extract_if(.., is_same).collect()
-        };
-        self.inner.trust_was_answered(&answered, reply);
-        for one in answered {
-            self.inner.tell_replied(&one, reply);
-            // Nobody waits any more if the turn was stopped meanwhile.
-            let _ = one.answer.send(reply);
+    pub(crate) async fn answer_unstored(&self, id: &str, reply: PermissionReply) -> bool {
+        let is_this = |one: &mut OpenRequest| one.request.id.as_str() == id;
+        let taken: Option<OpenRequest> = self.inner.asking.lock().extract_if(.., is_this).next();
+        let Some(asked) = taken else { return false };
+        // It is not open any more. Whoever answered may go away now, and the answer still counts.
+        let inner = self.inner.clone();
+        let answering =
+            self.inner.tasks.spawn("answer", async move { inner.answer_taken(asked, reply).await });
+        if let Err(cause) = answering.await {
+            error!(%cause, "an answer was not passed on");
         }
         true
     }
@@ -107,6 +104,30 @@ impl Inner {
         let event = Event::PermissionAsked(request);
         self.feed.tell(self.clock.now(), Some(new.directory), Some(new.project), event);
         WaitingAsk { inner: self.clone(), id, answered: Some(answered) }
+    }
+
+    /// Remembers the answer, which may take as long as the disk does, and then passes it on to everybody who waits
+    /// for the same.
+    async fn answer_taken(self: Arc<Self>, asked: OpenRequest, reply: PermissionReply) {
+        let mut answered = vec![asked];
+        if let Some(key) = answered[0].trust.clone() {
+            let inner = self.clone();
+            let named = key.clone();
+            let now = self.clock.now();
+            let place = self.options.data_dir.to_string_lossy().into_owned();
+            let remembering = self.files.run(&place, move || inner.trust.remember(&named, reply, now));
+            if let Err(cause) = remembering.await {
+                warn!(%cause, "an answer about trust may not be remembered beyond this process");
+            }
+            let is_same = |one: &mut OpenRequest| one.trust.as_ref() == Some(&key);
+            answered.extend(self.asking.lock().extract_if(.., is_same));
+        }
+        self.trust_was_answered(&answered, reply);
+        for one in answered {
+            self.tell_replied(&one, reply);
+            // Nobody waits any more if the turn was stopped meanwhile.
+            let _ = one.answer.send(reply);
+        }
     }
 
     fn tell_replied(&self, one: &OpenRequest, reply: PermissionReply) {

@@ -1,6 +1,6 @@
 //! Settings: which files, in which order, what they say, and where each value stands.
 //!
-//! `places.rs` knows where files may be and `owner.rs` who could have written them, `load.rs` reads them into
+//! `places.rs` knows where files may be, `load.rs` reads them into
 //! layers (`read.rs` for JSON with comments, `markdown.rs` for agents and commands), `danger.rs` takes out of a
 //! project's layers what nobody has trusted (`trust.rs`), `merge.rs` lays the layers over each other and
 //! remembers the source of every leaf, `shape.rs` checks the result once, `settings.rs` is what the
@@ -16,7 +16,6 @@ mod keys;
 mod load;
 mod markdown;
 mod merge;
-mod owner;
 mod places;
 mod read;
 mod sections;

@@ -56,6 +56,8 @@ pub struct Workplace<'a> {
     pub platform: &'a str,
     /// For files that nobody keeps; using it is not asked about.
     pub scratch: &'a str,
+    /// The same of the system's: commands may write there.
+    pub temporary: &'a str,
     /// A day, not an hour: the text changes once a day.
     pub date: &'a str,
 }
@@ -87,12 +89,12 @@ pub fn system(inputs: &Inputs<'_>) -> String {
 
 fn environment(model: &Speaker<'_>, place: &Workplace<'_>) -> String {
     let Speaker { name, provider_id, model_id, .. } = model;
-    let Workplace { directory, worktree, is_git, platform, scratch, date } = place;
+    let Workplace { directory, worktree, is_git, platform, scratch, temporary, date } = place;
     let git = if *is_git { "yes" } else { "no" };
     format!(
         "You are the model {name}, id {provider_id}/{model_id}. This is where you work:\n<env>\n  directory: \
          {directory}\n  worktree: {worktree}\n  git repository: {git}\n  platform: {platform}\n  scratch directory: \
-         {scratch}\n  date: {date}\n</env>"
+         {scratch}\n  temporary directory: {temporary}\n  date: {date}\n</env>"
     )
 }
 

@@ -35,6 +35,17 @@ impl Engine {
         .await
     }
 
+    /// The providers that have a stored credential. None of what is stored is answered.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub async fn providers_with_credentials(&self) -> Result<Vec<String>, EngineError> {
+        let path = self.inner.options.environment.shared_data_dir().join("auth.json");
+        let read = tokio::task::spawn_blocking(move || Credentials::load(&path));
+        let stored = read.await.map_err(|_| EngineError::Closing)?.map_err(|cause| refused(&cause))?;
+        Ok(stored.providers().map(str::to_owned).collect())
+    }
+
     async fn change_credentials(
         &self,
         change: impl FnOnce(&mut Credentials) + Send + 'static,

@@ -9,10 +9,15 @@ use std::path::Path;
 use sturdy_worktree::format::{Formatter, known};
 
 pub(crate) fn formatters(settings: &Settings, directory: &Path, worktree: &Path) -> Vec<Formatter> {
-    let mut known = known(directory, worktree);
-    for one in &mut known {
-        one.is_enabled &= settings.may_run(&one.command);
+    let mut all = configured(settings, known(directory, worktree));
+    // Formatters read settings of the project that are programs (`.prettierrc.js`), whoever switched them on.
+    if settings.trust().is_untrusted() {
+        all.iter_mut().for_each(|one| one.is_enabled = false);
     }
+    all
+}
+
+fn configured(settings: &Settings, known: Vec<Formatter>) -> Vec<Formatter> {
     let entries = match settings.formatter() {
         Value::Bool(true) => return known,
         Value::Object(entries) => entries,

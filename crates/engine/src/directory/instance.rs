@@ -9,9 +9,10 @@ use crate::directory::config::{ConfigError, Settings, Warning};
 use crate::directory::context;
 use crate::directory::formatters::formatters;
 use crate::directory::instructions::{Fetched, Instruction};
+use crate::directory::languages;
 use crate::directory::mcp::McpServers;
-use crate::directory::permits;
 use crate::directory::sandbox::sandbox;
+use crate::directory::variables;
 use crate::engine::Inner;
 use crate::environment::Environment;
 use crate::error::EngineError;
@@ -32,8 +33,8 @@ use sturdy_session::types::project::{Project, ProjectTime, Vcs};
 use sturdy_session::types::session::Session;
 use sturdy_worktree::bound::Limits;
 use sturdy_worktree::format::Formatter;
-use sturdy_worktree::lsp::Lsp;
-use sturdy_worktree::process::{STORE, Sandbox, hide_variables};
+use sturdy_worktree::lsp::{Lsp, Server};
+use sturdy_worktree::process::{Inherited, STORE, Sandbox};
 use sturdy_worktree::tool::{Reach, Settings as ToolSettings, Skill, Tool};
 use sturdy_worktree::tools::{LspTool, is_offered};
 use sturdy_worktree::vcs::Checkout;
@@ -85,6 +86,7 @@ struct Read {
     settings: Arc<Settings>,
     catalog: Catalog,
     formatters: Vec<Formatter>,
+    servers: Vec<Server>,
     sandbox: Option<Sandbox>,
     head: Option<String>,
 }
@@ -114,8 +116,6 @@ impl CatalogMaker {
             credentials: &credentials,
             http: self.http.clone(),
         });
-        hide_variables(catalog.known.iter().flat_map(|provider| provider.env.iter().cloned()));
-        hide_variables(permits::hidden_variables(settings));
         catalog.warnings.iter().for_each(|message| warn!("{message}"));
         catalog
     }
@@ -139,9 +139,11 @@ impl Inner {
     async fn make(&self, directory: String) -> Result<Arc<Instance>, EngineError> {
         let place = Path::new(&directory);
         let environment = &self.options.environment;
-        let Read { found, settings, catalog, formatters, sandbox, head } = self.read(&directory).await?;
+        let Read { found, settings, catalog, formatters, servers, sandbox, head } =
+            self.read(&directory).await?;
         let worktree = found.worktree.to_string_lossy().into_owned();
         let agents = Agents::build(&settings)?;
+        let inherited = variables::inherited(&settings, &catalog, place);
         let catalog = Mutex::new(Arc::new(catalog));
         let project = self.note_project(&found, &directory).await?;
         let checkout =
@@ -155,17 +157,20 @@ impl Inner {
         if LSP_TOOL.iter().any(|flag| environment.is_on(flag)) {
             tools.push(Arc::new(LspTool::new()));
         }
+        self.options.extensions.add_tools(&mut tools);
         let mut tool_settings = tool_settings(&settings, skills, self.output_dir());
+        tool_settings.inherited = inherited.clone();
+        tool_settings.obeys_everybody = environment.trusts_all();
         tool_settings.variables.push((STORE.into(), self.realm().into()));
         if environment.is_on(REACH_PRIVATE) {
             tool_settings.reach = Reach::Anywhere;
         }
         tool_settings.sandbox = sandbox.map(Arc::new);
-        tool_settings.lsp = self.languages(&settings, place, &found.worktree, &project.id);
+        tool_settings.lsp = self.languages(servers, &settings, place, &project.id, &inherited);
         let timeout_ms = environment.filled(BASH_TIMEOUT).and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
         tool_settings.command_timeout_ms = timeout_ms.unwrap_or(tool_settings.command_timeout_ms);
         tool_settings.formatters = formatters;
-        let mcp = McpServers::new(self, &directory, &project.id, &settings);
+        let mcp = McpServers::new(self, &directory, &project.id, &settings, &inherited);
         if self.instances.is_started(&directory) {
             mcp.start();
         }
@@ -200,9 +205,10 @@ impl Inner {
             let settings = Arc::new(trust.load(&place, &found.worktree, &environment)?);
             let catalog = catalog.make(&settings);
             let formatters = formatters(&settings, &place, &found.worktree);
+            let servers = languages::servers(&settings, &place, &found.worktree);
             let sandbox = sandbox(&settings, &place, &found);
             let head = found.git.as_ref().and_then(|dirs| read_head(&dirs.own.join("HEAD")));
-            Ok(Read { found, settings, catalog, formatters, sandbox, head })
+            Ok(Read { found, settings, catalog, formatters, servers, sandbox, head })
         };
         self.files.run(directory, reading).await?
     }
@@ -247,12 +253,19 @@ impl Inner {
         });
         project.time.updated = now;
         let mut sandboxes = project.sandboxes.clone();
+        let first = project.worktree.clone();
         let looking = self.files.run(directory, move || {
             sandboxes.retain(|other| Path::new(other).is_dir());
-            sandboxes
+            (sandboxes, Path::new(&first).is_dir())
         });
         // One that does not answer is not known to be gone.
-        project.sandboxes = looking.await.unwrap_or(project.sandboxes);
+        let (sandboxes, is_there) = looking.await.unwrap_or((project.sandboxes, true));
+        project.sandboxes = sandboxes;
+        if !is_there {
+            // The checkout was moved, or another one is what is left of the project.
+            project.sandboxes.retain(|other| *other != worktree);
+            project.worktree.clone_from(&worktree);
+        }
         if project.worktree != worktree && !project.sandboxes.contains(&worktree) {
             project.sandboxes.push(worktree);
         }
@@ -285,11 +298,21 @@ impl Instance {
     }
 
     pub(crate) fn renew_catalog(&self, catalog: Catalog) {
+        variables::hide(self.inherited(), &self.settings, &catalog, Path::new(&self.directory));
         *self.catalog.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
     }
 
     pub fn model(&self, provider: &str, model: &str) -> Result<Arc<ModelEntry>, EngineError> {
-        self.catalog().model(provider, model).map_err(|cause| EngineError::Unknown(cause.to_string()))
+        let entry = self.catalog().model(provider, model);
+        let entry = entry.map_err(|cause| EngineError::Unknown(cause.to_string()))?;
+        variables::hide_keys_of(self.inherited(), &entry, &self.directory);
+        Ok(entry)
+    }
+
+    /// What commands, MCP servers and terminals of this directory inherit.
+    #[must_use]
+    pub fn inherited(&self) -> &Inherited {
+        &self.tool_settings.inherited
     }
 
     /// A tool by its name. One of an MCP server may have to wait until the server is there.
@@ -390,6 +413,7 @@ fn tool_settings(settings: &Settings, skills: Vec<Skill>, output_dir: PathBuf) -
     tools.limits =
         Limits { lines_max: or(output.max_lines, lines_max), bytes_max: or(output.max_bytes, bytes_max) };
     tools.shell = settings.shell().map(PathBuf::from);
+    tools.read_before_write = settings.read_before_write();
     tools.skills = skills;
     tools
 }

@@ -10,21 +10,20 @@ use std::path::Path;
 use std::sync::Arc;
 use sturdy_session::types::event::{Event, Nothing};
 use sturdy_worktree::lsp::{Lsp, Server, known};
-use sturdy_worktree::process::STORE;
+use sturdy_worktree::process::{Inherited, STORE};
 
 impl Inner {
     /// The language servers of a directory, none of them started yet; nothing when it has none.
     pub(crate) fn languages(
         &self,
+        servers: Vec<Server>,
         settings: &Settings,
         directory: &Path,
-        worktree: &Path,
         project: &str,
+        inherited: &Inherited,
     ) -> Option<Arc<Lsp>> {
-        let mut known = known(directory, worktree);
-        known.retain(|one| settings.may_run(&one.command));
-        let servers = servers(settings.lsp(), known);
-        if servers.is_empty() {
+        // A language server builds what it looks at (`build.rs`, plugins), whoever switched it on.
+        if servers.is_empty() || settings.trust().is_untrusted() {
             return None;
         }
         let tasks = self.tasks.clone();
@@ -40,17 +39,19 @@ impl Inner {
         });
         let variables = vec![(STORE.into(), self.realm().into())];
         let stop = self.tasks.stopping().child_token();
-        Some(Arc::new(Lsp::new(servers, directory.to_owned(), variables, spawn, tell, stop)))
+        let lsp = Lsp::new(servers, directory.to_owned(), variables, spawn, tell, stop);
+        Some(Arc::new(lsp.inheriting(inherited.clone())))
     }
 }
 
-fn servers(setting: &Value, known: Vec<Server>) -> Vec<Server> {
-    let entries = match setting {
-        Value::Bool(true) => return known,
+/// Those that the settings switch on. Looks for their programs on the disk, which may hang: see `files.rs`.
+pub(crate) fn servers(settings: &Settings, directory: &Path, worktree: &Path) -> Vec<Server> {
+    let entries = match settings.lsp() {
+        Value::Bool(true) => return known(directory, worktree),
         Value::Object(entries) => entries,
         _ => return Vec::new(),
     };
-    let mut all = known;
+    let mut all = known(directory, worktree);
     for (id, entry) in entries {
         let Some(entry) = entry.as_object() else { continue };
         put(&mut all, id, entry);

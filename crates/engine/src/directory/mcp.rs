@@ -32,7 +32,7 @@ use std::time::Duration;
 use sturdy_session::types::event::Event;
 use sturdy_worktree::mcp::auth::Logins;
 use sturdy_worktree::mcp::{Client, McpTransport, Server, Servers, resource_tools};
-use sturdy_worktree::process::STORE;
+use sturdy_worktree::process::{Inherited, STORE};
 use sturdy_worktree::tool::Tool;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -95,6 +95,8 @@ pub(crate) struct Shared {
     clock: Clock,
     logins: Logins,
     returns: Callback,
+    /// What programs inherit.
+    inherited: Inherited,
     /// Named to programs, so that what a killed server leaves running is found.
     realm: String,
     /// The program that shows a page to the user, if one is named.
@@ -151,7 +153,13 @@ fn misfits(schema: &Map<String, Value>, value: &Value) -> Vec<String> {
 }
 
 impl McpServers {
-    pub(crate) fn new(inner: &Inner, directory: &str, project: &str, settings: &Settings) -> Self {
+    pub(crate) fn new(
+        inner: &Inner,
+        directory: &str,
+        project: &str,
+        settings: &Settings,
+        inherited: &Inherited,
+    ) -> Self {
         let stop = inner.tasks.stopping().child_token();
         let shared = Arc::new(Shared {
             directory: directory.to_owned(),
@@ -161,6 +169,7 @@ impl McpServers {
             clock: inner.clock.clone(),
             logins: inner.logins.clone(),
             returns: inner.returns.clone(),
+            inherited: inherited.clone(),
             realm: inner.realm(),
             browser: inner.options.environment.filled("BROWSER").map(str::to_owned),
             stop: stop.clone(),
@@ -317,7 +326,8 @@ impl McpServers {
     }
 
     fn put(&self, mut server: Server) {
-        if let McpTransport::Local { variables, .. } = &mut server.place {
+        if let McpTransport::Local { variables, inherited, .. } = &mut server.place {
+            *inherited = self.shared.inherited.clone();
             variables.push((STORE.to_owned(), self.shared.realm.clone()));
         }
         let (orders, inbox) = mpsc::channel(ORDERS);

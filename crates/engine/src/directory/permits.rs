@@ -5,9 +5,8 @@
 
 use super::Instance;
 use super::agents::Agent;
-use super::config::Settings;
 use std::path::Path;
-use sturdy_session::rules::{Verdict, Wanted, checkout_of, judge_wanted};
+use sturdy_session::rules::{Verdict, Wanted, checkout_of, judge_wanted, stricter};
 use sturdy_session::types::session::{Rule, Session};
 
 impl Instance {
@@ -32,25 +31,9 @@ pub(crate) fn verdict(agent: &Agent, of_session: &[Rule], wanted: &Wanted, appro
 }
 
 /// The checkout a session works in, after all links: where what people approved counts. One that is gone is named as
-/// it was.
+/// it was. Looks at the disk, which may hang: see `files.rs`.
 pub(crate) fn real_checkout(info: &Session) -> String {
     let named = checkout_of(info);
     let real = Path::new(named).canonicalize().ok();
     real.and_then(|real| real.to_str().map(str::to_owned)).unwrap_or_else(|| named.to_owned())
-}
-
-/// Of two verdicts, the one that allows less.
-pub(crate) fn stricter(one: Verdict, other: Verdict) -> Verdict {
-    match (one, other) {
-        (Verdict::Deny(rules), _) | (_, Verdict::Deny(rules)) => Verdict::Deny(rules),
-        (Verdict::Ask, _) | (_, Verdict::Ask) => Verdict::Ask,
-        (Verdict::Allow, Verdict::Allow) => Verdict::Allow,
-    }
-}
-
-/// Variables that commands, formatters, MCP servers and language servers are not given.
-pub(crate) fn hidden_variables(settings: &Settings) -> Vec<String> {
-    let wire = settings.wire();
-    let listed = wire["experimental"]["hidden_variables"].as_array();
-    listed.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }

@@ -7,6 +7,7 @@
 //! Not here: how the system does it (`sturdy_worktree::process::Sandbox`).
 
 use super::config::Settings;
+use super::scratch::scratch_dir;
 use serde_json::Value;
 use std::path::Path;
 use sturdy_worktree::process::{Network, Sandbox};
@@ -20,11 +21,13 @@ pub(crate) fn sandbox(settings: &Settings, directory: &Path, project: &Project) 
     }
     let environment = &settings.places().environment;
     let mut writable = match &project.git {
-        Some(dirs) => vec![project.worktree.clone(), dirs.own.clone(), dirs.common.clone()],
+        Some(_) => vec![project.worktree.clone()],
         // Without version control the worktree is the whole disk.
         None => vec![directory.to_owned()],
     };
+    writable.extend(project.outer_git.iter().cloned());
     writable.push(environment.temporary_dir());
+    writable.push(scratch_dir(environment));
     let listed = wanted["writable"].as_array().into_iter().flatten().filter_map(Value::as_str);
     writable.extend(listed.map(|path| match path.strip_prefix("~/") {
         Some(below) => environment.home.join(below),

@@ -14,7 +14,7 @@ pub use list::{TrustEntry, TrustList, TrustListError};
 
 use crate::directory::agents::cautions;
 use crate::directory::asking::{NewRequest, OpenRequest, WaitingAsk};
-use crate::directory::config::{self, ConfigError, Judge, Settings, Trust, TrustKey};
+use crate::directory::config::{self, ConfigError, Judge, Places, Settings, Trust, TrustKey};
 use crate::engine::Inner;
 use crate::error::EngineError;
 use serde_json::json;
@@ -68,6 +68,16 @@ impl Trusting {
                 warn!(%cause, "no project is trusted");
                 false
             })
+    }
+
+    /// Takes back all trust in a checkout. False if it had none.
+    pub(crate) fn forget(&self, checkout: &Path) -> Result<bool, TrustListError> {
+        // The list first: if it cannot be written, nothing has changed.
+        let was_listed = self.list.remove(checkout)?;
+        let mut once = lock(&self.once);
+        let before = once.len();
+        once.retain(|key| key.checkout != checkout);
+        Ok(was_listed || once.len() < before)
     }
 
     pub(crate) fn remember(&self, key: &TrustKey, reply: PermissionReply, now: u64) {
@@ -167,7 +177,7 @@ impl Inner {
     }
 
     /// Forgets what is known of a directory, starts its servers if they ran or may run now, and tells its clients.
-    fn read_again(self: &Arc<Self>, directory: &str, project: &str) {
+    pub(crate) fn read_again(self: &Arc<Self>, directory: &str, project: &str) {
         self.forget(directory);
         let event = Event::InstanceDisposed { directory: directory.to_owned() };
         self.feed.tell(self.clock.now(), Some(directory), Some(project), event);
@@ -186,6 +196,15 @@ fn toast(checkout: &str, sentences: &[String]) -> Toast {
         variant: ToastVariant::Warning,
         duration: TOAST_MS,
     }
+}
+
+/// The checkout as which a directory is trusted, after all links. No settings are read for it: trust can also be taken
+/// back from a project whose settings are broken.
+pub async fn trusted_checkout(directory: &Path, environment: &crate::environment::Environment) -> PathBuf {
+    let found = sturdy_worktree::project::resolve(directory).await;
+    let places = Places::new(directory, &found.worktree, environment);
+    let checkout = places.checkout();
+    checkout.canonicalize().unwrap_or_else(|_| checkout.to_owned())
 }
 
 /// How a directory stands, for somebody who asks without a server.

@@ -49,12 +49,13 @@ pub(crate) async fn past(
         let known = replay.iter().map(|_| session.clone()).collect();
         let fetched = fetch(store.clone(), position, Scope::Session(session.clone()), known).await?;
         page.horizon = fetched.horizon;
-        if fetched.facts.is_empty() {
+        // A page of which nothing could be read is not the end.
+        if fetched.facts.is_empty() && !fetched.has_gap {
             page.next = None;
             return Ok(page);
         }
         for origin in fetched.origins {
-            replay = Some(begin(origin));
+            replay = Some(begin(origin).0);
         }
         let state = replay.get_or_insert_default();
         for (entry, fact) in fetched.facts {

@@ -206,7 +206,9 @@ impl Reader {
         self.has_gap |= has_gap;
         for origin in origins {
             let session = origin.session.clone();
-            self.replays.insert(session, begin(origin));
+            let (replay, has_gap) = begin(origin);
+            self.has_gap |= has_gap;
+            self.replays.insert(session, replay);
         }
         let mut entries = Vec::with_capacity(facts.len());
         for (entry, fact) in facts {
@@ -265,7 +267,7 @@ pub(super) async fn fetch(
     let page = store.log_page(position, scope, known, PAGE).await?;
     let read = page.entries.len();
     let mut facts: Vec<_> = page.entries.into_iter().filter_map(readable).collect();
-    let has_gap = facts.len() < read;
+    let mut has_gap = facts.len() < read;
     let compacted = facts.iter().filter(|(_, fact)| matches!(fact, Fact::ToolCompacted { .. }));
     let subjects = compacted.filter_map(|(entry, fact)| Some((fact.subject()?.to_string(), entry.position)));
     let subjects: Vec<_> = subjects.collect();
@@ -273,8 +275,10 @@ pub(super) async fn fetch(
         let mut about = store.entries_about(subjects).await?.into_iter();
         for (entry, fact) in &mut facts {
             if let Fact::ToolCompacted { before, .. } = fact {
-                let said: Vec<_> =
-                    about.next().unwrap_or_default().into_iter().filter_map(readable).collect();
+                let stored = about.next().unwrap_or_default();
+                let read = stored.len();
+                let said: Vec<_> = stored.into_iter().filter_map(readable).collect();
+                has_gap |= said.len() < read;
                 *before = call_of(&entry.session, said.iter().map(|(_, fact)| fact)).map(Box::new);
             }
         }
@@ -282,21 +286,27 @@ pub(super) async fn fetch(
     Ok(Fetched { facts, has_gap, origins: page.origins, reached: page.reached, horizon: page.horizon })
 }
 
-/// A session as it was before the first entry that a reader missed.
-pub(super) fn begin(origin: Origin) -> Replay {
+/// A session as it was before the first entry that a reader missed, and whether something of that could not be
+/// read. Then what follows may show less than it did when it happened, and the reader has to be told.
+pub(super) fn begin(origin: Origin) -> (Replay, bool) {
     let keyframe = origin.keyframe.as_deref().map(Replay::from_keyframe);
+    let mut has_gap = false;
     let mut replay = match keyframe {
         None => Replay::from_start(),
         Some(Ok(replay)) => replay,
         Some(Err(cause)) => {
             error!(session = %origin.session, %cause, "a keyframe cannot be read");
+            has_gap = true;
             Replay::from_start()
         }
     };
-    for (_, fact) in origin.entries.into_iter().filter_map(readable) {
-        replay.pass(&fact);
+    for entry in origin.entries {
+        match readable(entry) {
+            Some((_, fact)) => replay.pass(&fact),
+            None => has_gap = true,
+        }
     }
-    replay
+    (replay, has_gap)
 }
 
 impl Window {

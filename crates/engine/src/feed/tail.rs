@@ -76,7 +76,7 @@ impl Tail {
             let before = self.position;
             let page = fetch(self.store.clone(), self.position, self.scope.clone(), known).await?;
             for origin in page.origins {
-                self.replays.insert(origin.session.clone(), begin(origin));
+                self.replays.insert(origin.session.clone(), begin(origin).0);
             }
             let mut events = Vec::new();
             for (entry, fact) in page.facts {

@@ -1,16 +1,23 @@
-//! Sessions follow their directory when it becomes another project: a repository, or one with a remote.
+//! Sessions follow their directory when it becomes another project (a repository, or one with a remote), and a
+//! checkout that is moved takes them along with what people allowed in it and what undo needs.
 //!
 //! They are looked for when a directory is opened. Those of the directory itself follow whatever they belonged to;
 //! those below it only from the project that the checkout remembers to have been: what a repository says of itself
-//! moves nobody else's sessions.
+//! moves nobody else's sessions. A moved checkout is known by its git directory (`directory/checkouts.rs`), and only
+//! when nothing is left where it was: a copy has sessions of its own.
+//!
+//! Whatever dies in between, the next opening finds the checkout noted at its old place and does the rest.
 
 use crate::behalf::on_nobodys_behalf;
+use crate::directory::checkouts::CheckoutPlace;
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
 use crate::error::EngineError;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use sturdy_session::depth::read_stored;
+use sturdy_session::row::ApprovalRow;
 use sturdy_session::turn::{Input, ProjectPlace, SessionPatch};
 use sturdy_session::types::project::GLOBAL;
 use sturdy_session::types::session::Session;
@@ -28,6 +35,7 @@ impl Inner {
     }
 
     async fn adopt(self: &Arc<Self>, instance: &Instance) -> Result<(), EngineError> {
+        self.adopt_moved(instance).await?;
         let here = SessionQuery { directory: Some(instance.directory.clone()), ..SessionQuery::default() };
         let mut records = self.store.sessions(here).await?;
         if let Some(former) = &instance.former_project {
@@ -39,13 +47,89 @@ impl Inner {
         for session in sessions.filter(|session| session.project_id != instance.project.id) {
             let Ok(path) = Path::new(&session.directory).strip_prefix(top) else { continue };
             let path = path.to_string_lossy().into_owned();
-            let project = Some(ProjectPlace { id: instance.project.id.clone(), path });
-            let patch = SessionPatch { project, ..SessionPatch::default() };
-            // One that cannot be written to stays where it is, and keeps nobody from working here.
-            let moved = on_nobodys_behalf(self.say(&session.id, vec![Input::Edit(patch)])).await;
-            if let Err(cause) = moved {
-                warn!(session = %session.id, "the session does not follow its project: {cause}");
+            self.bring(&session, ProjectPlace { id: instance.project.id.clone(), path, directory: None })
+                .await;
+        }
+        Ok(())
+    }
+
+    /// One that cannot be written to stays where it is, and keeps nobody from working here.
+    async fn bring(self: &Arc<Self>, session: &Session, place: ProjectPlace) {
+        let patch = SessionPatch { project: Some(place), ..SessionPatch::default() };
+        let moved = on_nobodys_behalf(self.say(&session.id, vec![Input::Edit(patch)])).await;
+        if let Err(cause) = moved {
+            warn!(session = %session.id, "the session does not follow its project: {cause}");
+        }
+    }
+
+    /// Brings what belongs to the checkout along if it was somewhere else before.
+    async fn adopt_moved(self: &Arc<Self>, instance: &Instance) -> Result<(), EngineError> {
+        let Some(checkout) = instance.checkout() else { return Ok(()) };
+        let checkouts = self.checkouts.clone();
+        let top = checkout.top.clone();
+        let git_dir = checkout.dirs.own.clone();
+        let look = move || {
+            let place = CheckoutPlace::look(&top, &git_dir)?;
+            Ok::<_, io::Error>((checkouts.moved_from(&place)?, place))
+        };
+        let (old_places, place) = match self.files.run(&instance.directory, look).await? {
+            Ok(found) => found,
+            Err(cause) => {
+                warn!(%cause, "whether a checkout was moved is not known");
+                return Ok(());
             }
+        };
+        for old in old_places {
+            self.bring_trees(instance, &old).await?;
+            self.bring_sessions(instance, &old, place.path()).await?;
+            self.bring_approvals(instance, &old, place.path()).await?;
+        }
+        let checkouts = self.checkouts.clone();
+        if let Err(cause) = self.files.run(&instance.directory, move || checkouts.note(place)).await? {
+            warn!(%cause, "where a checkout is was not noted");
+        }
+        Ok(())
+    }
+
+    async fn bring_sessions(
+        self: &Arc<Self>,
+        instance: &Instance,
+        old: &Path,
+        new: &Path,
+    ) -> Result<(), EngineError> {
+        let of_project =
+            SessionQuery { project: Some(instance.project.id.clone()), ..SessionQuery::default() };
+        let records = self.store.sessions(of_project).await?;
+        for session in records.iter().filter_map(|record| read_stored::<Session>(record).ok()) {
+            let Ok(below) = Path::new(&session.directory).strip_prefix(old) else { continue };
+            let path = below.to_string_lossy().into_owned();
+            // Joining nothing would leave a slash at the end.
+            let directory = if path.is_empty() { new.to_owned() } else { new.join(below) };
+            let directory = Some(directory.to_string_lossy().into_owned());
+            self.bring(&session, ProjectPlace { id: instance.project.id.clone(), path, directory }).await;
+        }
+        Ok(())
+    }
+
+    /// Given anew at the new place, then taken back at the old one: in between they count at both, of which one is gone.
+    async fn bring_approvals(
+        self: &Arc<Self>,
+        instance: &Instance,
+        old: &Path,
+        new: &Path,
+    ) -> Result<(), EngineError> {
+        let (Some(old), Some(new)) = (old.to_str(), new.to_str()) else { return Ok(()) };
+        let given = self.store.approvals_at(old).await?;
+        let mut stamp = self.clock.stamp();
+        let anew = given.iter().map(|row| ApprovalRow {
+            id: format!("psv_{}", stamp.ulid()),
+            project_id: instance.project.id.clone(),
+            directory: new.to_owned(),
+            ..row.clone()
+        });
+        self.store.add_approvals(anew.collect()).await?;
+        for row in given {
+            self.store.remove_approval(&row.id).await?;
         }
         Ok(())
     }

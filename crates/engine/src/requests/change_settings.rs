@@ -9,8 +9,9 @@ use crate::directory::instance::absolute;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The directory whose configuration was changed.
 #[derive(Debug)]
@@ -19,8 +20,9 @@ pub struct ChangedSettings {
     pub project: String,
 }
 
-/// One change at a time: what is put back must be what was there.
-static CHANGING: Mutex<()> = Mutex::new(());
+/// One change of a file at a time: what is put back must be what was there. Files that hang hold up their own changes
+/// and nobody else's.
+static CHANGING: Mutex<BTreeMap<PathBuf, Weak<Mutex<()>>>> = Mutex::new(BTreeMap::new());
 
 impl Engine {
     /// Changes the configuration file of the project a directory belongs to, which may be broken.
@@ -45,7 +47,7 @@ impl Engine {
                 let settings = config::load(&place, &worktree, &environment)?;
                 Agents::build(&settings).map(drop)
             };
-            update(&file, &patch, &check)
+            one_at_a_time(&file, || update(&file, &patch, &check))
         })
         .await?;
         Ok(ChangedSettings { directory, project: found.id })
@@ -62,7 +64,7 @@ impl Engine {
                 let settings = config::load_global(&environment)?;
                 Agents::build(&settings).map(drop)
             };
-            update(&file, &patch, &check)
+            one_at_a_time(&file, || update(&file, &patch, &check))
         })
         .await
     }
@@ -72,12 +74,22 @@ impl Engine {
     where
         F: FnOnce() -> Result<(), UpdateError> + Send + 'static,
     {
-        let changed = self.look_at_files(directory, move || {
-            let _one = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
-            change()
-        });
-        changed.await?.map_err(refused)
+        self.look_at_files(directory, change).await?.map_err(refused)
     }
+}
+
+fn one_at_a_time<T>(file: &Path, change: impl FnOnce() -> T) -> T {
+    let own = {
+        let mut changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that nobody changes now.
+        changing.retain(|_, lock| lock.strong_count() > 0);
+        let held = changing.get(file).and_then(Weak::upgrade);
+        let own = held.unwrap_or_default();
+        changing.insert(file.to_owned(), Arc::downgrade(&own));
+        own
+    };
+    let _one = own.lock().unwrap_or_else(PoisonError::into_inner);
+    change()
 }
 
 fn update(

@@ -33,11 +33,9 @@ impl<'a> DataUrl<'a> {
         LENIENT.decode(self.letters().collect::<Vec<u8>>()).ok()
     }
 
-    /// About so many of the first bytes, if they are written in base64.
-    pub(crate) fn first_bytes(&self, most: usize) -> Option<Vec<u8>> {
-        // Whole groups of four, so that a cut falls between bytes.
-        let packed: Vec<u8> = self.letters().take(most / 3 * 4).collect();
-        LENIENT.decode(packed).ok().filter(|_| self.is_base64)
+    /// All of it, if it is written in base64.
+    pub(crate) fn base64_bytes(&self) -> Option<Vec<u8>> {
+        self.is_base64.then(|| self.bytes()).flatten()
     }
 
     /// How many letters it is written in.

@@ -5,13 +5,19 @@
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::run::look::find_part;
+use crate::run::request;
 use std::collections::HashSet;
+use std::sync::Arc;
+use sturdy_session::depth::read_stored;
 use sturdy_session::fork::usage_of;
 use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::revert::{Boundary, behind};
 use sturdy_session::stamp::Stamp;
 use sturdy_session::turn::{Input, Refusal};
-use sturdy_session::types::part::Part;
+use sturdy_session::types::message::MessageWithParts;
+use sturdy_session::types::part::{Part, PartBody};
 use sturdy_store::RawMessage;
+use sturdy_worktree::snapshot::SnapshotError;
 
 impl Engine {
     /// Removes a message with its parts; what its steps used leaves the session's totals. Refused while
@@ -21,6 +27,8 @@ impl Engine {
         session: &SessionId,
         message: &MessageId,
     ) -> Result<bool, EngineError> {
+        let _inside = self.inner.gates.enter(session).await?;
+        self.inner.refuse_undone(session, message, None).await?;
         // What it used is looked up when it is decided.
         let (cost, tokens) = usage_of([]);
         let input = Input::RemoveMessage { message: message.clone(), cost, tokens };
@@ -35,7 +43,7 @@ impl Engine {
     }
 
     /// Replaces a part of a message, or adds one. A part that is still being written is refused, and so
-    /// is the account of a step: the session's totals are made of it.
+    /// is the account of a step, what it used and what it changed: totals and undos are made of it.
     pub async fn write_part(
         &self,
         session: &SessionId,
@@ -44,6 +52,16 @@ impl Engine {
     ) -> Result<(), EngineError> {
         if part.session_id != *session || part.message_id != *message {
             return Err(EngineError::Bad("The part names another session or message".to_owned()));
+        }
+        // An undo believes these.
+        let names_trees = |part: &Part| matches!(part.body, PartBody::Patch(_) | PartBody::Snapshot(_));
+        let old = self.inner.part(session, &part.id).await?;
+        if old.as_ref() != Some(&part) && old.as_ref().is_some_and(names_trees) {
+            return Err(EngineError::Bad("What a step changed cannot be rewritten".to_owned()));
+        }
+        if matches!(part.body, PartBody::Patch(_)) && !self.inner.names_tree_after(session, message).await? {
+            let why = "A patch needs a part before it that names the tree after it: a snapshot, or the end of a step";
+            return Err(EngineError::Bad(why.to_owned()));
         }
         self.inner.say(session, vec![Input::WritePart { part: Box::new(part) }]).await
     }
@@ -55,6 +73,8 @@ impl Engine {
         message: &MessageId,
         part: &PartId,
     ) -> Result<bool, EngineError> {
+        let _inside = self.inner.gates.enter(session).await?;
+        self.inner.refuse_undone(session, message, Some(part)).await?;
         let (cost, tokens) = usage_of([]);
         let input = Input::RemovePart { message: message.clone(), part: part.clone(), cost, tokens };
         match self.inner.say(session, vec![input]).await {
@@ -82,6 +102,36 @@ impl Engine {
 }
 
 impl Inner {
+    /// What lies behind a cut says which files the undo took back: without it they could not come again.
+    async fn refuse_undone(
+        self: &Arc<Self>,
+        session: &SessionId,
+        message: &MessageId,
+        part: Option<&PartId>,
+    ) -> Result<(), EngineError> {
+        let info = match request::session_info(self, session).await {
+            Ok(info) => info,
+            // Whoever decides says so, in its own words.
+            Err(EngineError::NoSession(_)) => return Ok(()),
+            Err(cause) => return Err(cause),
+        };
+        let Some(revert) = &info.revert else { return Ok(()) };
+        let messages = self.conversation(session).await?;
+        let files = Boundary::of_files(revert);
+        let mut undone = [Some(Boundary::of(revert)), files].into_iter().flatten();
+        if undone.any(|cut| is_behind(&messages, &cut, message, part)) {
+            let why = "this is undone; take the undo back, or make it final with the next prompt, before removing it";
+            return Err(SnapshotError::Malformed(why.to_owned()).into());
+        }
+        Ok(())
+    }
+
+    async fn names_tree_after(&self, session: &SessionId, message: &MessageId) -> Result<bool, EngineError> {
+        let parts = self.store.parts_of(session, message).await?;
+        let bodies = parts.iter().filter_map(|part| Some(read_stored::<Part>(part).ok()?.body));
+        Ok(bodies.into_iter().any(|body| matches!(body, PartBody::StepFinish(_) | PartBody::Snapshot(_))))
+    }
+
     /// A part of a session by its id.
     pub(crate) async fn part(&self, session: &SessionId, id: &PartId) -> Result<Option<Part>, EngineError> {
         find_part(&self.store, session, id).await
@@ -98,5 +148,20 @@ impl Inner {
             return Err(EngineError::Bad(format!("The part id {id} is used twice")));
         }
         Ok(message.unwrap_or_else(|| self.clock.id(Stamp::message_id)))
+    }
+}
+
+fn is_behind(
+    messages: &[MessageWithParts],
+    cut: &Boundary,
+    message: &MessageId,
+    part: Option<&PartId>,
+) -> bool {
+    let behind = behind(messages, cut);
+    let is_in_message = behind.messages.iter().any(|one| one.info.id() == message);
+    let is_cut_inside = cut.part.is_some() && cut.message == *message;
+    match part {
+        None => is_in_message || is_cut_inside,
+        Some(part) => is_in_message || behind.parts.iter().any(|one| one.id == *part),
     }
 }

@@ -1,26 +1,37 @@
 //! A copy of a conversation, as a session of its own.
 //!
-//! The new session and everything in it is one commit. So a copy is there whole or not at all: there is
-//! no moment, and no crash, after which half a conversation looks like one.
+//! A short one is one commit. A long one is copied in slices, so that others are not kept waiting for their
+//! commits and little of it is in memory at a time; until its last slice is stored it is a copy that is not
+//! finished, in which nothing happens and which a restart removes (`sturdy_session::turn`). Either way a copy is
+//! there whole or not at all: there is no crash after which half a conversation looks like one.
 
+use crate::behalf::{self, on_behalf, on_nobodys_behalf};
 use crate::directory::instance::Instance;
-use crate::engine::Engine;
+use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::requests::sessions::NewSession;
-use crate::run::registry::parse_message;
 use crate::run::request;
 use serde_json::json;
-use sturdy_session::fork::{Copied, copy};
-use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::json::Map;
-use sturdy_session::stamp::Stamp;
+use std::mem;
+use std::sync::Arc;
+use sturdy_session::depth::read_stored;
+use sturdy_session::fork::{Copied, Copier, usage_of};
+use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::json::{Map, Num};
 use sturdy_session::title::fork_title;
 use sturdy_session::turn::Input;
+use sturdy_session::types::message::MessageWithParts;
+use sturdy_session::types::part::Part;
 use sturdy_session::types::session::Session;
+use sturdy_session::types::usage::Tokens;
 use sturdy_store::{Before, MessageQuery, RawMessage, ReadError};
+use tracing::warn;
 
 /// The key in a session's metadata.
 const FORK: &str = "sturdy.fork";
+
+/// What one commit of a copy holds, unless a single part is larger.
+const SLICE_BYTES: u64 = 512 * 1024;
 
 impl Engine {
     /// Copies the messages before one, or all of them; also of a session that is busy. Gives the record
@@ -37,8 +48,8 @@ impl Engine {
             None => None,
         };
         let before = before.map(|raw| Before { id: raw.id, time: raw.created });
-        let page =
-            self.inner.store.messages(session, MessageQuery { limit: None, before: before.clone() }).await?;
+        let query = MessageQuery { limit: None, before: before.clone() };
+        let heads = self.inner.store.message_heads(session, query).await?.items;
         let new = NewSession {
             title: Some(fork_title(&origin.title)),
             metadata: Some(came_from(&origin, before.as_ref())),
@@ -47,15 +58,32 @@ impl Engine {
         };
         let info = self.new_record(&instance, new);
 
-        let id = info.id.clone();
-        let stamp = self.inner.clock.stamp();
-        // A long conversation takes a while to read; others should not wait for it.
-        let copied = tokio::task::spawn_blocking(move || copies(&page.items, &id, stamp)).await;
-        let copied = copied.map_err(|_| EngineError::Closing)??;
-        let messages = copied.into_iter().map(|copied| Input::CopyMessage(Box::new(copied))).collect();
-        let _unborn = self.inner.unborn(&info.id);
+        let ids: Vec<MessageId> = heads.iter().map(|head| head.id.clone()).collect();
+        let bytes: u64 = self.inner.store.parts_bytes(session, &ids).await?.iter().sum();
+        let copier = Copier::new(&ids, info.id.clone(), self.inner.clock.stamp());
+        let unborn = self.inner.unborn(&info.id);
         self.keep_trees(&instance, session, &info.id).await?;
-        self.inner.create(info.clone(), messages).await?;
+        let mut copying = Copying {
+            inner: self.inner.clone(),
+            origin: session.clone(),
+            copy: info.id.clone(),
+            copier,
+            slice: Vec::new(),
+            slice_bytes: 0,
+            is_long: bytes > SLICE_BYTES,
+        };
+        let record = info.clone();
+        let copy = async move {
+            // Until it is there or given up.
+            let _unborn = unborn;
+            copying.run(record, heads).await
+        };
+        // A task of its own: whoever stops waiting for the answer does not leave half a copy.
+        let copied = match behalf::current() {
+            Some(by) => self.inner.tasks.spawn("fork", on_behalf((*by).clone(), copy)),
+            None => self.inner.tasks.spawn("fork", on_nobodys_behalf(copy)),
+        };
+        copied.await.map_err(|_| EngineError::Closing)??;
         Ok(info)
     }
 
@@ -74,6 +102,131 @@ impl Engine {
     }
 }
 
+/// A copy that is being made.
+struct Copying {
+    inner: Arc<Inner>,
+    origin: SessionId,
+    copy: SessionId,
+    copier: Copier,
+    /// What the next commit stores.
+    slice: Vec<Input>,
+    slice_bytes: u64,
+    is_long: bool,
+}
+
+impl Copying {
+    async fn run(&mut self, info: Session, heads: Vec<RawMessage>) -> Result<(), EngineError> {
+        if !self.is_long {
+            self.gather(heads).await?;
+            return self.inner.create(info, mem::take(&mut self.slice)).await.map(|_| ());
+        }
+        self.inner.create(info, vec![Input::StartCopy]).await?;
+        let copied = self.copy_in_slices(heads).await;
+        if copied.is_err()
+            && let Err(cause) = self.inner.say(&self.copy, vec![Input::Remove]).await
+        {
+            // The next start removes it.
+            warn!(session = %self.copy, %cause, "a copy that failed could not be removed");
+        }
+        copied
+    }
+
+    async fn copy_in_slices(&mut self, heads: Vec<RawMessage>) -> Result<(), EngineError> {
+        self.gather(heads).await?;
+        self.slice.push(Input::FinishCopy);
+        self.store_slice().await
+    }
+
+    /// Reads messages that fit into a slice together at once, and large ones part by part.
+    async fn gather(&mut self, heads: Vec<RawMessage>) -> Result<(), EngineError> {
+        let ids: Vec<MessageId> = heads.iter().map(|head| head.id.clone()).collect();
+        let sizes = self.inner.store.parts_bytes(&self.origin, &ids).await?;
+        let mut next = Vec::new();
+        let mut next_bytes = 0;
+        for (head, bytes) in heads.into_iter().zip(sizes) {
+            if next_bytes + bytes > SLICE_BYTES {
+                self.copy_whole(mem::take(&mut next), mem::take(&mut next_bytes)).await?;
+            }
+            if bytes > SLICE_BYTES {
+                self.copy_part_by_part(&head).await?;
+            } else {
+                next.push(head.id);
+                next_bytes += bytes;
+            }
+        }
+        self.copy_whole(next, next_bytes).await
+    }
+
+    async fn copy_whole(&mut self, messages: Vec<MessageId>, bytes: u64) -> Result<(), EngineError> {
+        self.make_room(bytes).await?;
+        for raw in self.inner.store.messages_of(&self.origin, messages).await? {
+            let parts = raw.parts.iter().map(|part| parsed(part, &raw.id)).collect::<Result<_, _>>()?;
+            let info = parsed(&raw.info, &raw.id)?;
+            let copied = self.copier.copy(MessageWithParts { info, parts });
+            self.slice.push(Input::CopyMessage(Box::new(copied)));
+        }
+        Ok(())
+    }
+
+    async fn copy_part_by_part(&mut self, head: &RawMessage) -> Result<(), EngineError> {
+        let parts = self.inner.store.part_sizes(&self.origin, &head.id).await?;
+        let (cost, tokens) = self.usage(&parts).await?;
+        let info = self.copier.message(parsed(&head.info, &head.id)?);
+        let message = info.id().clone();
+        let copied = Copied { info, parts: Vec::new(), cost, tokens };
+        self.slice.push(Input::CopyMessage(Box::new(copied)));
+        for (id, bytes) in parts {
+            self.make_room(bytes).await?;
+            // One that was removed meanwhile is not copied.
+            let Some(part) = self.part(&id, &head.id).await? else { continue };
+            let copy = self.copier.part(part, &message);
+            self.slice.push(Input::CopyPart(Box::new(copy)));
+        }
+        Ok(())
+    }
+
+    /// What a message used stands in its small parts, and is counted when the message is copied.
+    async fn usage(&self, parts: &[(PartId, u64)]) -> Result<(Num, Tokens), EngineError> {
+        let small = parts.iter().filter(|(_, bytes)| *bytes < STEP_FINISH_BYTES_MAX);
+        let ids: Vec<PartId> = small.map(|(id, _)| id.clone()).collect();
+        let found = self.inner.store.rows_of(&self.origin, &[], &ids).await?.parts;
+        let parts = found.iter().map(|(_, text)| read_stored::<Part>(text));
+        let bodies: Vec<_> = parts.filter_map(|part| part.ok().map(|part| part.body)).collect();
+        Ok(usage_of(&bodies))
+    }
+
+    async fn part(&self, id: &PartId, message: &MessageId) -> Result<Option<Part>, EngineError> {
+        let found = self.inner.store.rows_of(&self.origin, &[], std::slice::from_ref(id)).await?.parts;
+        let Some((_, text)) = found.first() else { return Ok(None) };
+        Ok(Some(parsed(text, message)?))
+    }
+
+    /// Stores what was gathered if it would become more than a slice.
+    async fn make_room(&mut self, bytes: u64) -> Result<(), EngineError> {
+        if self.is_long && self.slice_bytes + bytes > SLICE_BYTES && !self.slice.is_empty() {
+            self.store_slice().await?;
+        }
+        self.slice_bytes += bytes;
+        Ok(())
+    }
+
+    async fn store_slice(&mut self) -> Result<(), EngineError> {
+        self.slice_bytes = 0;
+        self.inner.say(&self.copy, mem::take(&mut self.slice)).await
+    }
+}
+
+/// A step's account is a few numbers and a hash.
+const STEP_FINISH_BYTES_MAX: u64 = 4096;
+
+fn parsed<T: serde::de::DeserializeOwned>(text: &str, message: &MessageId) -> Result<T, ReadError> {
+    read_stored(text).map_err(|cause| {
+        let what = cause.to_string();
+        let place = format!("message {message}");
+        ReadError::Broken { what, place }
+    })
+}
+
 /// The metadata of the origin, and where the copy left it. The session id of a fork of a fork is that of the nearer one.
 fn came_from(origin: &Session, before: Option<&Before>) -> Map {
     let mut metadata = origin.metadata.clone().unwrap_or_default();
@@ -83,16 +236,4 @@ fn came_from(origin: &Session, before: Option<&Before>) -> Map {
     }
     metadata.insert(FORK.to_owned(), fork);
     metadata
-}
-
-fn copies(raw: &[RawMessage], session: &SessionId, mut stamp: Stamp) -> Result<Vec<Copied>, ReadError> {
-    let parse = |raw: &RawMessage| {
-        parse_message(raw).map_err(|cause| {
-            let what = cause.to_string();
-            let place = format!("message {}", raw.id);
-            ReadError::Broken { what, place }
-        })
-    };
-    let messages = raw.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-    Ok(copy(messages, session, &mut stamp))
 }

@@ -16,7 +16,8 @@ use crate::directory::instance::Instance;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::requests::data_url::{self, DataUrl};
-use crate::run::image;
+use crate::run::image::{self, Resized};
+use crate::run::memory::{self, SessionMemory, keep_notes};
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use sturdy_session::types::failure::Failure;
 use sturdy_session::types::part::{AgentPart, FilePart, FileSourceKind, PartBody, SubtaskPart, TextPart};
 use sturdy_session::types::session::Session;
 use sturdy_worktree::path::Roots;
-use sturdy_worktree::tool::{Call, Caller, Done, Handles, Memory, ToolFailure, World, run as run_tool};
+use sturdy_worktree::tool::{Call, Caller, Done, Handles, ToolFailure, World, run as run_tool};
 use sturdy_worktree::tools::Read;
 use url::Url;
 
@@ -58,7 +59,7 @@ pub(crate) struct Intake<'a> {
     pub(crate) session: &'a Session,
     pub(crate) agent: &'a Agent,
     /// What the session has read: a file that was attached may be changed.
-    pub(crate) memory: Arc<Memory>,
+    pub(crate) memory: Arc<SessionMemory>,
 }
 
 /// Why a file is not there for the model.
@@ -166,7 +167,7 @@ impl Intake<'_> {
         if is_directory || file.mime == PLAIN {
             match self.read(&target, is_directory).await {
                 Ok(done) => {
-                    taken.note(done.output);
+                    taken.note_read(done.output, done.metadata);
                     if done.attachments.is_empty() {
                         taken.parts.push((id, PartBody::File(file)));
                     } else {
@@ -179,7 +180,9 @@ impl Intake<'_> {
                             source: source.clone(),
                         });
                         let ids = std::iter::once(id).chain(std::iter::repeat(None));
-                        taken.parts.extend(ids.zip(attached.map(PartBody::File)));
+                        for (id, attached) in ids.zip(attached) {
+                            self.whole_file(id, attached, taken).await;
+                        }
                     }
                 }
                 Err(why) => taken.fail(&shown, why),
@@ -198,7 +201,7 @@ impl Intake<'_> {
     }
 
     /// A file that the model gets as it is. An image that a provider would refuse, with every later request
-    /// of the conversation, is told of instead.
+    /// of the conversation, is made smaller, or told of instead.
     async fn whole_file(&self, id: Option<PartId>, file: FilePart, taken: &mut ResolvedParts) {
         if !image::is_image(&file.mime) {
             return taken.parts.push((id, PartBody::File(file)));
@@ -206,7 +209,11 @@ impl Intake<'_> {
         let limits = self.instance.settings.images();
         let look = move || (image::look(&file.url, &limits), file);
         match tokio::task::spawn_blocking(look).await {
-            Ok((Ok(()), file)) => taken.parts.push((id, PartBody::File(file))),
+            Ok((Ok(None), file)) => taken.parts.push((id, PartBody::File(file))),
+            Ok((Ok(Some(Resized { mime, url })), file)) => {
+                let file = FilePart { mime: mime.to_owned(), url, ..file };
+                taken.parts.push((id, PartBody::File(file)));
+            }
             Ok((Err(why), file)) => {
                 let name = file.filename.unwrap_or(file.mime);
                 taken.fail(&name, Unreadable(why.to_string()));
@@ -222,17 +229,20 @@ impl Intake<'_> {
 
     /// What the model would be shown if it read the file itself.
     async fn read(&self, target: &Target, is_directory: bool) -> Result<Done, Unreadable> {
+        let memory = self.memory.for_call(&self.inner.store, &self.session.id).await;
         let world = World {
             roots: self.roots().await?,
             settings: self.instance.tool_settings.clone(),
-            memory: self.memory.clone(),
+            memory: memory.clone(),
             caller: Caller::User,
             stop: self.inner.tasks.stopping().child_token(),
             handles: Handles::alone(),
         };
         let id = self.inner.clock.stamp().ulid();
         let call = Call { id, name: "read".to_owned(), input: target.fields(is_directory) };
-        run_tool(&Read::new(), call, &world).await.map_err(Unreadable::from)
+        let mut done = run_tool(&Read::new(), call, &world).await?;
+        keep_notes(&memory, &mut done.metadata);
+        Ok(done)
     }
 
     /// The bytes of a file, if they are not too many.
@@ -308,6 +318,13 @@ impl ResolvedParts {
     /// Words for the model that nobody typed.
     fn note(&mut self, text: String) {
         let text = TextPart { text, synthetic: Some(true), ..TextPart::default() };
+        self.parts.push((None, PartBody::Text(text)));
+    }
+
+    /// What the model would have read itself, with what was seen of the file.
+    fn note_read(&mut self, text: String, metadata: Map) {
+        let metadata = memory::notes_of(metadata);
+        let text = TextPart { text, synthetic: Some(true), metadata, ..TextPart::default() };
         self.parts.push((None, PartBody::Text(text)));
     }
 

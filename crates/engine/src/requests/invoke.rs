@@ -1,7 +1,7 @@
 //! A command by its name: the template is filled in and becomes a prompt.
 //!
-//! Arguments go in first, then the output of shell snippets, which run in the session's directory. Snippets
-//! and files that a template names pass the rules of the agent like calls of a model.
+//! Arguments go in first, then the output of shell snippets, which run in the session's directory once it is stored
+//! that they will. Snippets and files that a template names pass the rules of the agent like calls of a model.
 //! A skill is a document and not a template: the arguments stand at its `$ARGUMENTS` or behind it, and nothing in it runs. A
 //! prompt of an MCP server is filled in by the server; nothing in it runs and no file it names is read.
 //!
@@ -249,6 +249,12 @@ impl Inner {
         for snippet in &found {
             self.permit(instance, info, agent, &command.name, &snippet.command).await?;
         }
+        if !found.is_empty() {
+            // What they do outlives a crash, so it is written down first that they were to run.
+            let snippets = found.iter().map(|snippet| snippet.command.clone()).collect();
+            let run = Input::RunSnippets { command: command.name.clone(), snippets };
+            self.say(&info.id, vec![run]).await?;
+        }
         let printed = found.iter().map(|snippet| self.printed_by(instance, &snippet.command));
         let outputs = join_all(printed).await.into_iter().collect::<Result<Vec<String>, EngineError>>()?;
         Ok(fill(&text, &found, &outputs))
@@ -266,9 +272,9 @@ impl Inner {
     ) -> Result<(), EngineError> {
         let roots = roots_of(self, instance).await?;
         let command = snippet.to_owned();
-        let asks = tokio::task::spawn_blocking(move || command_asks(&roots, &command)).await;
-        let asks = asks.map_err(|_| EngineError::Bad("Reading a snippet was given up".to_owned()))?;
-        let asks = asks.map_err(|failure| EngineError::Bad(failure.text))?;
+        // It follows links of what the snippet names.
+        let reading = self.files.run(&instance.directory, move || command_asks(&roots, &command));
+        let asks = reading.await?.map_err(|failure| EngineError::Bad(failure.text))?;
         for ask in asks {
             match self.verdict(info, agent, &ask.wanted()).await? {
                 Verdict::Allow => {}
@@ -310,10 +316,11 @@ impl Inner {
             Some(PermissionReply::Once) => Ok(()),
             Some(PermissionReply::Always) => {
                 let tail = id.as_str().trim_start_matches("per_");
+                let directory = self.real_checkout(info).await?;
                 let row = |(index, pattern): (usize, String)| ApprovalRow {
                     id: format!("psv_{tail}{index:02}"),
                     project_id: info.project_id.clone(),
-                    directory: permits::real_checkout(info),
+                    directory: directory.clone(),
                     permission: permission.clone(),
                     pattern,
                 };
@@ -335,12 +342,17 @@ impl Inner {
         named: Vec<PartBody>,
     ) -> Result<Vec<PartBody>, EngineError> {
         let roots = roots_of(self, instance).await?;
-        let mut shown = Vec::new();
-        for part in named {
+        let with_asks = move |part: PartBody| {
             let asks = match &part {
                 PartBody::File(file) => read_asks(&roots, file),
                 _ => Vec::new(),
             };
+            (part, asks)
+        };
+        let looking =
+            self.files.run(&instance.directory, || named.into_iter().map(with_asks).collect::<Vec<_>>());
+        let mut shown = Vec::new();
+        for (part, asks) in looking.await? {
             let mut is_allowed = true;
             for wanted in asks {
                 is_allowed &= self.verdict(info, agent, &wanted).await? == Verdict::Allow;
@@ -352,13 +364,18 @@ impl Inner {
         Ok(shown)
     }
 
-    async fn verdict(&self, info: &Session, agent: &Agent, wanted: &Wanted) -> Result<Verdict, EngineError> {
+    pub(super) async fn verdict(
+        &self,
+        info: &Session,
+        agent: &Agent,
+        wanted: &Wanted,
+    ) -> Result<Verdict, EngineError> {
         let of_session = info.permission.as_deref().unwrap_or_default();
         let verdict = permits::verdict(agent, of_session, wanted, &[]);
         if verdict != Verdict::Ask {
             return Ok(verdict);
         }
-        let kept = self.store.approvals_at(&permits::real_checkout(info)).await?;
+        let kept = self.store.approvals_at(&self.real_checkout(info).await?).await?;
         let approvals: Vec<Rule> = kept
             .into_iter()
             .map(|row| Rule { permission: row.permission, pattern: row.pattern, action: Action::Allow })
@@ -366,22 +383,40 @@ impl Inner {
         Ok(permits::verdict(agent, of_session, wanted, &approvals))
     }
 
+    /// The checkout of a session after all links, looked for on a thread that may hang with them.
+    async fn real_checkout(&self, info: &Session) -> Result<String, EngineError> {
+        let session = info.clone();
+        self.files.run(&info.directory, move || permits::real_checkout(&session)).await
+    }
+
     /// What a snippet prints.
     async fn printed_by(&self, instance: &Instance, snippet: &str) -> Result<String, EngineError> {
-        let settings = &instance.tool_settings;
-        let command = process::Command {
-            // Bash, because it was read and judged as bash.
-            program: find_bash(settings.shell.as_deref()).unwrap_or_else(|| "/bin/sh".into()),
-            arguments: vec!["-c".into(), SNIPPET_FRAME.into(), "snippet".into(), snippet.into()],
-            directory: instance.directory.clone().into(),
-            variables: settings.variables.clone(),
-            timeout: SNIPPET_TIMEOUT,
-        };
-        let running = command.start_in(settings.sandbox.as_deref(), self.tasks.stopping().child_token());
-        let mut running = running.map_err(|cause| {
-            let why = std::error::Error::source(&cause).map(|why| format!(": {why}")).unwrap_or_default();
-            EngineError::Bad(format!("The snippet `{snippet}` was not run: {cause}{why}"))
-        })?;
+        let settings = instance.tool_settings.clone();
+        let directory = PathBuf::from(&instance.directory);
+        let arguments = vec!["-c".into(), SNIPPET_FRAME.into(), "snippet".into(), snippet.into()];
+        let stop = self.tasks.stopping().child_token();
+        // A program enters its directory while it is started, and that may hang. Whoever gave up waiting drops what was
+        // started after all, which ends it.
+        let starting = self.files.run(&instance.directory, move || {
+            // It was read and judged as bash; another shell may understand something else.
+            let program =
+                find_bash(settings.shell.as_deref()).ok_or_else(|| "there is no bash".to_owned())?;
+            let command = process::Command {
+                program,
+                arguments,
+                directory,
+                inherited: settings.inherited.clone(),
+                variables: settings.variables.clone(),
+                timeout: SNIPPET_TIMEOUT,
+            };
+            command.start_in(settings.sandbox.as_deref(), stop).map_err(|cause| {
+                let why = std::error::Error::source(&cause).map(|why| format!(": {why}")).unwrap_or_default();
+                format!("{cause}{why}")
+            })
+        });
+        let mut running = starting
+            .await?
+            .map_err(|why| EngineError::Bad(format!("The snippet `{snippet}` was not run: {why}")))?;
         let mut printed = Vec::new();
         let mut buffer = vec![0; SNIPPET_BYTES_MAX];
         while let Some(bytes) = running.read(&mut buffer).await {

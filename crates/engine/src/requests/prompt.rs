@@ -5,12 +5,14 @@ use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::requests::intake::{Intake, ResolvedParts};
+use crate::requests::revert::settle_left;
 use crate::run::request;
 use std::sync::Arc;
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, PartId, SessionId};
-use sturdy_session::turn::{Answer, Input, NewPrompt, Refusal};
+use sturdy_session::turn::{Answer, Input, NewPrompt, PromptStart, Refusal};
 use sturdy_session::types::ask::PermissionReply;
+use sturdy_session::types::delivery::Delivery;
 use sturdy_session::types::format::OutputFormat;
 use sturdy_session::types::message::{Message, ModelRef, Switches};
 use sturdy_session::types::part::PartBody;
@@ -33,6 +35,10 @@ pub struct PromptRequest {
     pub model: Option<(String, String)>,
     pub variant: Option<String>,
     pub no_reply: bool,
+    pub delivery: Delivery,
+    pub start: PromptStart,
+    /// Of what the client sent, if it may send it again.
+    pub digest: Option<String>,
     pub system: Option<String>,
     pub tools: Option<Switches>,
     pub format: Option<OutputFormat>,
@@ -65,6 +71,8 @@ impl Engine {
 
     /// Goes on with prompts that an abort or a restart left waiting.
     pub async fn resume(&self, session: &SessionId) -> Result<(), EngineError> {
+        let _inside = self.inner.gates.enter(session).await?;
+        settle_left(&self.inner, session).await?;
         self.inner.say(session, vec![Input::Resume]).await
     }
 
@@ -127,6 +135,9 @@ impl Inner {
             tools: request.tools,
             format: request.format,
             wants_reply: !request.no_reply,
+            delivery: request.delivery,
+            start: request.start,
+            digest: request.digest,
             failures,
         })
     }
@@ -193,7 +204,7 @@ impl Engine {
                 return Err(EngineError::Denied(Denied::ForbiddenScope("allowing for always")));
             }
             // Those are of no session's log, where a grant could be judged.
-            if !is_by_grant && self.answer_unstored(id, *reply) {
+            if !is_by_grant && self.answer_unstored(id, *reply).await {
                 return Ok(());
             }
         }

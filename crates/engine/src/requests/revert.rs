@@ -20,24 +20,30 @@ mod scene;
 pub(crate) use changes::{changes_of, session_changes, totals};
 pub(crate) use cut_off::tell_of_the_dead;
 pub(crate) use gate::Gates;
-pub(crate) use note::recover;
-pub use plan::{PlannedFile, RevertPlan};
+pub(crate) use note::{recover, settle_left};
+pub use plan::{LeftOutFile, PlannedFile, RevertPlan};
 
+use crate::behalf;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::run::request;
-use files::{Undone, redo, undo};
+use changes::remaining;
+use files::{redo, redo_plan, undo};
 use note::Note;
 use scene::Scene;
-use std::collections::BTreeSet;
+use std::future::Future;
 use std::sync::Arc;
 use sturdy_session::fork::usage_of;
 use sturdy_session::id::{MessageId, PartId, SessionId};
-use sturdy_session::revert::{Boundary, behind, boundary, uncaptured_behind};
-use sturdy_session::turn::{Input, NewRevert, RevertTotals};
+use sturdy_session::revert::{Boundary, behind, boundary, trees_between, uncaptured_behind};
+use sturdy_session::turn::{Input, NewRevert};
 use sturdy_session::types::diff::FileDiff;
-use sturdy_session::types::session::{Revert, Session};
+use sturdy_session::types::session::{FilesFrom, Revert, RevertConflict, RevertUncaptured, Session};
 use sturdy_worktree::snapshot::{Plan, SnapshotError, TreePath};
+use tracing::warn;
+
+/// More than anybody reads of what is not captured.
+const LEFT_OUT_MAX: usize = 200;
 
 /// What a client wants to go back to.
 #[derive(Clone, Debug, Default)]
@@ -50,45 +56,37 @@ pub struct RevertRequest {
     pub keeps_files: bool,
 }
 
+/// A cut that was taken back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unreverted {
+    pub session: Session,
+    /// Files that somebody has changed since the undo; they were left alone.
+    pub conflicts: Vec<RevertConflict>,
+}
+
 impl Engine {
     /// Cuts the conversation before a message or part and takes the files back. A place that does not exist
     /// changes nothing. Refused while the session is busy.
     pub async fn revert(&self, session: &SessionId, request: RevertRequest) -> Result<Session, EngineError> {
-        let _inside = self.inner.gates.enter(session).await?;
-        let scene = self.inner.scene(session).await?;
-        let Some(cut) = cut_of(&scene, &request) else { return Ok(scene.info) };
-        let forced = forced(&request.force)?;
-        let uncaptured = uncaptured_behind(&scene.messages, &cut);
-        let boundary = cut.clone();
-        let keeps_files = request.keeps_files && scene.info.revert.is_none();
-        let undone = blocking(move || match keeps_files {
-            true => Ok(Undone::default()),
-            false => undo(&scene, &boundary, &forced),
-        });
-        let undone = undone.await?;
-        let revert = Revert {
-            message_id: cut.message,
-            part_id: cut.part,
-            snapshot: undone.snapshot.map(|tree| tree.to_string()),
-            diff: undone.snapshot.map(|_| undone.diff),
-            conflicts: undone.conflicts,
-            uncaptured,
-        };
-        let totals = RevertTotals { summary: totals(&undone.behind), session: undone.behind.files };
-        self.inner
-            .record(session, NewRevert { revert: Some(revert), totals: Some(totals) }, undone.note)
-            .await
+        let inner = self.inner.clone();
+        let session = session.clone();
+        self.to_the_end(async move { inner.revert(&session, request).await }).await
     }
 
-    /// Takes the cut and what it did to the files back. Files that somebody has changed since are left alone.
-    pub async fn unrevert(&self, session: &SessionId) -> Result<Session, EngineError> {
-        let _inside = self.inner.gates.enter(session).await?;
-        let scene = self.inner.scene(session).await?;
-        if scene.info.revert.is_none() {
-            return Ok(scene.info);
-        }
-        let note = blocking(move || redo(&scene)).await?;
-        self.inner.record(session, NewRevert::default(), note).await
+    /// Takes the cut and what it did to the files back. Files that somebody has changed since are left alone, and named.
+    pub async fn unrevert(&self, session: &SessionId) -> Result<Unreverted, EngineError> {
+        let inner = self.inner.clone();
+        let session = session.clone();
+        self.to_the_end(async move { inner.unrevert(&session).await }).await
+    }
+
+    /// Goes on when whoever asked has gone away: what is done to files is recorded all the same.
+    async fn to_the_end<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = Result<T, EngineError>> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let running = self.tasks().spawn("undo", behalf::as_now(task));
+        running.await.map_err(|_| EngineError::Closing)?
     }
 
     /// What a revert would do. Changes nothing.
@@ -99,23 +97,63 @@ impl Engine {
     ) -> Result<RevertPlan, EngineError> {
         let scene = self.inner.scene_at_any_time(session).await?;
         let Some(cut) = cut_of(&scene, &request) else { return Ok(RevertPlan::default()) };
-        let forced = forced(&request.force)?;
+        refuse_bad_names(&request.force)?;
+        let forced = scene.forced(&request.force);
         let uncaptured = uncaptured_behind(&scene.messages, &cut);
         let boundary = cut.clone();
         let plan = blocking(move || {
-            let Some(worktree) = scene.worktree() else { return Ok(Plan::default()) };
+            let Some(worktree) = scene.worktree() else { return Ok((Plan::default(), Vec::new())) };
             let targets = scene.targets(worktree, &boundary)?;
-            Ok(scene.prepare(worktree, &targets, &forced)?.plan)
+            let plan = scene.prepare(worktree, &targets, &forced)?.plan;
+            Ok((plan, worktree.store.left_out(LEFT_OUT_MAX)))
         });
+        let (plan, left_out) = plan.await?;
+        let files = plan.entries.iter().map(PlannedFile::of).collect();
+        let left_out = left_out.iter().map(LeftOutFile::of).collect();
+        Ok(RevertPlan { message_id: Some(cut.message), part_id: cut.part, files, uncaptured, left_out })
+    }
+
+    /// What taking the cut back would do, or moving it to a later message. Changes nothing.
+    pub async fn unrevert_plan(
+        &self,
+        session: &SessionId,
+        to: Option<MessageId>,
+    ) -> Result<RevertPlan, EngineError> {
+        let scene = self.inner.scene_at_any_time(session).await?;
+        let request = RevertRequest { message: to, ..RevertRequest::default() };
+        let cut = cut_of(&scene, &request);
+        if scene.info.revert.is_none() || (request.message.is_some() && cut.is_none()) {
+            return Ok(RevertPlan::default());
+        }
+        let message_id = cut.as_ref().map(|cut| cut.message.clone());
+        let plan = blocking(move || redo_plan(&scene, cut.as_ref()));
         let files = plan.await?.entries.iter().map(PlannedFile::of).collect();
-        Ok(RevertPlan { message_id: Some(cut.message), part_id: cut.part, files, uncaptured })
+        Ok(RevertPlan { message_id, files, ..RevertPlan::default() })
     }
 
     /// What a session has changed, all its turns together; what is behind a cut is left out.
     pub async fn session_diff(&self, session: &SessionId) -> Result<Vec<FileDiff>, EngineError> {
         let scene = self.inner.scene_at_any_time(session).await?;
         blocking(move || {
-            Ok(session_changes(&scene.messages, &scene.info, scene.worktree.as_deref(), None)?.files)
+            let cut = scene.info.revert.as_ref().and_then(Boundary::of_files);
+            Ok(session_changes(&scene.messages, cut.as_ref(), scene.worktree(), None)?.files)
+        })
+        .await
+    }
+
+    /// What the turns of these two prompts and those between them have changed, taken together. What is unknown, or
+    /// stands in the wrong order, has changed nothing.
+    pub async fn range_diff(
+        &self,
+        session: &SessionId,
+        first: &MessageId,
+        last: &MessageId,
+    ) -> Result<Vec<FileDiff>, EngineError> {
+        let scene = self.inner.scene_at_any_time(session).await?;
+        let trees = trees_between(&scene.messages, first, last);
+        blocking(move || match scene.worktree() {
+            Some(worktree) => Ok(changes_of(worktree, &trees)?.files),
+            None => Ok(Vec::new()),
         })
         .await
     }
@@ -132,6 +170,48 @@ impl Engine {
 }
 
 impl Inner {
+    async fn revert(
+        self: &Arc<Self>,
+        session: &SessionId,
+        request: RevertRequest,
+    ) -> Result<Session, EngineError> {
+        let _inside = self.gates.enter(session).await?;
+        let scene = self.scene(session).await?;
+        let Some(cut) = cut_of(&scene, &request) else { return Ok(scene.info) };
+        refuse_bad_names(&request.force)?;
+        let uncaptured = uncaptured_behind(&scene.messages, &cut);
+        if request.keeps_files {
+            let revert = cut_without_files(scene.info.revert, cut, uncaptured);
+            return self.record(session, NewRevert { revert: Some(revert), totals: None }, None).await;
+        }
+        let forced = scene.forced(&request.force);
+        let boundary = cut.clone();
+        let undone = blocking(move || undo(&scene, &boundary, &forced)).await?;
+        let revert = Revert {
+            message_id: cut.message,
+            part_id: cut.part,
+            snapshot: undone.snapshot.map(|tree| tree.to_string()),
+            diff: undone.snapshot.map(|_| undone.diff),
+            conflicts: undone.conflicts,
+            uncaptured,
+            forced: undone.forced,
+            files_from: None,
+        };
+        self.record(session, NewRevert { revert: Some(revert), totals: undone.totals }, undone.note).await
+    }
+
+    async fn unrevert(self: &Arc<Self>, session: &SessionId) -> Result<Unreverted, EngineError> {
+        let _inside = self.gates.enter(session).await?;
+        let scene = self.scene(session).await?;
+        if scene.info.revert.is_none() {
+            return Ok(Unreverted { session: scene.info, conflicts: Vec::new() });
+        }
+        let redone = blocking(move || redo(&scene)).await?;
+        let new = NewRevert { revert: None, totals: redone.totals };
+        let session = self.record(session, new, redone.note).await?;
+        Ok(Unreverted { session, conflicts: redone.conflicts })
+    }
+
     /// Says what was done to the files; then the note of it is not needed any more.
     async fn record(
         self: &Arc<Self>,
@@ -139,7 +219,13 @@ impl Inner {
         new: NewRevert,
         note: Option<Note>,
     ) -> Result<Session, EngineError> {
-        self.say(session, vec![Input::Revert(Box::new(new))]).await?;
+        if let Err(cause) = self.say(session, vec![Input::Revert(Box::new(new))]).await {
+            // What cannot be settled now is settled before anything else is done in the session.
+            if let Err(cause) = settle_left(self, session).await {
+                warn!(%session, %cause, "an undo that could not be recorded is not taken back yet");
+            }
+            return Err(cause);
+        }
         if let Some(note) = note {
             tokio::task::spawn_blocking(move || note.remove()).await.map_err(|_| EngineError::Closing)?;
         }
@@ -147,12 +233,14 @@ impl Inner {
     }
 
     /// What has to be said before something new is asked in a session whose conversation is cut: what lies behind
-    /// the cut is removed.
+    /// the cut is removed. An undo that was left half done is settled first: what follows would make it final.
     pub(crate) async fn clean_up(self: &Arc<Self>, session: &SessionId) -> Result<Vec<Input>, EngineError> {
+        settle_left(self, session).await?;
         let info = request::session_info(self, session).await?;
         let Some(revert) = &info.revert else { return Ok(Vec::new()) };
         let messages = self.conversation(session).await?;
-        let behind = behind(&messages, &Boundary::of(revert));
+        let cut = Boundary::of(revert);
+        let behind = behind(&messages, &cut);
         let mut inputs = Vec::new();
         for part in behind.parts {
             let (cost, tokens) = usage_of([&part.body]);
@@ -163,8 +251,38 @@ impl Inner {
             let (cost, tokens) = usage_of(one.parts.iter().map(|part| &part.body));
             inputs.push(Input::RemoveMessage { message: one.info.id().clone(), cost, tokens });
         }
-        inputs.push(Input::Revert(Box::default()));
+        let mut totals = None;
+        // Where the files were cut with the conversation, the record says already what remains.
+        if Boundary::of_files(revert).as_ref() != Some(&cut) {
+            let instance = self.instance(&info.directory).await?;
+            let worktree = self.trees_of(&instance).await;
+            let work = move || Ok(remaining(&messages, Some(&cut), worktree.as_deref()));
+            totals = blocking(work).await?;
+        }
+        inputs.push(Input::Revert(Box::new(NewRevert { revert: None, totals })));
         Ok(inputs)
+    }
+}
+
+/// Only the conversation is cut. An undo of files that stands stays as it is, and can still be taken back.
+fn cut_without_files(standing: Option<Revert>, cut: Boundary, uncaptured: Vec<RevertUncaptured>) -> Revert {
+    let files = standing.as_ref().and_then(Boundary::of_files).filter(|files| *files != cut);
+    let files_from = files.map(|files| FilesFrom { message_id: files.message, part_id: files.part });
+    let new = Revert {
+        message_id: cut.message,
+        part_id: cut.part,
+        snapshot: None,
+        diff: None,
+        conflicts: Vec::new(),
+        uncaptured,
+        forced: Vec::new(),
+        files_from,
+    };
+    match standing {
+        Some(Revert { snapshot, diff, conflicts, forced, .. }) => {
+            Revert { snapshot, diff, conflicts, forced, ..new }
+        }
+        None => new,
     }
 }
 
@@ -172,12 +290,11 @@ fn cut_of(scene: &Scene, request: &RevertRequest) -> Option<Boundary> {
     boundary(&scene.messages, request.message.as_ref()?, request.part.as_ref())
 }
 
-fn forced(names: &[String]) -> Result<BTreeSet<TreePath>, EngineError> {
-    let path = |name: &String| {
-        let path = TreePath::from_bytes(name.as_bytes());
-        path.ok_or_else(|| EngineError::Bad(format!("{name:?} is not the path of a file in the worktree")))
-    };
-    names.iter().map(path).collect()
+fn refuse_bad_names(names: &[String]) -> Result<(), EngineError> {
+    match names.iter().find(|name| TreePath::from_bytes(name.as_bytes()).is_none()) {
+        Some(name) => Err(EngineError::Bad(format!("{name:?} is not the path of a file in the worktree"))),
+        None => Ok(()),
+    }
 }
 
 async fn blocking<T: Send + 'static>(

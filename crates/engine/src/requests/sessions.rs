@@ -1,8 +1,9 @@
 //! Sessions as a whole: create, change, remove.
 
 use crate::directory::instance::Instance;
-use crate::engine::Engine;
+use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::supervise::readable_record;
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::{Map, Num};
@@ -11,7 +12,7 @@ use sturdy_session::title::{TITLE_BYTES_MAX, default_title, tidy_title};
 use sturdy_session::turn::{Input, SessionPatch};
 use sturdy_session::types::session::{Rule, Session, SessionModel, SessionTime};
 use sturdy_session::types::usage::Tokens;
-use sturdy_store::{ReadError, SessionQuery};
+use sturdy_store::ReadError;
 
 /// What a client may say about a new session.
 #[derive(Clone, Debug, Default)]
@@ -79,21 +80,23 @@ impl Engine {
         }
     }
 
-    /// The stored record, as JSON.
+    /// The stored record, as JSON; if it cannot be read, what is known without it.
     pub async fn session_record(&self, id: &SessionId) -> Result<String, EngineError> {
         let gone = || EngineError::NoSession(id.clone());
-        let record = self.inner.store.session(id).await?.ok_or_else(gone)?;
-        if self.inner.quarantine.holds(id) && read_stored::<Session>(&record).is_err() {
-            let known = self.inner.last_record(id).await?;
-            return Ok(serde_json::to_string(&known).expect("BUG: a session is always JSON"));
-        }
-        Ok(record)
+        readable_record(&self.inner.store, id).await?.ok_or_else(gone)
     }
 
     pub async fn edit_session(&self, id: &SessionId, mut patch: SessionPatch) -> Result<(), EngineError> {
         expect_title(patch.title.as_deref())?;
         patch.title = patch.title.as_deref().map(tidy_title);
-        self.inner.say(id, vec![Input::Edit(patch)]).await
+        let is_archived = patch.archived.is_some_and(|archived| archived.is_some());
+        self.inner.say(id, vec![Input::Edit(patch)]).await?;
+        if is_archived {
+            for id in self.inner.with_descendants(id).await? {
+                self.inner.end_backgrounds(&id).await;
+            }
+        }
+        Ok(())
     }
 
     /// Chooses agent and model of the prompts that name none. What does not exist is refused and nothing has changed.
@@ -104,7 +107,7 @@ impl Engine {
         model: Option<SessionModel>,
     ) -> Result<(), EngineError> {
         let record = self.session_record(id).await?;
-        let info: Session = serde_json::from_str(&record)
+        let info: Session = read_stored(&record)
             .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: format!("session {id}") })?;
         let here = self.instance(&info.directory).await?;
         if let Some(agent) = &agent {
@@ -120,26 +123,33 @@ impl Engine {
     /// Removes a session and everything below it, children first. What runs is stopped.
     pub async fn remove_session(&self, id: &SessionId) -> Result<(), EngineError> {
         self.session_record(id).await?;
-        let mut order = vec![id.clone()];
-        let mut next = 0;
-        while next < order.len() && order.len() < DEPTH_MAX * DEPTH_MAX {
-            let query = SessionQuery { parent: Some(order[next].clone()), ..SessionQuery::default() };
-            for record in self.inner.store.sessions(query).await? {
-                let Ok(child) = read_stored::<Session>(&record) else { continue };
-                // A client may name any parent, also one below itself.
-                if !order.contains(&child.id) {
-                    order.push(child.id);
-                }
-            }
-            next += 1;
-        }
-        for id in order.into_iter().rev() {
+        for id in self.inner.with_descendants(id).await?.into_iter().rev() {
             match self.inner.say(&id, vec![Input::Remove]).await {
                 Ok(()) | Err(EngineError::NoSession(_)) => {}
                 Err(EngineError::Damaged { .. }) => self.inner.remove_damaged(&id).await?,
                 Err(cause) => return Err(cause),
             }
+            self.inner.store.forget_damage(&id);
+            self.inner.end_backgrounds(&id).await;
         }
         Ok(())
+    }
+}
+
+impl Inner {
+    /// A session and everything below it, parents first.
+    pub(crate) async fn with_descendants(&self, id: &SessionId) -> Result<Vec<SessionId>, ReadError> {
+        let mut order = vec![id.clone()];
+        let mut next = 0;
+        while next < order.len() && order.len() < DEPTH_MAX * DEPTH_MAX {
+            for child in self.store.children(&order[next]).await? {
+                // A client may name any parent, also one below itself.
+                if !order.contains(&child) {
+                    order.push(child);
+                }
+            }
+            next += 1;
+        }
+        Ok(order)
     }
 }

@@ -10,6 +10,7 @@ use crate::error::EngineError;
 use crate::feed::{Feed, Published};
 use crate::run::effects::Effects;
 use crate::run::handle::{Heard, Mail, View};
+use crate::run::kept::ChangedMessages;
 use crate::run::look::{look, needs_a_look};
 use std::sync::Arc;
 use std::time::Duration;
@@ -213,6 +214,7 @@ impl Actor {
         let stored =
             entries.iter().enumerate().map(|(index, entry)| new_entry(entry, actor(index))).collect();
         let commit = Commit { session: self.id.clone(), expected: self.seq, entries: stored, rows, grant };
+        let changed = ChangedMessages::of(&commit.rows);
         let (directory, project) = self.place(&entries);
         let news = Published::new(self.id.clone(), &directory, &project, &entries);
         let feed = self.feed.clone();
@@ -226,6 +228,7 @@ impl Actor {
             error!(session = %self.id, %cause, "a commit failed");
         })?;
         self.seq = committed.seq;
+        self.effects.tell_changed(changed);
         if keyframe {
             self.keyframe = committed.seq;
         }

@@ -16,6 +16,8 @@ mod tool;
 
 use crate::engine::Inner;
 use crate::run::handle::{Heard, Mail};
+use crate::run::kept::{ChangedMessages, KeptHistory};
+use crate::run::memory::SessionMemory;
 use crate::run::trees::Ledger;
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
@@ -23,13 +25,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::fact::Outcome;
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::turn::{Answer, Effect, Input, OpenAsk, RunTool, Tools};
+use sturdy_session::turn::{Effect, Input, RunTool, Tools};
 use sturdy_session::types::failure::Failure;
-use sturdy_worktree::tool::Memory;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tool::Asks;
-use tracing::error;
+use tool::{Asks, By};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, error, info_span};
 
 #[derive(Debug)]
 pub(crate) struct Effects {
@@ -42,9 +44,11 @@ pub(crate) struct Effects {
     kill: CancellationToken,
     asks: Asks,
     /// What the calls of this session have read.
-    memory: Arc<Memory>,
+    memory: Arc<SessionMemory>,
     /// What they have changed.
     ledger: Arc<Ledger>,
+    /// What was sent to the model last.
+    kept: Arc<KeptHistory>,
 }
 
 /// Running calls that are told to stop get this long to end by themselves.
@@ -81,17 +85,23 @@ impl Effects {
         inner: Arc<Inner>,
         session: SessionId,
         inbox: mpsc::Sender<Mail>,
-        memory: Arc<Memory>,
+        memory: Arc<SessionMemory>,
         ledger: Arc<Ledger>,
     ) -> Self {
         let kill = inner.tasks.stopping().child_token();
         let stop = kill.child_token();
         let asks = Asks::default();
-        Self { inner, session, inbox, stop, kill, asks, memory, ledger }
+        let kept = Arc::new(KeptHistory::new(inner.registry.kept_bytes.clone()));
+        Self { inner, session, inbox, stop, kill, asks, memory, ledger, kept }
     }
 
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.inner.tasks.stopping().clone()
+    }
+
+    /// A commit is durable.
+    pub(crate) fn tell_changed(&self, changed: ChangedMessages) {
+        self.kept.tell(changed);
     }
 
     pub(crate) fn stop_all(&mut self) {
@@ -105,6 +115,7 @@ impl Effects {
         let inner = self.inner.clone();
         let session = self.session.clone();
         let back = self.back();
+        let kept = self.kept.clone();
         match effect {
             Effect::Prepare { user } => {
                 let broke = not_prepared(&user);
@@ -113,8 +124,10 @@ impl Effects {
             }
             Effect::CallModel { step, user, attempt, tools } => {
                 let broke = not_said(&step, attempt);
-                let call = model::Call { session, step, user, attempt, tools, summary: None };
-                self.spawn("model", model::run(inner, call, back, self.stop.clone()), broke);
+                let span = model_span(&session, &step, attempt);
+                let call = model::Call { session, step, user, attempt, tools, summary: None, kept };
+                let run = model::run(inner, call, back, self.stop.clone()).instrument(span);
+                self.spawn("model", run, broke);
             }
             Effect::PrepareSubtask { user, part } => {
                 let broke = not_prepared(&user);
@@ -130,8 +143,10 @@ impl Effects {
                 let tools = Tools::Withheld;
                 let summary = Some(text);
                 let broke = not_said(&step, attempt);
-                let call = model::Call { session, step, user, attempt, tools, summary };
-                self.spawn("summary", model::run(inner, call, back, self.stop.clone()), broke);
+                let span = model_span(&session, &step, attempt);
+                let call = model::Call { session, step, user, attempt, tools, summary, kept };
+                let run = model::run(inner, call, back, self.stop.clone()).instrument(span);
+                self.spawn("summary", run, broke);
             }
             Effect::Prune { edits } => {
                 self.inner.tasks.spawn("prune", compact::prune(inner, session, edits, back));
@@ -145,32 +160,31 @@ impl Effects {
                 let ended = self.inner.tasks.stopping().clone();
                 self.inner.tasks.spawn("title", title::run(inner, session, user, back, ended));
             }
-            Effect::RunTool(call) => self.run_tool(call, None),
+            Effect::RunTool(call) => self.run_tool(call),
             Effect::StopTools { step } => {
                 self.stop.cancel();
                 self.asks.give_up();
                 let timer = timer(Input::Settle { step }, SETTLE_AFTER, back, self.kill.clone());
                 self.inner.tasks.spawn("settle", timer);
             }
-            Effect::Deliver { ask, answer, call } => {
-                if let Err(answer) = self.asks.deliver(&ask.id, answer) {
-                    self.run_tool(call, Some((ask, answer)));
-                }
+            Effect::AnswerTool { part, answer } => {
+                // After a restart nobody waits, and nobody needs to.
+                self.asks.tell(&part, answer, By::Rules);
             }
-            Effect::LetGo { ask, answer } => {
-                // After a restart nobody waits, and nobody needs to: the call has ended.
-                let _ = self.asks.deliver(&ask, answer);
+            Effect::ResumeTool { call, answer } => {
+                if !self.asks.tell(&call.part, answer, By::Person) {
+                    self.run_tool(call);
+                }
             }
             Effect::StopAll => self.stop_all(),
         }
     }
 
-    fn run_tool(&self, call: RunTool, given: Option<(OpenAsk, Answer)>) {
+    fn run_tool(&self, call: RunTool) {
         let run = tool::Run {
             inner: self.inner.clone(),
             session: self.session.clone(),
             call,
-            given,
             asks: self.asks.clone(),
             memory: self.memory.clone(),
             ledger: self.ledger.clone(),
@@ -179,10 +193,12 @@ impl Effects {
             kill: self.kill.clone(),
             watch: std::sync::OnceLock::new(),
         };
+        let RunTool { step, tool, .. } = &run.call;
+        let span = info_span!(parent: None, "tool", session = %self.session, %step, tool);
         let part = run.call.part.clone();
         let error = BROKE.to_owned();
         let broke = Input::Returned { part, outcome: Outcome::Failed { error, metadata: None } };
-        self.spawn("tool", tool::run(run), broke);
+        self.spawn("tool", tool::run(run).instrument(span), broke);
     }
 
     /// Runs an effect that the machine waits for. `broke` is said in its place if it panics.
@@ -226,6 +242,12 @@ fn not_prepared(user: &MessageId) -> Input {
 
 fn not_said(step: &MessageId, attempt: u32) -> Input {
     Input::Failed { step: step.clone(), attempt, failure: Failure::unknown(BROKE) }
+}
+
+/// A call of a model, from the request to the last of what it says. Of no parent: whoever woke the session is long
+/// answered.
+fn model_span(session: &SessionId, step: &MessageId, attempt: u32) -> Span {
+    info_span!(parent: None, "model", %session, %step, attempt, model = Empty)
 }
 
 async fn timer(input: Input, wait: Duration, back: Back, stop: CancellationToken) {

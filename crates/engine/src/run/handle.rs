@@ -2,6 +2,7 @@
 
 use crate::behalf::{self, Behalf};
 use crate::error::EngineError;
+use crate::run::memory::SessionMemory;
 use crate::run::trees::Ledger;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,7 +11,6 @@ use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::{Input, State};
 use sturdy_session::types::status::Status;
 use sturdy_store::grants::GrantUse;
-use sturdy_worktree::tool::Memory;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
@@ -81,7 +81,7 @@ pub struct Handle {
     pub(crate) inbox: mpsc::Sender<Mail>,
     pub(crate) view: watch::Receiver<View>,
     /// What the session has read.
-    pub(crate) memory: Arc<Memory>,
+    pub(crate) memory: Arc<SessionMemory>,
     /// Too many are awake: sleep as soon as nothing is open.
     pub(crate) rest: Arc<Notify>,
     /// When it was last asked for, as a count.

@@ -1,49 +1,115 @@
-//! Whether a provider will take an image, from its first bytes.
+//! Whether a provider will take an image, from how its bytes are laid out.
 //!
 //! An image that a provider refuses is refused again with every later request of the conversation, so it must
-//! not become part of one. Only the header is read, never the pixels: a small file that unfolds to a
-//! huge image costs nothing here, and is not sent.
-//!
-//! Not here: making images smaller. What is within the limits is sent as it is.
+//! not become part of one. The header is read, and whether the file goes on to its end. What is within the limits is
+//! sent as it is; what is larger is made smaller (`resize.rs`), unless a setting says otherwise. A small file that
+//! unfolds to a huge image is not unfolded, and is not sent.
+
+mod resize;
 
 use crate::directory::config::ImageLimits;
 use crate::requests::data_url::DataUrl;
 
-/// The longest side that every provider takes.
+pub(crate) use resize::Resized;
+
+/// The longest side of an image that is sent as it is, unless a setting says otherwise.
+const SIDE_DEFAULT: u32 = 2000;
+/// The longest side that every provider takes, whatever a setting says.
 const SIDE_MAX: u32 = 8000;
-/// What is read of an image to find its size. A camera writes a preview and more before it.
-const HEADER_BYTES_MAX: usize = 256 * 1024;
 
 /// Why an image is not sent, as the model is told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unsent {
     #[error("It is not a PNG, JPEG, GIF or WebP in a base64 data URL.")]
     NotAnImage,
+    #[error("It is damaged: it ends too early.")]
+    CutOff,
+    #[error("It is damaged: {0}.")]
+    Damaged(String),
     #[error("It has {0} bytes as base64, and {1} may be sent.")]
     TooManyBytes(usize, u64),
     #[error("It is {0} by {1} pixels, and {2} by {3} may be sent.")]
     TooManyPixels(u32, u32, u32, u32),
+    #[error("It is {0} by {1} pixels, which is too large to be made smaller.")]
+    TooLargeToResize(u32, u32),
+    #[error("It could not be made small enough.")]
+    NotMadeSmaller,
 }
 
-/// Looks at an image in a `data:` URL.
-pub(crate) fn look(url: &str, limits: &ImageLimits) -> Result<(), Unsent> {
+/// How large an image may be that is sent.
+#[derive(Clone, Copy, Debug)]
+struct ImageLimit {
+    width: u32,
+    height: u32,
+    base64_bytes: u64,
+}
+
+/// Looks at an image in a `data:` URL. What is to be sent in its place, if it is too large; that takes a while.
+pub(crate) fn look(url: &str, limits: &ImageLimits) -> Result<Option<Resized>, Unsent> {
     let image = DataUrl::parse(url).ok_or(Unsent::NotAnImage)?;
-    if image.len() as u64 > limits.max_base64_bytes {
-        return Err(Unsent::TooManyBytes(image.len(), limits.max_base64_bytes));
-    }
-    let header = image.first_bytes(HEADER_BYTES_MAX).ok_or(Unsent::NotAnImage)?;
-    let (width, height) = size(&header).ok_or(Unsent::NotAnImage)?;
-    let width_max = limits.max_width.unwrap_or(SIDE_MAX);
-    let height_max = limits.max_height.unwrap_or(SIDE_MAX);
-    let width_max = width_max.min(SIDE_MAX);
-    let height_max = height_max.min(SIDE_MAX);
+    let bytes = image.base64_bytes().ok_or(Unsent::NotAnImage)?;
+    let (width, height) = size(&bytes).ok_or(Unsent::NotAnImage)?;
     if width == 0 || height == 0 {
         return Err(Unsent::NotAnImage);
     }
-    if width > width_max || height > height_max {
-        return Err(Unsent::TooManyPixels(width, height, width_max, height_max));
+    let side = |wanted: Option<u32>| wanted.unwrap_or(SIDE_DEFAULT).clamp(1, SIDE_MAX);
+    let limit = ImageLimit {
+        width: side(limits.max_width),
+        height: side(limits.max_height),
+        base64_bytes: limits.max_base64_bytes,
+    };
+    let why = if image.len() as u64 > limit.base64_bytes {
+        Unsent::TooManyBytes(image.len(), limit.base64_bytes)
+    } else if width > limit.width || height > limit.height {
+        Unsent::TooManyPixels(width, height, limit.width, limit.height)
+    } else {
+        return if is_whole(&bytes) { Ok(None) } else { Err(Unsent::CutOff) };
+    };
+    if !limits.auto_resize {
+        return Err(why);
     }
-    Ok(())
+    if u64::from(width) * u64::from(height) > resize::PIXELS_MAX {
+        return Err(Unsent::TooLargeToResize(width, height));
+    }
+    resize::resize(&bytes, limit).map(Some)
+}
+
+/// Whether the file is there to its end, as far as its kind says where that is.
+fn is_whole(bytes: &[u8]) -> bool {
+    if bytes.starts_with(b"\x89PNG") {
+        return is_whole_png(bytes);
+    }
+    if bytes.starts_with(b"\xff\xd8") {
+        // Behind the frame's header: a preview in front of it has an end of its own.
+        let pixels = jpeg_frame(bytes).and_then(|frame| bytes.get(frame..));
+        return pixels.is_some_and(|pixels| pixels.windows(2).any(|pair| pair == [0xff, 0xd9]));
+    }
+    if bytes.starts_with(b"RIFF") {
+        return little(bytes, 4, 4).is_some_and(|length| length as usize <= bytes.len() - 8);
+    }
+    // Many that write a GIF leave out its last byte.
+    true
+}
+
+/// Walks the chunks to the one that ends it, past some pixels.
+fn is_whole_png(bytes: &[u8]) -> bool {
+    let mut at = 8;
+    let mut has_pixels = false;
+    while let Some(head) = bytes.get(at..at + 8) {
+        let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        // Length, kind and checksum are around the content.
+        let next = at + 12 + length;
+        if next > bytes.len() {
+            return false;
+        }
+        match &head[4..] {
+            b"IEND" => return has_pixels,
+            b"IDAT" => has_pixels = true,
+            _ => {}
+        }
+        at = next;
+    }
+    false
 }
 
 /// Whether this is the MIME type of an image.
@@ -61,7 +127,9 @@ fn size(bytes: &[u8]) -> Option<(u32, u32)> {
         return Some((little(bytes, 6, 2)?, little(bytes, 8, 2)?));
     }
     if bytes.starts_with(b"\xff\xd8\xff") {
-        return jpeg(bytes);
+        let frame = jpeg_frame(bytes)?;
+        let side = |at: usize| Some(u32::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
+        return Some((side(frame + 7)?, side(frame + 5)?));
     }
     if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
         return webp(bytes);
@@ -75,8 +143,8 @@ fn little(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     Some(digits.iter().rev().fold(0, |number, digit| number << 8 | u32::from(*digit)))
 }
 
-/// Walks the segments of a JPEG to the one that begins a frame.
-fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
+/// Walks the segments of a JPEG to the one that begins a frame: where that is.
+fn jpeg_frame(bytes: &[u8]) -> Option<usize> {
     let big = |at: usize| Some(u32::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
     let mut at = 2;
     loop {
@@ -88,7 +156,7 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
         match marker {
             // Tables between them; those three are no frames.
             0xc0..=0xcf if ![0xc4, 0xc8, 0xcc].contains(&marker) => {
-                return Some((big(at + 7)?, big(at + 5)?));
+                return Some(at);
             }
             0x01 | 0xd0..=0xd8 => at += 2,
             _ => at += 2 + usize::try_from(big(at + 2)?.max(2)).ok()?,
@@ -120,10 +188,16 @@ mod tests {
     use crate::requests::data_url::DataUrl;
     use base64::prelude::{BASE64_STANDARD, Engine as _};
 
+    /// All chunks that it takes, with two bytes for pixels.
     fn png(width: u32, height: u32) -> Vec<u8> {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
         bytes.extend(width.to_be_bytes());
         bytes.extend(height.to_be_bytes());
+        bytes.extend(b"\x08\x00\0\0\0....\0\0\0\x02IDAT......." as &[u8]);
+        bytes.truncate(bytes.len() + 1);
+        bytes.truncate(33);
+        bytes.extend(b"\0\0\0\x02IDAT..----" as &[u8]);
+        bytes.extend(b"\0\0\0\0IEND----" as &[u8]);
         bytes
     }
 
@@ -157,25 +231,21 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_unfolds_to_more_than_providers_take_is_not_sent() {
+    fn an_image_that_unfolds_to_more_than_fits_into_memory_is_not_drawn() {
         let limits = ImageLimits::default();
 
-        assert_eq!(look(&url(&png(8000, 8000)), &limits), Ok(()));
-        assert_eq!(
-            look(&url(&png(60_000, 60_000)), &limits),
-            Err(Unsent::TooManyPixels(60_000, 60_000, 8000, 8000))
-        );
-        let narrow = ImageLimits { max_width: Some(100), ..ImageLimits::default() };
-        assert_eq!(look(&url(&png(101, 1)), &narrow), Err(Unsent::TooManyPixels(101, 1, 100, 8000)));
+        assert_eq!(look(&url(&png(2000, 2000)), &limits), Ok(None));
+        assert_eq!(look(&url(&png(60_000, 60_000)), &limits), Err(Unsent::TooLargeToResize(60_000, 60_000)));
     }
 
     #[test]
-    fn an_image_with_too_many_bytes_is_not_sent() {
+    fn an_image_that_is_too_large_is_left_out_where_none_is_made_smaller() {
+        let limits = ImageLimits { max_width: Some(100), auto_resize: false, ..ImageLimits::default() };
         let mut bytes = png(10, 10);
         bytes.resize(5 * 1024 * 1024, 0);
 
-        let looked = look(&url(&bytes), &ImageLimits::default());
-
+        assert_eq!(look(&url(&png(101, 1)), &limits), Err(Unsent::TooManyPixels(101, 1, 100, 2000)));
+        let looked = look(&url(&bytes), &limits);
         assert!(matches!(looked, Err(Unsent::TooManyBytes(..))), "{looked:?}");
     }
 
@@ -186,6 +256,22 @@ mod tests {
             assert_eq!(look(url, &limits), Err(Unsent::NotAnImage), "{url}");
         }
         let broken_up = DataUrl::parse("data:image/png;base64,iVBO\nRw0K").unwrap();
-        assert_eq!(broken_up.first_bytes(64), Some(b"\x89PNG\r\n".to_vec()));
+        assert_eq!(broken_up.base64_bytes(), Some(b"\x89PNG\r\n".to_vec()));
+    }
+
+    #[test]
+    fn an_image_that_ends_too_early_is_not_sent() {
+        let limits = ImageLimits::default();
+        let jpeg =
+            b"\xff\xd8\xff\xe0\x00\x04\xff\xd9\xff\xc2\x00\x0b\x08\x01\xe0\x02\x80\x03\xff\xda....\xff\xd9";
+        let webp = b"RIFF\x16\0\0\0WEBPVP8X....\0\0\0\0\x7f\x02\x00\xdf\x01\x00";
+        for whole in [png(640, 480), jpeg.to_vec(), webp.to_vec()] {
+            assert_eq!(look(&url(&whole), &limits), Ok(None), "{whole:?}");
+
+            let cut = &whole[..whole.len() - 2];
+
+            let wanted = if whole.starts_with(b"RIFF") { Unsent::NotAnImage } else { Unsent::CutOff };
+            assert_eq!(look(&url(cut), &limits), Err(wanted), "{cut:?}");
+        }
     }
 }

@@ -87,8 +87,8 @@ async fn check_prompt(
     if !prompt.wants_reply || waiting.is_empty() {
         return Ok(());
     }
-    let is_full =
-        waiting.len() >= WAITING_MAX || store.parts_bytes(session, &waiting).await? >= WAITING_BYTES_MAX;
+    let bytes: u64 = store.parts_bytes(session, &waiting).await?.iter().sum();
+    let is_full = waiting.len() >= WAITING_MAX || bytes >= WAITING_BYTES_MAX;
     if is_full { Err(EngineError::QueueFull(session.clone())) } else { Ok(()) }
 }
 

@@ -7,6 +7,7 @@ use crate::error::EngineError;
 use crate::run::actor::{Actor, Ended};
 use crate::run::effects::Effects;
 use crate::run::handle::{Asleep, Handle, INBOX, Mail, View};
+use crate::run::memory::SessionMemory;
 use crate::run::trees::Ledger;
 use futures_util::FutureExt as _;
 use std::collections::HashMap;
@@ -20,7 +21,6 @@ use sturdy_session::types::message::{Message, MessageWithParts};
 use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
 use sturdy_store::{RawMessage, ReadError};
-use sturdy_worktree::tool::Memory;
 use tokio::sync::{Notify, OnceCell, mpsc, watch};
 use tracing::error;
 
@@ -42,6 +42,8 @@ pub(crate) struct Registry {
     awake: AtomicUsize,
     /// Counts uses, to know which is the oldest.
     uses: AtomicU64,
+    /// What awake sessions keep of what they have sent.
+    pub(crate) kept_bytes: Arc<AtomicUsize>,
 }
 
 impl Registry {
@@ -52,6 +54,11 @@ impl Registry {
             (view.status != Status::Idle).then(|| (id.clone(), view.status))
         };
         self.lock().iter().filter_map(busy).collect()
+    }
+
+    /// Prompts nobody has begun to answer, in all sessions that have a task.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().values().filter_map(|cell| cell.get()).map(|handle| handle.view().waiting).sum()
     }
 
     pub(crate) fn awake(&self) -> usize {
@@ -154,7 +161,7 @@ impl Inner {
         let cell = self.registry.cell(&id);
         // Asked here, where nobody else can start it: a session that sleeps is there all the same.
         let start = || async {
-            if self.store.session_place(&id).await?.is_some() {
+            if self.store.session_columns(&id).await?.is_some() {
                 return Err(EngineError::Refused(Refusal::Exists));
             }
             let seq = self.store.seq(&id).await?;
@@ -212,6 +219,10 @@ impl Inner {
         actor.keyframe = loaded.keyframe;
         actor.stamp.go_on_after(self.clock.believed(loaded.last_at));
         actor.settle().await?;
+        if actor.state.info().is_none() {
+            // Half a copy, which was removed.
+            return Err(EngineError::NoSession(id.clone()));
+        }
         self.quarantine.release(id);
         self.launch(actor, handle.clone(), inbox);
         Ok(handle)
@@ -255,7 +266,7 @@ impl Inner {
     ) -> (Actor, Handle, mpsc::Receiver<Mail>) {
         let (inbox, mail) = mpsc::channel(INBOX);
         let (view, watching) = watch::channel(View::of(&state));
-        let memory = Arc::<Memory>::default();
+        let memory = Arc::<SessionMemory>::default();
         let rest = Arc::<Notify>::default();
         let ledger = Arc::<Ledger>::default();
         let handle = Handle {

@@ -31,6 +31,9 @@ const FEW: u32 = 8;
 /// The largest page: more at once only holds memory.
 const PAGE_MAX: u32 = 800;
 
+/// What is parsed faster than it is handed to another thread.
+const PARSED_HERE_BYTES_MAX: usize = 16 * 1024;
+
 /// Something that answers, and the question.
 pub(crate) type Asked = (Arc<dyn Model>, Request);
 
@@ -45,7 +48,7 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
     let agent = instance.agent(&user.agent).map_err(unknown)?;
     let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
     let model = entry.connect()?;
-    let mut history = history(inner, &call.session, &call.step).await.map_err(unknown)?;
+    let mut history = call.kept.history(inner, &call.session, &call.step).await.map_err(unknown)?;
     drop_failed_compactions(&mut history);
     reminders::remind(&mut history, &user.agent);
     let object = structured::tool(&user);
@@ -245,7 +248,7 @@ pub(crate) async fn history(
 ) -> Result<Vec<MessageWithParts>, EngineError> {
     let mut gather = Gather::default();
     let mut reached_step = false;
-    walk_back(inner, session, |message| {
+    walk_back(inner, session, None, |message| {
         if !reached_step {
             reached_step = message.info.id() == step;
             return ControlFlow::Continue(());
@@ -256,17 +259,18 @@ pub(crate) async fn history(
     Ok(gather.finish())
 }
 
-/// Shows messages, newest first, until the visitor has seen enough.
+/// Shows messages, newest first or from before one on, until the visitor has seen enough.
 ///
 /// Pages grow, and from the second on the next is read while this one is looked at: a long conversation
 /// costs as much as its reading or its parsing, whichever is more, and a short one is read no further.
 pub(crate) async fn walk_back(
     inner: &Arc<Inner>,
     session: &SessionId,
+    before: Option<Before>,
     mut visit: impl FnMut(MessageWithParts) -> ControlFlow<()>,
 ) -> Result<(), EngineError> {
     let mut limit = PAGE;
-    let mut page = inner.store.messages(session, MessageQuery { limit: Some(limit), before: None }).await?;
+    let mut page = inner.store.messages(session, MessageQuery { limit: Some(limit), before }).await?;
     loop {
         let oldest = page.items.first().filter(|_| page.more);
         let before = oldest.map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
@@ -316,11 +320,16 @@ pub(crate) async fn find_back(
     }
 }
 
-/// Newest first, and off the workers: a long conversation takes a while to read.
-async fn parsed_all(
+/// Newest first, and off the workers if it is much: a long conversation takes a while to read.
+pub(crate) async fn parsed_all(
     page: Vec<RawMessage>,
 ) -> Result<impl Iterator<Item = Result<MessageWithParts, EngineError>>, EngineError> {
-    let parsing = tokio::task::spawn_blocking(move || page.iter().rev().map(parsed).collect::<Vec<_>>());
+    let parse = |page: &[RawMessage]| page.iter().rev().map(parsed).collect::<Vec<_>>();
+    let bytes: usize = page.iter().flat_map(|raw| &raw.parts).map(String::len).sum();
+    if bytes < PARSED_HERE_BYTES_MAX {
+        return Ok(parse(&page).into_iter());
+    }
+    let parsing = tokio::task::spawn_blocking(move || parse(&page));
     Ok(parsing.await.map_err(|_| EngineError::Closing)?.into_iter())
 }
 

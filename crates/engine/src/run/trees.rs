@@ -9,27 +9,36 @@
 //! Before a call acts, a note of what it may change is on the disk (`journal`), so that the files of a call which dies
 //! with its process can be told afterwards.
 //!
-//! Files that another session's tools changed while a command of this one ran are not this session's.
+//! Files that another session's tools changed while a command of this one ran are not this session's; those that
+//! commands of both may have changed are shared (`sharing`).
 //!
 //! Not here: what an undo does with it (`requests/revert.rs`).
 
 mod journal;
 mod ledger;
+mod moved;
+mod sharing;
 mod watch;
 
 pub(crate) use journal::{Acting, acting_notes};
 pub(crate) use ledger::{Ledger, absolute};
-pub(crate) use watch::Watch;
+pub(crate) use sharing::are_related;
+pub(crate) use watch::{Watch, can_write};
 
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
+use crate::task::Tasks;
+use moved::From;
+use sharing::Commands;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeId, TreePath, TreeStore, store_name};
+use sturdy_worktree::git::user_excludes_file;
+use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeId, TreePath, TreeStore};
 use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
@@ -39,6 +48,9 @@ const PROMPT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A command waits this long for the tree before it.
 const CALL_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Files that were changed a moment ago have to settle first; and who scans again at once does it better alone.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
 
 /// A worktree that is too large to be scanned is not tried again for so long.
 const REST: Duration = Duration::from_secs(600);
@@ -59,6 +71,12 @@ const ANYWHERE: &str = "STURDY_CAPTURE_ANYWHERE";
 
 /// What the captured trees of one project may take on the disk, in megabytes.
 const BUDGET: &str = "STURDY_CAPTURE_MAX_MB";
+
+/// Larger files are recorded as being there, and not captured; in megabytes.
+const FILE_LIMIT: &str = "STURDY_CAPTURE_FILE_MAX_MB";
+
+/// A captured file is held in memory while it is read.
+const FILE_LIMIT_MAX_MB: u64 = 128;
 
 /// Sessions in directories without git have this project in common, and nothing else.
 const NO_PROJECT: &str = "global";
@@ -90,6 +108,9 @@ pub(crate) struct Worktree {
     known: Mutex<Known>,
     /// One scan at a time; who waits for it waits without a thread.
     scans: Arc<Semaphore>,
+    tasks: Tasks,
+    /// Somebody is about to look at everything, so that the next scan is quick.
+    is_looking: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -104,6 +125,7 @@ struct Known {
     changes: VecDeque<(Vec<SessionId>, TreePath)>,
     /// How many changes were ever noted.
     count: u64,
+    commands: Commands,
     /// Why it was too large, and when that was found out.
     too_much: Option<(String, Instant)>,
 }
@@ -118,23 +140,32 @@ impl Inner {
         if !instance.settings.snapshot() {
             return None;
         }
-        let root = match instance.worktree.as_str() {
-            "/" => PathBuf::from(&instance.directory),
-            worktree => PathBuf::from(worktree),
-        };
+        let (root, dir) = self.store_place(instance);
         if let Some(known) = lock(&self.trees.open).get(&root) {
             return Some(known.clone());
         }
-        let project = self.trees_dir().join(&instance.project.id);
-        let dir = project.join(store_name(&root));
-        let options = self.store_options(instance, project);
+        let trees = self.trees_dir();
+        let mut options = self.store_options(instance, trees.join(&instance.project.id));
+        options.excludes_file = self.excludes_file().await;
         let place = root.clone();
-        let opened =
-            tokio::task::spawn_blocking(move || TreeStore::open(&dir, &place, options)).await.ok()?;
+        let open = move || {
+            // A directory that became a repository, or got a remote, has another project id than its trees.
+            let real = place.canonicalize().unwrap_or_else(|_| place.clone());
+            if let Err(cause) = moved::follow(&trees, &real, &dir, From::AnotherProject) {
+                warn!(%cause, "captured trees do not follow their project; what is older cannot be undone");
+            }
+            TreeStore::open(&dir, &place, options)
+        };
+        let opened = tokio::task::spawn_blocking(open).await.ok()?;
         match opened {
             Ok(store) => {
-                let worktree =
-                    Worktree { store, known: Mutex::default(), scans: Arc::new(Semaphore::new(1)) };
+                let worktree = Worktree {
+                    store,
+                    known: Mutex::default(),
+                    scans: Arc::new(Semaphore::new(1)),
+                    tasks: self.tasks.clone(),
+                    is_looking: AtomicBool::new(false),
+                };
                 let mut open = lock(&self.trees.open);
                 if open.len() >= OPEN_MAX {
                     // Two of one worktree would not wait for each other.
@@ -151,12 +182,9 @@ impl Inner {
 
     fn store_options(&self, instance: &Instance, project: PathBuf) -> StoreOptions {
         let environment = &self.options.environment;
-        let config = environment.filled("XDG_CONFIG_HOME").map(PathBuf::from);
-        let config = config.unwrap_or_else(|| environment.home.join(".config"));
         let mut options = StoreOptions {
             any_root: environment.is_on(ANYWHERE),
             home: Some(environment.home.clone()),
-            excludes_file: Some(config.join("git/ignore")),
             repository_excludes: instance.checkout().map(|one| one.dirs.common.join("info/exclude")),
             search_path: environment.filled("PATH").map(OsString::from),
             budget_dir: (instance.project.id != NO_PROJECT).then_some(project),
@@ -164,6 +192,9 @@ impl Inner {
         };
         if let Some(megabytes) = environment.filled(BUDGET).and_then(|text| text.parse::<u64>().ok()) {
             options.store_bytes_max = megabytes.saturating_mul(1024 * 1024);
+        }
+        if let Some(megabytes) = environment.filled(FILE_LIMIT).and_then(|text| text.parse::<u64>().ok()) {
+            options.file_bytes_max = megabytes.min(FILE_LIMIT_MAX_MB) * 1024 * 1024;
         }
         if instance.worktree == "/" && !options.any_root {
             options.files_max = LOOSE_FILES_MAX;
@@ -173,6 +204,15 @@ impl Inner {
         options
     }
 
+    /// The user's own list of what git ignores everywhere: the one that their settings name, or the usual one.
+    async fn excludes_file(&self) -> Option<PathBuf> {
+        let environment = &self.options.environment;
+        let config = environment.filled("XDG_CONFIG_HOME").map(PathBuf::from);
+        let config = config.unwrap_or_else(|| environment.home.join(".config"));
+        let named = user_excludes_file(&environment.home, &config, environment.filled("PATH")).await;
+        Some(named.unwrap_or_else(|| config.join("git/ignore")))
+    }
+
     /// Where captured trees are kept.
     pub(crate) fn trees_dir(&self) -> PathBuf {
         self.options.data_dir.join("trees")
@@ -180,6 +220,28 @@ impl Inner {
 
     /// The tree before a step. None when there is none, or when it takes too long.
     pub(crate) async fn tree_before(
+        self: &Arc<Self>,
+        instance: &Arc<Instance>,
+        session: &SessionId,
+        user: &MessageId,
+    ) -> Option<TreeId> {
+        let inner = self.clone();
+        let instance = instance.clone();
+        let session = session.clone();
+        let user = user.clone();
+        // Opening a store waits for a disk too, and keeping a tree for git; both go on when nobody waits any more.
+        let looking =
+            self.tasks.spawn("tree", async move { inner.find_tree_before(&instance, &session, &user).await });
+        match tokio::time::timeout(PROMPT_PATIENCE, looking).await {
+            Ok(found) => found.ok().flatten(),
+            Err(_) => {
+                warn!(patience_s = PROMPT_PATIENCE.as_secs(), "a step begins without the tree before it");
+                None
+            }
+        }
+    }
+
+    async fn find_tree_before(
         &self,
         instance: &Instance,
         session: &SessionId,
@@ -288,15 +350,38 @@ impl Worktree {
             };
             tokio::task::spawn_blocking(work).await.ok()
         };
-        match tokio::time::timeout(patience, scan).await {
+        let scanned = tokio::time::timeout(patience, scan).await;
+        self.clone().look_soon();
+        match scanned {
             Ok(Some(tree)) => tree,
             Ok(None) => Err("the server is shutting down".to_owned()),
             Err(_) => {
-                let why = "the worktree is still being captured for the first time";
-                warn!(patience_s = patience.as_secs(), "{why}");
-                Err(why.to_owned())
+                let why = match self.store.was_scanned() {
+                    true => format!("looking at the worktree took more than {} s", patience.as_secs()),
+                    false => "the worktree is still being captured for the first time".to_owned(),
+                };
+                warn!("a tree was not waited for: {why}");
+                Err(why)
             }
         }
+    }
+
+    /// Remembers how everything looks, a moment after a scan, so that the next one needs no git if nothing changes.
+    fn look_soon(self: Arc<Self>) {
+        if self.store.knows_looks() || self.is_looking.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let tasks = self.tasks.clone();
+        tasks.clone().spawn("looks", async move {
+            if tasks.pause(LOOK_AFTER).await {
+                let worktree = self.clone();
+                let look = move || worktree.store.remember_looks();
+                if let Ok(Err(cause)) = tokio::task::spawn_blocking(look).await {
+                    debug!(%cause, "how the worktree looks is not known; git is asked each time");
+                }
+            }
+            self.is_looking.store(false, Ordering::Release);
+        });
     }
 
     fn scan_for(&self, session: &SessionId) -> Result<TreeId, String> {

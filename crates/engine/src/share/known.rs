@@ -1,6 +1,8 @@
 //! What a share shows besides rows: the models that answered, and what the session changed.
 //!
-//! Both are worked out again only when a row that they depend on was said, because they cost more than a row.
+//! Both are worked out again only when a row that they depend on is said, because they cost more than a row. They are
+//! said before that row: if a batch has no room for all, or the process dies after it was sealed, the row that is still
+//! to be said leads to them again.
 
 use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
@@ -18,45 +20,55 @@ const PUBLIC: [&str; 9] =
 /// Models of one session that are described.
 const MODELS_MAX: usize = 256;
 
-/// What was worked out so far.
+/// The parts of a session's record that its diff depends on.
+type DiffOf = (Value, Value);
+
+/// What was sealed so far, so that it is not worked out again.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     models: HashSet<String>,
-    /// The parts of the record that the diff depends on, as they were.
-    diff_of: Option<(Value, Value)>,
-    /// Worked out and not sealed yet.
-    waiting: Vec<Draft>,
+    diff_of: Option<DiffOf>,
+    /// The same, and not sealed yet.
+    new_models: HashSet<String>,
+    new_diff_of: Option<DiffOf>,
 }
 
 impl Known {
-    /// Adds what follows from these rows.
+    /// Puts what follows from these rows before them.
     pub(super) async fn add(
         &mut self,
         inner: &Arc<Inner>,
         session: &SessionId,
         position: u64,
-        drafts: &mut Vec<Draft>,
-    ) {
-        let rows: Vec<(Kind, Value)> = drafts.iter().filter_map(parsed).collect();
-        for (kind, row) in rows {
-            match kind {
-                Kind::Message => self.add_model(inner, session, position, &row).await,
-                Kind::Session => self.add_diff(inner, session, position, &row).await,
+        rows: Vec<Draft>,
+    ) -> Vec<Draft> {
+        self.new_models.clear();
+        self.new_diff_of = None;
+        let mut drafts = Vec::new();
+        for (kind, row) in rows.iter().filter_map(parsed) {
+            let follows = match kind {
+                Kind::Message => self.model(inner, session, position, &row).await,
+                Kind::Session => self.diff(inner, session, position, &row).await,
                 Kind::Part
                 | Kind::SessionDiff
                 | Kind::Model
                 | Kind::MessageRemove
                 | Kind::PartRemove
                 | Kind::SnapshotBegin
-                | Kind::SnapshotEnd => {}
-            }
+                | Kind::SnapshotEnd => None,
+            };
+            drafts.extend(follows);
         }
-        drafts.extend(self.waiting.iter().cloned());
+        drafts.extend(rows);
+        drafts
     }
 
-    /// Everything that was added is sealed.
+    /// Everything that was added last is sealed.
     pub(super) fn sealed(&mut self) {
-        self.waiting.clear();
+        self.models.extend(self.new_models.drain());
+        if let Some(diff_of) = self.new_diff_of.take() {
+            self.diff_of = Some(diff_of);
+        }
     }
 
     /// Everything is said anew.
@@ -64,40 +76,60 @@ impl Known {
         *self = Self::default();
     }
 
-    async fn add_model(&mut self, inner: &Arc<Inner>, session: &SessionId, position: u64, message: &Value) {
+    async fn model(
+        &mut self,
+        inner: &Arc<Inner>,
+        session: &SessionId,
+        position: u64,
+        message: &Value,
+    ) -> Option<Draft> {
         let named = if message["model"].is_object() { &message["model"] } else { message };
-        let (Some(provider), Some(model)) = (named["providerID"].as_str(), named["modelID"].as_str()) else {
-            return;
-        };
+        let provider = named["providerID"].as_str()?;
+        let model = named["modelID"].as_str()?;
         let id = format!("{provider}/{model}");
-        if self.models.len() >= MODELS_MAX || self.models.contains(&id) {
-            return;
+        let is_known = self.models.contains(&id) || self.new_models.contains(&id);
+        if is_known || self.models.len() + self.new_models.len() >= MODELS_MAX {
+            return None;
         }
         // A directory that cannot be read any more leaves the name, which the message has.
-        let Ok(instance) = inner.instance_of(session).await else { return };
-        if let Some(shown) = described(&instance, provider, model) {
-            self.waiting.push(Draft::of(Kind::Model, id.clone(), position, shown.to_string()));
-        }
-        self.models.insert(id);
+        let instance = inner.instance_of(session).await.ok()?;
+        self.new_models.insert(id.clone());
+        let shown = described(&instance, provider, model)?;
+        Some(Draft::of(Kind::Model, id, position, shown.to_string()))
     }
 
-    async fn add_diff(&mut self, inner: &Arc<Inner>, session: &SessionId, position: u64, record: &Value) {
+    async fn diff(
+        &mut self,
+        inner: &Arc<Inner>,
+        session: &SessionId,
+        position: u64,
+        record: &Value,
+    ) -> Option<Draft> {
         let depends_on = (record["summary"].clone(), record["revert"].clone());
         if self.diff_of.as_ref() == Some(&depends_on) {
-            return;
+            return None;
         }
         let engine = Engine { inner: inner.clone() };
         match engine.session_diff(session).await {
             Ok(diff) => {
+                self.new_diff_of = Some(depends_on);
                 let text = serde_json::to_string(&diff).expect("BUG: a diff is always JSON");
-                self.waiting.retain(|draft| draft.kind != Kind::SessionDiff);
-                self.waiting.push(Draft::of(Kind::SessionDiff, "", position, text));
-                self.diff_of = Some(depends_on);
+                Some(Draft::of(Kind::SessionDiff, "", position, text))
             }
             // It is worked out again when the record changes.
-            Err(cause) => debug!(%session, %cause, "what a shared session changed cannot be worked out"),
+            Err(cause) => {
+                debug!(%session, %cause, "what a shared session changed cannot be worked out");
+                None
+            }
         }
     }
+}
+
+/// The models with these ids, as far as the session's directory knows them.
+pub(super) async fn models(inner: &Arc<Inner>, session: &SessionId, ids: &[String]) -> Vec<Value> {
+    let Ok(instance) = inner.instance_of(session).await else { return Vec::new() };
+    let named = ids.iter().filter_map(|id| id.split_once('/'));
+    named.filter_map(|(provider, model)| described(&instance, provider, model)).collect()
 }
 
 fn parsed(draft: &Draft) -> Option<(Kind, Value)> {

@@ -1,17 +1,20 @@
 //! Sharing a session, taking that back, and which sessions are shared.
 
+use super::attempts::Attempt;
 use super::ids::{new_request_id, new_secret, new_writer_id};
 use super::target::{Target, Unsent};
 use super::{Wakes, sender};
+use crate::behalf::{self, Behalf, on_behalf};
 use crate::directory::config::ShareMode;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use std::sync::Arc;
+use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::{Input, SessionPatch};
 use sturdy_session::types::session::{Session, Share};
-use sturdy_store::outbox::{Link, LinkSecret, LinkState};
-use sturdy_store::share::ShareLimits;
+use sturdy_store::outbox::{Link, LinkSecret, LinkState, WantedLink};
+use sturdy_store::share::{ShareLimits, Visibility};
 use tracing::{error, warn};
 
 impl Engine {
@@ -29,7 +32,29 @@ impl Engine {
     }
 
     /// Shares a session, and answers with its URL. Shared already, it stays as it is.
-    pub async fn share_session(&self, session: &SessionId) -> Result<String, EngineError> {
+    ///
+    /// If the service does not answer, nothing is shared: what it may have made after all is deleted as soon as it
+    /// answers, and the next wish goes by the same request, so that there is never a second share.
+    pub async fn share_session(
+        &self,
+        session: &SessionId,
+        visibility: Visibility,
+    ) -> Result<String, EngineError> {
+        if let Some(url) = self.want_link(session, visibility).await? {
+            return Ok(url);
+        }
+        let attempt = self.inner.sharing.attempts.join(session);
+        let url = self.wait_for_link(session, &attempt).await;
+        self.inner.sharing.attempts.leave(session, attempt);
+        url
+    }
+
+    /// Writes down that a session is to be shared. Its URL, if it is already.
+    async fn want_link(
+        &self,
+        session: &SessionId,
+        visibility: Visibility,
+    ) -> Result<Option<String>, EngineError> {
         let instance = self.inner.instance_of(session).await?;
         if instance.settings.share() == ShareMode::Disabled {
             return Err(EngineError::Bad("Sharing is disabled by \"share\": \"disabled\"".to_owned()));
@@ -39,52 +64,93 @@ impl Engine {
             (None, Some(service)) => service.map_err(EngineError::Bad)?,
             (None, None) => return Err(EngineError::Bad(NOWHERE.to_owned())),
         };
-        if let Some(link) = self.inner.store.share_link(session).await? {
-            match link.state {
-                LinkState::Creating => {}
-                LinkState::Active if self.inner.is_shared_as(session, &link.url).await? => {
-                    return Ok(link.url);
-                }
-                LinkState::Active | LinkState::Deleting | LinkState::Failed => self.end_link(link).await?,
+        while let Some(link) = self.inner.store.share_link(session).await? {
+            if link.state == LinkState::Active && self.inner.is_shared_as(session, &link.url).await? {
+                return Ok(Some(link.url));
+            }
+            let is_the_same = link.target == target && link.visibility == visibility;
+            if is_the_same && self.inner.store.want_share_again(&link).await? {
+                return Ok(None);
+            }
+            let is_undecided = link.state == LinkState::Creating || link.share.is_empty();
+            if !is_undecided {
+                self.end_link(&link).await?;
+                break;
+            }
+            // Its task hears of the share this moment, or it is another share than the one that is wanted now.
+            if !is_the_same {
+                return Err(not_yet("its service has not answered"));
             }
         }
-        let secret = LinkSecret::new(new_secret());
-        let now = self.inner.clock.now();
-        let link = self
-            .inner
-            .store
-            .want_share(session, &target, &new_request_id(), &secret, &new_writer_id(), now)
-            .await?;
-        match self.inner.make_share(&link).await {
-            Ok(link) => {
-                self.inner.start_sender(session);
-                Ok(link.url)
+        let wanted = WantedLink {
+            session: session.clone(),
+            target,
+            request: new_request_id(),
+            secret: LinkSecret::new(new_secret()),
+            writer: new_writer_id(),
+            visibility,
+            actor: behalf::current().map(|behalf| behalf.actor.to_string()).unwrap_or_default(),
+        };
+        self.inner.store.want_share(wanted, self.inner.clock.now()).await?;
+        Ok(None)
+    }
+
+    /// Waits for the link's task to have the share made.
+    async fn wait_for_link(&self, session: &SessionId, attempt: &Attempt) -> Result<String, EngineError> {
+        let stopping = self.inner.tasks.stopping().clone();
+        let mut ended = attempt.watch();
+        self.inner.start_sender(session);
+        attempt.ask();
+        loop {
+            ended.borrow_and_update();
+            let gone = || EngineError::ShareUnavailable("it was taken back meanwhile".to_owned());
+            let link = self.inner.store.share_link(session).await?.ok_or_else(gone)?;
+            let unavailable =
+                |link: &Link| link.error.clone().map_or_else(gone, EngineError::ShareUnavailable);
+            match link.state {
+                LinkState::Active => return Ok(link.url),
+                LinkState::Creating if link.error.is_some() => {
+                    // Whoever is told that it failed does not find it shared later.
+                    let store = &self.inner.store;
+                    if store.move_share(&link, LinkState::Creating, LinkState::Deleting).await? {
+                        return Err(unavailable(&link));
+                    }
+                    continue;
+                }
+                LinkState::Creating => {}
+                LinkState::Deleting | LinkState::Failed => return Err(unavailable(&link)),
             }
-            Err(cause) => {
-                // What the service may have made is empty, and empty shares do not stay.
-                self.inner.store.forget_share(&link).await?;
-                Err(cause)
+            tokio::select! {
+                changed = ended.changed() => changed.map_err(|_| EngineError::Closing)?,
+                () = stopping.cancelled() => return Err(EngineError::Closing),
             }
         }
     }
 
-    /// An older link of a session is gone before there is a new one.
-    async fn end_link(&self, link: Link) -> Result<(), EngineError> {
-        match Target::of(&self.inner, &link).delete().await {
-            Ok(()) | Err(Unsent::Refused { .. }) => Ok(self.inner.store.forget_share(&link).await?),
-            Err(Unsent::Later { why, .. }) => Err(EngineError::ShareUnavailable(format!(
-                "The old link of this session cannot be removed yet: {why}"
-            ))),
+    /// An older link of a session is gone before there is a new one. One that its service refuses to delete is not
+    /// ours any more, whatever the reason.
+    async fn end_link(&self, link: &Link) -> Result<(), EngineError> {
+        match Target::of(&self.inner, link).delete().await {
+            Ok(()) | Err(Unsent::Refused { .. }) => Ok(self.inner.store.forget_share(link).await?),
+            Err(Unsent::Later { why, .. }) => Err(not_yet(&why)),
         }
     }
 
     /// Takes a session back. Its URL is forgotten at once; the share is deleted as soon as its service answers.
     pub async fn unshare_session(&self, session: &SessionId) -> Result<(), EngineError> {
         self.session_record(session).await?;
+        let link = self.inner.store.share_link(session).await?;
+        // The link first: a share that is made this moment sees that nobody wants it any more and takes its URL out of
+        // the record itself. If the process dies in between, the link's task does.
+        if let Some(link) = &link {
+            self.inner.store.set_share_state(link, LinkState::Deleting, None).await?;
+        }
         self.inner.say_shared(session, None).await?;
-        if let Some(link) = self.inner.store.share_link(session).await? {
-            self.inner.store.set_share_state(&link, LinkState::Deleting, None).await?;
+        if link.is_some() {
             self.inner.start_sender(session);
+            let attempt = self.inner.sharing.attempts.join(session);
+            attempt.ask();
+            self.inner.sharing.attempts.leave(session, attempt);
         }
         Ok(())
     }
@@ -106,12 +172,18 @@ impl Engine {
         }
         let engine = self.clone();
         let id = session.id.clone();
+        // Nobody waits: what does not succeed now is tried until it does.
         self.inner.tasks.spawn("share", async move {
-            if let Err(cause) = engine.share_session(&id).await {
-                warn!(session = %id, %cause, "a new session is not shared");
+            match engine.want_link(&id, Visibility::Link).await {
+                Ok(_) => engine.inner.start_sender(&id),
+                Err(cause) => warn!(session = %id, %cause, "a new session is not shared"),
             }
         });
     }
+}
+
+fn not_yet(why: &str) -> EngineError {
+    EngineError::ShareUnavailable(format!("The old link of this session cannot be removed yet: {why}"))
 }
 
 /// Why a session cannot be shared, and what helps.
@@ -128,23 +200,10 @@ impl Inner {
     }
 
     /// One task for each link; if there is one it is told to look.
-    fn start_sender(self: &Arc<Self>, session: &SessionId) {
+    pub(super) fn start_sender(self: &Arc<Self>, session: &SessionId) {
         if let Some(moved) = self.sharing.moved.join(session) {
             self.tasks.spawn("share", sender::run(self.clone(), session.clone(), moved));
         }
-    }
-
-    /// Has the share made, and tells the session. Done before, it is done again without another effect.
-    pub(super) async fn make_share(self: &Arc<Self>, link: &Link) -> Result<Link, EngineError> {
-        let session = link.session.clone();
-        let made = {
-            let _room = self.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
-            Target::of(self, link).create().await
-        };
-        let made = made.map_err(|unsent| EngineError::ShareUnavailable(unsent.to_string()))?;
-        // The record first: a link is active when its session says so.
-        self.say_shared(&session, Some(&made.url)).await?;
-        Ok(self.store.share_was_made(link, made).await?)
     }
 
     /// Writes the URL into the session's record, or takes it out.
@@ -158,6 +217,20 @@ impl Inner {
         self.say(session, vec![Input::Edit(patch)]).await
     }
 
+    /// The same on the behalf of whoever asked for it.
+    pub(super) async fn say_shared_by(
+        self: &Arc<Self>,
+        actor: &str,
+        session: &SessionId,
+        url: Option<&str>,
+    ) -> Result<(), EngineError> {
+        if actor.is_empty() {
+            return self.say_shared(session, url).await;
+        }
+        let behalf = Behalf { actor: actor.into(), grant: None };
+        on_behalf(behalf, self.say_shared(session, url)).await
+    }
+
     /// Whether the session's record carries this URL.
     pub(super) async fn is_shared_as(&self, session: &SessionId, url: &str) -> Result<bool, EngineError> {
         let Some(record) = self.store.session(session).await? else { return Ok(false) };
@@ -166,7 +239,7 @@ impl Inner {
             what: cause.to_string(),
             place: "its record".to_owned(),
         };
-        let record: Session = serde_json::from_str(&record).map_err(damaged)?;
+        let record: Session = read_stored(&record).map_err(damaged)?;
         Ok(record.share.is_some_and(|share| share.url == url))
     }
 }

@@ -3,18 +3,21 @@
 //! Each step reads the link, does one thing, and stores what came of it; so the task may die anywhere, and the next
 //! one goes on from what is stored.
 
+use super::attempts::Attempt;
+use super::flush::Flusher;
 use super::ids::new_writer_id;
 use super::judge::{Finding, judge};
-use super::known::Known;
+use super::known::{Known, models};
 use super::target::{Target, Unsent};
 use crate::engine::Inner;
 use crate::error::EngineError;
 use rand::RngExt as _;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::id::SessionId;
-use sturdy_store::outbox::{Answered, Contract, Differences, Link, LinkState, SnapshotStage};
-use sturdy_store::share::{Ack, Batch};
+use sturdy_store::outbox::{Answered, Contract, Differences, Link, LinkState};
+use sturdy_store::share::{Ack, Batch, Kind, Visibility};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
@@ -23,6 +26,10 @@ use tracing::{info, warn};
 const STARTS_MAX: u32 = 5;
 /// A changed epoch is met by sending again, this often in a row.
 const EPOCHS_MAX: u32 = 3;
+
+/// Why a link is given up.
+const NEVER_PRIVATE: &str =
+    "the service shows every share to whoever has its address; it has no private ones";
 
 /// What comes next.
 enum Next {
@@ -38,6 +45,9 @@ pub(super) struct Sender {
     inner: Arc<Inner>,
     session: SessionId,
     moved: Arc<Notify>,
+    attempt: Arc<Attempt>,
+    /// The request of the link that the rest of this is about: a session may be taken back and shared again.
+    request: String,
     known: Known,
     /// Where the pass through the conversation is.
     from: u64,
@@ -46,28 +56,47 @@ pub(super) struct Sender {
     failures: u32,
     starts: u32,
     epochs: u32,
+    /// By the last answer of the service.
+    is_watched: bool,
+    flusher: Flusher,
 }
 
 /// Runs until the link is gone or the engine closes.
 pub(super) async fn run(inner: Arc<Inner>, session: SessionId, moved: Arc<Notify>) {
     let stop = inner.tasks.stopping().clone();
-    let mut sender = Sender {
-        inner: inner.clone(),
-        session: session.clone(),
-        moved,
-        known: Known::default(),
-        from: 0,
-        heard: None,
-        failures: 0,
-        starts: 0,
-        epochs: 0,
-    };
+    let attempt = inner.sharing.attempts.join(&session);
+    let mut sender = Sender::new(inner.clone(), session.clone(), moved, attempt.clone());
     // A request that is cut off is made again by the next start; a batch that is sealed stays sealed.
     let _ = stop.run_until_cancelled(Box::pin(sender.work())).await;
+    drop(sender);
     inner.sharing.moved.leave(&session);
+    attempt.end();
+    inner.sharing.attempts.leave(&session, attempt);
+    // Somebody may have shared the session again after this task saw that the link was gone, and found it still here.
+    if !stop.is_cancelled() && matches!(inner.store.share_link(&session).await, Ok(Some(_))) {
+        inner.start_sender(&session);
+    }
 }
 
 impl Sender {
+    fn new(inner: Arc<Inner>, session: SessionId, moved: Arc<Notify>, attempt: Arc<Attempt>) -> Self {
+        Self {
+            inner,
+            session,
+            moved,
+            attempt,
+            request: String::new(),
+            known: Known::default(),
+            from: 0,
+            heard: None,
+            failures: 0,
+            starts: 0,
+            epochs: 0,
+            is_watched: false,
+            flusher: Flusher::default(),
+        }
+    }
+
     async fn work(&mut self) {
         loop {
             let next = match self.step().await {
@@ -77,12 +106,16 @@ impl Sender {
                     Next::Later(None)
                 }
             };
+            self.attempt.end();
             match next {
                 Next::Now => {}
                 Next::Idle => self.rest().await,
                 Next::Later(wait) => {
                     let wait = self.back_off(wait);
-                    tokio::time::sleep(wait).await;
+                    // Somebody who shares or takes back does not wait for the end of the waiting.
+                    if timeout(wait, self.attempt.asked()).await.is_ok() {
+                        self.failures = 0;
+                    }
                 }
                 Next::Over => return,
             }
@@ -92,11 +125,14 @@ impl Sender {
     /// Waits for the session to move, then a moment for more of it.
     async fn rest(&mut self) {
         let pace = self.inner.options.share;
-        if timeout(pace.reconcile, self.moved.notified()).await.is_err() {
-            return;
+        tokio::select! {
+            () = self.moved.notified() => {}
+            () = self.attempt.asked() => return,
+            () = tokio::time::sleep(pace.reconcile) => return,
         }
         let link = self.inner.store.share_link(&self.session).await.ok().flatten();
-        let is_watched = link.is_some_and(|link| self.inner.sharing.wakes.is_watched(&link.share));
+        let is_watched_here = link.is_some_and(|link| self.inner.sharing.wakes.is_watched(&link.share));
+        let is_watched = self.is_watched || is_watched_here;
         tokio::time::sleep(if is_watched { pace.gather_watched } else { pace.gather }).await;
     }
 
@@ -111,20 +147,85 @@ impl Sender {
 
     async fn step(&mut self) -> Result<Next, EngineError> {
         let Some(link) = self.inner.store.share_link(&self.session).await? else { return Ok(Next::Over) };
+        if link.request != self.request {
+            self.begin(&link);
+        }
         match link.state {
-            LinkState::Creating => self.create(&link).await,
+            LinkState::Creating | LinkState::Deleting if link.share.is_empty() => self.create(&link).await,
+            LinkState::Creating => self.announce(&link).await,
             LinkState::Active => self.send(&link).await,
             LinkState::Deleting => self.delete(&link).await,
             LinkState::Failed => self.failed(&link).await,
         }
     }
 
+    /// Another link than before: nothing that was said of the old one holds for it.
+    fn begin(&mut self, link: &Link) {
+        self.request.clone_from(&link.request);
+        self.known.forget();
+        self.from = 0;
+        self.heard = None;
+        self.failures = 0;
+        self.starts = 0;
+        self.epochs = 0;
+        self.is_watched = false;
+        self.flusher = Flusher::default();
+    }
+
+    /// Has the share made. A link that is to be deleted may have been made by a request whose answer was lost; asked
+    /// again under the same request, the service says which share that was.
     async fn create(&mut self, link: &Link) -> Result<Next, EngineError> {
-        match self.inner.make_share(link).await {
-            Ok(_) => Ok(Next::Now),
+        let made = {
+            let _room = self.inner.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
+            Target::of(&self.inner, link).create().await
+        };
+        match made {
+            Ok(made) => {
+                self.inner.store.share_was_made(link, made).await?;
+                self.failures = 0;
+                Ok(Next::Now)
+            }
+            Err(Unsent::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
+            // It was not made, and will not be.
+            Err(Unsent::Refused { .. }) if link.state == LinkState::Deleting => {
+                self.inner.store.forget_share(link).await?;
+                Ok(Next::Over)
+            }
+            // Somebody may wait for this answer; nobody: a key or a configuration may be changed.
+            Err(Unsent::Refused { message, .. }) => self.failed_for_now(link, &message, None).await,
+        }
+    }
+
+    /// Writes the URL into the session's record, then calls the link active: in this order, because an active link
+    /// whose session does not carry its URL was taken back.
+    async fn announce(&mut self, link: &Link) -> Result<Next, EngineError> {
+        let store = &self.inner.store;
+        if link.visibility == Visibility::Private && link.contract == Contract::Sync {
+            store.set_share_state(link, LinkState::Deleting, Some(NEVER_PRIVATE)).await?;
+            return Ok(Next::Now);
+        }
+        let said = self.inner.say_shared_by(&link.actor, &self.session, Some(&link.url)).await;
+        match said {
+            Ok(()) => {}
             // Removed while it was being shared.
-            Err(EngineError::NoSession(_)) => self.give_up(link).await,
-            Err(EngineError::ShareUnavailable(why)) => self.failed_for_now(link, &why, None).await,
+            Err(EngineError::NoSession(_)) => return self.give_up(link).await,
+            // Whoever waits for the link is told.
+            Err(cause) => return self.failed_for_now(link, &cause.to_string(), None).await,
+        }
+        if !store.move_share(link, LinkState::Creating, LinkState::Active).await? {
+            // Taken back meanwhile, before or after the URL was written.
+            self.forget_url(link).await?;
+        }
+        Ok(Next::Now)
+    }
+
+    /// The session does not show the URL of this link any more.
+    async fn forget_url(&mut self, link: &Link) -> Result<(), EngineError> {
+        if !self.inner.is_shared_as(&self.session, &link.url).await? {
+            return Ok(());
+        }
+        match self.inner.say_shared(&self.session, None).await {
+            Ok(()) | Err(EngineError::NoSession(_)) => Ok(()),
             Err(cause) => Err(cause),
         }
     }
@@ -139,16 +240,20 @@ impl Sender {
         if let Some((link, batch)) = self.inner.store.sealed_batch(&self.session).await? {
             return self.deliver(&link, batch).await;
         }
-        let Some(found) = self.inner.store.share_differences(&self.session, self.from).await? else {
-            return self.give_up(link).await;
+        let store = &self.inner.store;
+        let found = if link.is_compared {
+            store.share_changes(&self.session).await?
+        } else {
+            store.share_differences(&self.session, self.from).await?
         };
+        let Some(found) = found else { return self.give_up(link).await };
         self.seal(link, found).await
     }
 
     async fn seal(&mut self, link: &Link, found: Differences) -> Result<Next, EngineError> {
-        let Differences { mut drafts, position, next } = found;
-        self.known.add(&self.inner, &self.session, position, &mut drafts).await;
-        if drafts.is_empty() && next.is_none() && link.snapshot == SnapshotStage::None {
+        let Differences { drafts, position, next } = found;
+        let drafts = self.known.add(&self.inner, &self.session, position, drafts).await;
+        if drafts.is_empty() && next.is_none() && link.is_compared {
             self.from = 0;
             return Ok(Next::Idle);
         }
@@ -158,25 +263,35 @@ impl Sender {
             self.known.sealed();
             self.from = next.unwrap_or(0);
         }
-        let is_done = !sealed.is_sealed && sealed.took_all && next.is_none();
+        // What was noted while the whole session was compared is read next.
+        let is_done = link.is_compared && !sealed.is_sealed && sealed.took_all && next.is_none();
         Ok(if is_done { Next::Idle } else { Next::Now })
     }
 
     async fn deliver(&mut self, link: &Link, batch: Batch) -> Result<Next, EngineError> {
         let last_seq = batch.last_seq;
         let count = batch.ops.len() as u64;
+        let models = self.all_models(link, &batch).await?;
         let sent = {
             let _room = self.inner.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
-            let target = Target::of(&self.inner, link);
             match link.contract {
-                Contract::Ops => target.append(batch).await.map(|ack| answered(last_seq, &ack)),
-                Contract::Sync => target.sync(&batch).await.map(|()| Answered {
-                    last_seq,
-                    cursor: link.cursor + count,
-                    epoch: link.epoch,
-                    count: link.acked_count + count,
-                    error: None,
-                }),
+                Contract::Ops => {
+                    let flushed = self.flusher.append(&self.inner, link, batch, self.is_watched).await;
+                    flushed.map(|(ack, viewers)| {
+                        self.is_watched = viewers > 0;
+                        answered(last_seq, &ack)
+                    })
+                }
+                Contract::Sync => {
+                    let synced = Target::of(&self.inner, link).sync(&batch, models).await;
+                    synced.map(|left_out| Answered {
+                        last_seq,
+                        cursor: link.cursor + count,
+                        epoch: link.epoch,
+                        count: link.acked_count + count,
+                        error: left_out.map(|why| format!("the service does not take everything: {why}")),
+                    })
+                }
             }
         };
         match sent {
@@ -192,6 +307,16 @@ impl Sender {
         }
     }
 
+    /// Every model that was said so far, for a service that keeps one list and replaces it whole.
+    async fn all_models(&self, link: &Link, batch: &Batch) -> Result<Vec<Value>, EngineError> {
+        let has_one = batch.ops.iter().any(|op| op.kind == Kind::Model.as_str());
+        if link.contract == Contract::Ops || !has_one {
+            return Ok(Vec::new());
+        }
+        let ids = self.inner.store.said_models(&self.session).await?;
+        Ok(models(&self.inner, &self.session, &ids).await)
+    }
+
     async fn unsent(&mut self, link: &Link, unsent: Unsent) -> Result<Next, EngineError> {
         let (code, message, epoch) = match unsent {
             Unsent::Later { why, wait } => return self.failed_for_now(link, &why, wait).await,
@@ -204,10 +329,12 @@ impl Sender {
                 Ok(Next::Now)
             }
             ("stale_epoch", _) => self.failed_for_now(link, &message, None).await,
+            ("gone" | "not_found", _) => self.gone(link).await,
+            // A service that knows no numbers cannot be asked how far it is.
+            _ if link.contract == Contract::Sync => self.failed_for_now(link, &message, None).await,
             ("gap" | "cursor_mismatch" | "diverged" | "chain_mismatch" | "malformed" | "too_large", _) => {
                 self.start_over(link, &code).await
             }
-            ("gone" | "not_found", _) => self.gone(link).await,
             _ => self.fail(link, &message).await,
         }
     }
@@ -230,6 +357,10 @@ impl Sender {
         self.failures = 0;
         match judge(link, &seen) {
             Finding::Agree => {
+                // It is reached again, and nothing is missing there.
+                if link.error.is_some() {
+                    self.inner.store.set_share_state(link, link.state, None).await?;
+                }
                 if seen.epoch != link.epoch {
                     self.inner.store.set_share_epoch(link, seen.epoch).await?;
                 }
@@ -274,27 +405,27 @@ impl Sender {
     }
 
     async fn delete(&mut self, link: &Link) -> Result<Next, EngineError> {
-        // One that the service never heard of.
-        if link.share.is_empty() {
-            self.inner.store.forget_share(link).await?;
-            return Ok(Next::Over);
-        }
         let deleted = {
             let _room = self.inner.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
             Target::of(&self.inner, link).delete().await
         };
         match deleted {
-            // Whoever may not delete it any more has nothing to do with it any more.
-            Ok(()) | Err(Unsent::Refused { .. }) => {
-                self.inner.store.forget_share(link).await?;
-                Ok(Next::Over)
+            Ok(()) => self.deleted(link).await,
+            Err(Unsent::Refused { code, .. }) if matches!(code.as_str(), "gone" | "not_found") => {
+                self.deleted(link).await
             }
-            Err(Unsent::Later { why, wait }) => {
-                let store = &self.inner.store;
-                store.set_share_state(link, LinkState::Deleting, Some(&why)).await?;
-                Ok(Next::Later(wait))
-            }
+            // Whoever shared it wants it gone, and the secret is all there is to have that done: it is kept, and shown
+            // again, until the service says that the share is gone.
+            Err(Unsent::Refused { message, .. }) => self.failed_for_now(link, &message, None).await,
+            Err(Unsent::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
         }
+    }
+
+    async fn deleted(&mut self, link: &Link) -> Result<Next, EngineError> {
+        // Whoever took it back may have died before the record said so.
+        self.forget_url(link).await?;
+        self.inner.store.forget_share(link).await?;
+        Ok(Next::Over)
     }
 
     /// A link that failed waits for its session to be unshared or removed.
@@ -314,12 +445,7 @@ impl Sender {
     /// The service does not have the share: so the session has no link.
     async fn gone(&mut self, link: &Link) -> Result<Next, EngineError> {
         info!(session = %self.session, "a share is gone at its service");
-        match self.inner.say_shared(&self.session, None).await {
-            Ok(()) | Err(EngineError::NoSession(_)) => {}
-            Err(cause) => return Err(cause),
-        }
-        self.inner.store.forget_share(link).await?;
-        Ok(Next::Over)
+        self.deleted(link).await
     }
 
     async fn fail(&mut self, link: &Link, message: &str) -> Result<Next, EngineError> {
@@ -334,9 +460,9 @@ impl Sender {
         why: &str,
         wait: Option<Duration>,
     ) -> Result<Next, EngineError> {
-        if self.failures == 0 {
+        if link.error.as_deref() != Some(why) {
             info!(session = %self.session, why, "a share is not reached; it is tried again");
-            self.inner.store.set_share_state(link, link.state, Some(why)).await?;
+            self.inner.store.set_share_error(link, why).await?;
         }
         Ok(Next::Later(wait))
     }

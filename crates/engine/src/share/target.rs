@@ -10,12 +10,15 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use sturdy_llm::http::{Exchange, ExchangeAnswer, ExchangeMethod};
 use sturdy_store::outbox::{Contract, Link, LinkSecret, Made};
-use sturdy_store::share::{Ack, Batch, NewShare, Refusal, ShareAuth, ShareCall, ShareError, SturdyRef};
+use sturdy_store::share::{Ack, Batch, Kind, NewShare, Refusal, ShareAuth, ShareCall, ShareError, SturdyRef};
 
 /// An answer names every operation of a batch and is otherwise short.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 /// Says that a service takes numbered batches.
 const ANNOUNCED: &str = "x-sturdy-share";
+
+/// How many watch a share, beside the answer to a batch.
+const VIEWERS: &str = "x-sturdy-share-viewers";
 
 /// Why something did not reach the service.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +40,8 @@ impl Unsent {
 impl From<ShareError> for Unsent {
     fn from(error: ShareError) -> Self {
         match error {
+            // There may be room later.
+            ShareError::Refused(refusal @ Refusal::Full) => Self::later(refusal.to_string()),
             ShareError::Refused(refusal) => {
                 let epoch = match &refusal {
                     Refusal::StaleEpoch { epoch } => Some(*epoch),
@@ -60,7 +65,7 @@ impl<'a> Target<'a> {
         Self { inner, link }
     }
 
-    fn is_own(&self) -> bool {
+    pub(super) fn is_own(&self) -> bool {
         self.link.target.is_empty()
     }
 
@@ -74,6 +79,7 @@ impl<'a> Target<'a> {
             "sessionID": self.link.session,
             "request_id": self.link.request,
             "secret": secret,
+            "visibility": self.link.visibility.as_str(),
         });
         let answer = self.ask(ExchangeMethod::Post, "/api/share", None, &body).await?;
         let is_ours = answer.headers.get(ANNOUNCED).is_some_and(|value| value.contains("ops/1"));
@@ -108,7 +114,7 @@ impl<'a> Target<'a> {
             share,
             session: self.link.session.to_string(),
             request: Some(self.link.request.clone()),
-            visibility: "link".to_owned(),
+            visibility: self.link.visibility,
             label: "owner".to_owned(),
         };
         let made = self.inner.store.create_share(self.call(), new).await?;
@@ -152,35 +158,62 @@ impl<'a> Target<'a> {
         Ok(Seen { epoch, cursor, applied_seq, applied_count, chain })
     }
 
-    /// Sends a sealed batch.
-    pub(super) async fn append(&self, batch: Batch) -> Result<Ack, Unsent> {
+    /// Sends a sealed batch over plain HTTP, or to this store. Answers also how many watch the share there.
+    pub(super) async fn append(&self, batch: Batch) -> Result<(Ack, u64), Unsent> {
         if self.is_own() {
             let share = self.link.share.clone();
             let ack = self.inner.store.append_share(self.call(), share, self.auth(), batch).await?;
             self.inner.sharing.wakes.wake(&self.link.share);
-            return Ok(ack);
+            return Ok((ack, 0));
         }
         let path = format!("/api/share/{}/ops", self.link.share);
         let body = serde_json::to_value(&batch).expect("BUG: a batch is always JSON");
         let answer = self.ask(ExchangeMethod::Post, &path, Some(self.link.secret.reveal()), &body).await?;
-        parse(&answer)
+        let viewers = answer.headers.get(VIEWERS).and_then(|value| value.trim().parse().ok());
+        Ok((parse(&answer)?, viewers.unwrap_or(0)))
     }
 
-    /// The same for a service that takes lists of values. It cannot be told of removals.
-    pub(super) async fn sync(&self, batch: &Batch) -> Result<(), Unsent> {
-        let values: Vec<Value> = batch
+    /// The same for a service that takes lists of values. It cannot be told of removals. `models` are all there are:
+    /// that service keeps one list of them. Answers why something was left out, if something was.
+    pub(super) async fn sync(&self, batch: &Batch, models: Vec<Value>) -> Result<Option<String>, Unsent> {
+        let mut values: Vec<Value> = batch
             .ops
             .iter()
+            .filter(|op| op.kind != Kind::Model.as_str())
             .filter_map(|op| {
                 let data: Value = serde_json::from_str(op.payload_json.as_deref()?).ok()?;
-                // That service keeps one list of models.
-                let data = if op.kind == "model" { json!([data]) } else { data };
                 Some(json!({ "type": op.kind, "data": data }))
             })
             .collect();
-        if values.is_empty() {
-            return Ok(());
+        if !models.is_empty() {
+            values.push(json!({ "type": Kind::Model.as_str(), "data": models }));
         }
+        let mut left_out = None;
+        // What is too large or not understood as a whole is sent in halves, so that one value does not keep the others
+        // back; a value that is refused alone is left out, as OpenCode's own client does with all of them.
+        let mut waiting = vec![values];
+        while let Some(mut values) = waiting.pop() {
+            if values.is_empty() {
+                continue;
+            }
+            match self.sync_values(&values).await {
+                Ok(()) => {}
+                Err(Unsent::Refused { code, message, .. }) if code == "too_large" || code == "malformed" => {
+                    if values.len() == 1 {
+                        left_out = Some(message);
+                    } else {
+                        let rest = values.split_off(values.len() / 2);
+                        waiting.push(rest);
+                        waiting.push(values);
+                    }
+                }
+                Err(unsent) => return Err(unsent),
+            }
+        }
+        Ok(left_out)
+    }
+
+    async fn sync_values(&self, values: &[Value]) -> Result<(), Unsent> {
         let path = format!("/api/share/{}/sync", self.link.share);
         let body = json!({ "secret": self.link.secret.reveal(), "data": values });
         self.ask(ExchangeMethod::Post, &path, None, &body).await.map(drop)
@@ -206,7 +239,10 @@ impl<'a> Target<'a> {
     fn call(&self) -> ShareCall {
         ShareCall {
             now: self.inner.clock.now(),
-            actor: "engine".to_owned(),
+            actor: match self.link.actor.as_str() {
+                "" => "engine".to_owned(),
+                actor => actor.to_owned(),
+            },
             transport: "own",
             address: String::new(),
             budget: None,
@@ -221,6 +257,27 @@ impl<'a> Target<'a> {
         bearer: Option<&str>,
         body: &Value,
     ) -> Result<ExchangeAnswer, Unsent> {
+        let answer = self.exchange(method, path, bearer, body.to_string().into_bytes()).await?;
+        if (200..300).contains(&answer.status) { Ok(answer) } else { Err(self.unmet(&answer)) }
+    }
+
+    /// Posts something, and gives the answer back whatever it is.
+    pub(super) async fn post(&self, path: &str, body: Vec<u8>) -> Result<ExchangeAnswer, Unsent> {
+        self.exchange(ExchangeMethod::Post, path, None, body).await
+    }
+
+    /// What an answer without success means.
+    pub(super) fn unmet(&self, answer: &ExchangeAnswer) -> Unsent {
+        unmet(answer, self.link.contract)
+    }
+
+    async fn exchange(
+        &self,
+        method: ExchangeMethod,
+        path: &str,
+        bearer: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<ExchangeAnswer, Unsent> {
         let url = format!("{}{path}", self.link.target);
         let key = self.inner.options.environment.filled("STURDY_SHARE_SERVICE_KEY");
         let key = key.map(|key| ("x-opencode-share-key", key));
@@ -229,12 +286,11 @@ impl<'a> Target<'a> {
             url: &url,
             bearer,
             headers: key.as_slice(),
-            body: body.to_string().into_bytes(),
+            body,
             limit: self.inner.options.share.request,
             answer_bytes_max: ANSWER_BYTES_MAX,
         };
-        let answer = self.inner.http.exchange(exchange).await.map_err(Unsent::later)?;
-        if (200..300).contains(&answer.status) { Ok(answer) } else { Err(unmet(&answer)) }
+        self.inner.http.exchange(exchange).await.map_err(Unsent::later)
     }
 }
 
@@ -247,25 +303,37 @@ fn parse<T: serde::de::DeserializeOwned>(answer: &ExchangeAnswer) -> Result<T, U
     serde_json::from_slice(&answer.body).map_err(|_| Unsent::later("the service's answer is not understood"))
 }
 
-fn unmet(answer: &ExchangeAnswer) -> Unsent {
+/// What an answer without success means. A service of ours says so with a code. Without one the answer may be a proxy's,
+/// which knows nothing of the share: then the same is tried later, however final the status looks.
+fn unmet(answer: &ExchangeAnswer, contract: Contract) -> Unsent {
     let status = answer.status;
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
     let error = &body["error"];
     let message = error["message"].as_str().map(str::to_owned);
     let message = message.unwrap_or_else(|| format!("the service answered with status {status}"));
-    if status == 429 || status >= 500 || status == 408 {
-        let wait = answer.headers.get("retry-after").and_then(|value| value.trim().parse().ok());
-        return Unsent::Later { why: message, wait: wait.map(Duration::from_secs) };
-    }
-    let code = error["code"].as_str().unwrap_or(match status {
-        401 => "unauthorized",
-        403 => "forbidden_scope",
-        404 => "not_found",
-        410 => "gone",
-        413 => "too_large",
-        _ => "malformed",
+    let code = error["code"].as_str().or(match contract {
+        Contract::Ops => None,
+        Contract::Sync => old_code(status, &body),
     });
-    Unsent::Refused { code: code.to_owned(), message, epoch: error["epoch"].as_u64() }
+    match code {
+        Some(code) if status != 429 && status < 500 && status != 408 => {
+            Unsent::Refused { code: code.to_owned(), message, epoch: error["epoch"].as_u64() }
+        }
+        _ => {
+            let wait = answer.headers.get("retry-after").and_then(|value| value.trim().parse().ok());
+            Unsent::Later { why: message, wait: wait.map(Duration::from_secs) }
+        }
+    }
+}
+
+/// The old contract has no codes. That a share is gone is believed when the answer is JSON, as that service's are.
+fn old_code(status: u16, body: &Value) -> Option<&'static str> {
+    match status {
+        404 | 410 if !body.is_null() => Some("gone"),
+        400 | 422 => Some("malformed"),
+        413 => Some("too_large"),
+        _ => None,
+    }
 }
 
 /// The link is shown to people and opened by them.

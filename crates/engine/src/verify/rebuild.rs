@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
+use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, PartId};
 use sturdy_session::row::{ApprovalRow, AskRow, MessageRow, PartRow, RowChange, SessionRow};
 use sturdy_session::rows::Folder;
 use sturdy_session::turn::State;
-use sturdy_store::{RowPosition, SessionRows};
+use sturdy_store::{RowPosition, SessionRows, title_column};
 
 /// The rows that a log leads to. Facts come with their seq and their position.
 pub(super) fn rows(facts: impl Iterator<Item = (u64, u64, Fact)>) -> Rows {
@@ -16,7 +17,7 @@ pub(super) fn rows(facts: impl Iterator<Item = (u64, u64, Fact)>) -> Rows {
     for (seq, position, fact) in facts {
         // One at a time, each with its own seq: old growth may have been folded out of the log.
         let mut folder = Folder::new(&state, seq.saturating_sub(1), seq);
-        folder.push(&mut state, fact, 0);
+        folder.push(&mut state, rebuilt.with_part(fact), 0);
         folder.finish(&state).rows.into_iter().for_each(|write| rebuilt.apply(write.change, position));
     }
     rebuilt
@@ -85,10 +86,19 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// A fact about a call that ended long ago, with the call as it was then: that is not in the state.
+    fn with_part(&self, mut fact: Fact) -> Fact {
+        if let Fact::ToolCompacted { part, before, .. } = &mut fact {
+            *before = self.parts.get(part).and_then(|row| read_stored(&row.data).ok());
+        }
+        fact
+    }
+
     fn apply(&mut self, change: RowChange, position: u64) {
         match change {
-            RowChange::Session(row) => {
+            RowChange::Session(mut row) => {
                 self.wrote("session", &row.id, position);
+                row.title = title_column(&row.title).into_owned();
                 self.session = Some(row);
             }
             RowChange::Machine { machine, .. } => {
@@ -105,6 +115,12 @@ impl Rows {
                 // A row keeps its place when it is written again.
                 let ord = self.messages.get(&row.id).map_or(row.ord, |known| known.ord);
                 self.messages.insert(row.id.clone(), MessageRow { ord, ..row });
+            }
+            RowChange::PlaceMessage { id, ord } => {
+                self.wrote("message", &id, position);
+                if let Some(row) = self.messages.get_mut(&id) {
+                    row.ord = ord;
+                }
             }
             RowChange::RemoveMessage(id) => {
                 self.messages.remove(&id);

@@ -13,9 +13,9 @@ fn agents(desk: &Desk) -> Agents {
 fn rules(agent: &Agent, desk: &Desk) -> String {
     let data = desk.home().join(".local/share/sturdy").display().to_string();
     let home = "../home/.local/share/sturdy".to_owned();
+    let scratch = format!("/tmp/sturdy-{}", rustix::process::getuid().as_raw());
     let line = |rule: &sturdy_session::types::session::Rule| {
-        let pattern =
-            rule.pattern.replace(&data, "DATA").replace(&home, "WAY").replace("/tmp/sturdy", "TEMP");
+        let pattern = rule.pattern.replace(&data, "DATA").replace(&home, "WAY").replace(&scratch, "TEMP");
         format!("{} {} {}", rule.permission, pattern, json!(rule.action).as_str().unwrap())
     };
     agent.permission.iter().map(line).collect::<Vec<_>>().join("\n")

@@ -58,18 +58,18 @@ fn reconfigure(world: &World, config: &Value) {
     world.engine.dispose_all();
 }
 
-async fn session_in(world: &World, directory: &Path) -> Session {
+pub(crate) async fn session_in(world: &World, directory: &Path) -> Session {
     let instance = world.engine.instance(&directory.to_string_lossy()).await.unwrap();
     let new = NewSession { title: Some("Elsewhere".to_owned()), ..NewSession::default() };
     world.engine.create_session(&instance, new).await.unwrap()
 }
 
-fn git(directory: &Path, arguments: &[&str]) {
+pub(crate) fn git(directory: &Path, arguments: &[&str]) {
     let done = std::process::Command::new("git").current_dir(directory).args(arguments).output().unwrap();
     assert!(done.status.success(), "{done:?}");
 }
 
-fn make_repository(directory: &Path) {
+pub(crate) fn make_repository(directory: &Path) {
     git(directory, &["init", "--quiet"]);
     let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
     git(directory, &[&who[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat());
@@ -245,6 +245,76 @@ async fn a_directory_that_becomes_a_repository_and_gets_a_remote_keeps_its_sessi
         assert_eq!(belongs(session).await.project_id, third.project_id);
     }
     assert_eq!(belongs(&deeper).await.path.as_deref(), Some("below"));
+}
+
+#[tokio::test]
+async fn a_repository_that_is_moved_takes_its_sessions_and_approvals_along() {
+    let world = world_with(json!({ "bash": "ask" })).await;
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path().canonicalize().unwrap().join("here");
+    let there = place.path().canonicalize().unwrap().join("there");
+    std::fs::create_dir_all(here.join("below")).unwrap();
+    std::fs::copy(world.disk.project().join("opencode.json"), here.join("opencode.json")).unwrap();
+    make_repository(&here);
+    let session = session_in(&world, &here).await;
+    let deeper = session_in(&world, &here.join("below")).await;
+    allow_always(&world, &session.id, "echo one").await;
+
+    std::fs::rename(&here, &there).unwrap();
+    world.engine.dispose_all();
+    let later = session_in(&world, &there).await;
+
+    for (old, directory, path) in [(&session, there.clone(), ""), (&deeper, there.join("below"), "below")] {
+        let record: Session =
+            serde_json::from_str(&world.engine.session_record(&old.id).await.unwrap()).unwrap();
+        assert_eq!(record.directory, directory.to_string_lossy());
+        assert_eq!((&record.project_id, record.path.as_deref()), (&later.project_id, Some(path)));
+    }
+    let asked_before = asks_in(&world, &session.id).await;
+    for id in [&later.id, &session.id] {
+        turn(&world, id, "echo two").await;
+    }
+    assert_eq!((asks_in(&world, &later.id).await, asks_in(&world, &session.id).await), (0, asked_before));
+    let kept = world.engine.store().approvals(None).await.unwrap();
+    let places: Vec<&str> = kept.iter().map(|row| row.directory.as_str()).collect();
+    assert_eq!(places, [there.to_str().unwrap()], "and nothing is allowed any more where it was");
+    let project = world.engine.store().project(&later.project_id).await.unwrap().unwrap();
+    let project: Value = serde_json::from_str(&project).unwrap();
+    assert_eq!(project["worktree"], there.to_str().unwrap());
+    assert_eq!(crate::verify::findings(&world).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_copy_of_a_repository_takes_no_sessions_of_it_and_neither_does_a_clone_when_it_is_gone() {
+    let world = world_with(json!({ "bash": "ask" })).await;
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path().canonicalize().unwrap().join("here");
+    let copy = place.path().canonicalize().unwrap().join("copy");
+    std::fs::create_dir(&here).unwrap();
+    std::fs::copy(world.disk.project().join("opencode.json"), here.join("opencode.json")).unwrap();
+    make_repository(&here);
+    let session = session_in(&world, &here).await;
+    allow_always(&world, &session.id, "echo one").await;
+    let copied = std::process::Command::new("cp").arg("-R").args([&here, &copy]).status().unwrap();
+    assert!(copied.success());
+
+    for change in ["copied", "and the first is gone"] {
+        if change != "copied" {
+            std::fs::remove_dir_all(&here).unwrap();
+        }
+        world.engine.dispose_all();
+        let other = session_in(&world, &copy).await;
+
+        assert_eq!(other.project_id, session.project_id, "it says that it is the same project");
+        let record: Session =
+            serde_json::from_str(&world.engine.session_record(&session.id).await.unwrap()).unwrap();
+        assert_eq!(record.directory, session.directory, "{change}");
+        allow_always(&world, &other.id, "echo two").await;
+        assert_eq!(asks_in(&world, &other.id).await, 1, "{change}: it is asked about");
+        for row in world.engine.store().approvals_at(copy.to_str().unwrap()).await.unwrap() {
+            world.engine.remove_approval(&row.id).await.unwrap();
+        }
+    }
 }
 
 #[tokio::test]

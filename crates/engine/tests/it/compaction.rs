@@ -2,6 +2,7 @@
 //! stays, what is said again, what is no longer sent.
 
 use crate::turns::{assistant, texts};
+use crate::verify::findings;
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
 use sturdy_session::fact::Fact;
@@ -71,6 +72,7 @@ async fn check(world: &World, session: &SessionId) {
     let (log, rows) = world.log_and_rows(session).await;
     let summary = oracle::check(&log).unwrap();
     assert!(!summary.is_busy && summary.waiting.is_empty());
+    assert_eq!(findings(world).await, [""; 0]);
     // Invariant I10: the rows are what the log says.
     let folded = fold(&mut State::default(), log, 0, 0);
     for write in folded.rows {

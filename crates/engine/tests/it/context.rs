@@ -117,7 +117,8 @@ fn inputs<'a>() -> Inputs<'a> {
             worktree: "/w",
             is_git: true,
             platform: "linux",
-            scratch: "/tmp/sturdy",
+            scratch: "/tmp/sturdy-1",
+            temporary: "/tmp",
             date: "Sunday, 2026-11-15",
         },
         ..Inputs::default()
@@ -155,7 +156,8 @@ You are the model Main, id acme/main. This is where you work:
   worktree: /w
   git repository: yes
   platform: linux
-  scratch directory: /tmp/sturdy
+  scratch directory: /tmp/sturdy-1
+  temporary directory: /tmp
   date: Sunday, 2026-11-15
 </env>
 Beside the worktree you may read these directories:

@@ -1,13 +1,16 @@
 //! Copies of conversations, changes to what was said, and prompts that wait.
 
 use crate::turns::{assistant, texts};
+use crate::verify::findings;
+use futures_util::future::{Either, select};
 use serde_json::{Value, json};
-use sturdy_engine::EngineError;
+use sturdy_engine::{EngineError, PromptRequest};
+use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::oracle;
 use sturdy_session::turn::Refusal;
 use sturdy_session::types::message::MessageWithParts;
-use sturdy_session::types::part::{Part, PartBody};
+use sturdy_session::types::part::{Part, PartBody, TextPart};
 use sturdy_session::types::session::Session;
 use sturdy_store::{CrashPlan, SessionQuery};
 use sturdy_testkit::script::Gate;
@@ -145,6 +148,77 @@ async fn a_crash_leaves_a_whole_copy_or_none() {
         }
         assert!(outcomes.iter().all(|(ok, made)| *made == 1 || (!ok && *made == 0)), "{outcomes:?}");
     }
+}
+
+/// A conversation of several slices. One of its messages has two slices in it.
+pub(crate) async fn long(world: &World) -> Session {
+    let session = world.session().await;
+    for (name, parts) in [("a", 1), ("b", 1), ("c", 4), ("d", 1)] {
+        let text =
+            |part: usize| TextPart { text: format!("{name}{part}").repeat(100_000), ..TextPart::default() };
+        let parts = (0..parts).map(|part| (None, PartBody::Text(text(part)))).collect();
+        let request = PromptRequest { parts, no_reply: true, ..PromptRequest::default() };
+        world.engine.prompt(&session.id, request).await.unwrap();
+    }
+    world.provider.will(answer().text("That is long.").finish("stop"));
+    world.ask(&session.id, "Well?").await.unwrap();
+    session
+}
+
+#[tokio::test]
+async fn a_long_copy_is_made_in_slices_and_a_crash_leaves_all_of_it_or_nothing() {
+    for plan in [CrashPlan::BeforeCommit as fn(u64) -> CrashPlan, CrashPlan::AfterCommit] {
+        let mut world = World::new().await;
+        let session = long(&world).await;
+        let whole = said(&world.messages(&session.id).await);
+        let totals = record(&world, &session.id).await.tokens;
+        for n in 1.. {
+            let World { engine, disk, provider } = world;
+            engine.close().await;
+            drop(engine);
+            let dying = World::open(disk, provider, plan(n)).await;
+            let before = forks(&dying).await.len();
+            let forked = dying.engine.fork(&session.id, None).await;
+            let has_died = dying.engine.store().was_crashed();
+            world = dying.reopen().await;
+            let after = forks(&world).await;
+
+            assert!(forked.is_err() || after.len() == before + 1, "an acknowledged copy is gone");
+            for fork in &after {
+                assert!(said(&world.messages(fork).await) == whole, "half a copy");
+                assert_eq!(record(&world, fork).await.tokens, totals);
+                assert!(oracle::check(&world.log(fork).await).unwrap().waiting.is_empty());
+            }
+            if !has_died {
+                // Each commit is at most a slice, so that others get their turn between two of them.
+                assert!(n > 4, "it was made in {n} commits");
+                break;
+            }
+        }
+        assert_eq!(findings(&world).await, [""; 0]);
+        world.provider.will(answer().text("Here.").finish("stop"));
+        let copy = forks(&world).await.pop().unwrap();
+        assert_eq!(texts(&world.ask(&copy, "There?").await.unwrap()), ["Here."]);
+    }
+}
+
+#[tokio::test]
+async fn a_copy_that_nobody_waits_for_any_more_is_made_all_the_same() {
+    let world = World::new().await;
+    let session = long(&world).await;
+    let whole = said(&world.messages(&session.id).await);
+    let mut seen = Seen::from_now(world.engine.feed());
+
+    let copying = Box::pin(world.engine.fork(&session.id, None));
+    let begun = seen.until(|record| record.facts.iter().any(|fact| matches!(fact, Fact::CopyStarted)));
+    let (_dropped, _record) = match select(copying, Box::pin(begun)).await {
+        Either::Left(_) => panic!("it was made before anybody saw that it is"),
+        Either::Right((record, copying)) => (drop(copying), record),
+    };
+
+    seen.until(|record| record.facts.iter().any(|fact| matches!(fact, Fact::CopyFinished))).await;
+    let fork = forks(&world).await.pop().unwrap();
+    assert!(said(&world.messages(&fork).await) == whole);
 }
 
 async fn forks(world: &World) -> Vec<SessionId> {

@@ -138,7 +138,7 @@ async fn play(world: &World, script: Script) -> Known {
 /// are all the moments before and after everything it does.
 async fn dies_at_every_commit(script: Script, crashes_min: u32) {
     let quiet = World::new().await;
-    let known = play(&quiet, script).await;
+    let known = Box::pin(play(&quiet, script)).await;
     assert_eq!(known.acknowledged.len(), script.prompts().len());
     let log = quiet.log(known.session.as_ref().unwrap()).await;
     assert!(script.is_played_out(&log), "{script:?} is not played to its end: {log:#?}");
@@ -148,7 +148,7 @@ async fn dies_at_every_commit(script: Script, crashes_min: u32) {
     for n in 1.. {
         for plan in [CrashPlan::BeforeCommit(n), CrashPlan::AfterCommit(n)] {
             let world = World::open(Disk::new(), Provider::start().await, plan).await;
-            let known = play(&world, script).await;
+            let known = Box::pin(play(&world, script)).await;
             if !world.engine.store().was_crashed() {
                 survived += 1;
                 continue;

@@ -1,20 +1,24 @@
 //! What an extension may change, and what it may not break.
 
 use crate::turns::{assistant, texts};
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use sturdy_engine::Engine;
 use sturdy_engine::extension::{Extension, Extensions, Moment, SummaryWords, ToolMoment};
 use sturdy_session::fact::{Fact, Outcome};
 use sturdy_session::id::SessionId;
 use sturdy_session::json::Map;
 use sturdy_session::oracle;
-use sturdy_session::talk::Request;
+use sturdy_session::talk::{Request, ToolSpec};
 use sturdy_session::types::part::PartBody;
 use sturdy_session::types::tool::ToolState;
 use sturdy_store::CrashPlan;
 use sturdy_testkit::world::{Disk, options, scripted};
 use sturdy_testkit::{Provider, World, answer};
+use sturdy_worktree::tool::{Call, Done, Tool, ToolFailure, World as ToolWorld, spec};
+use tokio::sync::Notify;
 
 async fn world_of(extensions: Vec<Arc<dyn Extension>>) -> World {
     let disk = Disk::new();
@@ -31,29 +35,40 @@ async fn world_of(extensions: Vec<Arc<dyn Extension>>) -> World {
 struct Loud;
 
 impl Extension for Loud {
-    fn before_request(&self, _: Moment<'_>, request: &mut Request) {
-        request.top_p = Some(0.5);
-        request.system.push("Be loud.".to_owned());
-        request.headers.push(("x-loud".to_owned(), "yes".to_owned()));
+    fn before_request<'a>(&'a self, _: Moment<'a>, request: &'a mut Request) -> BoxFuture<'a, ()> {
+        Box::pin(async {
+            // As if another process had to be asked.
+            tokio::task::yield_now().await;
+            request.top_p = Some(0.5);
+            request.system.push("Be loud.".to_owned());
+            request.headers.push(("x-loud".to_owned(), "yes".to_owned()));
+        })
     }
 
-    fn after_text(&self, _: Moment<'_>, text: &mut String) {
-        *text = text.to_uppercase();
+    fn after_text<'a>(&'a self, _: Moment<'a>, text: &'a mut String) -> BoxFuture<'a, ()> {
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            *text = text.to_uppercase();
+        })
     }
 
-    fn before_tool(&self, moment: ToolMoment<'_>, input: &mut Map) {
-        assert_eq!((moment.tool, moment.call), ("bash", "c1"));
-        input.insert("command".to_owned(), json!("echo loud"));
+    fn before_tool<'a>(&'a self, moment: ToolMoment<'a>, input: &'a mut Map) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            assert_eq!((moment.tool, moment.call), ("bash", "c1"));
+            input.insert("command".to_owned(), json!("echo loud"));
+        })
     }
 
-    fn after_tool(&self, _: ToolMoment<'_>, outcome: &mut Outcome) {
-        if let Outcome::Done { output, .. } = outcome {
-            output.push_str("(and an echo)");
-        }
+    fn after_tool<'a>(&'a self, _: ToolMoment<'a>, outcome: &'a mut Outcome) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Outcome::Done { output, .. } = outcome {
+                output.push_str("(and an echo)");
+            }
+        })
     }
 
-    fn before_summary(&self, _: &SessionId, words: &mut SummaryWords) {
-        words.context.push("Keep it loud.".to_owned());
+    fn before_summary<'a>(&'a self, _: &'a SessionId, words: &'a mut SummaryWords) -> BoxFuture<'a, ()> {
+        Box::pin(async { words.context.push("Keep it loud.".to_owned()) })
     }
 }
 
@@ -61,13 +76,88 @@ impl Extension for Loud {
 struct Panics;
 
 impl Extension for Panics {
-    fn before_request(&self, _: Moment<'_>, _: &mut Request) {
+    fn before_request<'a>(&'a self, _: Moment<'a>, _: &'a mut Request) -> BoxFuture<'a, ()> {
         panic!("an extension that panics, on purpose");
     }
 
-    fn after_text(&self, _: Moment<'_>, _: &mut String) {
-        panic!("an extension that panics, on purpose");
+    fn after_text<'a>(&'a self, _: Moment<'a>, _: &'a mut String) -> BoxFuture<'a, ()> {
+        Box::pin(async { panic!("an extension that panics later, on purpose") })
     }
+}
+
+/// Says that it was asked, and never answers.
+#[derive(Debug)]
+struct Hangs(Arc<Notify>);
+
+impl Extension for Hangs {
+    fn before_request<'a>(&'a self, _: Moment<'a>, _: &'a mut Request) -> BoxFuture<'a, ()> {
+        self.0.notify_one();
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Adds a tool of its own, and one whose name is taken.
+#[derive(Debug)]
+struct Equipped;
+
+struct Greet(ToolSpec);
+
+impl Tool for Greet {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run<'a>(&'a self, call: Call, _: &'a ToolWorld) -> BoxFuture<'a, Result<Done, ToolFailure>> {
+        Box::pin(async move {
+            let name = call.input["name"].as_str().unwrap_or("nobody").to_owned();
+            Ok(Done::new("Greeting", format!("Hello, {name}"), json!({})))
+        })
+    }
+}
+
+impl Extension for Equipped {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let properties = json!({ "name": { "type": "string" } });
+        let greet = |name: &str| Greet(spec(name, "Greets somebody", properties.clone(), &["name"]));
+        vec![Arc::new(greet("greet")), Arc::new(greet("read"))]
+    }
+}
+
+#[tokio::test]
+async fn a_tool_of_an_extension_is_offered_and_called_and_takes_no_name_of_ours() {
+    let world = world_of(vec![Arc::new(Equipped)]).await;
+    let session = world.session().await;
+    let arguments = json!({ "name": "Ada" }).to_string();
+    world.provider.will(answer().call(0, "c1", "greet", &arguments).finish("tool_calls"));
+    world.provider.will(answer().text("done").finish("stop"));
+
+    world.ask(&session.id, "go").await.unwrap();
+
+    let requests = world.provider.requests();
+    let offered = requests[0]["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]);
+    let described: Vec<_> = offered.filter(|tool| tool["description"] == "Greets somebody").collect();
+    assert_eq!(described.len(), 1, "{described:?}");
+    assert_eq!(described[0]["name"], "greet");
+    let result =
+        requests[1]["messages"].as_array().unwrap().iter().find(|turn| turn["role"] == "tool").unwrap();
+    assert_eq!(result["content"], "Hello, Ada");
+}
+
+#[tokio::test]
+async fn an_extension_that_never_answers_does_not_stop_the_turn() {
+    let was_asked = Arc::new(Notify::new());
+    let world = world_of(vec![Arc::new(Hangs(was_asked.clone())), Arc::new(Loud)]).await;
+    let session = world.session().await;
+    world.provider.will(answer().text("hello").finish("stop"));
+    let prompted = world.prompt(&session.id, "go").await.unwrap();
+    was_asked.notified().await;
+
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(11)).await;
+    tokio::time::resume();
+
+    let reply = world.engine.answer(&session.id, &prompted).await.unwrap();
+    assert!(reply.parts.iter().any(|part| part.contains("HELLO")), "{reply:?}");
 }
 
 #[tokio::test]

@@ -1,13 +1,17 @@
 //! Readers: a cursor and a hint. Nothing is missed, nothing comes twice.
 
 use crate::turns::texts;
+use serde_json::json;
 use std::sync::Arc;
 use sturdy_engine::feed::{Page, Reader, Resync, Scope, Shown};
+use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::rows::KEYFRAME_EVERY;
 use sturdy_session::turn::SessionPatch;
 use sturdy_session::types::part::PartBody;
-use sturdy_testkit::{Seen, World, answer};
+use sturdy_store::CrashPlan;
+use sturdy_testkit::world::{Disk, scripted};
+use sturdy_testkit::{Provider, Seen, World, answer};
 
 /// Reads until the reader has reached a position.
 async fn read_to(reader: &mut Reader, position: u64) -> Vec<Arc<Shown>> {
@@ -225,4 +229,57 @@ async fn a_reader_that_meets_damage_is_told_and_goes_on() {
         let events: Vec<u8> = shown.iter().flat_map(|shown| shown.events.concat()).collect();
         assert!(String::from_utf8(events).unwrap().contains("two"), "{damage}");
     }
+}
+
+/// Reads to a position, and says what the reader was told besides.
+async fn told_on_the_way(reader: &mut Reader, position: u64) -> Vec<Resync> {
+    let mut told = Vec::new();
+    while reader.position() < position || told.is_empty() {
+        if let Page::Resync(why) = reader.next().await.unwrap() {
+            told.push(why);
+        }
+    }
+    told
+}
+
+#[tokio::test]
+async fn a_reader_whose_session_has_a_damaged_keyframe_is_told() {
+    let world = World::new().await;
+    eventful(&world).await;
+    let end = world.engine.store().head();
+
+    let world = world.reopen_damaged("UPDATE keyframe SET data = '{'").await;
+    let mut reader = world.engine.feed().reader_after(Scope::All, end - 2);
+
+    // Was: it was shown nothing, and was not told that there was something.
+    assert_eq!(told_on_the_way(&mut reader, end).await, [Resync::Damaged]);
+}
+
+#[tokio::test]
+async fn a_reader_goes_on_behind_a_pruned_call_whose_beginning_is_damaged() {
+    let disk = Disk::new();
+    let world = World::open(disk, Provider::start().await, CrashPlan::Never).await;
+    let mut config = scripted(&world.provider.url());
+    config["compaction"] = json!({ "prune": true });
+    world.disk.configure(&config);
+    world.engine.dispose_all();
+    let session = world.session().await;
+    let mut seen = Seen::from_now(world.engine.feed());
+    let command = json!({ "command": "head -c 45000 /dev/zero | tr '\\0' x" }).to_string();
+    for turn in 0..7 {
+        world.provider.will(answer().call(0, &format!("call_{turn}"), "bash", &command).finish("tool_calls"));
+        world.provider.will(answer().text("Done.").finish("stop"));
+        world.ask(&session.id, "go").await.unwrap();
+    }
+    seen.until(|record| record.facts.iter().any(|fact| matches!(fact, Fact::ToolCompacted { .. }))).await;
+    let end = world.engine.store().head();
+    let first = "(SELECT MIN(position) FROM log WHERE subject IN (SELECT subject FROM log WHERE kind = 'tool.compacted.1'))";
+
+    let world = world.reopen_damaged(&format!("UPDATE log SET blob = 'gone' WHERE position = {first}")).await;
+    let compacted = "SELECT MIN(position) FROM log WHERE kind = 'tool.compacted.1'";
+    let after = world.disk.number(compacted) - 1;
+    let mut reader = world.engine.feed().reader_after(Scope::All, after);
+
+    // Was: the read failed, and again whenever the reader came back.
+    assert_eq!(told_on_the_way(&mut reader, end).await, [Resync::Damaged]);
 }

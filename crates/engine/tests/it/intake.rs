@@ -184,7 +184,10 @@ async fn an_image_that_a_provider_would_refuse_is_told_of_and_not_sent() {
         ("data:image/png;base64,!!!", "attached could not be read. It is not a PNG"),
         ("data:image/png;base64,AAAA", "attached could not be read. It is not a PNG"),
         ("https://example.com/a.png", "attached could not be read. It is not a PNG"),
-        (&huge, "attached could not be read. It is 60000 by 60000 pixels, and 8000 by 8000 may be sent."),
+        (
+            &huge,
+            "attached could not be read. It is 60000 by 60000 pixels, which is too large to be made smaller.",
+        ),
     ];
 
     for (url, told) in wrong {
@@ -196,10 +199,56 @@ async fn an_image_that_a_provider_would_refuse_is_told_of_and_not_sent() {
 }
 
 #[tokio::test]
-async fn a_damaged_image_that_a_tool_found_is_left_out_and_counted() {
+async fn an_image_that_is_too_large_is_made_smaller() {
     let world = World::new().await;
     let session = world.session().await;
-    fs::write(world.disk.project().join("a.png"), b"\x89PNG\r\n\x1a\n and then nothing").unwrap();
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    image::DynamicImage::new_rgb8(3000, 30).write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    fs::write(world.disk.project().join("wide.png"), bytes.into_inner()).unwrap();
+
+    let message = sent(&world, &session.id, vec![local(&world, "image/png", "wide.png")]).await.unwrap();
+
+    let file = message.parts.iter().find_map(|part| match &part.body {
+        PartBody::File(file) => Some(file),
+        _ => None,
+    });
+    let url = &file.expect("it is sent").url;
+    let sent = BASE64_STANDARD.decode(url.strip_prefix("data:image/png;base64,").unwrap()).unwrap();
+    let sent = image::load_from_memory(&sent).unwrap();
+    assert_eq!((sent.width(), sent.height()), (2000, 20));
+}
+
+/// A real image without its last bytes.
+fn cut_off() -> Vec<u8> {
+    let mut bytes = BASE64_STANDARD.decode(PNG).unwrap();
+    bytes.truncate(bytes.len() - 8);
+    bytes
+}
+
+#[tokio::test]
+async fn a_damaged_image_is_told_of_whatever_it_was_said_to_be() {
+    // Was: one that was named as text went to the provider unseen.
+    let world = World::new().await;
+    let session = world.session().await;
+    fs::write(world.disk.project().join("a.png"), cut_off()).unwrap();
+
+    for mime in ["image/png", "text/plain"] {
+        let message = sent(&world, &session.id, vec![local(&world, mime, "a.png")]).await.unwrap();
+
+        assert!(kinds(&message).iter().all(|kind| *kind == "text"), "{mime}: {:?}", kinds(&message));
+        let told = texts(&message);
+        assert!(
+            told.last().unwrap().ends_with("could not be read. It is damaged: it ends too early."),
+            "{told:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_image_that_a_tool_found_is_left_out_with_the_reason() {
+    let world = World::new().await;
+    let session = world.session().await;
+    fs::write(world.disk.project().join("a.png"), cut_off()).unwrap();
     let arguments = serde_json::json!({ "filePath": world.disk.project().join("a.png") }).to_string();
     world.provider.will(answer().call(0, "c1", "read", &arguments).finish("tool_calls"));
     world.provider.will(answer().text("It is damaged.").finish("stop"));
@@ -207,7 +256,7 @@ async fn a_damaged_image_that_a_tool_found_is_left_out_and_counted() {
     world.ask(&session.id, "look at it").await.unwrap();
 
     let sent = world.provider.requests()[1]["messages"].to_string();
-    assert!(sent.contains("[1 image was left out: it is damaged or too large.]"), "{sent}");
+    assert!(sent.contains("[An image was left out. It is damaged: it ends too early.]"), "{sent}");
     assert!(!sent.contains("data:image"), "{sent}");
 }
 

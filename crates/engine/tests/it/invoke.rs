@@ -1,8 +1,10 @@
 //! Commands by name, a person's own commands, and subtasks.
 
+use crate::tools::{call_of, runs};
 use crate::turns::{assistant, texts};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use sturdy_engine::{CommandRequest, EngineError, PromptRequest, ShellRequest};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
@@ -86,6 +88,33 @@ async fn a_command_is_filled_in_run_and_noted_when_it_is_over() {
     let executed = |fact: &Fact| matches!(fact, Fact::CommandExecuted { name, arguments, message } if name == "greet" && arguments == "hello the world" && *message == reply.id);
     seen.until(|record| record.facts.iter().any(executed)).await;
     check(&world, &session.id).await;
+}
+
+// It was read and judged as bash; another shell may understand something else by the same text.
+#[tokio::test]
+async fn another_shell_of_the_settings_does_not_run_what_a_model_wrote() {
+    let world = World::new().await;
+    let other = world.disk.home().join("other-shell");
+    fs::write(&other, "#!/bin/sh\ntouch was-run\nexec /bin/sh \"$@\"\n").unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut config = scripted(&world.provider.url());
+    config["shell"] = json!(other);
+    world.disk.configure(&config);
+    world.engine.dispose_all();
+    let session = world.session().await;
+    let marker = world.disk.project().join("was-run");
+    world.provider.will(runs("echo \"bash ${BASH_VERSION%%.*}\""));
+    world.provider.will(answer().text("Done.").finish("stop"));
+
+    world.ask(&session.id, "go").await.unwrap();
+
+    let messages = world.messages(&session.id).await;
+    let ToolState::Completed { output, .. } = &call_of(&messages).state else { panic!("{messages:?}") };
+    assert!(output.starts_with("bash ") && output.trim().len() > "bash ".len(), "{output}");
+    assert!(!marker.exists());
+    // The user's own line is run by it.
+    world.engine.shell(&session.id, shell("true")).await.unwrap();
+    assert!(marker.exists());
 }
 
 #[tokio::test]

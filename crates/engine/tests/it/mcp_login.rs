@@ -1,7 +1,7 @@
 //! Logins at MCP servers: what a registration gave is kept and used, and made again when it is no good; browsers
 //! that come back are waited for, and make way for each other.
 
-use crate::mcp_web::{instance, page, status, world};
+use crate::mcp_web::{call, instance, page, said, status, world};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use sturdy_engine::directory::mcp::Status;
@@ -9,7 +9,7 @@ use sturdy_engine::{Engine, EngineOptions, Environment, Instance};
 use sturdy_store::CrashPlan;
 use sturdy_testkit::World;
 use sturdy_testkit::mcp::{Web, WebOptions};
-use sturdy_testkit::world::options;
+use sturdy_testkit::world::{options, scripted};
 use tokio::net::{TcpListener, TcpStream};
 
 /// What is kept of the logins.
@@ -75,6 +75,41 @@ async fn a_secret_that_a_registration_gave_renews_tokens_after_a_restart() {
     // Was: the secret was gone with the process, and the renewal went without it.
     assert_eq!(web.askers(), [client(1), client(1)]);
     assert_eq!(kept(&world)["web"]["clientInfo"], info, "and it is still there");
+}
+
+#[tokio::test]
+async fn a_token_is_not_sent_to_another_address_under_the_same_name() {
+    let web = Web::start(wanting()).await;
+    let other = Web::start(wanting()).await;
+    let world = world(web.remote()).await;
+    assert_eq!(log_in(&world, &web).await, Status::Connected);
+    let token = kept(&world)["web"]["tokens"]["accessToken"].as_str().unwrap().to_owned();
+    assert!(web.header("authorization").iter().flatten().any(|sent| sent.contains(&token)));
+
+    let mut config = scripted(&world.provider.url());
+    config["mcp"] = json!({ "web": other.remote() });
+    world.disk.configure(&config);
+    let world = restarted(world).await;
+
+    assert_eq!(status(&world).await, Status::NeedsAuth);
+    let sent = other.header("authorization");
+    assert!(!sent.is_empty() && sent.iter().all(Option::is_none), "{sent:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_only_speaks_the_older_transport_is_logged_in_at() {
+    // Was: the login was left out, so that such a server could never be used.
+    let web = Web::start(WebOptions { wants_login: true, older: true, ..WebOptions::default() }).await;
+    let world = world(web.remote()).await;
+    assert_eq!(status(&world).await, Status::NeedsAuth);
+
+    assert_eq!(log_in(&world, &web).await, Status::Connected);
+    let state = call(&world, "echo", "long ago").await;
+
+    assert_eq!(said(&state), "long ago");
+    assert_eq!(web.called(), ["echo"]);
+    let tokens = web.header("authorization");
+    assert!(tokens.iter().flatten().all(|value| value.starts_with("Bearer ")) && !tokens.is_empty());
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ pub(crate) async fn status(world: &World) -> Status {
 }
 
 /// Lets the model call a tool, and gives what became of it.
-async fn call(world: &World, tool: &str, text: &str) -> ToolState {
+pub(crate) async fn call(world: &World, tool: &str, text: &str) -> ToolState {
     let session = world.session().await;
     let input = json!({ "text": text }).to_string();
     world.provider.will(answer().call(0, "call_1", &format!("web_{tool}"), &input).finish("tool_calls"));
@@ -38,7 +38,7 @@ async fn call(world: &World, tool: &str, text: &str) -> ToolState {
     call_of(&world.messages(&session.id).await).state.clone()
 }
 
-fn said(state: &ToolState) -> &str {
+pub(crate) fn said(state: &ToolState) -> &str {
     match state {
         ToolState::Completed { output, .. } => output,
         ToolState::Error { error, .. } => error,

@@ -3,19 +3,25 @@
 use crate::tools::{permission, world_with};
 use serde_json::{Value, json};
 use sturdy_engine::{CommandRequest, EngineError};
+use sturdy_session::fact::Fact;
 use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
-use sturdy_testkit::world::scripted;
-use sturdy_testkit::{World, answer};
+use sturdy_store::CrashPlan;
+use sturdy_testkit::world::{Disk, scripted};
+use sturdy_testkit::{Provider, World, answer};
 
 /// A world with one command and these rules.
 async fn with_template(template: &str, rules: Value) -> World {
     let world = world_with(rules.clone()).await;
+    configure(&world, template, rules);
+    world
+}
+
+fn configure(world: &World, template: &str, rules: Value) {
     let mut config = scripted(&world.provider.url());
     config["permission"] = rules;
     config["command"] = json!({ "look": { "template": template } });
     world.disk.configure(&config);
     world.engine.dispose_all();
-    world
 }
 
 fn look() -> CommandRequest {
@@ -45,6 +51,29 @@ async fn a_snippet_of_a_template_passes_the_rules() {
     world.engine.answer(&session.id, &asked).await.unwrap();
     assert!(world.disk.project().join("marker").exists());
     assert!(world.provider.requests()[0].to_string().contains("and fine"));
+}
+
+// Was: they ran before anything was stored, and a crash left no trace of what had acted.
+#[tokio::test]
+async fn snippets_run_after_it_is_stored_that_they_will() {
+    let template = "See !`touch marker` and !`echo fine`";
+    for plan in [CrashPlan::BeforeKind("snippets.started.1"), CrashPlan::AfterKind("snippets.started.1")] {
+        let world = World::open(Disk::new(), Provider::start().await, plan).await;
+        configure(&world, template, json!("allow"));
+        let session = world.session().await;
+
+        let refused = world.engine.command(&session.id, look()).await;
+
+        assert!(refused.is_err() && world.engine.store().was_crashed(), "{plan:?}");
+        assert!(!world.disk.project().join("marker").exists(), "{plan:?}");
+    }
+    let world = with_template(template, json!("allow")).await;
+    let session = world.session().await;
+    world.provider.will(answer().text("Seen.").finish("stop"));
+    world.engine.command(&session.id, look()).await.unwrap();
+    let log = world.log(&session.id).await;
+    let snippets = vec!["touch marker".to_owned(), "echo fine".to_owned()];
+    assert_eq!(log[1], Fact::SnippetsStarted { command: "look".to_owned(), snippets });
 }
 
 /// The request that waits for a person.

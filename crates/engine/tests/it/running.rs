@@ -7,7 +7,7 @@
 use crate::table::{Case, Needs, Pages, Setup, Wants, cases};
 use crate::tools::call_of;
 use crate::turns::{assistant, texts};
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, mpsc};
 use sturdy_engine::extension::{Extension, ToolMoment};
@@ -40,10 +40,12 @@ impl Hold {
 }
 
 impl Extension for Hold {
-    fn after_tool(&self, _: ToolMoment<'_>, _: &mut Outcome) {
-        self.holds.send_replace(true);
-        // An error means that the test is over, and with it the wait.
-        let _ = tokio::task::block_in_place(|| self.let_go.lock().unwrap().recv());
+    fn after_tool<'a>(&'a self, _: ToolMoment<'a>, _: &'a mut Outcome) -> BoxFuture<'a, ()> {
+        Box::pin(async {
+            self.holds.send_replace(true);
+            // An error means that the test is over, and with it the wait.
+            let _ = tokio::task::block_in_place(|| self.let_go.lock().unwrap().recv());
+        })
     }
 }
 

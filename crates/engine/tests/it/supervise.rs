@@ -4,10 +4,11 @@ use crate::turns::{assistant, texts};
 use serde_json::json;
 use std::path::Path;
 use sturdy_engine::task::PanicPlan;
-use sturdy_engine::{Damage, EngineError};
+use sturdy_engine::{Damage, EngineError, PromptRequest};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::oracle;
+use sturdy_session::types::part::{PartBody, SubtaskPart};
 use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
 use sturdy_store::{CommitError, CrashPlan, MessageQuery};
@@ -85,15 +86,17 @@ async fn an_effect_panics(effect: &'static str, scripted: Vec<Answer>) {
     }
 
     world.prompt(&session.id, "go").await.unwrap();
-    world.engine.session(&session.id).await.unwrap().idle().await;
 
-    let log = world.log(&session.id).await;
-    let told = log.iter().any(|fact| {
-        let text = fact.data();
-        text.contains("An error inside the server ended this")
-    });
+    assert_told_and_at_rest(&world, &session.id, effect).await;
+}
+
+/// The log says that something inside the server failed, and the session goes on.
+async fn assert_told_and_at_rest(world: &World, session: &SessionId, effect: &str) {
+    world.engine.session(session).await.unwrap().idle().await;
+    let log = world.log(session).await;
+    let told = log.iter().any(|fact| fact.data().contains("An error inside the server ended this"));
     assert!(told, "{effect}: nobody was told: {log:#?}");
-    assert_at_rest(&world, &session.id).await;
+    assert_at_rest(world, session).await;
 }
 
 #[tokio::test]
@@ -107,8 +110,59 @@ async fn a_panic_while_a_model_speaks_fails_the_step() {
 }
 
 #[tokio::test]
+async fn a_panic_in_the_middle_of_an_answer_keeps_what_was_said_and_fails_the_step() {
+    let plan = PanicPlan::later("stream");
+    let world = World::with(|options| options.panics = plan.clone()).await;
+    let session = world.session().await;
+    let mut seen = Seen::from_now(world.engine.feed());
+    let gate = Gate::new();
+    world.provider.will(answer().text("The first half").gate(&gate).text(" and the second.").finish("stop"));
+    let prompted = world.prompt(&session.id, "go").await.unwrap();
+    seen.until(|record| record.facts.iter().any(|fact| matches!(fact, Fact::TextStarted { .. }))).await;
+
+    plan.arm();
+    gate.open();
+    world.engine.answer(&session.id, &prompted).await.unwrap();
+
+    let messages = world.messages(&session.id).await;
+    assert_eq!(texts(&messages[1]), ["The first half"]);
+    assert!(assistant(&messages[1]).error.is_some());
+    assert_told_and_at_rest(&world, &session.id, "stream").await;
+}
+
+#[tokio::test]
+async fn a_panic_while_a_subtask_is_prepared_fails_the_prompt() {
+    let world = World::with(|options| options.panics = PanicPlan::first("subtask")).await;
+    let session = world.session().await;
+    let part = SubtaskPart {
+        prompt: "go".to_owned(),
+        description: "Go".to_owned(),
+        agent: "general".to_owned(),
+        model: None,
+        command: Some("look".to_owned()),
+    };
+    let parts = vec![(None, PartBody::Subtask(part))];
+    let request = PromptRequest { parts, ..PromptRequest::default() };
+    world.engine.prompt(&session.id, request).await.unwrap();
+
+    assert_told_and_at_rest(&world, &session.id, "subtask").await;
+}
+
+#[tokio::test]
+async fn a_panic_while_a_conversation_is_summarised_fails_the_summary() {
+    let world = World::with(|options| options.panics = PanicPlan::first("compact")).await;
+    let session = world.session().await;
+    world.provider.will(says("One."));
+    world.ask(&session.id, "first").await.unwrap();
+    // What it says does not matter here: the session says it too.
+    let _ = world.engine.summarize(&session.id, "acme", "main").await;
+
+    assert_told_and_at_rest(&world, &session.id, "compact").await;
+}
+
+#[tokio::test]
 async fn a_panic_in_a_tool_fails_the_call() {
-    let call = answer().call(0, "c1", "list", "{}").finish("tool_calls");
+    let call = answer().call(0, "c1", "glob", r#"{"pattern":"*"}"#).finish("tool_calls");
     an_effect_panics("tool", vec![call, says("It failed.")]).await;
 }
 
@@ -133,6 +187,8 @@ async fn a_panic_in_the_task_of_a_session_stops_its_command_and_settles_it() {
 
     // A report of the command may have met the panic before the prompt did.
     assert!(matches!(lost, Err(EngineError::Lost(_)) | Ok(_)), "{lost:?}");
+    // Then the prompt has a turn of its own, which ends first.
+    world.engine.session(&session.id).await.unwrap().idle().await;
     assert_at_rest(&world, &session.id).await;
     // Was: the command ran on without anybody.
     until(|| !Path::new(&process).exists()).await;

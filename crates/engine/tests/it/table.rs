@@ -146,12 +146,10 @@ pub(crate) fn cases(pages: &Pages) -> Vec<Case> {
         Case::new("write", made, edits).making("new.txt").telling("was written"),
         Case::new("edit", edit, edits).making("new.txt").telling("The file was"),
         Case::new("apply_patch", json!({ "patchText": patch }), edits).making("new.txt").telling("new.txt"),
-        Case::asking("list", json!({ "path": "." })).telling("a.txt"),
         Case::asking("glob", json!({ "pattern": "*.txt" })).telling("a.txt"),
         Case::asking("grep", json!({ "pattern": "one" })).telling("a.txt"),
         Case::asking("bash", json!({ "command": "echo x > made; cat made" })).making("made").telling("x\n"),
         Case::asking("todowrite", json!({ "todos": todo })).telling("pending"),
-        Case::asking("todoread", json!({})),
         Case::asking("task", task).telling("I looked."),
         Case::asking("skill", json!({ "name": "knitting" })).telling("Knit one."),
         Case::asking("webfetch", json!({ "url": format!("{}/page", pages.url) })).telling("A page."),
@@ -192,9 +190,10 @@ impl Setup {
         (world, session)
     }
 
-    /// Ends the process of a world and starts one with this setup in its place.
+    /// Kills the process of a world and starts one with this setup in its place: what was not stored is gone.
     pub(crate) async fn reopen(&self, world: World) -> World {
         let World { engine, disk, provider } = world;
+        engine.store().clone().die().await;
         engine.close().await;
         drop(engine);
         provider.forget_answers();

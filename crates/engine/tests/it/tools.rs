@@ -1,6 +1,7 @@
 //! Calls of a model: allowed, asked about, refused, denied, stopped, and found again after a crash.
 
 use crate::turns::{assistant, texts};
+use crate::verify::findings;
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
 use sturdy_session::fact::Fact;
@@ -65,6 +66,7 @@ pub(crate) async fn check(world: &World, session: &SessionId) {
     let summary = oracle::check(&world.log(session).await).unwrap();
     assert!(!summary.is_busy && summary.waiting.is_empty());
     assert_eq!(open_asks(world).await, 0);
+    assert_eq!(findings(world).await, [""; 0]);
 }
 
 #[tokio::test]

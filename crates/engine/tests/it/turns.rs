@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sturdy_engine::{EngineError, PromptRequest};
 use sturdy_session::fact::{Edit, Fact};
 use sturdy_session::oracle;
+use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::FinishReason;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts};
@@ -329,4 +330,31 @@ async fn an_agent_that_only_plans_is_reminded_of_it_and_its_end_is_told() {
     assert_eq!(texts(newest(planning))[0]["text"], "go");
     assert!(texts(newest(planning))[1]["text"].as_str().unwrap().starts_with("<system-reminder>"));
     assert_ne!(texts(newest(planning))[1], texts(newest(building))[1]);
+}
+
+// Was: a clock that was once ahead stuck to the store, and everything stored for years carried the same time.
+#[tokio::test]
+async fn a_store_with_times_far_ahead_gives_new_ids_and_times_of_now() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.provider.will(answer().text("One.").finish("stop"));
+    let before = world.ask(&session.id, "first").await.unwrap();
+    let now = world.engine.clock().now();
+    let years = 2 * 365 * 24 * 60 * 60 * 1000_u64;
+
+    let world = world.reopen_damaged(&format!("UPDATE head SET at = at + {years}")).await;
+    assert!(
+        world.engine.store().last_time().await.unwrap() > now + years / 2,
+        "the store is as it should be"
+    );
+    world.provider.will(answer().text("Two.").finish("stop"));
+    let after = world.ask(&session.id, "second").await.unwrap();
+    let fresh = world.session().await;
+
+    let soon = now + 10 * 60 * 1000;
+    assert!((now..soon).contains(&assistant(&after).time.created), "{after:?}");
+    assert!((now..soon).contains(&fresh.time.created), "{fresh:?}");
+    let id = after.info.id().as_str();
+    assert!(before.info.id().as_str() < id, "ids ascend");
+    assert!(id < Stamp::new(soon, [0; 32]).message_id().as_str(), "{id} is not of now");
 }

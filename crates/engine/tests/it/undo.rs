@@ -23,7 +23,7 @@ pub(crate) async fn repository() -> World {
     world
 }
 
-fn init(world: &World) {
+pub(crate) fn init(world: &World) {
     let done = std::process::Command::new("git")
         .args(["init", "--quiet"])
         .current_dir(world.disk.project())
@@ -148,7 +148,7 @@ async fn an_undo_takes_files_back_and_a_redo_brings_them_again() {
 
     let redone = world.engine.unrevert(&session.id).await.unwrap();
     assert_eq!((read(&world, "a.txt").as_deref(), read(&world, "b.txt")), (Some("2\n"), None));
-    assert_eq!(redone.revert, None);
+    assert_eq!((redone.session.revert, redone.conflicts), (None, Vec::new()));
     assert_eq!(world.messages(&session.id).await.len(), 6, "nothing was removed");
 }
 
@@ -207,6 +207,44 @@ async fn a_file_that_a_person_changed_is_reported_and_left_alone_until_it_is_for
     assert_eq!(read(&world, "a.txt").as_deref(), Some("0"));
     world.engine.unrevert(&session.id).await.unwrap();
     assert_eq!(read(&world, "a.txt").as_deref(), Some("a person's work"));
+}
+
+#[tokio::test]
+async fn the_plan_of_a_redo_names_every_file_and_what_a_person_changed_since_the_undo() {
+    let world = repository().await;
+    let session = world.session().await;
+    put(&world, "a.txt", "0");
+    put(&world, "gone.txt", "0");
+    let first = turn(&world, &session.id, runs("echo 1 > a.txt; rm gone.txt; echo 1 > b.txt")).await;
+    let second = turn(&world, &session.id, runs("echo 2 > a.txt; echo 2 > c.txt")).await;
+    let actions = async |to: Option<&MessageId>| -> Vec<(String, &'static str)> {
+        let plan = world.engine.unrevert_plan(&session.id, to.cloned()).await.unwrap();
+        plan.files.into_iter().map(|file| (file.file, file.action)).collect()
+    };
+    let named = |rows: &[(&str, &'static str)]| -> Vec<(String, &'static str)> {
+        rows.iter().map(|(file, action)| ((*file).to_owned(), *action)).collect()
+    };
+    assert_eq!(actions(None).await, [], "nothing is undone");
+    revert(&world, &session.id, &first).await;
+    put(&world, "b.txt", "a person's work");
+
+    let one = actions(Some(&second)).await;
+    let all = actions(None).await;
+
+    assert_eq!(
+        one,
+        named(&[("a.txt", "change"), ("b.txt", "conflict"), ("c.txt", "nothing"), ("gone.txt", "delete")])
+    );
+    assert_eq!(
+        all,
+        named(&[("a.txt", "change"), ("b.txt", "conflict"), ("c.txt", "create"), ("gone.txt", "delete")])
+    );
+    assert_eq!(read(&world, "a.txt").as_deref(), Some("0"), "a plan changes nothing");
+    world.engine.unrevert(&session.id).await.unwrap();
+    assert_eq!(read(&world, "a.txt").as_deref(), Some("2\n"));
+    assert_eq!(read(&world, "b.txt").as_deref(), Some("a person's work"));
+    assert_eq!(read(&world, "c.txt").as_deref(), Some("2\n"));
+    assert_eq!(read(&world, "gone.txt"), None);
 }
 
 #[tokio::test]
@@ -329,4 +367,24 @@ async fn a_call_that_was_cut_off_is_undone_too() {
     let has_patch =
         messages.iter().flat_map(|one| &one.parts).any(|part| matches!(part.body, PartBody::Patch(_)));
     assert!(has_patch);
+}
+
+#[tokio::test]
+async fn an_undo_goes_on_when_whoever_asked_has_gone_away() {
+    let world = repository().await;
+    let session = world.session().await;
+    put(&world, "a.txt", "0");
+    let prompt = turn(&world, &session.id, runs("echo 1 > a.txt")).await;
+    let mut seen = Seen::from_now(world.engine.feed());
+
+    let request = RevertRequest { message: Some(prompt.clone()), ..RevertRequest::default() };
+    let engine = world.engine.clone();
+    let id = session.id.clone();
+    #[allow(clippy::disallowed_methods, reason = "a client that hangs up")]
+    let asking = tokio::spawn(async move { engine.revert(&id, request).await });
+    tokio::task::yield_now().await;
+    asking.abort();
+
+    seen.until(|record| record.facts.iter().any(|fact| matches!(fact, Fact::SessionReverted { .. }))).await;
+    assert_eq!(read(&world, "a.txt").as_deref(), Some("0"));
 }

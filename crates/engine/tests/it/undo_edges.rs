@@ -182,3 +182,62 @@ async fn a_cut_inside_an_answer_takes_back_what_is_behind_it_and_can_be_made_fin
     assert!(!last.parts.iter().any(|one| one.id == part.id), "what is behind the cut is gone");
     assert_eq!((read(&world, "one.txt").as_deref(), read(&world, "two.txt")), (Some("1"), None));
 }
+
+#[tokio::test]
+async fn a_call_that_died_and_was_not_captured_says_so_after_the_restart() {
+    let world = world_where("PATH", "/nowhere").await;
+    let session = world.session().await;
+    let command = "echo 1 > made.txt; trap '' TERM; while true; do :; done";
+    world.provider.will(runs(command));
+    let prompt = world.prompt(&session.id, "go").await.unwrap();
+    while read(&world, "made.txt").as_deref() != Some("1\n") {
+        tokio::task::yield_now().await;
+    }
+
+    let world = world.reopen().await;
+
+    // Was: nothing was said, and the undo looked whole.
+    let undone = revert(&world, &session.id, &prompt).await;
+    let said = undone.revert.unwrap().uncaptured;
+    let said: Vec<_> = said.iter().map(|one| (one.tool.as_str(), one.why.as_str())).collect();
+    assert_eq!(said, [("bash", "git was not found")]);
+    assert!(world.disk.data().join("trees/acting").read_dir().unwrap().next().is_none());
+    oracle::check(&world.log(&session.id).await).unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_was_stopped_and_not_captured_says_so_in_the_undo() {
+    let world = world_where("PATH", "/nowhere").await;
+    let session = world.session().await;
+    world.provider.will(runs("echo 1 > made.txt; trap '' TERM; while true; do :; done"));
+    let prompt = world.prompt(&session.id, "go").await.unwrap();
+    while read(&world, "made.txt").as_deref() != Some("1\n") {
+        tokio::task::yield_now().await;
+    }
+    world.engine.abort(&session.id).await.unwrap();
+    world.engine.answer(&session.id, &prompt).await.unwrap();
+
+    let undone = revert(&world, &session.id, &prompt).await;
+
+    let said = undone.revert.unwrap().uncaptured;
+    assert_eq!(said.iter().map(|one| one.why.as_str()).collect::<Vec<_>>(), ["git was not found"]);
+}
+
+#[tokio::test]
+async fn a_step_does_not_wait_for_a_git_that_hangs() {
+    let bin = tempfile::tempdir().unwrap();
+    let program = bin.path().join("git");
+    std::fs::write(&program, "#!/bin/sh\nexec /bin/sleep 600\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let world = world_where("PATH", &bin.path().display().to_string()).await;
+    let session = world.session().await;
+    world.provider.will(says("Hello."));
+
+    let reply = world.ask(&session.id, "hi").await.unwrap();
+
+    let start = reply.parts.iter().find_map(|part| match &part.body {
+        PartBody::StepStart(start) => Some(start.snapshot.clone()),
+        _ => None,
+    });
+    assert_eq!(start, Some(None), "the step began without a tree");
+}

@@ -88,9 +88,8 @@ async fn a_tree_that_another_session_captured_is_kept_when_that_session_is_gone(
     put(&world, "a.txt", "0");
     // While our turn runs, the other session ends one, so the newest tree is of its making.
     let gate = sturdy_testkit::script::Gate::new();
-    world
-        .provider
-        .will(sturdy_testkit::answer().gate(&gate).call(0, "c", "todoread", "{}").finish("tool_calls"));
+    let looks = sturdy_testkit::answer().gate(&gate).call(0, "c", "glob", r#"{"pattern":"*"}"#);
+    world.provider.will(looks.finish("tool_calls"));
     let prompt = world.prompt(&ours.id, "go").await.unwrap();
     world.provider.wait_for_requests(1).await;
     turn(&world, &theirs.id, runs("echo theirs > b.txt")).await;

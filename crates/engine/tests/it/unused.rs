@@ -1,6 +1,7 @@
 //! Keys, variables and files that have no effect are said by name.
 
 use crate::desk::Desk;
+use sturdy_engine::directory::config::ShareMode;
 
 #[test]
 fn what_has_no_effect_is_said_by_name_and_line() {
@@ -48,6 +49,27 @@ fn what_has_no_effect_is_said_by_name_and_line() {
     );
     assert!(!said.iter().any(|line| line.contains("SECRET")));
     assert_eq!(settings.wire()["warnings"].as_array().map(Vec::len), Some(said.len()));
+}
+
+#[test]
+fn what_is_obeyed_is_not_said_to_have_no_effect() {
+    let desk = Desk::new().in_project(
+        "opencode.json",
+        r#"{ "autoshare": true, "attachment": { "image": { "auto_resize": true } },
+            "provider": { "github": { "options": { "enterpriseUrl": "https://git.example" } } } }"#,
+    );
+
+    let settings = desk.load();
+
+    let said: Vec<&str> = settings.warnings().iter().map(|warning| warning.message.as_str()).collect();
+    // Was: the older word for sharing was obeyed and said to have no effect, and the address was not and said nothing.
+    assert_eq!(settings.share(), ShareMode::Auto);
+    assert!(settings.images().auto_resize);
+    for key in ["autoshare", "auto_resize"] {
+        assert!(!said.iter().any(|words| words.contains(key)), "{key}: {said:?}");
+    }
+    let unused = "\"provider.github.options.enterpriseUrl\" has no effect";
+    assert!(said.iter().any(|words| words.starts_with(unused)), "{said:?}");
 }
 
 #[test]

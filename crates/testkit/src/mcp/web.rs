@@ -208,9 +208,12 @@ async fn away(State(shared): State<Arc<Shared>>) -> Response<Body> {
 }
 
 /// The stream of the older transport.
-async fn stream(State(shared): State<Arc<Shared>>) -> Response<Body> {
+async fn stream(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response<Body> {
     if !shared.options.older {
         return Response::builder().status(405).body(Body::empty()).unwrap();
+    }
+    if !is_welcome(&shared, &headers) {
+        return unwelcome(&shared);
     }
     let (sender, answers) = mpsc::channel(16);
     sender.try_send("event: endpoint\ndata: /messages?session=1\n\n".to_owned()).unwrap();
@@ -221,6 +224,9 @@ async fn stream(State(shared): State<Arc<Shared>>) -> Response<Body> {
 }
 
 async fn older_message(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    if !is_welcome(&shared, &headers) {
+        return StatusCode::UNAUTHORIZED;
+    }
     let asked: Value = serde_json::from_slice(&body).unwrap();
     let stream = {
         let mut known = shared.known.lock().unwrap();
@@ -353,30 +359,35 @@ async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byte
     )
 }
 
+fn is_welcome(shared: &Shared, headers: &HeaderMap) -> bool {
+    let given = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let known = shared.known.lock().unwrap();
+    let is_known = known.tokens.iter().any(|token| given == format!("Bearer {token}"));
+    !shared.options.wants_login || is_known
+}
+
+fn unwelcome(shared: &Shared) -> Response<Body> {
+    let challenge =
+        format!("Bearer resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", shared.base);
+    Response::builder().status(401).header("www-authenticate", challenge).body(Body::empty()).unwrap()
+}
+
 async fn message(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     if shared.options.older {
         return Response::builder().status(405).body(Body::empty()).unwrap();
     }
     let asked: Value = serde_json::from_slice(&body).unwrap();
-    let (is_welcome, result) = {
+    let is_welcome = is_welcome(&shared, &headers);
+    let result = {
         let mut known = shared.known.lock().unwrap();
         known.seen.push(headers.clone());
-        let given = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let is_known = known.tokens.iter().any(|token| given == format!("Bearer {token}"));
-        let is_welcome = !shared.options.wants_login || is_known;
         if is_welcome && asked["method"] == "tools/call" {
             known.called.push(asked["params"]["name"].as_str().unwrap().to_owned());
         }
-        (is_welcome, result(&asked))
+        result(&asked)
     };
     if !is_welcome {
-        let challenge =
-            format!("Bearer resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", shared.base);
-        return Response::builder()
-            .status(401)
-            .header("www-authenticate", challenge)
-            .body(Body::empty())
-            .unwrap();
+        return unwelcome(&shared);
     }
     if asked["id"].is_null() {
         return Response::builder().status(202).body(Body::empty()).unwrap();

@@ -2,6 +2,7 @@
 
 use super::{Agent, Mode};
 use crate::directory::config::Settings;
+use crate::directory::scratch::scratch_dir;
 use std::path::{Path, PathBuf};
 use sturdy_session::json::Map;
 use sturdy_session::types::session::{Action, Rule};
@@ -34,7 +35,7 @@ impl Grounds {
         let outputs = below(&data.join("tool-output"));
 
         let mut external = vec![rule("external_directory", "*", Action::Ask)];
-        let open = [outputs.clone(), below(&environment.scratch_dir())];
+        let open = [outputs.clone(), below(&scratch_dir(environment))];
         let skills = settings.skills().iter().map(|skill| below(&skill.directory()));
         for pattern in open.into_iter().chain(skills) {
             external.push(rule("external_directory", &pattern, Action::Allow));

@@ -7,6 +7,7 @@
 //!
 //! Permissions stay in their layer. That they do not loosen anything is the floor of an agent (`agents.rs`).
 
+use super::hide::bare_address;
 use super::merge::{Keys, Layer, Source};
 use super::places::Places;
 use super::read::without_placeholders;
@@ -19,11 +20,15 @@ use sturdy_session::types::session::{Action, Rule};
 
 /// A line for people is not longer than this.
 const TEXT_CHARS_MAX: usize = 200;
+/// Of what follows in the end, so much is shown: padding hides nothing.
+const TAIL_CHARS: usize = 80;
+/// Longer than anything that a person would read to its end.
+const WHOLE_CHARS_MAX: usize = 10_000;
 
 /// One thing that waits for trust.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Danger {
-    /// What would happen, in words.
+    /// What would happen, in words, on one line.
     pub text: String,
     /// As seen from the checkout.
     pub file: String,
@@ -35,12 +40,27 @@ pub struct Danger {
 }
 
 impl Danger {
-    /// The words with the place.
+    /// The words with the place, of a length that can be read at a glance.
     #[must_use]
     pub fn sentence(&self) -> String {
+        self.with_place(&self.short())
+    }
+
+    /// All words with the place.
+    #[must_use]
+    pub fn whole_sentence(&self) -> String {
+        self.with_place(&self.text)
+    }
+
+    /// Beginning and end of the words.
+    pub(super) fn short(&self) -> String {
+        shortened(&self.text, TEXT_CHARS_MAX)
+    }
+
+    fn with_place(&self, text: &str) -> String {
         match self.line {
-            Some(line) => format!("{} ({}:{line})", self.text, self.file),
-            None => format!("{} ({})", self.text, self.file),
+            Some(line) => format!("{text} ({}:{line})", self.file),
+            None => format!("{text} ({})", self.file),
         }
     }
 }
@@ -127,7 +147,7 @@ impl Sieve<'_> {
             }
             let text = match (entry.get("command"), entry.get("url").and_then(Value::as_str)) {
                 (Some(command), _) => format!("starts the MCP server {name}: {}", words(command)),
-                (None, Some(url)) => format!("connects to the MCP server {name}: {url}"),
+                (None, Some(url)) => format!("connects to the MCP server {name}: {}", bare_address(url)),
                 (None, None) => format!("changes the MCP server {name}"),
             };
             self.take(at, &["mcp", &name], text);
@@ -165,7 +185,9 @@ impl Sieve<'_> {
         for (name, entry) in at.objects(&["provider"]) {
             for key in OF_PROVIDER.into_iter().filter(|key| entry.contains_key(*key)) {
                 let text = match (key, entry[key].get("baseURL").and_then(Value::as_str)) {
-                    ("options", Some(url)) => format!("sends what you ask the provider {name} to {url}"),
+                    ("options", Some(url)) => {
+                        format!("sends what you ask the provider {name} to {}", bare_address(url))
+                    }
                     _ => format!("changes \"{key}\" of the provider {name}"),
                 };
                 self.take(at, &["provider", &name, key], text);
@@ -189,7 +211,7 @@ impl Sieve<'_> {
                 entries.into_iter().partition(|entry| !self.is_outside(entry.as_str().unwrap_or_default()));
             let line = at.layer.line(path);
             for said in outside.iter().cloned() {
-                let text = format!("reads {what} from {}", words(&said));
+                let text = format!("reads {what} from {}", bare_address(&words(&said)));
                 let keys = path.iter().map(|key| (*key).to_owned()).collect();
                 self.note(Danger { text, file: at.file.clone(), line, keys, said });
             }
@@ -326,6 +348,7 @@ fn blank(value: &mut Value) {
     }
 }
 
+/// All of what a value says. Nothing of a command is hidden: whoever is asked has to see what would run.
 fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -334,11 +357,29 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// One line, of a length that can be read: whoever wrote it wants it to look harmless.
+/// One line without padding: whoever wrote it wants it to look harmless.
 fn plain(text: &str) -> String {
-    let letters = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
-    let short: String = letters.clone().take(TEXT_CHARS_MAX).collect();
-    if letters.count() > TEXT_CHARS_MAX { format!("{short}…") } else { short }
+    let mut words = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let is_space = letter.is_control() || letter.is_whitespace();
+        match is_space {
+            true if words.ends_with(' ') => {}
+            true => words.push(' '),
+            false => words.push(letter),
+        }
+    }
+    shortened(&words, WHOLE_CHARS_MAX)
+}
+
+/// Beginning and end of a text that is longer than this.
+fn shortened(text: &str, chars_max: usize) -> String {
+    let count = text.chars().count();
+    if count <= chars_max {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(chars_max - TAIL_CHARS).collect();
+    let end: String = text.chars().skip(count - TAIL_CHARS).collect();
+    format!("{start} … {end}")
 }
 
 fn resolved(path: &Path) -> PathBuf {

@@ -261,7 +261,7 @@ fn is_address(key: &str) -> bool {
 
 /// An address without user, password and query. A text with an address in it stays as it is, unless
 /// the address has a user.
-fn bare_address(text: &str) -> String {
+pub(super) fn bare_address(text: &str) -> String {
     let Ok(mut url) = Url::parse(text) else {
         return if text.contains('@') && text.contains("://") { STARS.to_owned() } else { text.to_owned() };
     };

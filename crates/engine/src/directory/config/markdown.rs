@@ -8,7 +8,7 @@ use super::merge::{Keys, Layer, Level, Origin, Source};
 use super::places::files_below;
 use super::read::text_of;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ pub(super) fn whole(source: Source, level: Level, value: Map<String, Value>) -> 
     let origin = Origin { source: Arc::new(source), level, line: None, replaced: false };
     let mut origins = BTreeMap::new();
     mark(&value, &mut Vec::new(), &origin, &mut origins);
-    Layer { level, value, origins, unreplaced: Vec::new() }
+    Layer { level, value, origins, unreplaced: Vec::new(), variables: BTreeSet::new() }
 }
 
 /// Gives every leaf the same origin.

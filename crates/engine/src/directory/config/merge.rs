@@ -5,7 +5,7 @@
 //! Every leaf remembers where it stands, so that a message can say which file to open.
 
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,6 +58,8 @@ pub(super) struct Layer {
     pub(super) origins: BTreeMap<Keys, Origin>,
     /// Leaves with a `{env:…}` or `{file:…}` that was left as it is written.
     pub(super) unreplaced: Vec<Keys>,
+    /// Named by `{env:…}`.
+    pub(super) variables: BTreeSet<String>,
 }
 
 impl Layer {
@@ -93,6 +95,8 @@ impl Layer {
 pub(super) struct Merged {
     pub(super) value: Map<String, Value>,
     origins: BTreeMap<Keys, Origin>,
+    /// Named by a `{env:…}` that was replaced.
+    pub(super) variables: BTreeSet<String>,
 }
 
 impl Merged {
@@ -117,6 +121,7 @@ impl Merged {
         }
         overlay(&mut self.value, layer.value, &mut Vec::new(), &mut self.origins);
         self.origins.extend(layer.origins);
+        self.variables.append(&mut layer.variables);
     }
 
     /// The place of a value: its own, that of what contains it, or that of what it contains.

@@ -6,9 +6,9 @@
 //! the directory itself if that is not below home.
 
 use super::merge::Level;
-use super::owner;
 use crate::environment::Environment;
 use std::path::{Path, PathBuf};
+use sturdy_worktree::path::foreign_writer;
 
 /// File names of one directory, later wins. The first two are shared with OpenCode, the others ours.
 const PROJECT_NAMES: [&str; 4] = ["opencode.json", "opencode.jsonc", "sturdy.json", "sturdy.jsonc"];
@@ -61,8 +61,9 @@ impl Places {
 
     /// The file named by `OPENCODE_CONFIG`.
     pub(super) fn named_file(&self) -> Option<PathBuf> {
-        let named = PathBuf::from(self.environment.filled("OPENCODE_CONFIG")?);
-        Some(self.directory.join(named))
+        let named = self.environment.filled("OPENCODE_CONFIG")?;
+        // Beside where the server was started: whoever opens a stranger's directory does not mean a file in it.
+        std::path::absolute(named).ok()
     }
 
     pub(super) fn project_files(&self) -> Vec<PathBuf> {
@@ -124,7 +125,7 @@ impl Places {
 
     /// Why a file or directory is not obeyed whoever is trusted: somebody else could have written it.
     pub(crate) fn refusal(&self, path: &Path) -> Option<String> {
-        if self.environment.trusts_all() { None } else { owner::refusal(path) }
+        if self.environment.trusts_all() { None } else { foreign_writer(path) }
     }
 
     /// Settings of whoever runs the machine.

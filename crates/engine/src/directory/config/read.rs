@@ -11,11 +11,10 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use sturdy_worktree::process::hide_variables;
 
 /// Larger files are not configuration.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -97,6 +96,7 @@ pub(super) fn parse(text: &Text, placeholders: Placeholders, places: &Places) ->
         places,
         origins: BTreeMap::new(),
         unreplaced: Vec::new(),
+        variables: BTreeSet::new(),
         issues: Vec::new(),
     };
     let value = match &parsed.value {
@@ -110,7 +110,8 @@ pub(super) fn parse(text: &Text, placeholders: Placeholders, places: &Places) ->
     if !reader.issues.is_empty() {
         return Err(ConfigError::Invalid { path: source.to_string(), issues: reader.issues });
     }
-    Ok(Layer { level: *level, value, origins: reader.origins, unreplaced: reader.unreplaced })
+    let Reader { origins, unreplaced, variables, .. } = reader;
+    Ok(Layer { level: *level, value, origins, unreplaced, variables })
 }
 
 struct Reader<'a> {
@@ -122,6 +123,7 @@ struct Reader<'a> {
     places: &'a Places,
     origins: BTreeMap<Keys, Origin>,
     unreplaced: Vec<Keys>,
+    variables: BTreeSet<String>,
     issues: Vec<Issue>,
 }
 
@@ -195,7 +197,7 @@ impl Reader<'_> {
         self.issues.push(Issue { path: path.to_vec(), message, line: Some(self.lines.line(at.start())) });
     }
 
-    fn replace(&self, text: &str) -> Result<(String, bool), String> {
+    fn replace(&mut self, text: &str) -> Result<(String, bool), String> {
         if self.placeholders == Placeholders::Keep {
             return Ok((text.to_owned(), placeholder(text).is_some()));
         }
@@ -207,7 +209,7 @@ impl Reader<'_> {
             match kind {
                 Kind::Env => {
                     // Whatever the configuration takes from a variable, commands are not given.
-                    hide_variables([name.to_owned()]);
+                    self.variables.insert(name.to_owned());
                     out.push_str(self.places.environment.get(name).unwrap_or_default());
                 }
                 Kind::File => out.push_str(&self.file(name)?),

@@ -127,13 +127,15 @@ pub struct ImageLimits {
     pub max_height: Option<u32>,
     #[serde(deserialize_with = "image_bytes")]
     pub max_base64_bytes: u64,
+    /// Whether one that is larger is made smaller; it is left out otherwise.
+    pub auto_resize: bool,
 }
 
 const IMAGE_BYTES_MAX: u64 = 5 * 1024 * 1024;
 
 impl Default for ImageLimits {
     fn default() -> Self {
-        Self { max_width: None, max_height: None, max_base64_bytes: IMAGE_BYTES_MAX }
+        Self { max_width: None, max_height: None, max_base64_bytes: IMAGE_BYTES_MAX, auto_resize: true }
     }
 }
 
@@ -154,6 +156,8 @@ pub(super) struct Experimental {
     pub(super) primary_tools: Vec<String>,
     #[serde(deserialize_with = "whole")]
     pub(super) mcp_timeout: Option<u64>,
+    /// `None` is yes.
+    pub(super) read_before_write: Option<bool>,
 }
 
 /// JSON writes 3 and 3.0 for the same number. What is no such number says nothing.

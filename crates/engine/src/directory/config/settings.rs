@@ -16,6 +16,7 @@ use super::warning::Warning;
 use super::wire;
 use crate::directory::skills::{self, Skill};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use sturdy_llm::catalog::Stranger;
@@ -102,12 +103,6 @@ impl Settings {
     #[must_use]
     pub fn trust(&self) -> &Trust {
         &self.trust
-    }
-
-    /// Whether a program may be started that nobody named: one of the project's own only where it is trusted.
-    pub(crate) fn may_run(&self, command: &[String]) -> bool {
-        let program = Path::new(command.first().map_or("", String::as_str));
-        !self.trust.is_untrusted() || !program.starts_with(self.places.checkout())
     }
 
     /// MCP servers of the project that are not obeyed.
@@ -335,6 +330,12 @@ impl Settings {
         self.sections.experimental.continue_loop_on_deny
     }
 
+    /// Whether a file is changed only after it was read, and as it was read.
+    #[must_use]
+    pub fn read_before_write(&self) -> bool {
+        self.sections.experimental.read_before_write.unwrap_or(true)
+    }
+
     /// Tools that only primary agents may use.
     #[must_use]
     pub fn primary_tools(&self) -> &[String] {
@@ -350,6 +351,26 @@ impl Settings {
     pub(crate) fn said_by_user(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         rest.iter().try_fold(self.user.value.get(*first)?, |value, key| value.get(*key))
+    }
+
+    /// What is said at a place, by whoever has the last word there.
+    pub(crate) fn said(&self, path: &[&str]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        rest.iter().try_fold(self.merged.value.get(*first)?, |value, key| value.get(*key))
+    }
+
+    /// Variables that `{env:…}` takes.
+    pub(crate) fn variables_read(&self) -> &BTreeSet<String> {
+        &self.merged.variables
+    }
+
+    /// Whether a provider is configured, or that of a configured model.
+    pub(crate) fn names_provider(&self, id: &str) -> bool {
+        let is_of = |model: Option<&str>| model.is_some_and(|model| model.split('/').next() == Some(id));
+        self.section("provider").is_some_and(|all| all.contains_key(id))
+            || is_of(self.model())
+            || is_of(self.small_model())
+            || self.agents().iter().any(|(_, _, agent)| is_of(agent.get("model").and_then(Value::as_str)))
     }
 
     /// The answer of `GET /config`: everything that is not a secret, with what is always there.

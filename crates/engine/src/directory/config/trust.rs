@@ -59,7 +59,7 @@ impl Trust {
         let warning = |danger: &Danger| Warning {
             file: Some(checkout.join(&danger.file)),
             line: danger.line,
-            message: format!("not obeyed until this directory is trusted ({advice}): {}", danger.text),
+            message: format!("not obeyed until this directory is trusted ({advice}): {}", danger.short()),
         };
         self.dangers.iter().take(SHOWN_MAX).map(warning).collect()
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use sturdy_llm::auth::Credentials;
 
 /// Keys without effect, and what to do instead.
-const KEYS: [(&[&str], &str); 14] = [
+const KEYS: [(&[&str], &str); 13] = [
     (&["references"], "references are not read"),
     (&["reference"], "references are not read"),
     (&["skills", "urls"], "skills are read from directories, not fetched; put them into .opencode/skill"),
@@ -24,7 +24,6 @@ const KEYS: [(&[&str], &str); 14] = [
     (&["experimental", "hook"], "hooks are not run"),
     (&["experimental", "chatMaxRetries"], "failures are tried again as the provider asks"),
     (&["experimental", "disable_paste_summary"], "this is a matter of the terminal program"),
-    (&["autoshare"], "the newer word is \"share\": \"auto\""),
 ];
 
 /// Variables of the reference that have no effect, and what to do instead.
@@ -49,11 +48,23 @@ pub(super) fn warnings(merged: &Merged, places: &Places) -> Vec<Warning> {
             &format!("the plugin {name} is not run: plugins of OpenCode are not supported"),
         ));
     }
-    let fence = ["experimental", "sandbox"].map(str::to_owned);
-    let is_said = value(&merged.value, &["experimental", "sandbox"]).is_some();
-    if is_said && merged.origin(&fence).is_some_and(|origin| origin.level == Level::Project) {
-        let why = "\"experimental.sandbox\" of a project has no effect: it counts in your own settings alone";
-        all.push(at(merged, &["experimental", "sandbox"], why));
+    for (name, provider) in merged.value.get("provider").and_then(Value::as_object).into_iter().flatten() {
+        if value_below(provider, &["options", "enterpriseUrl"]).is_some_and(has_meaning) {
+            let path = ["provider", name, "options", "enterpriseUrl"];
+            let why = "use \"baseURL\" for an address of your own";
+            all.push(at(merged, &path, &format!("\"{}\" has no effect: {why}", path.join("."))));
+        }
+    }
+    for key in ["sandbox", "visible_variables"] {
+        let path = ["experimental", key];
+        let origin = merged.origin(&path.map(str::to_owned));
+        let is_projects = origin.is_some_and(|origin| origin.level == Level::Project);
+        if is_projects && value(&merged.value, &path).is_some() {
+            let why = format!(
+                "\"experimental.{key}\" of a project has no effect: it counts in your own settings alone"
+            );
+            all.push(at(merged, &path, &why));
+        }
     }
     let set = VARIABLES.iter().filter(|(name, _)| places.environment.filled(name).is_some());
     all.extend(set.map(|(name, why)| Warning {
@@ -94,7 +105,11 @@ fn programs(places: &Places) -> Vec<Warning> {
 
 fn value<'a>(document: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
     let (first, below) = path.split_first()?;
-    below.iter().try_fold(document.get(*first)?, |value, key| value.get(*key))
+    value_below(document.get(*first)?, below)
+}
+
+fn value_below<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, key| value.get(*key))
 }
 
 /// `false`, nothing and empty lists ask for what is so anyway.

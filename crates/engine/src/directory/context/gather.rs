@@ -4,6 +4,7 @@ use super::{Inputs, Speaker, Workplace, system};
 use crate::directory::agents::Agent;
 use crate::directory::instance::Instance;
 use crate::directory::instructions::Instruction;
+use crate::directory::scratch::scratch_dir;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sturdy_llm::ModelEntry;
@@ -22,7 +23,9 @@ pub(crate) fn system_text(
     let can_load = !rules::is_hidden("skill", &agent.permission);
     let servers = servers(instance, agent);
     let date = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%A, %Y-%m-%d").to_string();
-    let scratch = instance.settings.places().environment.scratch_dir().display().to_string();
+    let environment = &instance.settings.places().environment;
+    let scratch = scratch_dir(environment).display().to_string();
+    let temporary = environment.temporary_dir().display().to_string();
     let inputs = Inputs {
         agent_prompt: agent.prompt.as_deref(),
         model: Speaker {
@@ -37,6 +40,7 @@ pub(crate) fn system_text(
             is_git: instance.project.vcs.is_some(),
             platform: std::env::consts::OS,
             scratch: &scratch,
+            temporary: &temporary,
             date: &date,
         },
         instructions: &instructions,

@@ -130,6 +130,7 @@ impl McpServers {
             program: program.into(),
             arguments: vec![url.into()],
             directory: server.root.clone(),
+            inherited: self.shared.inherited.clone(),
             variables: Vec::new(),
             timeout: BROWSER_TIMEOUT,
         };

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sturdy_worktree::mcp::{CALL_TIMEOUT, CONNECT_TIMEOUT, McpTransport, OAuth, Server};
+use sturdy_worktree::process::Inherited;
 
 /// Longer than this nobody means.
 const TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
@@ -46,7 +47,8 @@ fn local(config: &Map<String, Value>, directory: &str) -> Result<McpTransport, S
         return Err("its \"command\" names no program".to_owned());
     }
     let directory = Path::new(directory).join(text(config, "cwd")?.unwrap_or_default());
-    Ok(McpTransport::Local { command, directory, variables: pairs(config, "environment")? })
+    let variables = pairs(config, "environment")?;
+    Ok(McpTransport::Local { command, directory, inherited: Inherited::default(), variables })
 }
 
 fn remote(config: &Map<String, Value>) -> Result<McpTransport, String> {

@@ -3,9 +3,11 @@
 use crate::run::trees::Worktree;
 use sturdy_session::json::Num;
 use sturdy_session::revert::{Boundary, StepTrees, trees_behind};
+use sturdy_session::turn::RevertTotals;
 use sturdy_session::types::message::MessageWithParts;
-use sturdy_session::types::session::{Session, SessionSummary};
+use sturdy_session::types::session::SessionSummary;
 use sturdy_worktree::snapshot::{Changes, SnapshotError, Step, Targets, TreeId, differences};
+use tracing::warn;
 
 /// The trees of some steps as the store of trees wants them. Which files a step changed is read from its trees:
 /// the names in its patch are for people.
@@ -27,22 +29,38 @@ pub(crate) fn changes_of(worktree: &Worktree, trees: &[StepTrees]) -> Result<Cha
     differences(&worktree.store, &targets.changes())
 }
 
-/// What a session has changed, without what is behind a cut.
+/// What a session has changed, without what is undone behind `cut`.
 pub(crate) fn session_changes(
     messages: &[MessageWithParts],
-    info: &Session,
+    cut: Option<&Boundary>,
     worktree: Option<&Worktree>,
     newest: Option<StepTrees>,
 ) -> Result<Changes, SnapshotError> {
     let (Some(worktree), Some(first)) = (worktree, messages.first()) else { return Ok(Changes::default()) };
     let all = Boundary { message: first.info.id().clone(), part: None };
     let mut trees = trees_behind(messages, &all);
-    if let Some(revert) = &info.revert {
-        let undone = trees_behind(messages, &Boundary::of(revert)).len();
+    if let Some(cut) = cut {
+        let undone = trees_behind(messages, cut).len();
         trees.truncate(trees.len().saturating_sub(undone));
     }
     trees.extend(newest);
     changes_of(worktree, &trees)
+}
+
+/// The same for the record of a session. None, with a word in the log, when it cannot be worked out: a step that another
+/// program captured must not stand in the way of an undo that does not touch it.
+pub(super) fn remaining(
+    messages: &[MessageWithParts],
+    cut: Option<&Boundary>,
+    worktree: Option<&Worktree>,
+) -> Option<RevertTotals> {
+    match session_changes(messages, cut, worktree, None) {
+        Ok(changes) => Some(RevertTotals { summary: totals(&changes), session: changes.files }),
+        Err(cause) => {
+            warn!(%cause, "what a session has changed could not be worked out");
+            None
+        }
+    }
 }
 
 pub(crate) fn totals(changes: &Changes) -> SessionSummary {

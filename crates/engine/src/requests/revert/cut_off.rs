@@ -1,16 +1,18 @@
-//! What calls changed that were cut off, by a person or by the end of the process: written behind their steps.
+//! What calls changed that were cut off, by a person or by the end of the process: written behind their steps. Where that
+//! is not known, the calls say so.
 
 use super::blocking;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::run::handle::Handle;
-use crate::run::trees::{Acting, Worktree, absolute, acting_notes};
+use crate::run::trees::{Acting, Worktree, absolute, acting_notes, are_related, can_write};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::revert::{StepTrees, trees_of_step};
+use sturdy_session::revert::{StepTrees, UNCAPTURED, trees_of_step};
 use sturdy_session::turn::{Input, StepFiles};
 use sturdy_session::types::part::{Part, PartBody, PatchPart, SnapshotPart};
+use sturdy_session::types::tool::ToolState;
 use sturdy_worktree::snapshot::{SnapshotError, State, TreeId, TreePath};
 use tracing::{info, warn};
 
@@ -19,6 +21,10 @@ impl Inner {
     pub(super) async fn tell_rest(self: &Arc<Self>, handle: &Handle) -> Result<(), EngineError> {
         let session = handle.id().clone();
         handle.ledger.settled().await;
+        if let Some((step, why)) = handle.ledger.uncaptured() {
+            self.say_uncaptured(&session, &step, &why).await?;
+            handle.ledger.uncaptured_is_said();
+        }
         let Some(step) = handle.ledger.news_of() else { return Ok(()) };
         if self.store.message(&session, &step).await?.is_none() {
             return Ok(());
@@ -47,11 +53,11 @@ impl Inner {
         step: &MessageId,
         files: StepFiles,
     ) -> Result<(), EngineError> {
-        let StepFiles { before, after, files } = files;
+        let StepFiles { before, after, files, shared } = files;
         let mut stamp = self.clock.stamp();
         let bodies = [
             PartBody::Snapshot(SnapshotPart { snapshot: after }),
-            PartBody::Patch(PatchPart { hash: before, files }),
+            PartBody::Patch(PatchPart { hash: before, files, shared }),
         ];
         let parts = bodies.map(|body| Part {
             id: stamp.part_id(),
@@ -62,43 +68,111 @@ impl Inner {
         let inputs = parts.into_iter().map(|part| Input::WritePart { part: Box::new(part) });
         self.say(session, inputs.collect()).await
     }
+
+    /// Says in the calls of a step that did not end why an undo does not know what they changed.
+    async fn say_uncaptured(
+        self: &Arc<Self>,
+        session: &SessionId,
+        step: &MessageId,
+        why: &str,
+    ) -> Result<(), EngineError> {
+        let messages = self.conversation(session).await?;
+        let Some(message) = messages.into_iter().find(|one| one.info.id() == step) else { return Ok(()) };
+        let mut inputs = Vec::new();
+        for mut part in message.parts {
+            let PartBody::Tool(call) = &mut part.body else { continue };
+            let ToolState::Error { metadata, .. } = &mut call.state else { continue };
+            if !can_write(&call.tool) || metadata.as_ref().is_some_and(|known| known.contains_key(UNCAPTURED))
+            {
+                continue;
+            }
+            metadata.get_or_insert_default().insert(UNCAPTURED.to_owned(), why.into());
+            inputs.push(Input::WritePart { part: Box::new(part) });
+        }
+        if inputs.is_empty() {
+            return Ok(());
+        }
+        self.say(session, inputs).await
+    }
 }
 
-/// Tells what calls changed that died with the last process. What cannot be told keeps its note; nothing else waits
-/// for it.
+/// Tells what calls changed that died with the last process. What cannot be told is said to be unknown; nothing else
+/// waits for it.
 pub(crate) async fn tell_of_the_dead(engine: &Engine) {
-    let notes = acting_notes(&engine.inner.trees_dir());
-    let claimed: BTreeMap<SessionId, BTreeSet<TreePath>> =
-        notes.iter().map(|(_, one)| (one.session.clone(), one.files().into_keys().collect())).collect();
-    for (place, acting) in notes {
-        let session = acting.session.clone();
-        let others = claimed.iter().filter(|(who, _)| **who != session);
-        let others = others.flat_map(|(_, paths)| paths).cloned().collect();
-        match tell(&engine.inner, acting, others).await {
+    let inner = &engine.inner;
+    let notes = acting_notes(&inner.trees_dir());
+    let mut acted = Vec::with_capacity(notes.len());
+    for (_, one) in &notes {
+        let who = inner.family_above(&one.session).await;
+        acted.push(Acted { who, files: one.files().into_keys().collect(), found: one.scanned() });
+    }
+    for (at, (place, acting)) in notes.iter().enumerate() {
+        let session = &acting.session;
+        let others = acted.iter().filter(|other| !are_related(&acted[at].who, &other.who));
+        let rivals = Rivals {
+            files: others.clone().flat_map(|other| &other.files).cloned().collect(),
+            found: others.filter_map(|other| other.found).collect(),
+        };
+        let told = match tell(inner, acting, rivals).await {
+            Err(EngineError::NoSession(_)) => Ok(0),
+            Err(cause) => {
+                warn!(%session, %cause, "what a call changed could not be told");
+                inner.say_uncaptured(session, &acting.step, &cause.to_string()).await.map(|()| 0)
+            }
+            told => told,
+        };
+        match told {
             Ok(files) => {
                 info!(%session, files, "told what a call changed that died with the last process");
-                let _ = std::fs::remove_file(&place);
+                let _ = std::fs::remove_file(place);
             }
-            Err(EngineError::NoSession(_)) => drop(std::fs::remove_file(&place)),
-            Err(cause) => warn!(%session, %cause, "what a call changed could not be told"),
+            Err(EngineError::NoSession(_)) => drop(std::fs::remove_file(place)),
+            // Its note stays, for the next start.
+            Err(cause) => warn!(%session, %cause, "that a call's changes are unknown could not be said"),
         }
     }
 }
 
-async fn tell(inner: &Arc<Inner>, acting: Acting, others: BTreeSet<TreePath>) -> Result<usize, EngineError> {
-    let session = acting.session.clone();
-    let step = acting.step.clone();
-    let _inside = inner.gates.enter(&session).await?;
-    let messages = inner.conversation(&session).await?;
-    let Some(message) = messages.iter().find(|one| *one.info.id() == step) else { return Ok(0) };
+/// What a session's calls were about when the process died.
+struct Acted {
+    /// The session, and those that it works for.
+    who: Vec<SessionId>,
+    files: BTreeSet<TreePath>,
+    /// The tree that a command found.
+    found: Option<TreeId>,
+}
+
+/// What calls of unrelated sessions were about at the same time.
+struct Rivals {
+    /// Files that tools of ours were changing: theirs.
+    files: BTreeSet<TreePath>,
+    /// Trees that commands found: what has changed since may be theirs.
+    found: Vec<TreeId>,
+}
+
+async fn tell(inner: &Arc<Inner>, acting: &Acting, rivals: Rivals) -> Result<usize, EngineError> {
+    let session = &acting.session;
+    let _inside = inner.gates.enter(session).await?;
+    let instance = inner.instance_of(session).await?;
+    let messages = inner.conversation(session).await?;
+    let Some(message) = messages.iter().find(|one| *one.info.id() == acting.step) else { return Ok(0) };
+    if !instance.settings.snapshot() {
+        return Ok(0);
+    }
+    if let Some(why) = &acting.uncaptured {
+        inner.say_uncaptured(session, &acting.step, why).await?;
+    }
     let told = trees_of_step(&message.parts);
-    let instance = inner.instance_of(&session).await?;
-    let Some(worktree) = inner.trees_of(&instance).await else { return Ok(0) };
-    let Some(files) = blocking(move || account(&worktree, &acting, &told, &others)).await? else {
+    let Some(worktree) = inner.trees_of(&instance).await else {
+        let why = "captured trees could not be opened";
+        return Err(SnapshotError::Malformed(why.to_owned()).into());
+    };
+    let note = acting.clone();
+    let Some(files) = blocking(move || account(&worktree, &note, &told, &rivals)).await? else {
         return Ok(0);
     };
     let count = files.files.len();
-    inner.write_behind(&session, &step, files).await?;
+    inner.write_behind(session, &acting.step, files).await?;
     Ok(count)
 }
 
@@ -107,7 +181,7 @@ fn account(
     worktree: &Worktree,
     acting: &Acting,
     told: &[StepTrees],
-    others: &BTreeSet<TreePath>,
+    rivals: &Rivals,
 ) -> Result<Option<StepFiles>, SnapshotError> {
     let store = &worktree.store;
     let mut before = acting.files();
@@ -115,7 +189,7 @@ fn account(
     if let Some(scanned) = acting.scanned() {
         let now = store.scan()?.tree;
         for one in store.changed(&scanned, &now)? {
-            if !others.contains(&one.path) {
+            if !rivals.files.contains(&one.path) {
                 before.entry(one.path).or_insert(one.before);
             }
         }
@@ -137,9 +211,19 @@ fn account(
     if before.is_empty() {
         return Ok(None);
     }
+    let mut shared = BTreeSet::new();
+    if acting.scanned().is_some() {
+        for found in &rivals.found {
+            // One that is not there is of another worktree.
+            let Ok(found) = store.states(found, after.keys()) else { continue };
+            shared.extend(after.keys().filter(|path| found[*path] != after[*path]).cloned());
+        }
+    }
     let files = before.keys().map(|path| absolute(store.root(), path)).collect();
+    let shared = shared.iter().map(|path| absolute(store.root(), path)).collect();
+    store.add_emptied(&mut after);
     let before = store.with_states(base.as_ref(), &before)?;
     let after = store.with_states(base.as_ref(), &after)?;
     store.anchor(acting.session.as_str(), &[before, after])?;
-    Ok(Some(StepFiles { before: before.to_string(), after: after.to_string(), files }))
+    Ok(Some(StepFiles { before: before.to_string(), after: after.to_string(), files, shared }))
 }

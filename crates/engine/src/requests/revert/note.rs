@@ -88,14 +88,17 @@ pub(crate) async fn recover(engine: &Engine) {
     }
 }
 
-/// A note that this process has left: the record could not be written. Settled before anything else is done.
-pub(super) async fn settle_left(inner: &Arc<Inner>, session: &SessionId) -> Result<(), EngineError> {
+/// Settles an undo that was left half done, by this process or by one that died. Before anything else is done in the
+/// session: a prompt would make the files final as they are.
+pub(crate) async fn settle_left(inner: &Arc<Inner>, session: &SessionId) -> Result<(), EngineError> {
     let place = directory(&inner.trees_dir()).join(format!("{session}.json"));
     let Ok(text) = std::fs::read(&place) else { return Ok(()) };
     if let Ok(written) = serde_json::from_slice::<Written>(&text) {
         end(inner, written).await?;
+        info!(%session, "an undo that was left half done was settled");
     }
-    let _ = std::fs::remove_file(&place);
+    // A note that stays would be believed again when the record says something else.
+    std::fs::remove_file(&place).map_err(|source| SnapshotError::Io { path: place, source })?;
     Ok(())
 }
 

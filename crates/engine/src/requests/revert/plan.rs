@@ -3,7 +3,7 @@
 use serde::Serialize;
 use sturdy_session::id::{MessageId, PartId};
 use sturdy_session::types::session::RevertUncaptured;
-use sturdy_worktree::snapshot::{Entry, State, Verdict};
+use sturdy_worktree::snapshot::{Entry, LeftOut, State, Verdict};
 
 /// What would happen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -16,6 +16,23 @@ pub struct RevertPlan {
     /// Calls whose changes were not captured: nothing of them would go back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uncaptured: Vec<RevertUncaptured>,
+    /// What is in the worktree and not captured, up to a number: no undo changes or removes it.
+    #[serde(rename = "leftOut", skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutFile>,
+}
+
+/// A file, or a directory, that is not captured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOutFile {
+    /// From the worktree.
+    pub file: String,
+    pub why: &'static str,
+}
+
+impl LeftOutFile {
+    pub(super) fn of(left_out: &LeftOut) -> Self {
+        Self { file: left_out.path.to_string(), why: left_out.why.text() }
+    }
 }
 
 /// What would happen to one file.

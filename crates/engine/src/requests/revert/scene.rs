@@ -76,24 +76,41 @@ impl Scene {
     }
 
     pub(super) fn targets(&self, worktree: &Worktree, cut: &Boundary) -> Result<Targets, SnapshotError> {
-        Targets::of(&worktree.store, &steps(worktree, &trees_behind(&self.messages, cut))?)
+        let trees = trees_behind(&self.messages, cut);
+        let mut targets = Targets::of(&worktree.store, &steps(worktree, &trees)?)?;
+        let shared: BTreeSet<&String> = trees.iter().flat_map(|step| &step.shared).collect();
+        if !shared.is_empty() {
+            // By the end of the name: the worktree may have been moved since.
+            let is_shared = |path: &TreePath| shared.iter().any(|name| name.ends_with(&format!("/{path}")));
+            targets.share(is_shared);
+        }
+        Ok(targets)
     }
 
     /// The undo that stands: what was there before it, and what it undid.
     pub(super) fn standing(&self, worktree: &Worktree) -> Result<Option<(TreeId, Targets)>, SnapshotError> {
         let Some(revert) = &self.info.revert else { return Ok(None) };
         let Some(snapshot) = &revert.snapshot else { return Ok(None) };
-        Ok(Some((snapshot.parse()?, self.targets(worktree, &Boundary::of(revert))?)))
+        let Some(cut) = Boundary::of_files(revert) else { return Ok(None) };
+        Ok(Some((snapshot.parse()?, self.targets(worktree, &cut)?)))
+    }
+
+    /// What is forced now, and what was by the undo that stands.
+    pub(super) fn forced(&self, names: &[String]) -> Vec<String> {
+        let standing = self.info.revert.iter().flat_map(|revert| &revert.forced);
+        let all: BTreeSet<&String> = standing.chain(names).collect();
+        all.into_iter().cloned().collect()
     }
 
     pub(super) fn prepare(
         &self,
         worktree: &Worktree,
         targets: &Targets,
-        forced: &BTreeSet<TreePath>,
+        forced: &[String],
     ) -> Result<Undo, SnapshotError> {
+        let forced = targets.named(forced)?;
         let standing = self.standing(worktree)?;
         let standing = standing.as_ref().map(|(snapshot, targets)| Standing { snapshot: *snapshot, targets });
-        worktree.store.prepare_undo(worktree.last().as_ref(), standing, targets, forced)
+        worktree.store.prepare_undo(worktree.last().as_ref(), standing, targets, &forced)
     }
 }

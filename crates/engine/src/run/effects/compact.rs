@@ -64,7 +64,7 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, wanted: &Wanted) -> Resu
     }
     let plan = divide(inner, &instance, &history, &part, wanted, &spoken);
     let mut words = SummaryWords::default();
-    inner.options.extensions.tell(|extension| extension.before_summary(session, &mut words));
+    inner.options.extensions.before_summary(session, &mut words).await;
     let text = summary_request(&plan, &words)?;
     let compaction = Compaction {
         part: part_id,
@@ -183,7 +183,7 @@ pub(crate) async fn prune(inner: Arc<Inner>, session: SessionId, edits: u32, bac
 async fn prunable(inner: &Arc<Inner>, session: &SessionId) -> Result<Vec<Part>, EngineError> {
     let mut prune = Prune::default();
     let mut tools = Vec::new();
-    request::walk_back(inner, session, |message| {
+    request::walk_back(inner, session, None, |message| {
         let flow = prune.push(&message);
         tools.extend(message.parts.into_iter().filter(|part| matches!(part.body, PartBody::Tool(_))));
         flow

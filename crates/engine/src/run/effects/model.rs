@@ -9,6 +9,7 @@ use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::extension::{Extensions, Moment};
 use crate::run::coalesce::{FLOOR, Gathered};
+use crate::run::kept::KeptHistory;
 use crate::run::request;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -26,7 +27,7 @@ use sturdy_session::types::failure::{ApiFailure, Failure};
 use sturdy_session::types::part::{Part, PartBody};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{Span, info};
 
 /// Which answer is wanted.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub(crate) struct Call {
     pub(crate) tools: Tools,
     /// Not an answer: a summary, asked for with this text.
     pub(crate) summary: Option<Arc<str>>,
+    /// What the session sent last.
+    pub(crate) kept: Arc<KeptHistory>,
 }
 
 pub(crate) async fn run(inner: Arc<Inner>, call: Call, back: Back, stop: CancellationToken) {
@@ -52,11 +55,16 @@ async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
     let failure = match request::for_step(inner, call).await {
         Ok((model, mut request)) => {
             let moment = Moment { session: &call.session, message: &call.step };
-            inner.options.extensions.tell(|extension| extension.before_request(moment, &mut request));
-            info!(session = %call.session, step = %call.step, model = %request.model, "model called");
+            inner.options.extensions.before_request(moment, &mut request).await;
+            Span::current().record("model", request.model.as_str());
+            info!("model called");
             let texts = Texts::new(&inner.options.extensions, call);
             match said_before(inner, call).await {
-                Ok(before) => pump(model.stream(request), call, texts, before, back).await,
+                Ok(before) => {
+                    let panics = inner.options.panics.clone();
+                    let stream = model.stream(request).inspect(move |_| panics.come_true("stream")).boxed();
+                    pump(stream, call, texts, before, back).await
+                }
                 Err(cause) => Some(Failure::unknown(cause.to_string())),
             }
         }
@@ -119,7 +127,7 @@ async fn pump(
             item = stream.next(), if !ended && !gathered.is_full() => match item {
                 Some(Ok(said)) => {
                     finished |= matches!(said, Said::Finished { .. });
-                    gathered.push(texts.hear(flat_enough(said)));
+                    gathered.push(texts.hear(flat_enough(said)).await);
                 }
                 Some(Err(error)) => (ended, broke) = (true, Some(error.into_failure())),
                 None => ended = true,
@@ -146,7 +154,7 @@ impl<'a> Texts<'a> {
     }
 
     /// What is passed on of what was said: the same, or another text at its end.
-    fn hear(&mut self, said: Said) -> Said {
+    async fn hear(&mut self, said: Said) -> Said {
         if self.extensions.is_empty() {
             return said;
         }
@@ -159,7 +167,7 @@ impl<'a> Texts<'a> {
                 let said = self.open.remove(&block).unwrap_or_default();
                 let mut text = said.clone();
                 let moment = Moment { session: &self.call.session, message: &self.call.step };
-                self.extensions.tell(|extension| extension.after_text(moment, &mut text));
+                self.extensions.after_text(moment, &mut text).await;
                 if text == said {
                     return Said::TextEnded { block, metadata };
                 }

@@ -6,7 +6,7 @@ use crate::requests::revert::{changes_of, session_changes, totals};
 use crate::run::request;
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::revert::{StepTrees, trees_of_turn};
+use sturdy_session::revert::{Boundary, StepTrees, trees_of_turn};
 use sturdy_session::turn::{Diffed, StepFiles};
 use sturdy_session::types::message::TurnSummary;
 use tracing::warn;
@@ -19,7 +19,8 @@ pub(super) async fn diffed(
     step: &MessageId,
     files: &StepFiles,
 ) -> Option<Diffed> {
-    let newest = StepTrees { before: files.before.clone(), after: Some(files.after.clone()) };
+    let StepFiles { before, after, shared, .. } = files.clone();
+    let newest = StepTrees { before, after: Some(after), shared };
     match work_out(inner, session, step, newest).await {
         Ok(diffed) => diffed,
         Err(cause) => {
@@ -45,7 +46,8 @@ async fn work_out(
         let mut turn = trees_of_turn(&messages, &prompt.id);
         turn.push(newest.clone());
         let turn = changes_of(&worktree, &turn)?;
-        let all = session_changes(&messages, &info, Some(&worktree), Some(newest))?;
+        let cut = info.revert.as_ref().and_then(Boundary::of_files);
+        let all = session_changes(&messages, cut.as_ref(), Some(&worktree), Some(newest))?;
         prompt.summary = Some(TurnSummary { title: None, body: None, diffs: turn.files });
         Ok::<_, EngineError>(Diffed { prompt, summary: totals(&all), session: all.files })
     };

@@ -1,21 +1,24 @@
 //! Runs a call of the model and says what came of it.
 //!
-//! The call is told what it may reach (`World`) and whom it may ask. An ask that the rules do not settle
-//! becomes a fact and waits for a person; what a call reports while it runs is passed on as often as
-//! the store keeps up.
+//! A call plans, then acts. It is told what it may reach (`World`); what it needs is said to the machine, which judges it
+//! (`tool/ask.rs`), and before it changes anything it is a fact that it may. What a call reports while it runs is passed
+//! on as often as the store keeps up.
 
 mod ask;
 mod delegate;
 mod outcome;
 mod pace;
 
-pub(crate) use ask::Asks;
+pub(crate) use ask::{Asks, By};
 
 use super::{Back, sum};
 use crate::directory::instance::Instance;
+use crate::directory::permits::real_checkout;
 use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::extension::ToolMoment;
+use crate::run::background;
+use crate::run::memory::{SessionMemory, keep_notes};
 use crate::run::request;
 use crate::run::structured;
 use crate::run::trees::{Ledger, Watch};
@@ -25,7 +28,8 @@ use std::sync::{Arc, OnceLock};
 use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Outcome;
 use sturdy_session::id::SessionId;
-use sturdy_session::turn::{Answer, Input, OpenAsk, RunTool, STRUCTURED_TOOL, StepFiles};
+use sturdy_session::rules::CallRules;
+use sturdy_session::turn::{Input, RunTool, STRUCTURED_TOOL, StepFiles};
 use sturdy_session::types::event::{Event, FileChange};
 use sturdy_session::types::part::{Part, PartBody};
 use sturdy_session::types::session::{Rule, Session};
@@ -33,8 +37,8 @@ use sturdy_worktree::format::Change;
 use sturdy_worktree::lsp::Lsp;
 use sturdy_worktree::path::Roots;
 use sturdy_worktree::tool::{
-    Call, Caller, Diagnose, Edited, Handles, Memory, PermissionAsk, Progress, Tool, ToolFailure, World,
-    run as run_tool,
+    Call, Caller, Diagnose, Edited, Handles, KeepBackground, Memory, PermissionAsk, Progress, Tool,
+    ToolFailure, World, run as run_tool,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -49,10 +53,8 @@ pub(crate) struct Run {
     pub(crate) inner: Arc<Inner>,
     pub(crate) session: SessionId,
     pub(crate) call: RunTool,
-    /// What a person already answered, when the call is run again after a restart.
-    pub(crate) given: Option<(OpenAsk, Answer)>,
     pub(crate) asks: Asks,
-    pub(crate) memory: Arc<Memory>,
+    pub(crate) memory: Arc<SessionMemory>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) back: Back,
     /// Please stop.
@@ -67,12 +69,16 @@ pub(crate) struct Run {
 struct CallPlace {
     instance: Arc<Instance>,
     info: Session,
-    rules: Vec<Rule>,
-    /// No call is judged more loosely than by these.
-    floor: Vec<Rule>,
-    /// Agents that the user named in the prompt: giving them work is not asked about.
-    named_agents: Vec<String>,
+    /// Without what people approved.
+    rules: CallRules,
     continue_on_deny: bool,
+}
+
+/// Where that is on the disk, after all links.
+struct FoundPlace {
+    roots: Roots,
+    /// Where what was allowed for good counts.
+    checkout: String,
 }
 
 impl Run {
@@ -106,7 +112,7 @@ pub(crate) async fn run(run: Run) {
         return;
     }
     let extensions = &run.inner.options.extensions;
-    extensions.tell(|extension| extension.after_tool(run.moment(), &mut outcome));
+    extensions.after_tool(run.moment(), &mut outcome).await;
     let mut inputs = Vec::new();
     let step = run.call.step.clone();
     if let Some(files) = files {
@@ -134,15 +140,14 @@ async fn perform(run: &Run) -> (Outcome, Option<StepFiles>) {
         Ok(place) => place,
         Err(cause) => return (Outcome::Failed { error: cause.to_string(), metadata: None }, None),
     };
+    let memory = run.memory.for_call(&run.inner.store, &run.session).await;
     if !run.is_users_shell() {
-        let mut who = vec![run.session.clone()];
-        who.extend(place.info.parent_id.clone());
+        let who = run.inner.family_above(&run.session).await;
         let RunTool { step, tool, .. } = &run.call;
-        let watch =
-            Watch::begin(&run.inner, &place.instance, &run.ledger, who, step, tool, &run.memory).await;
+        let watch = Watch::begin(&run.inner, &place.instance, &run.ledger, who, step, tool, &memory).await;
         watch.map(|watch| run.watch.set(Arc::new(watch)));
     }
-    let mut outcome = act(run, &place).await;
+    let mut outcome = act(run, &place, &memory).await;
     let Some(watch) = run.watch.get() else { return (outcome, None) };
     let files = watch.end().await;
     if let Some(why) = watch.uncaptured() {
@@ -151,13 +156,14 @@ async fn perform(run: &Run) -> (Outcome, Option<StepFiles>) {
     (outcome, files)
 }
 
-async fn act(run: &Run, place: &CallPlace) -> Outcome {
+async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> Outcome {
     let (progress, mut reports) = watch::channel(Progress::default());
-    let asker = Arc::new(Asker::new(run, place));
-    let world = match world(run, place, &asker, progress) {
-        Ok(world) => world,
+    let FoundPlace { roots, checkout } = match look_at(run, place).await {
+        Ok(found) => found,
         Err(failure) => return outcome::failed(failure, place.continue_on_deny),
     };
+    let asker = Arc::new(Asker::new(run, place, checkout));
+    let world = world(run, place, roots, &asker, progress, memory);
     let work = async {
         if run.call.repeated {
             world.ask(repeated(&run.call)).await?;
@@ -169,7 +175,7 @@ async fn act(run: &Run, place: &CallPlace) -> Outcome {
             input.insert("timeout".to_owned(), SHELL_TIMEOUT_MS.into());
         }
         let extensions = &run.inner.options.extensions;
-        extensions.tell(|extension| extension.before_tool(run.moment(), &mut input));
+        extensions.before_tool(run.moment(), &mut input).await;
         // The part's, not the provider's: some providers count their calls from one in every answer.
         let id = run.call.part.as_str().trim_start_matches("prt_").to_owned();
         let call = Call { id, name: run.call.tool.clone(), input };
@@ -187,11 +193,15 @@ async fn act(run: &Run, place: &CallPlace) -> Outcome {
     }
     match done {
         Ok(done) if run.is_users_shell() => outcome::printed(done),
-        Ok(done) => {
-            let done = outcome::with_images_that_can_be_sent(done, &place.instance.settings.images());
+        Ok(mut done) => {
+            keep_notes(memory, &mut done.metadata);
+            let done = outcome::with_images_that_can_be_sent(done, place.instance.settings.images()).await;
             outcome::done(done, run, &run.inner.clock)
         }
-        Err(failure) => outcome::failed(failure, place.continue_on_deny),
+        Err(mut failure) => {
+            keep_notes(memory, &mut failure.metadata);
+            outcome::failed(failure, place.continue_on_deny)
+        }
     }
 }
 
@@ -204,11 +214,14 @@ async fn place(run: &Run) -> Result<CallPlace, EngineError> {
     let agent = instance.agent(&agent)?;
     let with_session =
         |rules: &[Rule]| rules.iter().chain(info.permission.iter().flatten()).cloned().collect();
-    let rules: Vec<Rule> = with_session(&agent.permission);
-    let floor: Vec<Rule> = with_session(&agent.floor);
+    let rules = CallRules {
+        rules: with_session(&agent.permission),
+        floor: with_session(&agent.floor),
+        approvals: Vec::new(),
+        named_agents: named_agents(run).await?,
+    };
     let continue_on_deny = instance.settings.continue_loop_on_deny();
-    let named_agents = named_agents(run).await?;
-    Ok(CallPlace { instance, info, rules, floor, named_agents, continue_on_deny })
+    Ok(CallPlace { instance, info, rules, continue_on_deny })
 }
 
 /// The agents that the prompt of a delegating call names.
@@ -225,19 +238,31 @@ async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
     Ok(parts.iter().filter_map(named).collect())
 }
 
+/// Follows the links of the place of a call, on a thread that may hang with them.
+async fn look_at(run: &Run, place: &CallPlace) -> Result<FoundPlace, ToolFailure> {
+    let info = place.info.clone();
+    let worktree = place.instance.worktree.clone();
+    let temporary = run.inner.options.environment.temporary_dir();
+    let looking = run.inner.files.run(&place.info.directory, move || {
+        let roots = Roots::new(info.directory.as_ref(), worktree.as_ref())?;
+        let checkout = real_checkout(&info);
+        Ok(FoundPlace { roots: roots.with_temporary(&temporary), checkout })
+    });
+    looking.await.map_err(|cause| ToolFailure::failed(cause.to_string()))?
+}
+
 fn world(
     run: &Run,
     place: &CallPlace,
+    roots: Roots,
     asker: &Arc<Asker>,
     progress: watch::Sender<Progress>,
-) -> Result<World, ToolFailure> {
-    let roots = Roots::new(place.info.directory.as_ref(), place.instance.worktree.as_ref())?;
-    let roots = roots.with_temporary(&run.inner.options.environment.temporary_dir());
+    memory: &Arc<Memory>,
+) -> World {
     let asking = asker.clone();
     let questioning = asker.clone();
+    let acting = asker.clone();
     let reading = asker.clone();
-    let store = run.inner.store.clone();
-    let session = run.session.clone();
     let back = run.back.clone();
     let feed = run.inner.feed.clone();
     let clock = run.inner.clock.clone();
@@ -253,18 +278,13 @@ fn world(
             let asker = questioning.clone();
             Box::pin(async move { asker.question(questions).await })
         }),
+        act: Arc::new(move || {
+            let asker = acting.clone();
+            Box::pin(async move { asker.act().await })
+        }),
         may_read: Arc::new(move |path| reading.may_read(path)),
         progress,
-        todos: Arc::new(move || {
-            let store = store.clone();
-            let session = session.clone();
-            Box::pin(async move {
-                let todos =
-                    store.todos(&session).await.map_err(|cause| ToolFailure::failed(cause.to_string()))?;
-                Ok(todos.and_then(|text| read_stored(&text).ok()).unwrap_or_default())
-            })
-        }),
-        set_todos: Arc::new(move |todos| {
+        set_todos: Arc::new(move |_, todos| {
             let back = back.clone();
             Box::pin(async move {
                 match back.say_all(vec![Input::TodoSet { todos }]).await {
@@ -273,7 +293,7 @@ fn world(
                 }
             })
         }),
-        task: Arc::new(move |task| {
+        task: Arc::new(move |_, task| {
             let delegate = delegate.clone();
             Box::pin(async move { delegate.run(task).await })
         }),
@@ -283,10 +303,21 @@ fn world(
             }
         }),
         diagnose: place.instance.lsp().map(|lsp| diagnose(lsp.clone())),
+        keep_background: Some(keep_background(run, place)),
     };
     let settings = place.instance.tool_settings.clone();
     let caller = if run.is_users_shell() { Caller::User } else { Caller::Model };
-    Ok(World { roots, settings, memory: run.memory.clone(), caller, stop: run.stop.clone(), handles })
+    World { roots, settings, memory: memory.clone(), caller, stop: run.stop.clone(), handles }
+}
+
+/// Keeps what a command left running for its session.
+fn keep_background(run: &Run, place: &CallPlace) -> Arc<KeepBackground> {
+    let inner = run.inner.clone();
+    let session = run.session.clone();
+    let directory = place.info.directory.clone();
+    let project = place.info.project_id.clone();
+    let place = background::Place { directory, project };
+    Arc::new(move |left| inner.keep_background(&session, place.clone(), left))
 }
 
 /// Asks the language servers about changed files.

@@ -20,7 +20,7 @@ pub(super) struct Journal {
 }
 
 /// What was about to be changed.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Acting {
     pub(crate) session: SessionId,
     pub(crate) step: MessageId,
@@ -28,6 +28,9 @@ pub(crate) struct Acting {
     scanned: Option<String>,
     /// Files as the calls found them: the bytes of the path, and the state.
     files: Vec<(Vec<u8>, String)>,
+    /// Why what a call changes is not known, or not all of it.
+    #[serde(default)]
+    pub(crate) uncaptured: Option<String>,
 }
 
 impl Acting {
@@ -52,13 +55,20 @@ impl Journal {
         Self { session: session.clone(), place }
     }
 
-    pub(super) fn write(&self, step: &MessageId, scanned: Option<TreeId>, files: &BTreeMap<TreePath, State>) {
+    pub(super) fn write(
+        &self,
+        step: &MessageId,
+        scanned: Option<TreeId>,
+        files: &BTreeMap<TreePath, State>,
+        uncaptured: Option<&str>,
+    ) {
         let file = |(path, state): (&TreePath, &State)| (path.as_bytes().to_vec(), state.to_text());
         let acting = Acting {
             session: self.session.clone(),
             step: step.clone(),
             scanned: scanned.map(|tree| tree.to_string()),
             files: files.iter().map(file).collect(),
+            uncaptured: uncaptured.map(str::to_owned),
         };
         let text = serde_json::to_vec(&acting).expect("BUG: a note is always JSON");
         if let Err(error) = store(&self.place, &text) {

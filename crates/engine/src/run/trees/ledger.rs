@@ -2,12 +2,12 @@
 
 use super::journal::Journal;
 use super::{Worktree, lock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::StepFiles;
-use sturdy_worktree::snapshot::{SnapshotError, State, TreeId, TreePath};
+use sturdy_worktree::snapshot::{Changed, SnapshotError, State, TreeId, TreePath};
 use tokio::sync::Semaphore;
 
 /// Calls of one session that act at once; more wait.
@@ -31,6 +31,10 @@ impl Default for Ledger {
 struct Pages {
     step: Option<MessageId>,
     before: BTreeMap<TreePath, State>,
+    /// Those of them that a command of another session may have changed.
+    shared: BTreeSet<TreePath>,
+    /// The step of a call of which not everything is in it, and why. Kept until it was said.
+    uncaptured: Option<(MessageId, String)>,
     /// The last account was heard by the session.
     is_told: bool,
     /// What was worked out when a call was cut off, and could not be told.
@@ -50,6 +54,7 @@ impl Ledger {
         }
         if pages.is_told {
             pages.before.clear();
+            pages.shared.clear();
             pages.scanned = None;
             pages.rest = None;
         }
@@ -72,6 +77,30 @@ impl Ledger {
         pages.write();
     }
 
+    /// What a command changed, and which of it is shared with another session.
+    pub(super) fn note_changes(&self, changed: Vec<Changed>, shared: BTreeSet<TreePath>) {
+        if changed.is_empty() {
+            return;
+        }
+        let mut pages = lock(&self.inner);
+        pages.is_told = false;
+        pages.rest = None;
+        for one in changed {
+            pages.before.entry(one.path).or_insert(one.before);
+        }
+        pages.shared.extend(shared);
+        pages.write();
+    }
+
+    /// A call is about to act, and what it changes will not be known.
+    pub(super) fn note_uncaptured(&self, why: &str) {
+        let mut pages = lock(&self.inner);
+        if pages.uncaptured.is_none() {
+            pages.uncaptured = pages.step.clone().map(|step| (step, why.to_owned()));
+        }
+        pages.write();
+    }
+
     /// A call that may change anything is about to act on this.
     pub(super) fn scanned(&self, tree: TreeId) {
         let mut pages = lock(&self.inner);
@@ -85,6 +114,23 @@ impl Ledger {
         let is_last = self.acting.available_permits() + 1 >= CALLS_MAX as usize;
         if is_last {
             pages.scanned = None;
+            // The call has said it itself, unless it is one of an earlier step that was cut off.
+            let step = pages.step.clone();
+            pages.uncaptured.take_if(|(of, _)| Some(&*of) == step.as_ref());
+            pages.journal.as_ref().map(Journal::remove);
+        }
+    }
+
+    /// The step of a call that was cut off, and why what it changed is not known.
+    pub(crate) fn uncaptured(&self) -> Option<(MessageId, String)> {
+        lock(&self.inner).uncaptured.clone()
+    }
+
+    /// Whoever reads the call can see it now.
+    pub(crate) fn uncaptured_is_said(&self) {
+        let mut pages = lock(&self.inner);
+        pages.uncaptured = None;
+        if pages.before.is_empty() && pages.scanned.is_none() {
             pages.journal.as_ref().map(Journal::remove);
         }
     }
@@ -96,7 +142,10 @@ impl Ledger {
         base: Option<TreeId>,
         session: &SessionId,
     ) -> Result<Option<StepFiles>, SnapshotError> {
-        let before = lock(&self.inner).before.clone();
+        let (before, shared) = {
+            let pages = lock(&self.inner);
+            (pages.before.clone(), pages.shared.clone())
+        };
         if before.is_empty() {
             return Ok(None);
         }
@@ -109,12 +158,16 @@ impl Ledger {
         if files.is_empty() {
             return Ok(None);
         }
+        let shared = files.iter().filter(|path| shared.contains(**path));
+        let shared = shared.map(|path| absolute(store.root(), path)).collect();
         let files = files.into_iter().map(|path| absolute(store.root(), path)).collect();
+        // Beside what the calls said: a directory whose last file is gone is still there.
+        store.add_emptied(&mut after);
         let before = store.with_states(base.as_ref(), &before)?;
         let after = store.with_states(base.as_ref(), &after)?;
         worktree.keep(session, &[before, after])?;
         lock(&worktree.known).tree = Some(after);
-        Ok(Some(StepFiles { before: before.to_string(), after: after.to_string(), files }))
+        Ok(Some(StepFiles { before: before.to_string(), after: after.to_string(), files, shared }))
     }
 
     /// The session has heard of everything in it.
@@ -151,7 +204,8 @@ impl Pages {
     /// Before a call acts: what it may change is on the disk.
     fn write(&self) {
         let (Some(journal), Some(step)) = (&self.journal, &self.step) else { return };
-        journal.write(step, self.scanned, &self.before);
+        let uncaptured = self.uncaptured.as_ref().filter(|(of, _)| of == step);
+        journal.write(step, self.scanned, &self.before, uncaptured.map(|(_, why)| why.as_str()));
     }
 }
 

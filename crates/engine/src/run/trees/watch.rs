@@ -4,6 +4,7 @@ use super::ledger::Ledger;
 use super::{CALL_PATIENCE, Worktree, lock};
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::StepFiles;
@@ -13,13 +14,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::warn;
 
 /// Tools that write nothing below the worktree.
-const READERS: [&str; 13] = [
+const READERS: [&str; 11] = [
     "read",
     "grep",
     "glob",
-    "list",
     "todowrite",
-    "todoread",
     "webfetch",
     "websearch",
     "codesearch",
@@ -52,19 +51,36 @@ impl Reach {
     }
 }
 
+/// Whether a call of this tool can change files of the worktree.
+pub(crate) fn can_write(tool: &str) -> bool {
+    Reach::of(tool) != Reach::Nothing
+}
+
 /// A call that is being watched.
 #[derive(Debug)]
 pub(crate) struct Watch {
     worktree: Arc<Worktree>,
     ledger: Arc<Ledger>,
     session: SessionId,
+    /// The session, and those that it works for.
+    who: Vec<SessionId>,
     reach: Reach,
     base: Option<TreeId>,
     /// The tree before a call that may write anything, and how many changes were noted then.
     before: Mutex<Option<(TreeId, u64)>>,
     /// Why what it changed is not known, or not all of it.
     uncaptured: Mutex<Option<String>>,
+    /// When it began to act, as the worktree counts.
+    began: Mutex<Option<u64>>,
     _acting: OwnedSemaphorePermit,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(began) = *lock(&self.began) {
+            self.worktree.command_is_gone(began);
+        }
+    }
 }
 
 impl Watch {
@@ -85,7 +101,7 @@ impl Watch {
         let worktree = inner.trees_of(instance).await?;
         let session = who.first()?.clone();
         ledger.open(step, &inner.trees_dir(), &session);
-        let witness = witness(worktree.clone(), ledger.clone(), who);
+        let witness = witness(worktree.clone(), ledger.clone(), who.clone());
         memory.set_witness(witness);
         let _acting = ledger.acting.clone().acquire_owned().await.ok()?;
         let watch = Self {
@@ -93,9 +109,11 @@ impl Watch {
             worktree,
             ledger: ledger.clone(),
             session,
+            who,
             reach,
             before: Mutex::default(),
             uncaptured: Mutex::default(),
+            began: Mutex::default(),
             _acting,
         };
         watch.look().await;
@@ -113,6 +131,22 @@ impl Watch {
             self.ledger.scanned(*tree);
         }
         *lock(&self.before) = tree;
+    }
+
+    /// The call acts from now on: what changes may be its work.
+    pub(crate) fn acts(&self) {
+        if self.reach != Reach::Anything {
+            return;
+        }
+        // Before it does, so that it is said even if the process dies.
+        if let Some(why) = self.uncaptured() {
+            self.ledger.note_uncaptured(&why);
+        }
+        let before = *lock(&self.before);
+        let mut began = lock(&self.began);
+        if let (Some((before, _)), None) = (before, *began) {
+            *began = Some(self.worktree.command_begins(&self.who, before));
+        }
     }
 
     async fn scan(&self) -> Option<(TreeId, u64)> {
@@ -154,11 +188,14 @@ impl Watch {
     fn account(&self, after: Option<TreeId>) -> Result<Option<StepFiles>, SnapshotError> {
         let before = *lock(&self.before);
         if let (Some((before, since)), Some(after)) = (before, after) {
-            for changed in self.worktree.store.changed(&before, &after)? {
-                if !self.worktree.is_anothers(&self.session, since, &changed.path) {
-                    self.ledger.note(changed.path, changed.before);
-                }
-            }
+            let mut changed = self.worktree.store.changed(&before, &after)?;
+            changed.retain(|one| !self.worktree.is_anothers(&self.session, since, &one.path));
+            let began = *lock(&self.began);
+            let shared = match began {
+                Some(began) => self.worktree.command_ends(began, &changed)?,
+                None => BTreeSet::new(),
+            };
+            self.ledger.note_changes(changed, shared);
         }
         self.ledger.account(&self.worktree, self.base, &self.session)
     }

@@ -174,8 +174,10 @@ static EXPERIMENTAL: Fields = closed(
         ("primary_tools", TEXTS),
         ("continue_loop_on_deny", Flag),
         ("hidden_variables", TEXTS),
+        ("visible_variables", TEXTS),
         ("sandbox", Shape::Fields(&SANDBOX)),
         ("mcp_timeout", Whole(1)),
+        ("read_before_write", Flag),
         // Of the reference, without effect here.
         ("hook", Any),
         ("chatMaxRetries", Any),

@@ -3,7 +3,7 @@
 use super::Run;
 use crate::clock::Clock;
 use crate::directory::config::ImageLimits;
-use crate::run::image;
+use crate::run::image::{self, Resized};
 use serde_json::Value;
 use sturdy_session::fact::Outcome;
 use sturdy_session::json::Map;
@@ -28,17 +28,36 @@ pub(super) fn done(done: Done, run: &Run, clock: &Clock) -> Outcome {
     Outcome::Done { output: done.output, title: done.title, metadata: done.metadata, attachments }
 }
 
-/// Leaves out the images a provider would refuse, and says how many.
-pub(super) fn with_images_that_can_be_sent(mut done: Done, limits: &ImageLimits) -> Done {
-    let before = done.attachments.len();
-    let is_sent = |file: &Attached| !image::is_image(&file.mime) || image::look(&file.url, limits).is_ok();
-    done.attachments.retain(is_sent);
-    match before - done.attachments.len() {
-        0 => {}
-        1 => done.output.push_str("\n[1 image was left out: it is damaged or too large.]"),
-        many => {
-            done.output.push_str(&format!("\n[{many} images were left out: they are damaged or too large.]"));
+/// Makes images smaller that a provider would refuse, or leaves them out and says why. Off the workers: they are
+/// looked at to their end.
+pub(super) async fn with_images_that_can_be_sent(mut done: Done, limits: ImageLimits) -> Done {
+    let is_image = |file: &Attached| image::is_image(&file.mime);
+    if !done.attachments.iter().any(is_image) {
+        return done;
+    }
+    let attached = std::mem::take(&mut done.attachments);
+    let look = move || {
+        let mut notes = String::new();
+        let sent = attached.into_iter().filter_map(|file| {
+            let looked = if is_image(&file) { image::look(&file.url, &limits) } else { Ok(None) };
+            match looked {
+                Ok(None) => Some(file),
+                Ok(Some(Resized { mime, url })) => Some(Attached { mime: mime.to_owned(), url, ..file }),
+                Err(why) => {
+                    let name = file.filename.as_deref().unwrap_or("An image");
+                    notes.push_str(&format!("\n[{name} was left out. {why}]"));
+                    None
+                }
+            }
+        });
+        (sent.collect(), notes)
+    };
+    match tokio::task::spawn_blocking(look).await {
+        Ok((sent, notes)) => {
+            done.attachments = sent;
+            done.output.push_str(&notes);
         }
+        Err(_) => done.output.push_str("\n[What was attached could not be looked at, and was left out.]"),
     }
     done
 }
@@ -57,10 +76,9 @@ pub(super) fn printed(done: Done) -> Outcome {
 /// An undo will not know what this call changed: whoever reads the call can see it.
 pub(super) fn say_uncaptured(outcome: &mut Outcome, why: &str) {
     let metadata = match outcome {
-        Outcome::Done { metadata, .. } | Outcome::Failed { metadata: Some(metadata), .. } => metadata,
-        Outcome::Failed { metadata: None, .. } | Outcome::Blocked { .. } | Outcome::Interrupted { .. } => {
-            return;
-        }
+        Outcome::Done { metadata, .. } => metadata,
+        Outcome::Failed { metadata, .. } => metadata.get_or_insert_default(),
+        Outcome::Blocked { .. } | Outcome::Interrupted { .. } => return,
     };
     metadata.insert(UNCAPTURED.to_owned(), Value::from(why));
 }
