@@ -1,29 +1,35 @@
 //! What every handler can reach.
 
+mod controls;
 mod share_limits;
 mod share_pages;
+mod share_readers;
 mod shares;
 pub(crate) mod terminals;
 
+pub(crate) use controls::Controls;
 pub use share_limits::ServiceLimits;
 pub(crate) use share_pages::Page;
+pub(crate) use share_readers::{Reader, ReaderCounts};
 pub use shares::ShareOptions;
 pub(crate) use shares::Shares;
 pub(crate) use terminals::Terminals;
 
-use crate::access::auth::{Attempts, Password};
+use crate::access::auth::{Guesses, Password};
 use crate::access::cors::Origins;
 use crate::access::devices::Devices;
 use crate::access::door::Names;
 use crate::access::grants::Grants;
 use crate::access::tokens::Tokens;
 use crate::connections::{Connections, Sockets};
+use crate::error::ApiError;
 use crate::streams::Streams;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_engine::Engine;
 use sturdy_engine::feed::Cursor;
+use sturdy_worktree::search::KeptNames;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -52,6 +58,16 @@ pub struct ServerOptions {
     pub heartbeat: Duration,
     /// None: this server receives no shares.
     pub share: Option<ShareOptions>,
+    pub offer: Offer,
+}
+
+/// Which routes there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offer {
+    #[default]
+    Everything,
+    /// Only the share service, what it needs to be looked after, and the page that shows a share.
+    Shares,
 }
 
 impl Default for ServerOptions {
@@ -64,6 +80,7 @@ impl Default for ServerOptions {
             streams_max: STREAMS_MAX,
             heartbeat: HEARTBEAT,
             share: None,
+            offer: Offer::default(),
         }
     }
 }
@@ -78,7 +95,7 @@ pub struct App {
 struct Inner {
     engine: Engine,
     password: Option<Password>,
-    attempts: Attempts,
+    guesses: Guesses,
     origins: Origins,
     names: Names,
     connections: Connections,
@@ -93,7 +110,10 @@ struct Inner {
     /// Different after every start.
     boot: String,
     terminals: Terminals,
+    file_names: Arc<KeptNames>,
+    controls: Controls,
     shares: Option<Shares>,
+    offer: Offer,
 }
 
 impl App {
@@ -105,7 +125,7 @@ impl App {
         let inner = Inner {
             engine,
             password: options.password,
-            attempts: Attempts::default(),
+            guesses: Guesses::default(),
             origins: Origins::new(&options.cors),
             names: Names::new(&options.names),
             connections: Connections::new(options.connections_max),
@@ -119,7 +139,10 @@ impl App {
             grants: Grants::default(),
             boot: format!("{:016x}", rand::random::<u64>()),
             terminals: Terminals::default(),
+            file_names: Arc::default(),
+            controls: Controls::default(),
             shares,
+            offer: options.offer,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -129,12 +152,22 @@ impl App {
         &self.inner.engine
     }
 
+    /// What terminals were told.
+    pub(crate) fn controls(&self) -> &Controls {
+        &self.inner.controls
+    }
+
+    /// Names of files that were looked for before.
+    pub(crate) fn file_names(&self) -> &Arc<KeptNames> {
+        &self.inner.file_names
+    }
+
     pub(crate) fn password(&self) -> Option<&Password> {
         self.inner.password.as_ref()
     }
 
-    pub(crate) fn attempts(&self) -> &Attempts {
-        &self.inner.attempts
+    pub(crate) fn guesses(&self) -> &Guesses {
+        &self.inner.guesses
     }
 
     pub(crate) fn origins(&self) -> &Origins {
@@ -172,6 +205,23 @@ impl App {
         &self.inner.tokens
     }
 
+    /// Does what waits for a disk where nobody else waits for it. It is done also when nobody waits for the answer.
+    pub(crate) async fn on_a_thread<T, F>(&self, work: F) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Self) -> T + Send + 'static,
+    {
+        let app = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&app)).await;
+        done.map_err(|_| ApiError::Overloaded("The server is stopping.".to_owned()))
+    }
+
+    /// The same for what nobody waits for.
+    pub(crate) fn write_down(&self, work: impl FnOnce(&Self) + Send + 'static) {
+        let app = self.clone();
+        drop(tokio::task::spawn_blocking(move || work(&app)));
+    }
+
     /// Holders of grants that are being answered.
     pub(crate) fn grants(&self) -> &Grants {
         &self.inner.grants
@@ -194,6 +244,10 @@ impl App {
 
     pub(crate) fn shares(&self) -> Option<&Shares> {
         self.inner.shares.as_ref()
+    }
+
+    pub(crate) fn offer(&self) -> Offer {
+        self.inner.offer
     }
 
     pub(crate) fn sockets(&self) -> &Sockets {

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::error::{self, ApiError, Dialect, no_route};
 use crate::reply::NeverPacked;
 use crate::routes::server::login;
-use crate::streams::Program;
+use crate::streams::{Program, stream_until};
 use crate::wire::query::Query;
 use crate::{grants, reply, share, sse, ui};
 use axum::Router;
@@ -31,7 +31,11 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate as _, SizeAbove};
-use tracing::{Instrument as _, debug, info_span};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, debug, info_span};
+
+/// `00-<trace>-<span>-<flags>`, as the W3C has it.
+const TRACEPARENT_CHARS: usize = 55;
 
 /// Smaller bodies go out as they are: packing them costs more than sending them.
 const COMPRESS_BYTES_MIN: u16 = 1024;
@@ -52,6 +56,12 @@ pub(crate) fn around(routes: Router, app: &App) -> Router {
 }
 
 async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    let answered = answer_admitted(app, request, next).await;
+    error::in_words_of(&path, answered)
+}
+
+async fn answer_admitted(app: App, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let names = app.password().is_none().then(|| app.names());
     if let Err(refused) = door::refuse(names, app.origins(), &parts) {
@@ -69,18 +79,24 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
         || share::concerns(&app, parts.uri.path())
         || parts.uri.path() == login::OPEN_TO_ALL;
     let is_page = parts.headers.contains_key(PAGE_HEADER);
-    let admitted = if is_open { Ok(Caller::Anyone) } else { admit(&app, &parts, peer).await };
+    let admitted = if is_open { Ok(Admission::of(Caller::Anyone)) } else { admit(&app, &parts, peer).await };
     let id = request_id(&parts.headers);
     let mut response = match admitted {
-        Ok(caller) => {
-            let span = info_span!("request", id, actor = %caller);
+        Ok(Admission { caller, renewed }) => {
+            let span = request_span(&id, &caller, &parts);
             let behalf = grants::behalf(&caller, &parts);
             parts.extensions.insert(caller.clone());
             let answered = on_behalf(behalf, answer(&app, parts, body, next)).instrument(span);
-            match &caller {
-                Caller::Grant(granted) => grants::while_it_stands(&app, granted, answered).await,
-                _ => answered.await,
+            let mut response = match caller {
+                Caller::Grant(granted) => grants::while_it_stands(&app, &granted, answered).await,
+                Caller::Device(id) => while_logged_in(&app, id, answered.await),
+                Caller::Anyone | Caller::User(_) | Caller::Token { .. } | Caller::Ticket => answered.await,
+            };
+            if let Some(cookie) = renewed {
+                // An answer that takes the cookie away, or gives another, has the last word.
+                response.headers_mut().entry(header::SET_COOKIE).or_insert(cookie);
             }
+            response
         }
         Err(Refused::Unknown) => unauthorised(parts.uri.path(), is_page),
         Err(Refused::TooMany) => ApiError::TooManyAttempts.into_response(),
@@ -99,8 +115,40 @@ async fn gate(State(app): State<App>, request: Request, next: Next) -> Response 
     response
 }
 
+/// Somebody who is let in.
+struct Admission {
+    caller: Caller,
+    /// The cookie of a browser that comes again, for another while.
+    renewed: Option<HeaderValue>,
+}
+
+impl Admission {
+    fn of(caller: Caller) -> Self {
+        Self { caller, renewed: None }
+    }
+}
+
+/// The event stream of a browser ends when it is logged out, here or from another one.
+fn while_logged_in(app: &App, device: String, response: Response) -> Response {
+    let app = app.clone();
+    stream_until(response, async move { app.devices().logged_out(&device).await })
+}
+
+/// What log lines and traces say of a request. A client that traces what it does names its own span.
+fn request_span(id: &str, caller: &Caller, parts: &Parts) -> Span {
+    let method = &parts.method;
+    let span = info_span!("request", id, actor = %caller, %method, status = Empty, traceparent = Empty);
+    let parent = parts.headers.get("traceparent").and_then(|value| value.to_str().ok());
+    let is_wellformed = |text: &&str| {
+        text.len() == TRACEPARENT_CHARS && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    };
+    if let Some(parent) = parent.filter(is_wellformed) {
+        span.record("traceparent", parent);
+    }
+    span
+}
+
 async fn answer(app: &App, parts: Parts, body: Body, next: Next) -> Response {
-    let method = parts.method.clone();
     let begun = Instant::now();
     let response = if is_stream(&parts) {
         stream(app, Request::from_parts(parts, body), next).await
@@ -108,36 +156,46 @@ async fn answer(app: &App, parts: Parts, body: Body, next: Next) -> Response {
         next.run(Request::from_parts(parts, body)).await
     };
     let status = response.status().as_u16();
+    Span::current().record("status", status);
     let took_ms = begun.elapsed().as_millis() as u64;
     // Without the path: it may hold what a user wrote.
-    debug!(%method, status, took_ms, "answered");
+    debug!(took_ms, "answered");
     response
 }
 
 /// Who asks, if they are let in.
-async fn admit(app: &App, request: &Parts, peer: Option<IpAddr>) -> Result<Caller, Refused> {
+async fn admit(app: &App, request: &Parts, peer: Option<IpAddr>) -> Result<Admission, Refused> {
     let now = app.engine().clock().now();
     if let Some(secret) = auth::bearer(request) {
         if let Some(reference) = SturdyRef::parse(&secret) {
-            return grants::admit(app, reference, request).await;
+            return grants::admit(app, reference, request).await.map(Admission::of);
         }
         let caller = match app.tokens().present(&secret, now) {
-            Presented::Known(token) => Caller::token(token),
+            Presented::Known { token, is_news } => {
+                if is_news {
+                    app.write_down(|app| app.tokens().save_uses());
+                }
+                Caller::token(token)
+            }
             Presented::Unknown => return Err(Refused::Unknown),
             Presented::TooOften(wait) => return Err(Refused::TooOften(wait)),
         };
-        return if caller.may(request) { Ok(caller) } else { Err(Refused::Scope) };
+        return if caller.may(request) { Ok(Admission::of(caller)) } else { Err(Refused::Scope) };
     }
     if let Some(device) = app.devices().admits(&request.headers, now) {
-        return Ok(Caller::Device(device));
+        let renewed = device.is_news.then(|| login::renewed_cookie(app, request)).flatten();
+        if device.is_news {
+            app.write_down(|app| app.devices().save());
+        }
+        return Ok(Admission { caller: Caller::Device(device.id), renewed });
     }
-    let Some(password) = app.password() else { return Ok(Caller::Anyone) };
+    let Some(password) = app.password() else { return Ok(Admission::of(Caller::Anyone)) };
     // A ticket is not a guess at the password; the handler checks the rest of it.
     if app.terminals().admits(request) {
-        return Ok(Caller::Ticket);
+        return Ok(Admission::of(Caller::Ticket));
     }
-    password.admits(request, app.attempts(), peer).await?;
-    Ok(Caller::User(password.user().to_owned()))
+    password.admits(request, app.guesses(), peer).await?;
+    Ok(Admission::of(Caller::User(password.user().to_owned())))
 }
 
 /// The id a client gave its request, if it is one that can be repeated in a log line; else a fresh one.
@@ -152,7 +210,9 @@ fn request_id(headers: &HeaderMap) -> String {
 
 /// Whether this is answered with an event stream.
 fn is_stream(request: &Parts) -> bool {
-    request.method == Method::GET && request.uri.path().ends_with("/event")
+    let path = request.uri.path();
+    let is_of_a_share = path.starts_with("/api/share/") && path.ends_with("/events");
+    request.method == Method::GET && (path.ends_with("/event") || is_of_a_share)
 }
 
 async fn stream(app: &App, request: Request, next: Next) -> Response {

@@ -14,14 +14,15 @@ pub(crate) use v2::V2Error;
 
 use crate::reply;
 use axum::response::{IntoResponse, Response};
-use http::header::{HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
 use http::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 use sturdy_engine::EngineError;
 use sturdy_engine::directory::mcp::ServerError;
 use sturdy_engine::reads::{CommitError, ReadError};
-use sturdy_session::id::{MessageId, PtyId, SessionId};
+use sturdy_session::id::{MessageId, PtyId, SessionId, WorkspaceId};
+use sturdy_session::turn::Refusal as Refused;
 use sturdy_store::share::Refusal;
 use sturdy_worktree::git::GitError;
 use sturdy_worktree::vcs::VcsError;
@@ -87,13 +88,12 @@ pub(crate) enum ApiError {
     NoProject(String),
     #[error("File not found: {0}")]
     NoFile(String),
+    #[error("Background process not found: {0}")]
+    NoProcess(String),
     #[error(transparent)]
     Server(#[from] ServerError),
     #[error("no route {method} {path}")]
     NoRoute { method: Method, path: String },
-    /// The wire has it, this version has not.
-    #[error("{0}")]
-    NotBuilt(String),
     #[error("Unsupported content-type: {0}")]
     ContentType(String),
     #[error("A body needs a content-type: application/json")]
@@ -125,9 +125,17 @@ pub(crate) enum ApiError {
     Unwritable { what: &'static str, source: std::io::Error },
     #[error("unforeseen ({reference})")]
     Unforeseen { reference: String },
+    /// Refused under a name that clients know.
     #[error("{message}")]
-    Worktree { name: &'static str, message: String },
-    #[error("Terminal not found: {0}")]
+    Named { name: &'static str, message: String },
+    #[error("Workspace not found: {0}")]
+    NoWorkspace(WorkspaceId),
+    #[error("{0} has changes that are not committed")]
+    CopyHasChanges(String),
+    /// Providers have no logins by browser.
+    #[error("There is no login by browser for {0}")]
+    NoBrowserLogin(String),
+    #[error("PTY session not found: {0}")]
     NoTerminal(PtyId),
     #[error("{0}")]
     TerminalForbidden(&'static str),
@@ -168,11 +176,17 @@ impl ApiError {
             Self::Handler => {
                 V2Error::Request { kind: Kind::Body, message: "The request does not fit".to_owned() }.into()
             }
-            Self::Session { session, source: EngineError::NoSession(_) } => {
-                V2Error::NoSession(session).into()
+            Self::Session {
+                session,
+                source: EngineError::NoSession(_) | EngineError::Refused(Refused::Gone),
             }
+            | Self::Engine(EngineError::NoSession(session)) => V2Error::NoSession(session).into(),
             Self::Session { source: EngineError::Unknown(message) | EngineError::Bad(message), .. } => {
                 V2Error::Request { kind: Kind::Payload, message }.into()
+            }
+            Self::Session { source: EngineError::Trees(cause), .. } => {
+                let (status, message) = engine::trees(&cause);
+                V2Error::Revert { status, message }.into()
             }
             Self::TerminalForbidden(why) => V2Error::Forbidden(why).into(),
             other => other,
@@ -217,7 +231,7 @@ impl IntoResponse for ApiError {
             Self::Session { session, source } => engine::answer(Some(&session), &source),
             Self::Schema { kind, message } => bad_request(&message, kind),
             Self::Handler => tagged(StatusCode::BAD_REQUEST, json!({ "_tag": "BadRequest" })),
-            Self::NoMessage(id) => not_found(&format!("Message not found: {id}")),
+            Self::NoMessage(_) => not_found(&self.to_string()),
             Self::NoPermission(id) => ask_not_found("Permission", &id),
             Self::NoQuestion(id) => ask_not_found("Question", &id),
             Self::NoProject(id) => {
@@ -225,10 +239,9 @@ impl IntoResponse for ApiError {
                 let body = json!({ "_tag": "ProjectNotFoundError", "projectID": id, "message": message });
                 tagged(StatusCode::NOT_FOUND, body)
             }
-            Self::NoFile(path) => not_found(&format!("File not found: {path}")),
+            Self::NoFile(_) | Self::NoProcess(_) => not_found(&self.to_string()),
             Self::Server(cause) => server(&cause),
             Self::NoRoute { method, path } => not_found(&format!("There is no {method} {path}")),
-            Self::NotBuilt(message) => named(StatusCode::NOT_IMPLEMENTED, "NotImplementedError", &message),
             Self::ContentType(_) | Self::NoContentType => {
                 reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, self.to_string())
             }
@@ -263,9 +276,18 @@ impl IntoResponse for ApiError {
                 named(StatusCode::INSUFFICIENT_STORAGE, "StoreUnavailableError", &message)
             }
             Self::Unforeseen { reference } => unforeseen(&reference),
-            Self::Worktree { name, message } => named(StatusCode::BAD_REQUEST, name, &message),
+            Self::Named { name, message } => named(StatusCode::BAD_REQUEST, name, &message),
+            Self::NoWorkspace(_) => not_found(&self.to_string()),
+            Self::CopyHasChanges(_) => {
+                let data = json!({ "message": shown(&self.to_string()), "forceRequired": true });
+                tagged(StatusCode::BAD_REQUEST, json!({ "name": "ProjectCopyError", "data": data }))
+            }
+            Self::NoBrowserLogin(ref provider) => {
+                let data = json!({ "providerID": shown(provider), "message": shown(&self.to_string()) });
+                tagged(StatusCode::BAD_REQUEST, json!({ "name": "ProviderAuthOauthMissing", "data": data }))
+            }
             Self::NoTerminal(id) => {
-                let message = format!("Terminal not found: {id}");
+                let message = format!("PTY session not found: {id}");
                 let body = json!({ "_tag": "PtyNotFoundError", "ptyID": id, "message": message });
                 tagged(StatusCode::NOT_FOUND, body)
             }
@@ -329,7 +351,47 @@ fn named(status: StatusCode, name: &str, message: &str) -> Response {
 }
 
 fn tagged(status: StatusCode, body: Value) -> Response {
-    reply::json_with(status, &body)
+    let mut response = reply::json_with(status, &body);
+    let is_named = body.get("_tag").is_none() && body.get("name").is_some();
+    if is_named || body["_tag"] == "BadRequest" {
+        response.extensions_mut().insert(FirstBody(body));
+    }
+    response
+}
+
+/// The body of an error in the words of the v1 API, kept beside the answer.
+#[derive(Clone, Debug)]
+struct FirstBody(Value);
+
+/// The same answer in the words of the API that the path belongs to. Handlers below `/api` say most of their errors in
+/// its words already; this is for those that any request can meet.
+pub(crate) fn in_words_of(path: &str, response: Response) -> Response {
+    // The share service has errors of its own.
+    if Dialect::of(path) == Dialect::First || path.starts_with("/api/share") {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Some(FirstBody(first)) = parts.extensions.remove() else { return Response::from_parts(parts, body) };
+    // What was packed was the other body.
+    parts.headers.remove(CONTENT_ENCODING);
+    parts.headers.remove(CONTENT_LENGTH);
+    let text = second_body(first).to_string();
+    Response::from_parts(parts, text.into())
+}
+
+/// `{name, data: {…}}` as `{_tag, …}`.
+fn second_body(first: Value) -> Value {
+    let tag = match first["name"].as_str() {
+        // Refused without words, or with those of the schema.
+        None | Some("BadRequest") => "InvalidRequestError",
+        Some(name) => name,
+    };
+    let mut body = Map::from_iter([("_tag".to_owned(), Value::from(tag))]);
+    match &first["data"] {
+        Value::Object(data) => body.extend(data.clone()),
+        _ => drop(body.insert("message".to_owned(), Value::from("The request does not fit"))),
+    }
+    Value::Object(body)
 }
 
 fn come_back(mut response: Response) -> Response {

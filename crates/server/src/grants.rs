@@ -5,16 +5,17 @@
 //! waited for, an event stream, a WebSocket. What is stored with a grant is judged again by the store, in the transaction
 //! that stores it.
 
+pub(crate) mod make;
+
 use crate::access::auth::Refused;
-use crate::access::caller::Caller;
+use crate::access::caller::{Caller, first_half};
 use crate::access::door::Ends;
 use crate::access::grants::{Granted, Need, need};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::share::first_half;
+use crate::streams::stream_until;
 use axum::response::{IntoResponse as _, Response};
-use futures_util::StreamExt as _;
-use http::header;
+use futures_util::FutureExt as _;
 use http::request::Parts;
 use std::future::Future;
 use std::time::Duration;
@@ -124,15 +125,8 @@ pub(crate) async fn while_it_stands(
         response = answer => response,
         refusal = ended(app.clone(), granted.id.clone()) => return ApiError::Grant(refusal).into_response(),
     };
-    let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec());
-    if !kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
-        return response;
-    }
     let end = ended(app.clone(), granted.id.clone());
-    response.map(|body| {
-        let chunks = body.into_data_stream().take_until(Box::pin(end));
-        axum::body::Body::from_stream(chunks)
-    })
+    stream_until(response, end.map(drop))
 }
 
 /// Waits until a grant does not stand any more.

@@ -27,7 +27,8 @@ mod ui;
 mod wire;
 
 pub use access::auth::Password;
-pub use app::{App, ServerOptions, ServiceLimits, ShareOptions};
+pub use app::{App, Offer, ServerOptions, ServiceLimits, ShareOptions};
+pub use routes::document;
 pub use serve::serve;
 
 use axum::Router;
@@ -38,7 +39,11 @@ pub fn is_origin(text: &str) -> bool {
     access::cors::Site::parse(text).is_some()
 }
 
-/// The whole API.
+/// Everything that is offered.
 pub fn router(app: &App) -> Router {
-    edge::around(routes::all().into_router(app), app)
+    let routes = match app.offer() {
+        Offer::Everything => routes::all(),
+        Offer::Shares => routes::of_shares(),
+    };
+    edge::around(routes.into_router(app), app)
 }

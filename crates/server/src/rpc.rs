@@ -17,6 +17,7 @@ mod grants;
 mod root;
 mod session;
 mod sessions;
+mod shares;
 mod socket;
 mod subscription;
 mod value;

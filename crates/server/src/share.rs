@@ -16,7 +16,6 @@ mod refuse;
 mod rpc;
 mod viewer;
 
-pub(crate) use at::first_half;
 pub(crate) use http::routes;
 
 use crate::app::App;

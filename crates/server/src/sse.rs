@@ -16,14 +16,13 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::reply::NeverPacked;
 use crate::ui;
-use crate::wire::event::{Frame, Stream, own_frame, resync_frame, server_frame};
+use crate::wire::event::{Frame, Stream, resync_frame, server_frame};
 use crate::wire::query::Query;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream as Chunks, StreamExt as _, stream};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use serde_json::json;
 use std::convert::Infallible;
 use sturdy_engine::feed::{Body as Told, Cursor, Follower, Scope, Shown, Step};
 use sturdy_session::json::Nothing;
@@ -87,7 +86,10 @@ pub(crate) async fn follow(
     let follower = Follower::new(engine.feed(), scope, cursor, Some(engine.clock().now()));
     // Looked up behind it: a descendant that is born meanwhile is in the stream.
     let filter = EventFilter::of(app, query).await?;
-    let connected = server_frame(stream, engine.clock().now(), &Event::ServerConnected(Nothing {}));
+    // Who has no cursor gets one at once: a connection that is lost before its first event misses nothing either.
+    let begins = cursor.is_none().then(|| follower.cursor().text(follower.epoch()));
+    let connected = Event::ServerConnected(Nothing {});
+    let connected = server_frame(stream, engine.clock().now(), &connected, begins.as_deref());
     let greeting = if is_ours {
         let hello = hello(app, stream, cursor).await?;
         Bytes::from([hello, connected].concat())
@@ -127,11 +129,16 @@ async fn hello(app: &App, stream: Stream, cursor: Option<&str>) -> Result<Bytes,
         Some(Err(_)) => false,
     };
     let now = app.engine().clock().now();
-    let properties = json!({
-        "head": head, "horizon": horizon, "store": epoch.as_ref(), "boot": app.boot(),
-        "now": now, "page": ui::build(), "resumable": resumable,
-    });
-    Ok(own_frame(stream, now, "sturdy.hello", &properties, None))
+    let hello = Event::SturdyHello {
+        head,
+        horizon,
+        store: epoch.to_string(),
+        boot: app.boot().to_owned(),
+        now,
+        page: ui::build().to_owned(),
+        resumable,
+    };
+    Ok(server_frame(stream, now, &hello, None))
 }
 
 /// Ticks when a stream has been silent for long.
@@ -190,11 +197,8 @@ impl Following {
     /// A sign of life; to a client of ours with the place it has come to, also when nothing there was for it.
     fn beat(&self) -> Bytes {
         let now = self.app.engine().clock().now();
-        if !self.is_ours {
-            return server_frame(self.stream, now, &Event::ServerHeartbeat(Nothing {}));
-        }
-        let cursor = self.follower.cursor().text(self.follower.epoch());
-        own_frame(self.stream, now, "server.heartbeat", &json!({}), Some(&cursor))
+        let cursor = self.is_ours.then(|| self.follower.cursor().text(self.follower.epoch()));
+        server_frame(self.stream, now, &Event::ServerHeartbeat(Nothing {}), cursor.as_deref())
     }
 
     /// Everything that is ready, as one chunk.

@@ -3,24 +3,26 @@
 //! A stream lasts as long as its client likes, so streams have a number of places of their own, fewer
 //! than there are connections. What is left is for short requests, `/global/health` among them.
 //!
-//! The command line client of this wire prints what its stream shows, and stops listening as soon as its
-//! prompt is answered: an answer that overtakes the last event is printed without its text. So an answer
-//! waits until the streams of the program that asked have handed out everything there is, and that program
-//! had a moment to read it, or does not get on. Streams of others are not waited for, nor those of clients
-//! that know our own events: they go on listening, and where they are is in their cursor.
+//! The command line client of this wire (`opencode run`) prints what its stream shows, and stops listening as
+//! soon as its prompt is answered: an answer that overtakes the last event is printed without its text. So the
+//! answer to that client waits until its streams have handed out everything there is and it had a moment to
+//! read it. No other program waits: they go on listening, and where they are is in their cursor.
 //!
 //! Not here: what a stream sends (`sse.rs`).
 
 use crate::access::door::Ends;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::FromRequestParts;
+use axum::response::Response;
+use futures_util::StreamExt as _;
 use futures_util::task::AtomicWaker;
 use http::HeaderValue;
-use http::header::USER_AGENT;
+use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use hyper::body::{Frame, SizeHint};
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +36,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// What was handed to the socket is not read yet. The program that asked is given this long to read it; if
 /// it does not listen, its answer does not wait.
 const READING: Duration = Duration::from_millis(50);
+
+/// How its `User-Agent` begins.
+const COMMAND_LINE_CLIENT: &[u8] = b"opencode/";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Streams(Arc<Inner>);
@@ -67,6 +72,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// The one client that stops listening when it is answered.
+    fn stops_listening_when_answered(&self) -> bool {
+        self.agent.as_ref().is_some_and(|agent| agent.as_bytes().starts_with(COMMAND_LINE_CLIENT))
+    }
+
     pub(crate) fn of(request: &Parts) -> Self {
         let peer = request.extensions.get::<Ends>().map(|ends| ends.theirs.ip());
         Self { peer, agent: request.headers.get(USER_AGENT).cloned() }
@@ -121,8 +131,11 @@ impl Streams {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner).streams.len()
     }
 
-    /// Waits until every stream of this program has handed out what there is now.
+    /// Waits until every stream of this program has handed out what there is now, if it would miss it otherwise.
     pub(crate) async fn sent(&self, program: &Program) {
+        if !program.stops_listening_when_answered() {
+            return;
+        }
         let question = self.0.asked.fetch_add(1, Ordering::AcqRel) + 1;
         let open: Vec<_> = {
             let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,6 +180,15 @@ impl Drop for StreamPlace {
         open.streams.remove(&self.number);
         self.progress.is_empty_at(u64::MAX);
     }
+}
+
+/// Ends an answer that is an event stream as soon as `end` is over; any other answer stays as it is.
+pub(crate) fn stream_until(response: Response, end: impl Future<Output = ()> + Send + 'static) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE);
+    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+        return response;
+    }
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(end))))
 }
 
 /// A stream's body, watched.

@@ -38,7 +38,14 @@ const ADDRESSES: [&str; 10] =
 const SHARE: &str = "/share/{shareID}";
 
 /// What a browser asks for by itself, beside the shell.
-const AT_THE_ROOT: [&str; 3] = ["site.webmanifest", "favicon.svg", "icon-512.png"];
+const AT_THE_ROOT: [&str; 6] = [
+    "site.webmanifest",
+    "favicon.svg",
+    "icon-192.png",
+    "icon-512.png",
+    "icon-maskable.png",
+    "apple-touch-icon.png",
+];
 
 /// Nothing but our own files, no framing, no forms, no markup from elsewhere.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -49,11 +56,16 @@ const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 
 pub(crate) fn routes() -> Routes {
-    let mut routes = Routes::new().route("/ui/{build}/{file}", get(asset));
+    let mut routes = share_routes();
     for address in ADDRESSES {
         routes = routes.route(address, get(shell));
     }
-    routes = routes.route(SHARE, get(share_shell));
+    routes
+}
+
+/// The page of a share, and the files it needs.
+pub(crate) fn share_routes() -> Routes {
+    let mut routes = Routes::new().route("/ui/{build}/{file}", get(asset)).route(SHARE, get(share_shell));
     for name in AT_THE_ROOT {
         routes = routes.route(&format!("/{name}"), get(move |headers: HeaderMap| root_file(name, headers)));
     }

@@ -16,4 +16,6 @@ pub(crate) mod message_v2;
 pub(crate) mod page;
 pub(crate) mod query;
 pub(crate) mod schema;
+pub(crate) mod shapes;
+pub(crate) mod share_link;
 pub(crate) mod v2;

@@ -4,6 +4,7 @@ use crate::access::grants::{Granted, need};
 use crate::access::tokens::{Scope, Token};
 use http::request::Parts;
 use std::fmt;
+use std::net::IpAddr;
 
 /// Prints as it is written beside what the caller changed: a kind and a name, never a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,20 @@ impl Caller {
         Self::Token { id: token.id, scopes: token.scopes }
     }
 
+    /// Who asks, as the edge found out.
+    pub(crate) fn of(request: &Parts) -> Self {
+        request.extensions.get::<Self>().cloned().unwrap_or(Self::Anyone)
+    }
+
+    /// Whether the caller may decide who else may use the server: grants, tokens, devices.
+    pub(crate) fn is_admin(&self) -> bool {
+        match self {
+            Self::Anyone | Self::User(_) | Self::Device(_) => true,
+            Self::Token { scopes, .. } => scopes.contains(&Scope::Admin),
+            Self::Grant(_) | Self::Ticket => false,
+        }
+    }
+
     /// Whether the caller may ask this at all.
     pub(crate) fn may(&self, request: &Parts) -> bool {
         match self {
@@ -47,6 +62,20 @@ impl fmt::Display for Caller {
             Self::Token { id, .. } => write!(f, "token:{id}"),
             Self::Grant(granted) => write!(f, "grant:{}", granted.id),
             Self::Ticket => f.write_str("ticket"),
+        }
+    }
+}
+
+/// Enough to tell networks apart, too little to tell people apart.
+pub(crate) fn first_half(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [a, b, ..] = address.octets();
+            format!("{a}.{b}")
+        }
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}")
         }
     }
 }

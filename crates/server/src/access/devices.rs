@@ -4,18 +4,19 @@
 //! credentials. So the password of a server is typed once per browser, and basic authentication stays for
 //! programs. Guesses at the password wait, as everywhere (`auth.rs`). A one-time code lets a phone in without typing: it is good for two minutes, once.
 //!
-//! What is stored is one small private file beside the store: these are not facts of any session.
+//! What is stored is one small private file beside the store: these are not facts of any session. What is known of
+//! them is never locked while the disk is waited for.
 
+use super::private_file::PrivateFile;
 use http::HeaderMap;
 use http::header::COOKIE;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use subtle::ConstantTimeEq as _;
+use tokio::sync::watch;
 use tracing::warn;
 
 /// Says that a request was made by our own page.
@@ -43,8 +44,18 @@ pub(crate) struct Device {
 
 #[derive(Debug)]
 pub(crate) struct Devices {
-    file: PathBuf,
+    file: PrivateFile,
     kept: Mutex<Kept>,
+    /// Told whenever a browser is logged out.
+    logouts: watch::Sender<()>,
+}
+
+/// A browser that is let in.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub(crate) id: String,
+    /// It was not seen for a while, which is worth writing down (`save`).
+    pub(crate) is_news: bool,
 }
 
 #[derive(Debug, Default)]
@@ -54,38 +65,65 @@ struct Kept {
     codes: Vec<(String, u64)>,
 }
 
+impl Kept {
+    /// Which browser was given this token.
+    fn position(&self, token: &str) -> Option<usize> {
+        let hash = hash(token);
+        self.devices.iter().position(|device| same(&device.hash, &hash))
+    }
+}
+
 impl Devices {
     /// Reads what was kept; a file that cannot be read means that everybody logs in again.
     pub(crate) fn open(data_dir: &Path) -> Self {
-        let file = data_dir.join("devices.json");
-        let devices =
-            fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-        Self { file, kept: Mutex::new(Kept { devices, ..Kept::default() }) }
+        let file = PrivateFile::new(data_dir.join("devices.json"));
+        let devices = fs::read(file.path())
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok())
+            .unwrap_or_default();
+        let kept = Mutex::new(Kept { devices, ..Kept::default() });
+        Self { file, kept, logouts: watch::Sender::new(()) }
     }
 
     /// The browser whose cookie a request of our page carries, if it is logged in.
-    pub(crate) fn admits(&self, headers: &HeaderMap, now: u64) -> Option<String> {
+    pub(crate) fn admits(&self, headers: &HeaderMap, now: u64) -> Option<Admitted> {
         if !headers.contains_key(PAGE_HEADER) {
             return None;
         }
         let mut kept = self.lock();
-        let found = tokens(headers).find_map(|token| {
-            let hash = hash(token);
-            kept.devices.iter().position(|device| same(&device.hash, &hash))
-        });
+        let found = tokens(headers).find_map(|token| kept.position(token));
         let device = found.and_then(|index| kept.devices.get_mut(index))?;
         let id = device.id.clone();
         if now.saturating_sub(device.seen) > LIFE_MS {
             return None;
         }
-        if now.saturating_sub(device.seen) > RENEW_AFTER_MS {
+        let is_news = now.saturating_sub(device.seen) > RENEW_AFTER_MS;
+        if is_news {
             device.seen = now;
-            self.store(&kept);
         }
-        Some(id)
+        Some(Admitted { id, is_news })
     }
 
-    /// Lets a browser in; answers the token that its cookie holds.
+    /// Of the tokens that a request carries, the one that a browser was given here.
+    pub(crate) fn known_token<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let kept = self.lock();
+        tokens(headers).find(|token| kept.position(token).is_some())
+    }
+
+    /// Waits until a browser is not logged in any more.
+    pub(crate) async fn logged_out(&self, id: &str) {
+        let mut logouts = self.logouts.subscribe();
+        loop {
+            // Before the look: a logout during it is seen by the next.
+            logouts.borrow_and_update();
+            let is_known = self.lock().devices.iter().any(|device| device.id == id);
+            if !is_known || logouts.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Lets a browser in; answers the token that its cookie holds. Waits for the disk.
     pub(crate) fn admit(&self, label: &str, now: u64) -> String {
         let token = secret();
         let mut kept = self.lock();
@@ -99,7 +137,10 @@ impl Devices {
             seen: now,
             hash: hash(&token),
         });
-        self.store(&kept);
+        drop(kept);
+        // The one that was not seen for longest may have made room.
+        self.logouts.send_replace(());
+        self.save();
         token
     }
 
@@ -127,7 +168,7 @@ impl Devices {
         self.lock().devices.clone()
     }
 
-    /// Logs a browser out by its id, or the one that asks by its cookie. False when there was none.
+    /// Logs a browser out by its id, or the one that asks by its cookie. False when there was none. Waits for the disk.
     pub(crate) fn forget(&self, id: Option<&str>, headers: &HeaderMap) -> bool {
         let hashes: Vec<String> = tokens(headers).map(hash).collect();
         let mut kept = self.lock();
@@ -136,18 +177,18 @@ impl Devices {
             Some(id) => device.id != id,
             None => !hashes.contains(&device.hash),
         });
-        self.store(&kept);
-        kept.devices.len() < before
+        let was_known = kept.devices.len() < before;
+        drop(kept);
+        self.logouts.send_replace(());
+        self.save();
+        was_known
     }
 
-    /// Written beside and renamed: a crash leaves the old file or the new one.
-    fn store(&self, kept: &Kept) {
-        let text = serde_json::to_vec(&kept.devices).expect("BUG: devices are always JSON");
-        let beside = self.file.with_extension("new");
-        let written =
-            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside);
-        let written = written.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
-        if let Err(cause) = written.and_then(|()| fs::rename(&beside, &self.file)) {
+    /// Writes down who is logged in. Waits for the disk.
+    pub(crate) fn save(&self) {
+        let changing = self.file.change();
+        let text = serde_json::to_vec(&self.lock().devices).expect("BUG: devices are always JSON");
+        if let Err(cause) = changing.write(&text) {
             warn!(%cause, "logged in browsers will have to log in again after a restart");
         }
     }

@@ -4,7 +4,8 @@
 //! authentication where a client knows nothing else. It has 256 random bits, so nobody guesses it and a wrong one need not wait.
 //!
 //! What is stored is one small private file beside the store. A token counts only after that file is on disk, and one that
-//! was revoked is gone from the file before the answer.
+//! was revoked is gone from the file before the answer. What is known of them is never locked while the disk is waited
+//! for: a request with a token is let in or refused however long a write takes.
 //!
 //! Not here: who asks without a token (`edge.rs`), the routes (`routes/tokens.rs`).
 
@@ -12,16 +13,16 @@ mod scope;
 
 pub(crate) use scope::Scope;
 
+use super::private_file::{Changing, PrivateFile};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::num::NonZeroU32;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use subtle::ConstantTimeEq as _;
@@ -85,7 +86,11 @@ pub(crate) enum TokenError {
 pub(crate) enum Presented {
     /// Nobody has this token, or not any more.
     Unknown,
-    Known(Token),
+    Known {
+        token: Token,
+        /// Its use is worth writing down (`save_uses`).
+        is_news: bool,
+    },
     /// It asked too often; it may again after this long.
     TooOften(Duration),
 }
@@ -99,7 +104,7 @@ struct Stored {
 
 #[derive(Debug)]
 pub(crate) struct Tokens {
-    file: PathBuf,
+    file: PrivateFile,
     kept: Mutex<Kept>,
 }
 
@@ -113,11 +118,11 @@ struct Kept {
 impl Tokens {
     /// Reads what was kept. A file that cannot be read is put aside: its tokens are unknown from now on.
     pub(crate) fn open(data_dir: &Path) -> Self {
-        let file = data_dir.join("tokens.json");
-        let tokens = match fs::read(&file) {
+        let file = PrivateFile::new(data_dir.join("tokens.json"));
+        let tokens = match fs::read(file.path()) {
             Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|cause| {
                 warn!(%cause, "tokens.json is damaged; its tokens do not count. It is kept as tokens.damaged");
-                let _ = fs::rename(&file, file.with_extension("damaged"));
+                let _ = fs::rename(file.path(), file.path().with_extension("damaged"));
                 Vec::new()
             }),
             Err(_) => Vec::new(),
@@ -125,7 +130,7 @@ impl Tokens {
         Self { file, kept: Mutex::new(Kept { tokens, ..Kept::default() }) }
     }
 
-    /// Makes a token; answers it and its secret, which is not kept.
+    /// Makes a token; answers it and its secret, which is not kept. Waits for the disk.
     pub(crate) fn create(&self, new: NewToken, now: u64) -> Result<(Token, String), TokenError> {
         let name = new.name.trim();
         if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || name.chars().any(char::is_control) {
@@ -154,15 +159,17 @@ impl Tokens {
             expires: new.expires,
             used: None,
         };
-        let mut kept = self.lock();
-        if kept.tokens.len() >= TOKENS_MAX {
+        let stored = Stored { token: token.clone(), hash: hash(&secret) };
+        let changing = self.file.change();
+        let mut tokens = self.lock().tokens.clone();
+        if tokens.len() >= TOKENS_MAX {
             return Err(TokenError::TooMany);
         }
-        let mut tokens = kept.tokens.clone();
-        tokens.push(Stored { token: token.clone(), hash: hash(&secret) });
+        tokens.push(stored.clone());
         // On disk before it counts.
-        self.store(&tokens)?;
-        kept.tokens = tokens;
+        store(&changing, &tokens)?;
+        // One of the others may have been revoked meanwhile.
+        self.lock().tokens.push(stored);
         Ok((token, secret))
     }
 
@@ -170,19 +177,32 @@ impl Tokens {
         self.lock().tokens.iter().map(|stored| stored.token.clone()).collect()
     }
 
-    /// Takes a token back. False when there was none with this id.
+    /// Takes a token back. False when there was none with this id. Waits for the disk.
     pub(crate) fn revoke(&self, id: &str) -> Result<bool, TokenError> {
         let mut kept = self.lock();
-        let mut tokens = kept.tokens.clone();
-        tokens.retain(|stored| stored.token.id != id);
-        if tokens.len() == kept.tokens.len() {
+        let before = kept.tokens.len();
+        // It stops to count even if the disk refuses or hangs: whoever revokes is in a hurry.
+        kept.tokens.retain(|stored| stored.token.id != id);
+        if kept.tokens.len() == before {
             return Ok(false);
         }
-        // It stops to count even if the disk refuses: whoever revokes is in a hurry.
-        kept.tokens = tokens;
         kept.limits.remove(id);
-        self.store(&kept.tokens)?;
+        drop(kept);
+        self.save()?;
         Ok(true)
+    }
+
+    /// Writes down when tokens were used last. Waits for the disk.
+    pub(crate) fn save_uses(&self) {
+        if let Err(cause) = self.save() {
+            warn!(%cause, "when a token was used last could not be written");
+        }
+    }
+
+    fn save(&self) -> io::Result<()> {
+        let changing = self.file.change();
+        let tokens = self.lock().tokens.clone();
+        store(&changing, &tokens)
     }
 
     /// Looks a secret up and counts the request.
@@ -205,31 +225,20 @@ impl Tokens {
         if let Err(early) = limit.check() {
             return Presented::TooOften(early.wait_time_from(DefaultClock::default().now()));
         }
-        if token.used.is_none_or(|used| now.saturating_sub(used) > USED_EVERY_MS) {
+        let is_news = token.used.is_none_or(|used| now.saturating_sub(used) > USED_EVERY_MS);
+        if is_news {
             kept.tokens[index].token.used = Some(now);
-            if let Err(cause) = self.store(&kept.tokens) {
-                warn!(%cause, "when a token was used last could not be written");
-            }
         }
-        Presented::Known(token)
-    }
-
-    /// Written beside and renamed: a crash leaves the old file or the new one.
-    fn store(&self, tokens: &[Stored]) -> io::Result<()> {
-        let text = serde_json::to_vec(tokens).expect("BUG: tokens are always JSON");
-        let beside = self.file.with_extension("new");
-        let mut file =
-            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&beside, &self.file)?;
-        let directory = self.file.parent().unwrap_or(Path::new("."));
-        fs::File::open(directory)?.sync_all()
+        Presented::Known { token, is_news }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn store(changing: &Changing<'_>, tokens: &[Stored]) -> io::Result<()> {
+    changing.write(&serde_json::to_vec(tokens).expect("BUG: tokens are always JSON"))
 }
 
 pub(crate) fn limiter(rate: u32) -> Arc<DefaultDirectRateLimiter> {

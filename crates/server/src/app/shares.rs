@@ -4,6 +4,7 @@
 
 use super::share_limits::{Rate, ServiceLimits};
 use super::share_pages::Pages;
+use super::share_readers::Readers;
 use http::request::Parts;
 use secrecy::{ExposeSecret as _, SecretString};
 use sturdy_engine::Engine;
@@ -37,6 +38,7 @@ pub(crate) struct Shares {
     pub(crate) batches: Rate,
     pub(crate) creates: Rate,
     pages: Pages,
+    readers: Readers,
 }
 
 impl Shares {
@@ -52,6 +54,7 @@ impl Shares {
             batches: Rate::per_second(limits.batches_per_second),
             creates: Rate::per_hour(limits.creates_per_hour),
             pages: Pages::default(),
+            readers: Readers::default(),
         }
     }
 
@@ -67,6 +70,10 @@ impl Shares {
 
     pub(crate) fn pages(&self) -> &Pages {
         &self.pages
+    }
+
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.readers
     }
 
     /// Whether somebody who wants a new share may have one.

@@ -21,7 +21,7 @@ use sturdy_engine::{Engine, Instance};
 use sturdy_session::id::PtyId;
 use sturdy_session::types::event::{Event, PtyInfo, PtyStatus};
 use sturdy_worktree::pty::{NewTerminal, ScrollbackReader, ScrollbackStart, Terminal};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -89,10 +89,19 @@ struct Ticket {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Terminals(Arc<Open>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open {
+    /// One for each program, from before it is started until it is gone, also when its terminal was removed before.
+    places: Arc<Semaphore>,
     entries: Mutex<BTreeMap<PtyId, Entry>>,
     tickets: Mutex<HashMap<String, Ticket>>,
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        let places = Arc::new(Semaphore::new(RUNNING_MAX));
+        Self { places, entries: Mutex::default(), tickets: Mutex::default() }
+    }
 }
 
 impl Terminals {
@@ -114,17 +123,22 @@ impl Terminals {
         self.with(here, id, |entry| entry.info.clone())
     }
 
-    pub(crate) fn create(
+    pub(crate) async fn create(
         &self,
         engine: &Engine,
         closing: &CancellationToken,
         here: &Instance,
         wanted: CreateTerminal,
     ) -> Result<PtyInfo, ApiError> {
-        self.make_room()?;
+        let place = self.0.places.clone().try_acquire_owned();
+        let place = place.map_err(|_| ApiError::TooManyTerminals { most: RUNNING_MAX })?;
+        self.forget_oldest();
         let id = engine.clock().stamp().pty_id();
         let new = resolve(engine, here, &wanted)?;
-        let (terminal, task) = Terminal::start(&new).map_err(|cause| bad(&cause))?;
+        let starting = new.clone();
+        // A directory that hangs holds a thread, and not one that serves.
+        let started = engine.look_at_files(&here.directory, move || Terminal::start(&starting)).await?;
+        let (terminal, task) = started.map_err(|cause| bad(&cause))?;
         let tail = id.as_str().get(id.as_str().len() - 4..).unwrap_or_default();
         let info = PtyInfo {
             title: wanted.title.unwrap_or_else(|| format!("Terminal {tail}")),
@@ -145,7 +159,7 @@ impl Terminals {
         };
         tell(engine, &entry, Event::PtyCreated { info: info.clone() });
         self.lock().insert(id.clone(), entry);
-        self.watch(engine, closing, id, task, ended);
+        self.watch(engine, closing, id, place, task, ended);
         Ok(info)
     }
 
@@ -236,19 +250,15 @@ impl Terminals {
         entry.map(read).ok_or_else(|| ApiError::NoTerminal(id.clone()))
     }
 
-    /// Refuses what is too much, and forgets the oldest of those that ended.
-    fn make_room(&self) -> Result<(), ApiError> {
+    /// Forgets the oldest of those that ended.
+    fn forget_oldest(&self) {
         let mut entries = self.lock();
         let is_running = |entry: &Entry| entry.info.status == PtyStatus::Running;
-        if entries.values().filter(|entry| is_running(entry)).count() >= RUNNING_MAX {
-            return Err(ApiError::TooManyTerminals { most: RUNNING_MAX });
-        }
         let ended: Vec<PtyId> =
             entries.iter().filter(|(_, entry)| !is_running(entry)).map(|(id, _)| id.clone()).collect();
         for id in ended.iter().take(ended.len().saturating_sub(ENDED_MAX)) {
             entries.remove(id);
         }
-        Ok(())
     }
 
     fn ended(&self, engine: &Engine, id: &PtyId, exit_code: u32) {
@@ -265,6 +275,7 @@ impl Terminals {
         engine: &Engine,
         closing: &CancellationToken,
         id: PtyId,
+        place: OwnedSemaphorePermit,
         task: impl Future<Output = ()> + Send + 'static,
         ended: tokio::sync::watch::Receiver<Option<u32>>,
     ) {
@@ -292,6 +303,7 @@ impl Terminals {
             let code = ended.borrow().unwrap_or(1);
             info!(terminal = %id, code, "terminal ended");
             terminals.ended(&engine, &id, code);
+            drop(place);
         });
     }
 
@@ -334,7 +346,8 @@ fn resolve(engine: &Engine, here: &Instance, wanted: &CreateTerminal) -> Result<
         Some(cwd) => Path::new(&here.directory).join(cwd),
         None => Path::new(&here.directory).to_owned(),
     };
-    Ok(NewTerminal { program, arguments, directory, variables: variables.into_iter().collect() })
+    let inherited = here.inherited().clone();
+    Ok(NewTerminal { program, arguments, directory, inherited, variables: variables.into_iter().collect() })
 }
 
 fn bad(cause: &dyn std::error::Error) -> ApiError {

@@ -10,6 +10,7 @@ use sturdy_engine::EngineError;
 use sturdy_engine::reads::{CommitError, DriverError, DriverErrorKind, ReadError};
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::Refusal;
+use sturdy_worktree::snapshot::SnapshotError;
 use tracing::{error, warn};
 
 pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Response {
@@ -36,8 +37,10 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
             let message = format!("Session {id} has more to do than it can take. Try again in a moment.");
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message))
         }
-        // Said as it is: nothing was changed, and the person decides what now.
-        EngineError::Trees(cause) => named(StatusCode::CONFLICT, "RevertError", &cause.to_string()),
+        EngineError::Trees(cause) => {
+            let (status, message) = trees(cause);
+            named(status, "RevertError", &message)
+        }
         EngineError::Config(cause) => tagged(StatusCode::BAD_REQUEST, cause.body()),
         EngineError::Commit(CommitError::Unavailable(driver))
         | EngineError::Read(ReadError::Unavailable(driver)) => store(driver),
@@ -78,6 +81,15 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
             unforeseen(&reference)
         }
     }
+}
+
+/// Said as it is: nothing was changed, and the person decides what now.
+pub(super) fn trees(cause: &SnapshotError) -> (StatusCode, String) {
+    if cause.is_disk_full() {
+        let message = format!("No space is left on the disk: {cause}. Free some space and send it again.");
+        return (StatusCode::INSUFFICIENT_STORAGE, message);
+    }
+    (StatusCode::CONFLICT, cause.to_string())
 }
 
 fn refused(session: Option<&SessionId>, why: &Refusal) -> Response {

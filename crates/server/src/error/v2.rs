@@ -24,6 +24,9 @@ pub(crate) enum V2Error {
     Conflict(MessageId),
     #[error("{0}")]
     Forbidden(&'static str),
+    /// Files could not be brought back; nothing changed.
+    #[error("{message}")]
+    Revert { status: StatusCode, message: String },
 }
 
 pub(super) fn answer(cause: &V2Error) -> Response {
@@ -53,6 +56,9 @@ pub(super) fn answer(cause: &V2Error) -> Response {
             tagged(StatusCode::NOT_FOUND, body)
         }
         V2Error::Conflict(id) => conflict(&message, id.as_str()),
+        V2Error::Revert { status, .. } => {
+            tagged(*status, json!({ "_tag": "RevertError", "message": message }))
+        }
         V2Error::Forbidden(_) => {
             tagged(StatusCode::FORBIDDEN, json!({ "_tag": "ForbiddenError", "message": message }))
         }

@@ -1,23 +1,28 @@
-//! Routes about the server itself: health, events, logins, keys, upkeep, and what is not there.
+//! Routes about the server itself: health, events, logins, keys, upkeep, and what the wire has for several servers.
 
 mod auth;
+mod control;
 mod event;
 mod gc;
-pub(super) mod global;
-pub(crate) mod grants;
+pub(crate) mod global;
+mod grants;
 pub(crate) mod login;
 mod metrics;
 mod openapi;
 mod single;
+mod sync;
 mod tokens;
 mod tui;
-mod unsupported;
+mod workspaces;
+
+pub use openapi::document;
 
 use crate::described::Routes;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
         .merge(auth::routes())
+        .merge(control::routes())
         .merge(event::routes())
         .merge(gc::routes())
         .merge(global::routes())
@@ -25,7 +30,8 @@ pub(super) fn routes() -> Routes {
         .merge(login::routes())
         .merge(metrics::routes())
         .merge(single::routes())
+        .merge(sync::routes())
         .merge(tokens::routes())
         .merge(tui::routes())
-        .merge(unsupported::routes())
+        .merge(workspaces::routes())
 }

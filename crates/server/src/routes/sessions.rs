@@ -6,6 +6,7 @@ mod entries;
 mod export;
 mod message;
 mod overview;
+mod processes;
 mod prompt;
 mod queue;
 mod revert;
@@ -24,6 +25,7 @@ pub(super) fn routes() -> Routes {
         .merge(export::routes())
         .merge(message::routes())
         .merge(overview::routes())
+        .merge(processes::routes())
         .merge(prompt::routes())
         .merge(queue::routes())
         .merge(revert::routes())

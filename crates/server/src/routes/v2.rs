@@ -8,6 +8,7 @@ mod integration;
 mod location;
 mod messages;
 mod prompt;
+mod revert;
 mod session_list;
 mod sessions;
 mod switch;
@@ -25,6 +26,7 @@ pub(super) fn routes() -> Routes {
         .merge(integration::routes())
         .merge(files::routes())
         .merge(switch::routes())
+        .merge(revert::routes())
         .merge(history::routes())
         .merge(events::routes())
 }

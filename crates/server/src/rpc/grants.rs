@@ -4,7 +4,7 @@ use super::granted::given;
 use crate::access::caller::Caller;
 use crate::app::App;
 use crate::grants::keeper;
-use crate::routes::server::grants::{GrantLimits, WantedGrant, made, narrowed, revoked};
+use crate::grants::make::{GrantLimits, WantedGrant, made, narrowed, revoked};
 use serde::Deserialize;
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Call, Interface, Stub, from_value};

@@ -1,9 +1,10 @@
-//! The first object of a connection: three probes, and the ways to sessions and grants.
+//! The first object of a connection: three probes, and the ways to sessions, grants and shares.
 
 use super::value::iso_time;
-use super::{granted, grants, sessions};
+use super::{failure, granted, grants, sessions, shares};
 use crate::access::caller::Caller;
 use crate::app::App;
+use crate::error::ApiError;
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Call, ErrorValue, Interface, Object, Outcome, Reply, Stub, Value};
 
@@ -22,9 +23,14 @@ static ROOT: LazyLock<Arc<Interface<Root>>> = LazyLock::new(|| {
             callback.invoke([]).await
         })
         .quick("sessions", |this: Arc<Root>, _| Reply::value(sessions::stub(&this.app)))
-        .quick("grants", |this, _| {
-            Reply::value(grants::stub(&this.app, this.who.clone(), this.address.clone()))
+        .method("grants", |this, _| async move {
+            // The same as for `/sturdy/grant`: `/rpc` itself is open to every token that may write.
+            if !this.who.is_admin() {
+                return Err(failure::thrown(ApiError::Scope).await);
+            }
+            Ok(grants::stub(&this.app, this.who.clone(), this.address.clone()).into())
         })
+        .quick("shares", |this, _| Reply::value(shares::stub(&this.app, this.who.clone())))
         .method("redeem", |this, mut call| async move {
             granted::redeem(&this.app, call.arg(), this.address.clone()).await
         })

@@ -1,13 +1,13 @@
 //! What every call about a share begins with: the service is on, which share, what right is shown, who calls.
 
 use super::refuse::Unmet;
+use crate::access::caller::{Caller, first_half};
 use crate::access::door::Ends;
 use crate::app::{App, Shares};
 use crate::extract::Params;
 use axum::extract::FromRequestParts;
 use http::header::{AUTHORIZATION, HeaderMap};
 use http::request::Parts;
-use std::net::IpAddr;
 use sturdy_store::Store;
 use sturdy_store::share::{Refusal, ShareAuth, ShareCall};
 
@@ -26,12 +26,12 @@ impl FromRequestParts<App> for AtShare {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Unmet> {
         app.shares().ok_or(Unmet::Off)?;
         let params = Params::from_request_parts(parts, app).await?;
-        Ok(Self {
-            app: app.clone(),
-            share: params.get("shareID").to_owned(),
-            call: caller(app, parts),
-            bearer: bearer(&parts.headers),
-        })
+        let bearer = bearer(&parts.headers);
+        let mut call = caller(app, parts);
+        if let Some(auth) = &bearer {
+            call.actor = actor_of(auth);
+        }
+        Ok(Self { app: app.clone(), share: params.get("shareID").to_owned(), call, bearer })
     }
 }
 
@@ -40,9 +40,12 @@ impl AtShare {
         self.app.engine().store()
     }
 
-    /// The right that is shown, in the header or in the body.
-    pub(super) fn auth(&self, secret: Option<&str>) -> Result<ShareAuth, Refusal> {
-        self.bearer.clone().or_else(|| secret.map(ShareAuth::parse)).ok_or(Refusal::Unauthorized)
+    /// The right that is shown, in the header or in the body. What is done with it is done by its holder.
+    pub(super) fn auth(&mut self, secret: Option<&str>) -> Result<ShareAuth, Refusal> {
+        let auth = self.bearer.clone().or_else(|| secret.map(ShareAuth::parse));
+        let auth = auth.ok_or(Refusal::Unauthorized)?;
+        self.call.actor = actor_of(&auth);
+        Ok(auth)
     }
 
     /// Counts a batch. Asked first: what comes too often costs no transaction.
@@ -51,9 +54,26 @@ impl AtShare {
         shares.batches.count(&self.share).map_err(Unmet::TooOften)
     }
 
+    /// Writes into the audit that the share is read by the right that is shown, if one is.
+    /// A store that cannot write just now still lets people read.
+    pub(super) async fn note_read(&self) {
+        let Some(auth) = self.bearer.clone() else { return };
+        if let Err(cause) = self.store().note_share_read(self.call.clone(), self.share.clone(), auth).await {
+            tracing::warn!(%cause, "that a share was read is missing from its audit");
+        }
+    }
+
     /// Viewers look at the share, and at their right to see it.
     pub(super) fn wake(&self) {
         self.app.engine().share_wakes().wake(&self.share);
+    }
+}
+
+/// Whoever shows a right is known by it and by nothing else.
+pub(super) fn actor_of(auth: &ShareAuth) -> String {
+    match auth.capability() {
+        Some(capability) => format!("cap:{capability}"),
+        None => "cap:imported".to_owned(),
     }
 }
 
@@ -62,7 +82,7 @@ pub(super) fn caller(app: &App, parts: &Parts) -> ShareCall {
     let peer = parts.extensions.get::<Ends>().map(|ends| ends.theirs.ip());
     ShareCall {
         now: app.engine().clock().now(),
-        actor: "http".to_owned(),
+        actor: Caller::of(parts).to_string(),
         transport: "rest",
         address: peer.map(first_half).unwrap_or_default(),
         budget: app.shares().and_then(Shares::budget),
@@ -74,18 +94,4 @@ fn bearer(headers: &HeaderMap) -> Option<ShareAuth> {
     let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = header.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| ShareAuth::parse(token.trim()))
-}
-
-/// Enough to tell networks apart, too little to tell people apart.
-pub(crate) fn first_half(address: IpAddr) -> String {
-    match address.to_canonical() {
-        IpAddr::V4(address) => {
-            let [a, b, ..] = address.octets();
-            format!("{a}.{b}")
-        }
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            format!("{a:x}:{b:x}:{c:x}:{d:x}")
-        }
-    }
 }

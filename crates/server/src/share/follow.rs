@@ -1,42 +1,48 @@
 //! Following a share: a snapshot for newcomers, then what is applied after it, until it ends.
 //!
-//! A follower holds a cursor and nothing else. It is woken by a hint and reads the store; it ends when the share is
-//! deleted or the right it was opened with does not stand any more. Server-sent events, a WebSocket and Cap'n Web
-//! say what it finds in their own ways.
+//! A follower holds a cursor and nothing else. It is woken by a hint and reads the store, together with everybody who was
+//! woken with it; it ends when the share is deleted or the right it was opened with does not stand any more. That right
+//! is looked at again when the share's epoch changed or the right runs out. Server-sent events, a WebSocket and
+//! Cap'n Web say what it finds in their own ways.
 
 use super::limits::PAGE;
 use super::refuse::Unmet;
-use crate::app::{App, Page};
+use crate::app::{App, Page, Reader};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use sturdy_session::stamp::Millis;
-use sturdy_store::share::{ShareAuth, ShareError, ShareInfo, ShownOp, ViewPage};
+use sturdy_store::share::{ShareAuth, ShareError, ShareNews, Standing, ViewPage};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// What comes next.
 #[derive(Debug)]
 pub(super) enum News {
-    /// Everything; what was known before is dropped.
-    Snapshot(ShareInfo, Vec<ShownOp>),
-    Ops(Arc<Page>),
+    /// Everything, or what was applied.
+    Page(Arc<Page>),
     /// Nothing, for a while.
     Silence,
     /// Nothing any more, and why.
     Closed(&'static str),
+    /// Nothing by this stream, because the store did not answer; opened again from the cursor it may go on.
+    Lost,
 }
 
 pub(super) struct Follower {
     app: App,
     share: String,
     auth: Option<ShareAuth>,
+    standing: Standing,
     moved: watch::Receiver<u64>,
     /// The wake-up that is being answered.
     wake: u64,
     /// None before the snapshot was sent.
     cursor: Option<u64>,
+    /// Everything that there was at the last wake-up has been said.
+    is_current: bool,
     is_over: bool,
     heartbeat: Duration,
+    /// Counted as long as it follows.
+    _reader: Reader,
 }
 
 impl Follower {
@@ -48,22 +54,27 @@ impl Follower {
         cursor: Option<u64>,
     ) -> Result<Self, Unmet> {
         let wakes = app.engine().share_wakes();
-        let limits = app.shares().ok_or(Unmet::Off)?.limits;
+        let shares = app.shares().ok_or(Unmet::Off)?;
+        let limits = shares.limits;
         if wakes.count() >= limits.viewers {
             return Err(Unmet::TooManyViewers);
         }
-        let store = app.engine().store();
-        store.share_ops(app.engine().clock().now(), share.clone(), auth.clone(), 0, 1).await?;
+        let now = app.engine().clock().now();
+        let standing = app.engine().store().share_standing(now, share.clone(), auth.clone()).await?;
         let moved = wakes.watch(&share);
+        let reader = shares.readers().enter(&share, auth.as_ref().and_then(ShareAuth::capability));
         Ok(Self {
             app: app.clone(),
             share,
             auth,
+            standing,
             moved,
             wake: 0,
             cursor,
+            is_current: false,
             is_over: false,
             heartbeat: limits.heartbeat,
+            _reader: reader,
         })
     }
 
@@ -74,68 +85,82 @@ impl Follower {
         }
         let closing = self.app.closing().clone();
         loop {
-            // Before the read: what is applied during it wakes the next round.
-            self.wake = *self.moved.borrow_and_update();
-            if let Some(news) = self.read_or_end().await {
+            if !self.is_current
+                && let Some(news) = self.read_or_end().await
+            {
                 return Some(news);
             }
             tokio::select! {
                 () = closing.cancelled() => return None,
-                woken = timeout(self.heartbeat, self.moved.changed()) => if woken.is_err() {
-                    // Silence is also the moment to notice that a right has expired.
-                    return Some(self.read_or_end().await.unwrap_or(News::Silence));
-                },
+                woken = timeout(self.heartbeat, self.moved.changed()) => {
+                    self.is_current = false;
+                    if woken.is_err() {
+                        // Silence is also the moment to notice that a right has expired.
+                        return Some(self.read_or_end().await.unwrap_or(News::Silence));
+                    }
+                }
             }
         }
     }
 
     async fn read_or_end(&mut self) -> Option<News> {
+        // Before the read: what is applied during it wakes the next round.
+        self.wake = *self.moved.borrow_and_update();
         match self.read().await {
             Ok(news) => news,
             Err(why) => {
                 self.is_over = true;
-                Some(News::Closed(match why {
-                    ShareError::Refused(refusal) => refusal.code(),
-                    ShareError::Store(_) => "overloaded",
-                }))
+                Some(match why {
+                    ShareError::Refused(refusal) => News::Closed(refusal.code()),
+                    ShareError::Store(cause) => {
+                        tracing::warn!(%cause, "a share could not be read for a viewer, who may come back");
+                        News::Lost
+                    }
+                })
             }
-        }
-    }
-
-    /// What was applied after the cursor. Whoever follows without a right of its own reads together with the others.
-    async fn page(&self, now: Millis, after: u64) -> Result<Arc<Page>, ShareError> {
-        let read = async || {
-            let store = self.app.engine().store();
-            let page = store.share_ops(now, self.share.clone(), self.auth.clone(), after, PAGE).await?;
-            let ViewPage { ops, cursor, is_behind, .. } = page;
-            Ok(Arc::new(Page { ops, cursor, is_behind, frames: OnceLock::new() }))
-        };
-        match (self.app.shares(), &self.auth) {
-            (Some(shares), None) => {
-                let wakes = self.app.engine().share_wakes();
-                let moment = shares.pages().moment(self.wake, self.heartbeat);
-                let cell = shares.pages().cell(&self.share, moment, after, wakes);
-                cell.get_or_try_init(read).await.cloned()
-            }
-            _ => read().await,
         }
     }
 
     /// Everything after the cursor, if there is anything.
     async fn read(&mut self) -> Result<Option<News>, ShareError> {
+        let page = self.page().await?;
         let now = self.app.engine().clock().now();
-        let store = self.app.engine().store();
-        if let Some(cursor) = self.cursor {
-            let page = self.page(now, cursor).await?;
-            // A snapshot that a writer ended replaces everything.
-            if !page.is_behind && !page.ops.iter().any(|op| op.kind == "snapshot.end") {
-                self.cursor = Some(page.cursor);
-                return Ok((!page.ops.is_empty()).then_some(News::Ops(page)));
-            }
+        if !self.standing.holds(page.epoch, now) {
+            let store = self.app.engine().store();
+            self.standing = store.share_standing(now, self.share.clone(), self.auth.clone()).await?;
         }
-        // New, or with a cursor that the log does not reach any more or that is of another service.
-        let (info, ops) = store.share_snapshot(now, self.share.clone(), self.auth.clone()).await?;
-        self.cursor = Some(info.cursor);
-        Ok(Some(News::Snapshot(info, ops)))
+        self.cursor = Some(page.cursor);
+        self.is_current = !page.more;
+        let is_empty = page.whole.is_none() && page.ops.is_empty();
+        Ok((!is_empty).then_some(News::Page(page)))
     }
+
+    /// Read once for all who were woken together and stand at the same cursor.
+    async fn page(&self) -> Result<Arc<Page>, ShareError> {
+        let after = self.cursor;
+        let store = self.app.engine().store();
+        let read = async { Ok(paged(store.share_news(self.share.clone(), after, PAGE).await?)) };
+        match self.app.shares() {
+            Some(shares) => {
+                let wakes = self.app.engine().share_wakes();
+                let moment = shares.pages().moment(self.wake, self.heartbeat, after);
+                shares.pages().at(&self.share, moment, wakes, read).await
+            }
+            None => read.await,
+        }
+    }
+}
+
+fn paged(news: ShareNews) -> Arc<Page> {
+    let frames = OnceLock::new();
+    Arc::new(match news {
+        ShareNews::Whole(info, ops) => {
+            let cursor = info.cursor;
+            let epoch = info.epoch;
+            Page { whole: Some(info), ops, cursor, more: false, epoch, frames }
+        }
+        ShareNews::Ops(ViewPage { ops, cursor, more, epoch, .. }) => {
+            Page { whole: None, ops, cursor, more, epoch, frames }
+        }
+    })
 }

@@ -1,13 +1,15 @@
 //! Capabilities of a share over HTTP: narrower ones, taking them back, and who used which.
 
 use super::at::AtShare;
-use super::http::announced;
+use super::http::{announced, checked_secret};
 use super::refuse::Unmet;
+use crate::app::ReaderCounts;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
 use crate::extract::{Params, Payload};
 use crate::reply;
 use crate::wire::query::Query;
+use crate::wire::share_link::visibility;
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
@@ -22,7 +24,9 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(attenuate, capabilities))
         .routes(routes!(revoke))
         .routes(routes!(rotate))
+        .routes(routes!(set_visibility))
         .routes(routes!(audit))
+        .routes(routes!(readers))
 }
 
 /// A narrower capability.
@@ -34,23 +38,29 @@ pub(crate) struct Narrow {
     expires_at: Option<Millis>,
     max_ops: Option<u64>,
     label: Option<String>,
+    /// Its secret, if the caller makes it: repeated with the same one, the same capability is answered.
+    secret: Option<String>,
 }
 
 /// Makes a narrower capability of the one that is shown.
 #[utoipa::path(post, path = "/api/share/{shareID}/capabilities", operation_id = "share.attenuate",
     params(("shareID" = String, Path)), request_body = Narrow,
     responses((status = 201, description = "The capability; its reference is shown once", body = Object)))]
-async fn attenuate(at: AtShare, Payload(wanted): Payload<Narrow>) -> Result<Response, Unmet> {
-    let made = attenuated(&at, wanted).await?;
+async fn attenuate(mut at: AtShare, Payload(wanted): Payload<Narrow>) -> Result<Response, Unmet> {
+    let made = attenuated(&mut at, wanted).await?;
     Ok(announced(reply::json_with(StatusCode::CREATED, &made)))
 }
 
 /// Makes a narrower capability, and answers what its holder needs.
-pub(super) async fn attenuated(at: &AtShare, wanted: Narrow) -> Result<Value, Unmet> {
+pub(super) async fn attenuated(at: &mut AtShare, wanted: Narrow) -> Result<Value, Unmet> {
     let auth = at.auth(None)?;
     let unknown = || ApiError::schema(Kind::Payload, "Expected names of rights\n  at [\"scope\"]");
     let scope = Scope::parse(&wanted.scope).ok_or_else(unknown)?;
-    let reference = SturdyRef::new(&at.share, new_capability_id(), new_secret());
+    let reference = match wanted.secret {
+        // Named after its secret, so that the same wish again is recognised.
+        Some(secret) => SturdyRef::named_by_secret(&at.share, checked_secret(secret)?),
+        None => SturdyRef::new(&at.share, new_capability_id(), new_secret()),
+    };
     let attenuation = Attenuation {
         reference: reference.clone(),
         scope,
@@ -73,18 +83,23 @@ pub(super) async fn attenuated(at: &AtShare, wanted: Narrow) -> Result<Value, Un
 
 /// The capabilities of a share.
 #[utoipa::path(get, path = "/api/share/{shareID}/capabilities", operation_id = "share.capabilities",
-    params(("shareID" = String, Path)), responses((status = 200, description = "Capabilities", body = [Object])))]
-async fn capabilities(at: AtShare) -> Result<Response, Unmet> {
+    params(("shareID" = String, Path), ("actor" = Option<String>, Query)),
+    responses((status = 200, description = "Capabilities; of one actor, if one is named", body = [Object])))]
+async fn capabilities(mut at: AtShare, query: Query) -> Result<Response, Unmet> {
     let auth = at.auth(None)?;
-    let all = at.store().share_capabilities(at.call.clone(), at.share.clone(), auth).await?;
+    let mut all = at.store().share_capabilities(at.call.clone(), at.share.clone(), auth).await?;
+    if let Some(actor) = query.get("actor") {
+        all.retain(|one| one.actor == actor);
+    }
     Ok(announced(reply::json(&all)))
 }
 
-/// Takes a capability back with everything made of it; `all` takes back every one but the shown.
+/// Takes a capability back with everything made of it; `all` takes back every one but the shown, and makes the share
+/// private, so that the address alone opens nothing either.
 #[utoipa::path(delete, path = "/api/share/{shareID}/capabilities/{capID}", operation_id = "share.revoke",
     params(("shareID" = String, Path), ("capID" = String, Path)),
     responses((status = 200, description = "The new epoch", body = Object)))]
-async fn revoke(at: AtShare, params: Params) -> Result<Response, Unmet> {
+async fn revoke(mut at: AtShare, params: Params) -> Result<Response, Unmet> {
     let auth = at.auth(None)?;
     let call = at.call.clone();
     let share = at.share.clone();
@@ -97,10 +112,34 @@ async fn revoke(at: AtShare, params: Params) -> Result<Response, Unmet> {
     Ok(announced(reply::json(&json!({ "epoch": epoch }))))
 }
 
+/// Who may read by the address alone.
+#[derive(Debug, Deserialize, ToSchema)]
+struct SetVisibility {
+    /// `link` (whoever has the address) or `private` (nobody without a capability).
+    visibility: String,
+}
+
+/// Says who may read by the address alone. Whoever watches by it and may not any more stops at once.
+#[utoipa::path(put, path = "/api/share/{shareID}/visibility", operation_id = "share.visibility",
+    params(("shareID" = String, Path)), request_body = SetVisibility,
+    responses((status = 200, description = "The epoch", body = Object)))]
+async fn set_visibility(mut at: AtShare, Payload(wanted): Payload<SetVisibility>) -> Result<Response, Unmet> {
+    let auth = at.auth(None)?;
+    Ok(announced(reply::json(&visible(&at, auth, &wanted.visibility).await?)))
+}
+
+/// Sets the visibility, and answers with the epoch.
+pub(super) async fn visible(at: &AtShare, auth: ShareAuth, wanted: &str) -> Result<Value, Unmet> {
+    let wanted = visibility(wanted)?;
+    let epoch = at.store().set_share_visibility(at.call.clone(), at.share.clone(), auth, wanted).await?;
+    at.wake();
+    Ok(json!({ "epoch": epoch, "visibility": wanted.as_str() }))
+}
+
 /// Makes every writer redeem again.
 #[utoipa::path(post, path = "/api/share/{shareID}/rotate", operation_id = "share.rotate",
     params(("shareID" = String, Path)), responses((status = 200, description = "The new epoch", body = Object)))]
-async fn rotate(at: AtShare) -> Result<Response, Unmet> {
+async fn rotate(mut at: AtShare) -> Result<Response, Unmet> {
     let auth = at.auth(None)?;
     Ok(announced(reply::json(&rotated(&at, auth).await?)))
 }
@@ -121,11 +160,36 @@ pub(super) async fn rotated(at: &AtShare, auth: ShareAuth) -> Result<Value, Unme
 
 /// Who used which capability for what.
 #[utoipa::path(get, path = "/api/share/{shareID}/audit", operation_id = "share.audit",
-    params(("shareID" = String, Path), ("after" = Option<u64>, Query)),
-    responses((status = 200, description = "Rows", body = [Object])))]
-async fn audit(at: AtShare, query: Query) -> Result<Response, Unmet> {
+    params(("shareID" = String, Path), ("after" = Option<u64>, Query), ("actor" = Option<String>, Query)),
+    responses((status = 200, description = "Rows; of one actor, if one is named", body = [Object])))]
+async fn audit(mut at: AtShare, query: Query) -> Result<Response, Unmet> {
     let auth = at.auth(None)?;
     let after = query.number("after")?.unwrap_or(0);
-    let rows = at.store().share_audit(at.call.clone(), at.share.clone(), auth, after).await?;
+    let actor = query.get("actor").map(str::to_owned);
+    let rows = at.store().share_audit(at.call.clone(), at.share.clone(), auth, after, actor).await?;
+    Ok(announced(reply::json(&rows)))
+}
+
+/// Who follows the share this moment, as far as the shown capability may know: itself and those made of it, and for
+/// an owner also whoever came with the plain link.
+#[utoipa::path(get, path = "/api/share/{shareID}/readers", operation_id = "share.readers",
+    params(("shareID" = String, Path)),
+    responses((status = 200, description = "Open streams by capability; `null` is the link without one", body = [Object])))]
+async fn readers(mut at: AtShare) -> Result<Response, Unmet> {
+    let auth = at.auth(None)?;
+    let own = auth.capability().map(str::to_owned);
+    let known = at.store().share_capabilities(at.call.clone(), at.share.clone(), auth).await?;
+    let is_owner =
+        known.iter().any(|one| Some(&one.cap_id) == own.as_ref() && one.scope.contains(Scope::ADMIN));
+    let counts: ReaderCounts = at.app.shares().ok_or(Unmet::Off)?.readers().of(&at.share);
+    let may_know = |capability: &Option<String>| match capability {
+        None => is_owner,
+        Some(id) => known.iter().any(|one| one.cap_id == *id),
+    };
+    let rows: Vec<Value> = counts
+        .into_iter()
+        .filter(|(capability, _)| may_know(capability))
+        .map(|(capability, count)| json!({ "cap_id": capability, "count": count }))
+        .collect();
     Ok(announced(reply::json(&rows)))
 }

@@ -10,9 +10,10 @@ use crate::error::{ApiError, Kind};
 use crate::extract::{Optional, Payload};
 use crate::reply;
 use crate::wire::query::Query;
-use axum::extract::State;
+use crate::wire::share_link::visibility;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{FromRequestParts, State};
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use http::request::Parts;
@@ -28,6 +29,9 @@ use utoipa::ToSchema;
 const ANNOUNCE: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-sturdy-share"), HeaderValue::from_static("ops/1 rpc/1"));
 
+/// How many watch a share, beside the answer to a batch.
+const VIEWERS: HeaderName = HeaderName::from_static("x-sturdy-share-viewers");
+
 pub(crate) fn routes() -> Routes {
     Routes::new()
         .routes(routes!(create))
@@ -39,6 +43,8 @@ pub(crate) fn routes() -> Routes {
         .routes(routes!(events))
         .routes(routes!(socket))
         .merge(grants::routes())
+        // Clients with an organisation account ask there.
+        .also_below("/api/share", "/api/shares")
         .merge(rpc::routes())
         .merge(import::routes())
 }
@@ -67,32 +73,38 @@ pub(crate) struct CreateShare {
     responses((status = 200, description = "The share", body = Object), (status = 409, description = "Another secret")))]
 async fn create(
     State(app): State<App>,
-    parts: Parts,
+    MayCreate(call): MayCreate,
     Payload(wanted): Payload<CreateShare>,
 ) -> Result<Response, Unmet> {
-    let shares = app.shares().ok_or(Unmet::Off)?;
-    if !shares.may_create(&parts) {
-        return Err(Unmet::Gateway);
-    }
-    let made = created(&app, caller(&app, &parts), wanted).await?;
+    let made = created(&app, call, wanted).await?;
     Ok(announced(reply::json(&made)))
+}
+
+/// Whoever has the gateway key, where there is one. Asked before the body is read.
+struct MayCreate(ShareCall);
+
+impl FromRequestParts<App> for MayCreate {
+    type Rejection = Unmet;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Unmet> {
+        let shares = app.shares().ok_or(Unmet::Off)?;
+        if !shares.may_create(parts) {
+            return Err(Unmet::Gateway);
+        }
+        Ok(Self(caller(app, parts)))
+    }
 }
 
 /// Makes a share, and answers what its owner needs.
 pub(super) async fn created(app: &App, call: ShareCall, wanted: CreateShare) -> Result<Value, Unmet> {
     let shares = app.shares().ok_or(Unmet::Off)?;
     shares.creates.count(&call.address).map_err(Unmet::TooOften)?;
-    let visibility = wanted.visibility.unwrap_or_else(|| "link".to_owned());
-    if !["link", "private"].contains(&visibility.as_str()) {
-        return Err(ApiError::schema(Kind::Payload, "Expected link or private\n  at [\"visibility\"]").into());
-    }
+    let visibility = visibility(wanted.visibility.as_deref().unwrap_or("link"))?;
     let share = new_share_id();
-    let secret = wanted.secret.unwrap_or_else(new_secret);
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-    if secret.len() < 32 || secret.len() > 128 || !secret.chars().all(is_plain) {
-        let message = "Expected 32 to 128 letters of base64url\n  at [\"secret\"]";
-        return Err(ApiError::schema(Kind::Payload, message).into());
-    }
+    let secret = match wanted.secret {
+        Some(secret) => checked_secret(secret)?,
+        None => new_secret(),
+    };
     let new = NewShare {
         owner: SturdyRef::new(&share, new_capability_id(), &secret),
         share,
@@ -113,6 +125,16 @@ pub(super) async fn created(app: &App, call: ShareCall, wanted: CreateShare) -> 
     }))
 }
 
+/// A secret that a caller made.
+pub(super) fn checked_secret(secret: String) -> Result<String, ApiError> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    if secret.len() < 32 || secret.len() > 128 || !secret.chars().all(is_plain) {
+        let message = "Expected 32 to 128 letters of base64url\n  at [\"secret\"]";
+        return Err(ApiError::schema(Kind::Payload, message));
+    }
+    Ok(secret)
+}
+
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub(crate) struct WithSecret {
     secret: Option<String>,
@@ -123,7 +145,7 @@ pub(crate) struct WithSecret {
 #[utoipa::path(delete, path = "/api/share/{shareID}", operation_id = "share.delete",
     params(("shareID" = String, Path)), request_body = WithSecret,
     responses((status = 200, description = "Gone", body = Object)))]
-async fn remove(at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, Unmet> {
+async fn remove(mut at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, Unmet> {
     let auth = at.auth(body.secret.as_deref())?;
     at.store().delete_share(at.call.clone(), at.share.clone(), auth).await?;
     at.wake();
@@ -141,7 +163,7 @@ pub(crate) struct Sync {
 #[utoipa::path(post, path = "/api/share/{shareID}/sync", operation_id = "share.sync",
     params(("shareID" = String, Path)), request_body = Sync,
     responses((status = 200, description = "Taken", body = Object)))]
-async fn sync(at: AtShare, Payload(body): Payload<Sync, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
+async fn sync(mut at: AtShare, Payload(body): Payload<Sync, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
     let auth = at.auth(body.secret.as_deref())?;
     at.count_batch()?;
     let (count, cursor) = at.store().sync_share(at.call.clone(), at.share.clone(), auth, body.data).await?;
@@ -154,6 +176,7 @@ async fn sync(at: AtShare, Payload(body): Payload<Sync, BODY_BYTES_MAX>) -> Resu
     params(("shareID" = String, Path)),
     responses((status = 200, description = "Values", body = [Object]), (status = 304, description = "As before")))]
 async fn data(at: AtShare, headers: HeaderMap) -> Result<Response, Unmet> {
+    at.note_read().await;
     let (info, items) = at.store().share_snapshot(at.call.now, at.share.clone(), at.bearer.clone()).await?;
     let tag = format!("\"{}\"", info.cursor);
     let tag = HeaderValue::from_str(&tag).expect("BUG: a number is a header");
@@ -201,7 +224,7 @@ fn in_wire_order(items: Vec<sturdy_store::share::ShownOp>) -> Vec<Value> {
 #[utoipa::path(post, path = "/api/share/{shareID}/redeem", operation_id = "share.redeem",
     params(("shareID" = String, Path)), request_body = WithSecret,
     responses((status = 200, description = "The capability", body = Object), (status = 401, description = "Wrong secret")))]
-async fn redeem(at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, Unmet> {
+async fn redeem(mut at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, Unmet> {
     let auth = at.auth(body.secret.as_deref())?;
     let redeemed = at.store().redeem_share(at.call.clone(), at.share.clone(), auth, body.writer_id).await?;
     Ok(announced(reply::json(&redeemed)))
@@ -212,12 +235,16 @@ async fn redeem(at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Res
     params(("shareID" = String, Path)), request_body = Object,
     responses((status = 200, description = "What became of each operation", body = Object),
         (status = 409, description = "Redeem first")))]
-async fn append(at: AtShare, Payload(batch): Payload<Batch, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
+async fn append(mut at: AtShare, Payload(batch): Payload<Batch, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
     let auth = at.auth(None)?;
     at.count_batch()?;
     let ack = at.store().append_share(at.call.clone(), at.share.clone(), auth, batch).await?;
     at.wake();
-    Ok(announced(reply::json(&ack)))
+    let mut response = announced(reply::json(&ack));
+    // So that a sender gathers for a shorter time while somebody watches.
+    let viewers = at.app.shares().ok_or(Unmet::Off)?.readers().of(&at.share).values().sum::<usize>();
+    response.headers_mut().insert(VIEWERS, HeaderValue::from(viewers));
+    Ok(response)
 }
 
 /// What was applied after a cursor.
@@ -227,6 +254,7 @@ async fn append(at: AtShare, Payload(batch): Payload<Batch, BODY_BYTES_MAX>) -> 
 async fn read_ops(at: AtShare, query: Query) -> Result<Response, Unmet> {
     let after = query.number("after")?.unwrap_or(0);
     let limit = query.within("limit", 1, 1000)?.unwrap_or(PAGE);
+    at.note_read().await;
     let page = at.store().share_ops(at.call.now, at.share.clone(), at.bearer.clone(), after, limit).await?;
     if page.is_behind {
         let body = json!({ "ops": [], "cursor": page.cursor, "more": false, "reset": true });
@@ -245,6 +273,7 @@ async fn events(at: AtShare, query: Query, headers: HeaderMap) -> Result<Respons
         Some(cursor) => Some(cursor),
         None => query.number("after")?,
     };
+    at.note_read().await;
     viewer::follow(at.app, at.share, at.bearer, cursor).await
 }
 
@@ -261,5 +290,6 @@ async fn socket(
     let Ok(upgrade) = upgrade else {
         return Err(ApiError::schema(Kind::Query, "This address takes a WebSocket").into());
     };
+    at.note_read().await;
     viewer::converse(at.app, at.share, at.bearer, after, upgrade).await
 }

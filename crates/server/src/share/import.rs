@@ -1,6 +1,7 @@
 //! Shares of old stores, taken over by whoever runs the server.
 
 use super::at::caller;
+use crate::access::caller::Caller;
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
@@ -12,7 +13,7 @@ use http::request::Parts;
 use serde::Deserialize;
 use serde_json::json;
 use sturdy_engine::share::{new_capability_id, new_secret};
-use sturdy_store::share::{LegacyItem, OldShare, ShareAuth, ShareCall, SturdyRef};
+use sturdy_store::share::{LegacyItem, OldShare, Refusal, ShareAuth, ShareCall, ShareError, SturdyRef};
 use utoipa::ToSchema;
 
 pub(super) fn routes() -> Routes {
@@ -38,7 +39,7 @@ struct OldShareBody {
 
 /// Takes over a share of an old store, whole or not at all. The same again changes nothing.
 #[utoipa::path(post, path = "/sturdy/share/import", operation_id = "sturdy.share.import", request_body = OldShareBody,
-    responses((status = 200, description = "`{id, isNew, cursor, secret?}`", body = Object),
+    responses((status = 200, description = "`{id, isNew, cursor, secret?, isRotated?}`", body = Object),
         (status = 400, description = "Bad body"), (status = 409, description = "There is another share of this id"),
         (status = 413, description = "Too large")))]
 async fn import(
@@ -47,7 +48,7 @@ async fn import(
     Payload(old): Payload<OldShareBody, PROMPT_BYTES_MAX>,
 ) -> Result<Response, ApiError> {
     // Whoever may do this runs the server: its budget is for strangers.
-    let actor = crate::routes::server::grants::caller(&parts).to_string();
+    let actor = Caller::of(&parts).to_string();
     let call = ShareCall { actor, budget: None, ..caller(&app, &parts) };
     let store = app.engine().store();
     let auth = ShareAuth::parse(&old.secret);
@@ -62,8 +63,12 @@ async fn import(
     let mut answer = json!({ "id": old.id, "isNew": imported.is_new, "cursor": imported.cursor });
     if old.rotate {
         let fresh = SturdyRef::new(&old.id, new_capability_id(), new_secret());
-        store.rotate_share(call, old.id, auth, fresh.clone()).await?;
-        answer["secret"] = json!(fresh.reveal());
+        match store.rotate_share(call, old.id, auth, fresh.clone()).await {
+            Ok(_) => answer["secret"] = json!(fresh.reveal()),
+            // Asked again after it was replaced: whoever asked first was shown the new secret.
+            Err(ShareError::Refused(Refusal::Revoked)) => answer["isRotated"] = json!(true),
+            Err(cause) => return Err(cause.into()),
+        }
     }
     Ok(reply::json(&answer))
 }

@@ -4,9 +4,9 @@
 //! is good for; its methods are those of that capability, and every call looks at the stored record again, so a handle
 //! on an open socket loses its power with the revocation. Payloads are JSON as text: peers drop some names of objects.
 
-use super::at::{AtShare, caller};
+use super::at::{AtShare, actor_of, caller};
 use super::follow::{Follower, News};
-use super::grants::{Narrow, attenuated, rotated};
+use super::grants::{Narrow, attenuated, rotated, visible};
 use super::http::{CreateShare, announced, created};
 use super::limits::PAGE;
 use super::refuse::Unmet;
@@ -28,7 +28,7 @@ use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{
     Asked, Call, ErrorValue, Interface, Object, Outcome, Reply, Stub, Thrown, Value, to_value,
 };
-use sturdy_store::share::{Batch, LegacyItem, ShareAuth, ShareCall, ShownOp};
+use sturdy_store::share::{Batch, LegacyItem, Scope, ShareAuth, ShareCall, ShownOp};
 use tokio_util::sync::CancellationToken;
 
 /// Calls of one sink that wait for their answer.
@@ -182,7 +182,7 @@ static HANDLE: LazyLock<Arc<Interface<Handle>>> = LazyLock::new(|| {
         })
         .method("attenuate", |this, mut call| async move {
             let wanted: Narrow = call.parse()?;
-            let made = attenuated(&this.at(), wanted).await;
+            let made = attenuated(&mut this.at(), wanted).await;
             given(made).await
         })
         .method("revoke", |this, mut call| async move {
@@ -193,6 +193,11 @@ static HANDLE: LazyLock<Arc<Interface<Handle>>> = LazyLock::new(|| {
             let at = this.at();
             given(rotated(&at, this.auth.clone()).await).await
         })
+        .method("setVisibility", |this, mut call| async move {
+            let wanted: String = call.take()?;
+            let at = this.at();
+            given(visible(&at, this.auth.clone(), &wanted).await).await
+        })
         .method("listCapabilities", |this, _| async move {
             let at = this.at();
             let all =
@@ -202,8 +207,10 @@ static HANDLE: LazyLock<Arc<Interface<Handle>>> = LazyLock::new(|| {
         .method("audit", |this, mut call| async move {
             let after: u64 = or_default(&mut call)?;
             let at = this.at();
-            let rows =
-                at.store().share_audit(at.call.clone(), at.share.clone(), this.auth.clone(), after).await;
+            let rows = at
+                .store()
+                .share_audit(at.call.clone(), at.share.clone(), this.auth.clone(), after, None)
+                .await;
             given(rows.map_err(Unmet::from)).await
         })
         .method("delete", |this, _| async move { this.delete().await })
@@ -216,7 +223,7 @@ impl Handle {
         AtShare {
             app: self.app.clone(),
             share: self.share.clone(),
-            call: ShareCall { now, ..self.call.clone() },
+            call: ShareCall { now, actor: actor_of(&self.auth), ..self.call.clone() },
             bearer: Some(self.auth.clone()),
         }
     }
@@ -225,9 +232,14 @@ impl Handle {
         let at = self.at();
         let found =
             at.store().redeem_share(at.call.clone(), at.share.clone(), self.auth.clone(), writer).await;
+        let may_append = found.as_ref().is_ok_and(|found| found.scope.contains(Scope::APPEND));
         let Value::Object(mut answer) = given(found.map_err(Unmet::from)).await? else {
             return Err(ErrorValue::new("BUG: a capability is an object").into());
         };
+        if let Some(shares) = at.app.shares().filter(|_| may_append) {
+            // So that a sender gathers for a shorter time while somebody watches.
+            answer.insert("viewers", shares.readers().of(&at.share).values().sum::<usize>());
+        }
         answer.insert("share", HANDLE.stub(self));
         Ok(answer.into())
     }
@@ -296,6 +308,7 @@ impl Handle {
 
     async fn snapshot(&self) -> Outcome {
         let at = self.at();
+        at.note_read().await;
         let found = at.store().share_snapshot(at.call.now, at.share.clone(), at.bearer.clone()).await;
         match found {
             Ok((info, ops)) => Ok(whole(info.cursor, &ops)),
@@ -305,6 +318,7 @@ impl Handle {
 
     async fn read_ops(&self, after: u64, limit: u64) -> Outcome {
         let at = self.at();
+        at.note_read().await;
         let found =
             at.store().share_ops(at.call.now, at.share.clone(), at.bearer.clone(), after, limit).await;
         match found {
@@ -348,10 +362,14 @@ async fn pass_on(mut follower: Follower, sink: Stub) {
     let mut under_way: FuturesOrdered<Asked> = FuturesOrdered::new();
     while let Some(news) = follower.next().await {
         let said = match news {
-            News::Snapshot(info, ops) => vec![whole(info.cursor, &ops)],
-            News::Ops(page) => page.ops.iter().map(event).collect(),
+            News::Page(page) => match &page.whole {
+                Some(info) => vec![whole(info.cursor, &page.ops)],
+                None => page.ops.iter().map(event).collect(),
+            },
             News::Silence => Vec::new(),
             News::Closed(code) => vec![Value::object([("kind", "closed"), ("code", code)])],
+            // Whoever follows by a callback hears it only if it is told.
+            News::Lost => vec![Value::object([("kind", "closed"), ("code", "overloaded")])],
         };
         for value in said {
             if under_way.len() >= UNDER_WAY_MAX && !matches!(under_way.next().await, Some(Ok(_))) {

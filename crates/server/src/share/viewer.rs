@@ -77,24 +77,31 @@ async fn tell(mut follower: Follower, mut socket: WebSocket) {
 fn messages(news: &News) -> Vec<Message> {
     let text = |value: Value| Message::Text(value.to_string().into());
     match news {
-        News::Snapshot(info, ops) => {
-            vec![text(json!({ "kind": "snapshot", "cursor": info.cursor, "items": ops }))]
-        }
-        News::Ops(page) => page.ops.iter().map(|op| Message::Text(written(op).into())).collect(),
+        News::Page(page) => match &page.whole {
+            Some(info) => {
+                vec![text(json!({ "kind": "snapshot", "cursor": info.cursor, "items": page.ops }))]
+            }
+            None => page.ops.iter().map(|op| Message::Text(written(op).into())).collect(),
+        },
         News::Silence => vec![Message::Ping(Bytes::new())],
         News::Closed(code) => vec![text(json!({ "kind": "closed", "code": code }))],
+        // The socket is closed without a word about the share.
+        News::Lost => Vec::new(),
     }
 }
 
 fn frames(news: &News) -> Bytes {
     match news {
-        News::Snapshot(info, ops) => snapshot(info, ops),
-        News::Ops(page) => {
-            let made = page.frames.get_or_init(|| page.ops.iter().map(frame).collect::<String>().into());
+        News::Page(page) => {
+            let made = page.frames.get_or_init(|| match &page.whole {
+                Some(info) => snapshot(info, &page.ops),
+                None => page.ops.iter().map(frame).collect::<String>().into(),
+            });
             made.clone()
         }
         News::Silence => Bytes::from_static(b": alive\n\n"),
         News::Closed(code) => Bytes::from(format!("event: closed\ndata: {}\n\n", json!({ "code": code }))),
+        News::Lost => Bytes::from_static(b": the store does not answer now; come back\n\n"),
     }
 }
 

@@ -9,9 +9,7 @@ use crate::wire::query::Query;
 use serde::Deserialize;
 use std::collections::HashSet;
 use sturdy_engine::feed::{Body, Shown};
-use sturdy_engine::reads::SessionQuery;
 use sturdy_session::id::SessionId;
-use sturdy_session::types::session::Session;
 
 const NAMED_MAX: usize = 64;
 const FOLLOWED_MAX: usize = 10_000;
@@ -122,11 +120,9 @@ fn kind(text: &[u8]) -> &str {
 async fn add_descendants(app: &App, sessions: &mut HashSet<SessionId>) -> Result<(), ApiError> {
     let mut unseen: Vec<SessionId> = sessions.iter().cloned().collect();
     while let Some(parent) = unseen.pop() {
-        let wanted = SessionQuery { parent: Some(parent), ..SessionQuery::default() };
-        for record in app.engine().reads().sessions(wanted).await? {
-            let Ok(child) = serde_json::from_str::<Session>(&record) else { continue };
-            if sessions.len() < FOLLOWED_MAX && sessions.insert(child.id.clone()) {
-                unseen.push(child.id);
+        for child in app.engine().reads().children(&parent).await? {
+            if sessions.len() < FOLLOWED_MAX && sessions.insert(child.clone()) {
+                unseen.push(child);
             }
         }
     }

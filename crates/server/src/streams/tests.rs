@@ -21,9 +21,9 @@ async fn an_answer_waits_until_the_streams_have_handed_out_everything() {
     let (say, said) = mpsc::channel::<Bytes>(4);
     let frames = stream::unfold(said, |mut said| async { said.recv().await.map(|frame| (frame, said)) });
     let body = Body::from_stream(frames.map(Ok::<_, Infallible>));
-    let mut body = streams.open(Some(program("client/1"))).expect("room").watch(body);
+    let mut body = streams.open(Some(program("opencode/1.18.33"))).expect("room").watch(body);
     say.send(Bytes::from_static(b"last")).await.expect("room");
-    let asking = program("client/1");
+    let asking = program("opencode/1.18.33");
     let mut sent = Box::pin(streams.sent(&asking));
 
     // There is something to send, so it is not time yet.
@@ -42,16 +42,24 @@ async fn an_answer_waits_until_the_streams_have_handed_out_everything() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_not_waited_for_long_and_one_that_left_not_at_all() {
     let streams = Streams::new(1);
-    let body = streams.open(Some(program("client/1"))).expect("room").watch(Body::from("x"));
+    let body = streams.open(Some(program("opencode/1.18.33"))).expect("room").watch(Body::from("x"));
     assert!(streams.open(None).is_none());
     let before = Instant::now();
 
-    streams.sent(&program("client/1")).await;
+    streams.sent(&program("opencode/1.18.33")).await;
     assert_eq!(before.elapsed(), PATIENCE);
     drop(body);
 
-    assert!(streams.sent(&program("client/1")).now_or_never().is_some());
+    assert!(streams.sent(&program("opencode/1.18.33")).now_or_never().is_some());
     assert!(streams.open(None).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_goes_on_listening_is_answered_at_once() {
+    let streams = Streams::new(1);
+    let _unread = streams.open(Some(program("node"))).expect("room").watch(Body::from("unread"));
+
+    assert!(streams.sent(&program("node")).now_or_never().is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,5 +68,5 @@ async fn an_answer_does_not_wait_for_the_streams_of_another_program() {
     let _other = streams.open(Some(program("other/1"))).expect("room").watch(Body::from("unread"));
     let _ours = streams.open(None).expect("room").watch(Body::from("unread"));
 
-    assert!(streams.sent(&program("client/1")).now_or_never().is_some());
+    assert!(streams.sent(&program("opencode/1.18.33")).now_or_never().is_some());
 }

@@ -22,7 +22,6 @@ pub(crate) struct CreateSession {
     parent_id: Option<SessionId>,
     title: Option<String>,
     agent: Option<String>,
-    #[schema(value_type = Option<Object>)]
     model: Option<SessionModel>,
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map>,
@@ -189,6 +188,7 @@ impl From<Prompt> for PromptRequest {
             tools: body.tools,
             format: body.format,
             parts: body.parts.into_iter().map(|part| (part.id, part.body.into())).collect(),
+            ..Self::default()
         }
     }
 }

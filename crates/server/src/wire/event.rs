@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use sturdy_engine::feed::{Cursor, Resync, Shown};
@@ -70,24 +70,12 @@ impl Frame {
     }
 }
 
-/// A frame the server itself sends: the first of a stream, and its heartbeat.
-pub(crate) fn server_frame(stream: Stream, at: u64, event: &Event) -> Bytes {
+/// A frame the server itself sends: the first of a stream, with the place where it begins if the client does not
+/// know it, and its heartbeat.
+pub(crate) fn server_frame(stream: Stream, at: u64, event: &Event, cursor: Option<&str>) -> Bytes {
     let text = text_of(event);
     let random = u128::from(RandomState::new().build_hasher().finish());
-    wrapped(stream, None, &format!("{{\"id\":\"{}\",{}", event_id(at, random), &text[1..]))
-}
-
-/// A frame of a type that only clients of ours know, or with a place that only they want.
-pub(crate) fn own_frame(
-    stream: Stream,
-    at: u64,
-    kind: &str,
-    properties: &Value,
-    cursor: Option<&str>,
-) -> Bytes {
-    let id = event_id(at, u128::from(RandomState::new().build_hasher().finish()));
-    let event = json!({ "id": id, "type": kind, "properties": properties });
-    wrapped(stream, cursor, &event.to_string())
+    wrapped(stream, cursor, &format!("{{\"id\":\"{}\",{}", event_id(at, random), &text[1..]))
 }
 
 /// The first frame of the stream of the v2 API.

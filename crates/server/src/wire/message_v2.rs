@@ -1,14 +1,49 @@
 //! Messages in the spelling of the v2 API, made from those that are stored.
 //!
-//! there is one store of messages; the two versions of the API show it in two ways. A stored message becomes at most
+//! There is one store of messages; the two versions of the API show it in two ways. A stored message becomes at most
 //! one message here: what only asks for a summary becomes none, because the summary behind it says all.
 
 use serde_json::{Map, Value, json};
 use sturdy_engine::reads::{RawMessage, ReadError};
 use sturdy_session::depth::read_stored;
+use sturdy_session::id::MessageId;
 
-/// None: v2 has no word for it.
-pub(crate) fn message(raw: &RawMessage) -> Result<Option<Value>, ReadError> {
+/// Why a conversation was summarised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SummaryReason {
+    Auto,
+    Manual,
+}
+
+impl SummaryReason {
+    /// By the message that asked for the summary.
+    pub(crate) fn of(request: &RawMessage) -> Self {
+        let parts = request.parts.iter().filter_map(|part| read_stored::<Value>(part).ok());
+        Self::by_parts(&parts.collect::<Vec<_>>())
+    }
+
+    pub(crate) fn by_parts(parts: &[Value]) -> Self {
+        let is_auto = |part: &Value| part["type"] == "compaction" && part["auto"] == true;
+        if parts.iter().any(is_auto) { Self::Auto } else { Self::Manual }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Manual => "manual",
+        }
+    }
+}
+
+/// The message that asked for this one, if this one is a summary.
+pub(crate) fn request_of(raw: &RawMessage) -> Option<MessageId> {
+    let info: Value = read_stored(&raw.info).ok()?;
+    let request = info["parentID"].as_str().filter(|_| info["summary"] == true)?;
+    MessageId::parse(request).ok()
+}
+
+/// None: v2 has no word for it. `reason` is that of a summary.
+pub(crate) fn message(raw: &RawMessage, reason: SummaryReason) -> Result<Option<Value>, ReadError> {
     let broken = |cause: serde_json::Error| ReadError::Broken {
         what: cause.to_string(),
         place: format!("message {}", raw.id),
@@ -16,11 +51,16 @@ pub(crate) fn message(raw: &RawMessage) -> Result<Option<Value>, ReadError> {
     let info: Value = read_stored(&raw.info).map_err(broken)?;
     let parts = raw.parts.iter().map(|part| read_stored(part).map_err(broken));
     let parts: Vec<Value> = parts.collect::<Result<_, _>>()?;
-    Ok(match info["role"].as_str() {
-        Some("user") => user(&info, &parts),
-        _ if info["summary"] == true => Some(summary(&info, &parts)),
-        _ => Some(shell(&info, &parts).unwrap_or_else(|| assistant(&info, &parts))),
-    })
+    Ok(shown(&info, &parts, reason))
+}
+
+/// The same of a message that was read already.
+pub(crate) fn shown(info: &Value, parts: &[Value], reason: SummaryReason) -> Option<Value> {
+    match info["role"].as_str() {
+        Some("user") => user(info, parts),
+        _ if info["summary"] == true => Some(summary(info, parts, reason)),
+        _ => Some(shell(info, parts).unwrap_or_else(|| assistant(info, parts))),
+    }
 }
 
 /// What a person wrote and attached, as `prompt` took it.
@@ -84,10 +124,11 @@ fn source(place: &Map<String, Value>) -> Value {
     json!({ "start": field("start"), "end": field("end"), "text": field("value") })
 }
 
-fn summary(info: &Value, parts: &[Value]) -> Value {
+/// `recent` is empty: what was kept beside the summary stands behind it, as messages.
+fn summary(info: &Value, parts: &[Value], reason: SummaryReason) -> Value {
     let texts: Vec<&str> =
         parts.iter().filter(|part| part["type"] == "text").filter_map(|part| part["text"].as_str()).collect();
-    json!({ "id": info["id"], "type": "compaction", "reason": "manual", "summary": texts.join("\n"), "recent": "",
+    json!({ "id": info["id"], "type": "compaction", "reason": reason.name(), "summary": texts.join("\n"), "recent": "",
         "time": { "created": info["time"]["created"] } })
 }
 

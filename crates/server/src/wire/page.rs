@@ -60,6 +60,8 @@ fn link(request: &Parts, query: &Query, limit: u32, cursor: &str) -> String {
         match name {
             "limit" => pairs.append_pair(name, &limit),
             "before" => pairs.append_pair(name, cursor),
+            // The page before begins where this one does, wherever that was.
+            "around" | "after" => &mut pairs,
             // Links are written down: in logs, in histories. Whoever follows one knows the password.
             "auth_token" => &mut pairs,
             _ => pairs.append_pair(name, value),

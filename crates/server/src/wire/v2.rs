@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use sturdy_engine::Instance;
 use sturdy_engine::directory::agents::Agent;
 use sturdy_engine::directory::commands::Command;
+use sturdy_engine::{Environment, Instance};
 use sturdy_llm::catalog::{Modalities, ModelInfo, Provider};
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::Num;
@@ -13,6 +13,7 @@ use sturdy_session::types::ask::PermissionRequest;
 use sturdy_session::types::ask::{PermissionSource, PermissionV2Request};
 use sturdy_session::types::session::{Revert, Session, SessionModel, SessionTime};
 use sturdy_session::types::usage::Tokens;
+use utoipa::ToSchema;
 
 /// `{location, data}`: an answer that depends on a directory says which.
 #[derive(Serialize)]
@@ -41,7 +42,7 @@ pub(crate) fn location(here: &Instance) -> Value {
     })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionV2 {
     id: SessionId,
@@ -64,8 +65,8 @@ pub(crate) struct SessionV2 {
     revert: Option<Revert>,
 }
 
-#[derive(Serialize)]
-struct Place2 {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Place2 {
     directory: String,
     #[serde(rename = "workspaceID", skip_serializing_if = "Option::is_none")]
     workspace_id: Option<WorkspaceId>,
@@ -168,13 +169,19 @@ pub(crate) fn provider(provider: &Provider) -> Value {
     })
 }
 
-/// How one could log in to a provider: by a key, in the configuration or in the environment.
-pub(crate) fn integration(provider: &Provider) -> Value {
+/// How one could log in to a provider, by a key or by a variable of the environment, and which of both are there.
+pub(crate) fn integration(provider: &Provider, stored: &[String], environment: &Environment) -> Value {
     let mut methods = vec![json!({ "type": "key" })];
     if !provider.env.is_empty() {
         methods.push(json!({ "type": "env", "names": provider.env }));
     }
-    json!({ "id": provider.id, "name": provider.name, "methods": methods, "connections": [] })
+    let mut connections = Vec::new();
+    if stored.contains(&provider.id) {
+        connections.push(json!({ "type": "credential", "id": provider.id, "label": provider.name }));
+    }
+    let set = provider.env.iter().filter(|name| environment.filled(name).is_some());
+    connections.extend(set.map(|name| json!({ "type": "env", "name": name })));
+    json!({ "id": provider.id, "name": provider.name, "methods": methods, "connections": connections })
 }
 
 pub(crate) fn command(command: &Command) -> Value {
@@ -186,7 +193,8 @@ pub(crate) fn command(command: &Command) -> Value {
     };
     put("description", command.description.clone().map(Value::from));
     put("agent", command.agent.clone().map(Value::from));
-    put("model", command.model.clone().map(Value::from));
+    let model = command.model.as_deref().and_then(|model| model.split_once('/'));
+    put("model", model.map(|(provider, id)| json!({ "providerID": provider, "id": id })));
     put("subtask", command.subtask.map(Value::from));
     out
 }

@@ -38,6 +38,11 @@ async fn a_permission_is_asked_for_and_given_once() {
     let frames = stream.until(Frame::is_idle).await;
 
     assert_eq!((&request["permission"], &request["patterns"]), (&json!("bash"), &json!(["echo done"])));
+    // What "always" would allow, where clients show it.
+    assert_eq!(
+        (&request["always"], &request["metadata"]["always"]),
+        (&json!(["echo *"]), &json!(["echo *"]))
+    );
     assert_eq!(open, json!([request]));
     assert_eq!((&second["data"][0]["id"], &second["data"][0]["action"]), (&request["id"], &json!("bash")));
     assert_eq!(second["data"][0]["resources"], request["patterns"]);

@@ -202,6 +202,30 @@ async fn a_body_says_that_it_is_json() {
     assert_eq!(world.get(&messages).await.json().as_array().unwrap().len(), 2);
 }
 
+/// Batches are plain text, which a page can send without asking first. Who asks decides, and not the type.
+#[tokio::test]
+async fn a_page_of_another_origin_sends_no_batch_whatever_type_it_claims() {
+    let world = World::new().await;
+    let batch = "[\"push\",[\"pipeline\",0,[\"echo\"],[1]]]\n[\"pull\",1]";
+    let kinds = [None, Some("text/plain;charset=UTF-8"), Some("application/json")];
+    let strangers = [("origin", EVIL), ("origin", "null"), ("sec-fetch-site", "cross-site")];
+
+    for kind in kinds {
+        let send = |who: Option<(&'static str, &'static str)>| {
+            let mut request = world.request("POST", "/rpc").body(batch);
+            for (name, value) in who.into_iter().chain(kind.map(|kind| ("content-type", kind))) {
+                request = request.header(name, value);
+            }
+            async move { Answer::of(request.send().await.unwrap()).await }
+        };
+        for stranger in strangers {
+            assert_eq!(send(Some(stranger)).await.both(), foreign_page(), "{kind:?} {stranger:?}");
+        }
+        let own = send(None).await;
+        assert_eq!((own.status, own.text.trim()), (200, "[\"resolve\",1,1]"), "{kind:?}");
+    }
+}
+
 /// Bash that sends one request to the server and prints the first line of the answer.
 #[cfg(target_os = "linux")]
 fn call(world: &World, method: &str, path: &str, headers: &str) -> String {
@@ -244,6 +268,115 @@ async fn a_command_of_the_server_changes_nothing_through_it() {
     }
     assert_eq!(run(&world, &session, "bash look.sh").await, "HTTP/1.1 200 OK");
     assert_eq!(world.get("/session").await.json().as_array().unwrap().len(), 1);
+}
+
+// The same for every other kind of program that the server starts.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_call_of_a_model_an_mcp_server_and_a_formatter_change_nothing_through_it() {
+    let world = World::new().await;
+    let write = |name: &str, text: String| std::fs::write(world.project().join(name), text).unwrap();
+    write("change.sh", call(&world, "POST", "/session", "connection: close\\r\\n"));
+    write("note.sh", "bash change.sh > \"$1.part\" && mv \"$1.part\" \"$1\"\n".to_owned());
+    let noting = |name: &str| json!(["bash", "note.sh", name]);
+    let config = json!({
+        "mcp": { "server": { "type": "local", "command": noting("by-server") } },
+        "formatter": { "mine": { "command": noting("by-formatter"), "extensions": [".txt"] } },
+    });
+    write("opencode.json", config.to_string());
+    let session = world.session().await;
+
+    world.ask(&session, r#"/demo tool bash {"command":"bash note.sh by-model","description":"Asks"}"#).await;
+    world.ask(&session, r#"/demo tool write {"filePath":"a.txt","content":"text"}"#).await;
+
+    for name in ["by-server", "by-model", "by-formatter"] {
+        let file = world.project().join(name);
+        while !file.exists() {
+            tokio::task::yield_now().await;
+        }
+        let said = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(said.trim(), "HTTP/1.1 403 Forbidden", "{name}");
+    }
+    assert_eq!(world.get("/session").await.json().as_array().unwrap().len(), 1);
+}
+
+/// Bash that says wrong passwords until it is told to come back later.
+#[cfg(target_os = "linux")]
+fn guess(world: &World) -> String {
+    let port = world.url.rsplit(':').next().unwrap();
+    let wrong = BASE64_STANDARD.encode("ada:wrong");
+    format!(
+        "for number in {{1..60}}; do\n\
+         exec {{connection}}<>/dev/tcp/127.0.0.1/{port}\n\
+         printf 'GET /session HTTP/1.1\\r\\nhost: localhost\\r\\nauthorization: Basic {wrong}\\r\\n\\r\\n' >&$connection\n\
+         if read -t 0.1 -r answer <&$connection && [[ $answer == *429* ]]; then echo told to wait; exit; fi\n\
+         done\n"
+    )
+}
+
+// Was: a command that said ten wrong passwords locked out whoever uses the server from the same machine.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_command_that_guesses_the_password_does_not_lock_its_user_out() {
+    let password = Some(Password::new("ada", "hush".to_owned()));
+    let world = World::with(ServerOptions { password, ..ServerOptions::default() }).await;
+    let as_user = |method: &str, path: &str, secret: &str| {
+        world.request(method, path).basic_auth("ada", Some(secret.to_owned()))
+    };
+    let made = Answer::of(as_user("POST", "/session", "hush").send().await.unwrap()).await.json();
+    std::fs::write(world.project().join("guess.sh"), guess(&world)).unwrap();
+    let path = format!("/session/{}/shell", made["id"].as_str().unwrap());
+    let body = json!({ "agent": "build", "command": "bash guess.sh" });
+
+    let guessed = Answer::of(as_user("POST", &path, "hush").json(&body).send().await.unwrap()).await;
+    let wrong = as_user("GET", "/session", "mistyped").send().await.unwrap();
+    let right = as_user("GET", "/session", "hush").send().await.unwrap();
+
+    assert!(guessed.text.contains("told to wait"), "{}", guessed.text);
+    assert_eq!((wrong.status().as_u16(), right.status().as_u16()), (401, 200));
+}
+
+/// An address of this machine that is not the loopback one, if it has one.
+#[cfg(target_os = "linux")]
+fn other_address() -> std::net::IpAddr {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    // Nothing is sent: the system only chooses the address it would send from.
+    match socket.connect("192.0.2.1:9") {
+        Ok(()) => socket.local_addr().unwrap().ip(),
+        Err(_) => "127.0.0.2".parse().unwrap(),
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+#[ignore = "started by a_command_that_connects_from_another_address_is_known"]
+async fn change_from_another_address() {
+    let port: u16 = std::env::var("CHANGE_AT_PORT").unwrap().parse().unwrap();
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind((other_address(), 0).into()).unwrap();
+    let mut stream = socket.connect(([127, 0, 0, 1], port).into()).await.unwrap();
+    let request =
+        "POST /session HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answer).await.unwrap();
+    println!("{answer}");
+}
+
+// Was: only connections from the loopback address, or from the one that was connected to, were looked up.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_command_that_connects_from_another_address_is_known() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let port = world.url.rsplit(':').next().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let child = "--ignored --exact --nocapture door::change_from_another_address";
+
+    let command = format!("CHANGE_AT_PORT={port} {} {child}", program.display());
+    let said = run(&world, &session, &command).await;
+
+    assert!(said.contains("HTTP/1.1 403 Forbidden"), "{said}");
 }
 
 /// Runs a script in a terminal until it has ended.

@@ -2,6 +2,8 @@
 
 use crate::world::World;
 use serde_json::json;
+use std::io::Write as _;
+use std::time::Duration;
 use sturdy_worktree::search::limit;
 
 async fn world() -> World {
@@ -112,4 +114,53 @@ async fn the_fifth_search_waits_for_one_of_the_four() {
     others.pop();
 
     assert_eq!(waiting.await.json().as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_search_says_how_many_files_it_left_out() {
+    let world = world().await;
+    let before = world.get("/find?pattern=hello").await;
+    let config = json!({ "permission": { "read": { "*": "allow", "*.txt": "deny" } } });
+    std::fs::write(world.project().join("opencode.json"), config.to_string()).unwrap();
+    world.call("POST", "/instance/dispose").await;
+
+    let after = world.get("/find?pattern=hello").await;
+
+    assert_eq!((before.header("x-skipped-files"), before.json().as_array().unwrap().len()), (None, 2));
+    assert_eq!(after.header("x-skipped-files"), Some("1"));
+    let found = after.json();
+    assert_eq!((found.as_array().unwrap().len(), &found[0]["path"]["text"]), (1, &json!("src/lib.rs")));
+}
+
+#[tokio::test]
+async fn a_search_that_nobody_waits_for_any_more_makes_room() {
+    let world = world().await;
+    let large = world.project().join("large.txt");
+    std::fs::write(&large, "x\n".repeat(32 * 1024 * 1024)).unwrap();
+    // A terabyte: no search on any machine comes to its end before the test is given up.
+    for number in 0..16_000 {
+        std::fs::hard_link(&large, world.project().join(format!("large-{number}.txt"))).unwrap();
+    }
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        others.push(limit::place().await);
+    }
+    let mut socket = std::net::TcpStream::connect(world.url.strip_prefix("http://").unwrap()).unwrap();
+    let request = "GET /find?pattern=%5B0-9%5D%2B%5Ba-w%5D HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    socket.write_all(request.as_bytes()).unwrap();
+    let is_free = || async {
+        tokio::select! {
+            biased;
+            _ = limit::place() => true,
+            () = tokio::task::yield_now() => false,
+        }
+    };
+    while is_free().await {
+        tokio::task::yield_now().await;
+    }
+
+    drop(socket);
+
+    let place = tokio::time::timeout(Duration::from_secs(20), limit::place()).await;
+    assert!(place.is_ok(), "the search goes on");
 }

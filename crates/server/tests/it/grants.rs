@@ -84,7 +84,8 @@ async fn a_reader_reads_one_session_and_nothing_else() {
         let refused = with(&world, method, &path, reference, Some(&json!({}))).await;
         assert_eq!(refused.status, 403, "{method} {path}: {}", refused.text);
     }
-    let guess = format!("{}x", &reference[..reference.len() - 1]);
+    let (rest, last) = reference.split_at(reference.len() - 1);
+    let guess = format!("{rest}{}", if last == "x" { "y" } else { "x" });
     assert_eq!(with(&world, "GET", &format!("/session/{mine}"), &guess, None).await.status, 401);
     // Where a client knows only a password, the reference is one.
     let basic = world.request("GET", &format!("/session/{mine}")).basic_auth("x", Some(reference));
@@ -201,6 +202,32 @@ async fn a_token_below_admin_neither_makes_nor_sees_grants() {
     let body = json!({ "sessionID": session, "rights": ["read"] });
     assert_eq!(with(&world, "POST", "/sturdy/grant", secret, Some(&body)).await.status, 403);
     assert_eq!(with(&world, "GET", "/sturdy/grant", secret, None).await.status, 403);
+}
+
+/// What a connection with a token is told when it asks for the grants.
+async fn grants_over_rpc(world: &World, scope: &str) -> Result<Value, (Option<String>, String)> {
+    let wanted = json!({ "name": scope, "scopes": [scope] });
+    let token = own(world, "POST", "/sturdy/token", Some(&wanted)).await.json();
+    let client = connect(world, text(&token, "secret")).await;
+    #[allow(clippy::disallowed_methods, reason = "the client is not the server's task")]
+    let _over = tokio::spawn(client.run);
+    let listed = soon("list", client.root.call("grants", []).call("list", [])).await;
+    listed
+        .map(|listed| from_value(listed).unwrap())
+        .map_err(|thrown| (thrown.code().map(str::to_owned), thrown.message().clone()))
+}
+
+#[tokio::test]
+async fn a_token_below_admin_has_no_grants_over_rpc_either() {
+    let world = world().await;
+
+    let refused = grants_over_rpc(&world, "write").await.unwrap_err();
+    let listed = grants_over_rpc(&world, "admin").await.unwrap();
+
+    // Was: whoever could write could also make grants for others, and revoke those of others.
+    let message = "The scopes of this token do not allow this request".to_owned();
+    assert_eq!(refused, (Some("ForbiddenError".to_owned()), message));
+    assert_eq!(listed, json!([]));
 }
 
 async fn connect(world: &World, reference: &str) -> ws::Client {

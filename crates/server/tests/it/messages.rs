@@ -58,6 +58,48 @@ async fn pages_are_followed_to_the_first_message() {
 }
 
 #[tokio::test]
+async fn a_page_around_a_message_and_the_pages_before_and_after_it_join_without_a_gap() {
+    let (world, session) = world_with_turns(5).await;
+    let path = format!("/session/{session}/message");
+    let all = ids(&world.get(&path).await.json());
+
+    let middle = world.get(&format!("{path}?limit=4&around={}", all[5])).await;
+    let first = world.get(&format!("{path}?limit=4&around={}", all[0])).await;
+    let last = world.get(&format!("{path}?limit=4&around={}", all[9])).await;
+    let behind = world.get(&format!("{path}?limit=3&after={}", all[5])).await;
+    let rest = world.get(&format!("{path}?limit=50&after={}", all[7])).await;
+    let none = world.get(&format!("{path}?limit=2&after={}", all[9])).await;
+
+    assert_eq!(ids(&middle.json()), all[4..8]);
+    assert_eq!(ids(&first.json()), all[0..3]);
+    assert_eq!(ids(&last.json()), all[6..10]);
+    assert_eq!(ids(&behind.json()), all[6..9]);
+    assert_eq!(ids(&rest.json()), all[8..10]);
+    assert_eq!(none.text, "[]");
+    assert!(middle.header("x-sturdy-position").is_some());
+    let cursor = middle.header("x-next-cursor").unwrap();
+    let link = format!("<{}{path}?limit=4&before={cursor}>; rel=\"next\"", world.url);
+    assert_eq!(middle.header("link"), Some(link.as_str()));
+    let older = world.get(&format!("{path}?limit=4&before={cursor}")).await;
+    assert_eq!(ids(&older.json()), all[0..4]);
+}
+
+#[tokio::test]
+async fn a_place_without_a_limit_of_no_message_or_beside_another_is_refused() {
+    let (world, session) = world_with_turns(1).await;
+    let bad = (400, json!({ "_tag": "BadRequest" }));
+    let path = format!("/session/{session}/message");
+    let known = ids(&world.get(&path).await.json()).remove(0);
+
+    assert_eq!(world.get(&format!("{path}?around={known}")).await.both(), bad);
+    assert_eq!(world.get(&format!("{path}?limit=0&after={known}")).await.both(), bad);
+    assert_eq!(world.get(&format!("{path}?limit=2&around=nonsense")).await.both(), bad);
+    assert_eq!(world.get(&format!("{path}?limit=2&around={known}&after={known}")).await.both(), bad);
+    assert_eq!(world.get(&format!("{path}?limit=2&around={NO_MESSAGE}")).await.status, 404);
+    assert_eq!(world.get(&format!("{path}?limit=2&after={NO_MESSAGE}")).await.status, 404);
+}
+
+#[tokio::test]
 async fn a_cursor_without_a_limit_or_of_another_kind_is_refused() {
     let (world, session) = world_with_turns(1).await;
     let bad = (400, json!({ "_tag": "BadRequest" }));
@@ -105,8 +147,38 @@ async fn a_turn_that_changed_nothing_has_an_empty_diff() {
     for id in ids(&world.get(&format!("/session/{session}/message")).await.json()) {
         let diff = world.get(&format!("/session/{session}/diff?messageID={id}")).await;
         assert_eq!(diff.both(), (200, json!([])));
+        for last in [id.as_str(), NO_MESSAGE, "not an id"] {
+            let path =
+                format!("/session/{session}/diff?messageID={id}&toMessageID={}", last.replace(' ', "%20"));
+            assert_eq!(world.get(&path).await.both(), (200, json!([])), "{last}");
+        }
     }
     assert_eq!(world.get(&format!("/session/{session}/todo")).await.both(), (200, json!([])));
+}
+
+/// Held against the document, as every answer here is.
+#[tokio::test]
+async fn a_redo_names_what_it_left_alone_as_the_document_says() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let shell = json!({ "agent": "build", "command": "true" });
+    world.send("POST", &format!("/session/{session}/shell"), &shell).await;
+    let first = ids(&world.get(&format!("/session/{session}/message")).await.json()).remove(0);
+    let cut = json!({ "messageID": first });
+    assert_eq!(world.send("POST", &format!("/session/{session}/revert"), &cut).await.status, 200);
+
+    let redone = world.send("POST", &format!("/session/{session}/unrevert"), &json!({})).await;
+
+    assert_eq!((redone.status, &redone.json()["id"]), (200, &json!(session)));
+    let document = sturdy_server::document();
+    let answer = &document["paths"]["/session/{sessionID}/unrevert"]["post"]["responses"]["200"];
+    assert_eq!(
+        answer["content"]["application/json"]["schema"]["$ref"],
+        "#/components/schemas/UnrevertedSession"
+    );
+    let fields = &document["components"]["schemas"]["UnrevertedSession"]["properties"];
+    // Was: the document said nothing of it.
+    assert_eq!(fields["conflicts"]["items"]["$ref"], "#/components/schemas/RevertConflict");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use crate::stream::Stream;
 use crate::world::World;
+use serde_json::json;
 use sturdy_server::{Password, ServerOptions};
 
 /// The value of a metric with these labels, as it is written.
@@ -37,6 +38,20 @@ async fn what_was_done_is_counted_and_nobody_is_named() {
     assert_eq!((value(&text, "sturdy_event_streams"), value(&text, "sturdy_up")), (1.0, 1.0));
     assert_eq!(value(&text, "sturdy_log_head"), world.engine.store().head() as f64);
     assert!(!text.contains(&session) && !text.contains(world.root.path().to_str().unwrap()));
+}
+
+#[tokio::test]
+async fn prompts_that_wait_are_counted() {
+    let world = World::new().await;
+    assert_eq!(value(&world.get("/metrics").await.text, "sturdy_prompts_waiting"), 0.0);
+
+    for _ in 0..2 {
+        let session = world.session().await;
+        let held = json!({ "prompt": { "text": "not yet" }, "resume": false });
+        assert_eq!(world.send("POST", &format!("/api/session/{session}/prompt"), &held).await.status, 200);
+    }
+
+    assert_eq!(value(&world.get("/metrics").await.text, "sturdy_prompts_waiting"), 2.0);
 }
 
 #[tokio::test]

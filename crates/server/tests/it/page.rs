@@ -1,8 +1,10 @@
 //! The web page's shell and files, and the reads it begins with.
 
+use crate::stream::{Frame, Stream};
 use crate::world::{Answer, NO_SESSION, World, no_such_session, prompt};
 use serde_json::{Value, json};
-use sturdy_server::{Password, ServerOptions};
+use std::time::Duration;
+use sturdy_server::{Password, ServerOptions, ShareOptions};
 
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
@@ -181,6 +183,37 @@ async fn a_waiting_prompt_is_listed_and_taken_back() {
 }
 
 #[tokio::test]
+async fn the_line_of_waiting_prompts_is_told_whenever_it_changes() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let mut stream = Stream::open(&world, &format!("/event?session={session}")).await;
+    let path = format!("/session/{session}/prompt_async");
+    let line = |frames: &[Frame]| frames.last().unwrap().json()["properties"]["messages"].clone();
+    let is_line = |frame: &Frame| frame.kind() == "sturdy.queue";
+    world.send("POST", &path, &prompt("/demo hang 1")).await;
+    let first = stream.until(|frame| frame.kind() == "message.part.delta").await;
+
+    world.send("POST", &path, &prompt("second")).await;
+    let second = line(&stream.until(is_line).await);
+    world.send("POST", &path, &prompt("third")).await;
+    let both = line(&stream.until(is_line).await);
+    let taken = format!("/sturdy/session/{session}/queue/{}", second[0].as_str().unwrap());
+    world.call("DELETE", &taken).await;
+    let third = line(&stream.until(is_line).await);
+    world.call("POST", &format!("/session/{session}/abort")).await;
+    let stopped = stream.until(Frame::is_idle).await;
+    world.call("POST", &format!("/sturdy/session/{session}/resume")).await;
+    let resumed = line(&stream.until(is_line).await);
+
+    // The first one never stood in line.
+    assert!(!first.iter().any(is_line));
+    assert_eq!(both, json!([second[0], third[0]]));
+    assert_eq!(third.as_array().unwrap().len(), 1);
+    assert!(!stopped.iter().any(is_line), "nothing has changed");
+    assert_eq!(resumed, json!([]));
+}
+
+#[tokio::test]
 async fn usage_is_summed_by_what_is_asked_for() {
     let world = World::new().await;
     let session = world.session().await;
@@ -225,6 +258,122 @@ async fn a_browser_logs_in_once_and_its_cookie_counts_beside_the_header_of_the_p
     assert_eq!(out.text().await.unwrap(), "true");
     let after = page("GET", "/sturdy/overview").header("cookie", cookie).send().await.unwrap();
     assert_eq!(after.status(), 401);
+}
+
+#[tokio::test]
+async fn the_stream_of_a_browser_ends_when_it_is_logged_out() {
+    let password = Some(Password::new("ada", "hush".to_owned()));
+    let world = World::with(ServerOptions { password, ..ServerOptions::default() }).await;
+    let page = |method: &str, path: &str| world.request(method, path).header("x-sturdy-page", "1");
+    let mut cookies = Vec::new();
+    for _ in 0..2 {
+        let login = page("POST", "/sturdy/login").basic_auth("ada", Some("hush")).send().await.unwrap();
+        let set = login.headers()["set-cookie"].to_str().unwrap().to_owned();
+        cookies.push(set.split(';').next().unwrap().to_owned());
+    }
+    let listen = |cookie: &str| page("GET", "/global/event").header("cookie", cookie).send();
+    let mut phone = listen(&cookies[0]).await.unwrap();
+    let mut desk = listen(&cookies[1]).await.unwrap();
+    assert!(phone.chunk().await.unwrap().is_some());
+    assert!(desk.chunk().await.unwrap().is_some());
+
+    let devices = page("GET", "/sturdy/devices").header("cookie", &cookies[1]).send().await.unwrap();
+    let devices = Answer::of(devices).await.json();
+    let path = format!("/sturdy/devices/{}", devices[0]["id"].as_str().unwrap());
+    let forgotten = page("DELETE", &path).header("cookie", &cookies[1]).send().await.unwrap();
+    assert_eq!(forgotten.text().await.unwrap(), "true");
+
+    // Was: whoever was logged out from elsewhere went on listening.
+    ended(&mut phone).await;
+    assert_eq!(listen(&cookies[0]).await.unwrap().status(), 401);
+    let still = page("GET", "/sturdy/devices").header("cookie", &cookies[1]).send().await.unwrap();
+    assert_eq!(Answer::of(still).await.json().as_array().unwrap().len(), 1);
+    let out = page("POST", "/sturdy/logout").header("cookie", &cookies[1]).send().await.unwrap();
+    assert_eq!(out.text().await.unwrap(), "true");
+    ended(&mut desk).await;
+}
+
+/// Reads an answer to its end, which is near.
+async fn ended(stream: &mut reqwest::Response) {
+    let rest = async { while stream.chunk().await.unwrap().is_some() {} };
+    tokio::time::timeout(Duration::from_secs(20), rest).await.expect("the stream goes on");
+}
+
+#[tokio::test]
+async fn the_cookie_of_a_browser_that_comes_again_is_renewed_once_a_day() {
+    let options = || ServerOptions {
+        password: Some(Password::new("ada", "hush".to_owned())),
+        ..ServerOptions::default()
+    };
+    let world = World::with(options()).await;
+    let login = world.request("POST", "/sturdy/login").basic_auth("ada", Some("hush")).send().await.unwrap();
+    let set = login.headers()["set-cookie"].to_str().unwrap().to_owned();
+    let token = set.split(['=', ';']).nth(1).unwrap().to_owned();
+    let root = world.close().await;
+    let file = root.path().join("data/devices.json");
+    let mut devices: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let two_days_ago = devices[0]["seen"].as_u64().unwrap() - 2 * 24 * 60 * 60 * 1000;
+    devices[0]["seen"] = json!(two_days_ago);
+    std::fs::write(&file, devices.to_string()).unwrap();
+    let world = World::open_again(root, options()).await;
+    let look = || {
+        let asked = world.request("GET", "/sturdy/devices").header("x-sturdy-page", "1");
+        asked.header("cookie", format!("sturdy_1={token}")).send()
+    };
+
+    let first = Answer::of(look().await.unwrap()).await;
+    let second = Answer::of(look().await.unwrap()).await;
+
+    let port = world.url.rsplit(':').next().unwrap();
+    let renewed = format!("sturdy_{port}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000");
+    // Was: thirty days after the login the browser threw its cookie away, however often it had come.
+    assert_eq!((first.status, first.header("set-cookie")), (200, Some(renewed.as_str())));
+    assert_eq!((second.status, second.header("set-cookie")), (200, None));
+}
+
+#[tokio::test]
+async fn the_icons_of_the_manifest_are_pictures_of_the_size_it_says() {
+    let password = Some(Password::new("ada", "hush".to_owned()));
+    let world = World::with(ServerOptions { password, ..ServerOptions::default() }).await;
+    let manifest = world.get("/site.webmanifest").await;
+    assert_eq!(manifest.header("content-type"), Some("application/manifest+json"));
+    let manifest = manifest.json();
+    assert_eq!((&manifest["display"], &manifest["start_url"]), (&json!("standalone"), &json!("/")));
+
+    let pngs = manifest["icons"].as_array().unwrap().iter().filter(|icon| icon["type"] == "image/png");
+    let mut wanted: Vec<(String, String)> = pngs
+        .map(|icon| (icon["src"].as_str().unwrap().to_owned(), icon["sizes"].as_str().unwrap().to_owned()))
+        .collect();
+    assert_eq!(wanted.len(), 3, "{manifest}");
+    wanted.push(("/apple-touch-icon.png".to_owned(), "180x180".to_owned()));
+
+    // Was: the icon of the home screen was promised and answered with 404.
+    for (path, sizes) in wanted {
+        let icon = world.request("GET", &path).send().await.unwrap();
+        assert_eq!(
+            (icon.status().as_u16(), icon.headers()["content-type"].as_bytes()),
+            (200, &b"image/png"[..])
+        );
+        let bytes = icon.bytes().await.unwrap();
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "{path}");
+        let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        assert_eq!(format!("{}x{}", number(16), number(20)), sizes, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_overview_says_whether_this_server_keeps_shares() {
+    let alone = World::new().await;
+    assert_eq!(alone.get("/sturdy/overview").await.json()["features"]["share"], json!(false));
+
+    let receiving = World::with(ServerOptions {
+        share: Some(ShareOptions::at("https://share.example/")),
+        ..ServerOptions::default()
+    })
+    .await;
+
+    // Was: always false.
+    assert_eq!(receiving.get("/sturdy/overview").await.json()["features"]["share"], json!(true));
 }
 
 #[tokio::test]

@@ -241,3 +241,29 @@ async fn a_model_that_fails_is_no_http_error() {
 
     assert_eq!(message["info"]["error"]["name"], "APIError", "{message}");
 }
+
+#[tokio::test]
+async fn a_prompt_that_finds_no_place_to_wait_is_told_to_come_back() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/session/{session}/prompt_async");
+    assert_eq!(world.send("POST", &path, &prompt("/demo hang")).await.status, 204);
+    // What is sent before the step has begun is taken up with it.
+    let messages = format!("/session/{session}/message");
+    while world.get(&messages).await.json().as_array().unwrap().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+
+    let mut refused = None;
+    for number in 0..=64 {
+        let answer = world.send("POST", &path, &prompt(&number.to_string())).await;
+        if answer.status != 204 {
+            refused = Some(answer);
+            break;
+        }
+    }
+
+    let refused = refused.expect("65 prompts wait");
+    assert_eq!((refused.status, &refused.json()["name"]), (429, &json!("QueueFullError")));
+    assert!(refused.header("retry-after").is_some());
+}

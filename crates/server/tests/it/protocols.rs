@@ -6,7 +6,7 @@ use crate::world::World;
 use serde_json::{Value, json};
 use sturdy_testkit::script::Gate;
 use sturdy_testkit::world::speaking;
-use sturdy_testkit::{Dialect, Provider, answer};
+use sturdy_testkit::{Answer, Dialect, Provider, answer};
 
 /// One pixel.
 const DOT: &str =
@@ -161,7 +161,7 @@ async fn a_compaction_replaces_what_came_before_it_in_every_protocol() {
 }
 
 #[tokio::test]
-async fn an_orderly_restart_in_the_middle_keeps_what_was_said_and_goes_on_in_every_protocol() {
+async fn a_kill_in_the_middle_keeps_what_was_said_and_goes_on_in_every_protocol() {
     for dialect in Dialect::ALL {
         let (world, provider) = world(dialect).await;
         let gate = Gate::new();
@@ -184,6 +184,71 @@ async fn an_orderly_restart_in_the_middle_keeps_what_was_said_and_goes_on_in_eve
         let at = told.iter().position(|line| line == "user tell me all").unwrap();
         assert_eq!(told[at + 1], "said Half of it", "{dialect:?}: {told:?}");
         assert_eq!(told.last().unwrap(), "user go on", "{dialect:?}: {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_kill_behind_a_signed_thought_keeps_it_with_its_calls_in_every_protocol() {
+    for dialect in Dialect::ALL {
+        let (world, provider) = world(dialect).await;
+        std::fs::write(world.project().join("a.txt"), "first\n").unwrap();
+        let read = json!({ "filePath": world.project().join("a.txt") }).to_string();
+        let gate = Gate::new();
+        let thinks = answer().reasoning("Let me look.").seal("sealed");
+        provider.will(thinks.call(0, "call_a", "read", &read).finish("tool_calls"));
+        provider.will(answer().text("Half of it").gate(&gate).text(" and the rest").finish("stop"));
+        let session = titled(&world).await;
+        let begun = json!({ "parts": [{ "type": "text", "text": "read it" }] });
+        let sent = world.send("POST", &format!("/session/{session}/prompt_async"), &begun).await;
+        assert_eq!(sent.status, 204, "{dialect:?}: {}", sent.text);
+        while !messages(&world, &session).await.iter().any(|message| shown(message) == ["text Half of it"]) {
+            tokio::task::yield_now().await;
+        }
+
+        let world = world.reopened().await;
+        gate.open();
+        provider.will(answer().text("The rest.").finish("stop"));
+        let last = world.ask(&session, "go on").await;
+
+        assert_eq!(shown(&last), ["text The rest."], "{dialect:?}");
+        let told = heard(dialect, provider.requests().last().unwrap());
+        let at = told.iter().position(|line| line == "user read it").unwrap();
+        let thought = match dialect {
+            Dialect::Chat => "thought Let me look.",
+            Dialect::Anthropic | Dialect::Responses | Dialect::Gemini => "thought Let me look. [sealed]",
+        };
+        assert_eq!(told[at + 1], thought, "{dialect:?}: {told:?}");
+        assert_eq!(told[at + 2], format!("call read {read}"), "{dialect:?}: {told:?}");
+        assert!(told[at + 3].starts_with("result <path>"), "{dialect:?}: {told:?}");
+        assert_eq!(told[at + 4..], ["said Half of it", "user go on"], "{dialect:?}: {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_does_not_fit_is_answered_behind_a_summary_in_every_protocol() {
+    for dialect in Dialect::ALL {
+        let (world, provider) = world(dialect).await;
+        provider.will(answer().text("Forty-two.").finish("stop"));
+        let session = titled(&world).await;
+        world.ask(&session, "a question of long ago").await;
+        let refusal = match dialect {
+            Dialect::Chat => "This model's maximum context length is 200000 tokens, you requested 250000",
+            Dialect::Anthropic => "prompt is too long: 250000 tokens > 200000 maximum",
+            Dialect::Responses => "Your input exceeds the context window of this model",
+            Dialect::Gemini => "The input token count (250000) exceeds the maximum number of tokens allowed",
+        };
+        provider.will(Answer::error(400, refusal));
+        provider.will(answer().text("We spoke of numbers.").finish("stop"));
+        provider.will(answer().text("Yes.").finish("stop"));
+
+        let last = world.ask(&session, "still there?").await;
+
+        assert_eq!(shown(&last), ["text Yes."], "{dialect:?}");
+        assert_eq!(provider.requests().len(), 4, "{dialect:?}");
+        let told = heard(dialect, provider.requests().last().unwrap());
+        assert!(told.contains(&"said We spoke of numbers.".to_owned()), "{dialect:?}: {told:?}");
+        assert!(told.contains(&"user still there?".to_owned()), "{dialect:?}: {told:?}");
+        assert!(!told.iter().any(|line| line.contains("long ago")), "{dialect:?}: {told:?}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Room for everybody: idle connections, streams, slow and broken bodies.
 
+use crate::shares;
 use crate::stream::Stream;
 use crate::world::{Answer, World, prompt};
 use serde_json::{Value, json};
@@ -64,6 +65,84 @@ async fn streams_have_a_number_of_their_own_and_leave_room_for_others() {
     drop(first);
     // The server notices that a client has left when it looks at the socket again.
     while world.request("GET", "/event").send().await.unwrap().status() != 200 {}
+}
+
+// Was: those who follow a share took connections beside the streams, up to the last one.
+#[tokio::test]
+async fn streams_of_shares_are_counted_with_the_others() {
+    let share = Some(shares::sharing());
+    let world = World::with(ServerOptions { share, streams_max: 1, ..ServerOptions::default() }).await;
+    let (id, _) = shares::share(&world).await;
+    let path = format!("/api/share/{id}/events");
+    let mut first = world.request("GET", &path).send().await.unwrap();
+    shares::until(&mut first, "snapshot").await;
+
+    let second = world.request("GET", &path).send().await.unwrap();
+    let other = world.request("GET", "/event").send().await.unwrap();
+
+    assert_eq!((second.status().as_u16(), other.status().as_u16()), (503, 503));
+    assert_eq!(world.get("/global/health").await.status, 200);
+}
+
+#[tokio::test]
+async fn large_bodies_have_a_number_of_their_own_and_leave_room_for_others() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/session/{session}/message");
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         content-length: 2000000\r\nexpect: 100-continue\r\n\r\n"
+    );
+    let mut senders = Vec::new();
+    for _ in 0..16 {
+        let mut socket = connect(&world);
+        let head = head.clone();
+        // "Continue" is said when the server begins to read.
+        let begun = tokio::task::spawn_blocking(move || {
+            socket.write_all(head.as_bytes()).unwrap();
+            let mut answer = [0; 12];
+            socket.read_exact(&mut answer).unwrap();
+            (socket, String::from_utf8_lossy(&answer).into_owned())
+        });
+        let (socket, answer) = begun.await.unwrap();
+        assert_eq!(answer, "HTTP/1.1 100");
+        senders.push(socket);
+    }
+
+    let (status, body) = raw(&world, &head).await;
+    let small = world.ask(&session, "small").await;
+
+    assert_eq!((status, &body["name"]), (503, &json!("OverloadedError")));
+    assert_eq!(small["info"]["role"], "assistant");
+    drop(senders);
+    // The server notices that a client has left when it looks at the socket again.
+    let large = json!({ "noReply": true, "parts": [{ "type": "text", "text": "x".repeat(2_000_000) }] });
+    while world.send("POST", &path, &large).await.status != 200 {}
+}
+
+// Was: a page of a hundred messages was held whole, however much they held.
+#[tokio::test]
+async fn a_short_page_of_large_messages_is_sent_as_it_is_read() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/session/{session}/message");
+    for letter in ["a", "b", "c", "d", "e"] {
+        let text = letter.repeat(3 * 1024 * 1024);
+        let body = json!({ "noReply": true, "parts": [{ "type": "text", "text": text }] });
+        assert_eq!(world.send("POST", &path, &body).await.status, 200);
+    }
+
+    let few = world.request("GET", &format!("{path}?limit=2")).send().await.unwrap();
+    let many = world.request("GET", &format!("{path}?limit=4")).send().await.unwrap();
+
+    assert!(few.content_length().is_some() && few.headers().contains_key("x-sturdy-position"));
+    assert!(many.content_length().is_none() && !many.headers().contains_key("x-sturdy-position"));
+    assert!(many.headers().contains_key("x-next-cursor"), "an older one remains");
+    let many = Answer::of(many).await.json();
+    let begins = |message: &Value| message["parts"][0]["text"].as_str().unwrap()[..1].to_owned();
+    let letters: Vec<String> = many.as_array().unwrap().iter().map(begins).collect();
+    assert_eq!(letters, ["b", "c", "d", "e"]);
+    assert_eq!(Answer::of(few).await.json(), json!(many.as_array().unwrap()[2..]));
 }
 
 #[tokio::test]

@@ -609,3 +609,29 @@ async fn a_closing_server_says_so_and_leaves_nothing_running() {
         (Some("ClosingError"), "The server is shutting down.")
     );
 }
+
+#[tokio::test]
+async fn the_owners_verbs_share_list_and_take_back() {
+    let world = World::with(crate::share_pair::receiving()).await;
+    let session = world.session().await;
+    let line = connect(&world).await;
+    let shares = line.root.call("shares", []);
+
+    let wish = Value::object([("visibility", "private")]);
+    let shared = soon("a share", shares.call("share", [session.as_str().into(), wish])).await.unwrap();
+    let listed = soon("a list", shares.call("list", [])).await.unwrap();
+    let nonsense = Value::object([("visibility", "secret")]);
+    let refused = soon("a refusal", shares.call("share", [session.as_str().into(), nonsense])).await;
+    let taken_back = soon("an end", shares.call("unshare", [session.as_str().into()])).await.unwrap();
+
+    let shared = as_json(shared);
+    let listed = as_json(listed);
+    assert!(shared["reference"].as_str().unwrap().starts_with("stdy1."));
+    assert_eq!((&listed[0]["shareID"], &listed[0]["reference"]), (&shared["shareID"], &json!(null)));
+    assert_eq!(told(&refused.unwrap_err()).1, Some(400.0));
+    assert_eq!(as_json(taken_back), json!(true));
+    let record = world.get(&format!("/session/{session}")).await.json();
+    assert_eq!(record["share"], json!(null));
+    line.handle.abort(ErrorValue::new("done"));
+    world.close().await;
+}

@@ -48,7 +48,7 @@ fn configuration() -> Value {
             "prompt": "{file:~/text}",
             "description": "Reviews",
             "options": { "extra": "Bearer {file:~/key}" },
-        } },
+        }, "spy": { "description": "Knows {file:~/text}" } },
         "command": { "look": { "template": "Look at {file:~/text}", "description": "Looks" } },
         "mcp": {
             "near": {
@@ -107,6 +107,7 @@ async fn no_route_shows_a_secret_of_the_configuration() {
         "/api/provider/gate",
         "/api/integration",
         "/api/skill",
+        "/experimental/tool?provider=mine&model=one",
     ] {
         let answer = world.get(path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);

@@ -240,3 +240,40 @@ async fn an_id_of_another_kind_is_refused_with_its_name() {
     let reply = world.send("POST", "/permission/abc/reply", &json!({ "reply": "once" })).await;
     assert_eq!(reply.both(), refused("requestID", "per"));
 }
+
+// Was: one read for each busy session of all directories, one after the other.
+#[tokio::test]
+async fn what_sessions_are_doing_is_one_read_however_many_are_busy() {
+    let world = World::new().await;
+    let there = format!("?directory={}", world.other().display());
+    let mut busy = Vec::new();
+    for place in ["", "", "", "", "", &there, &there, &there] {
+        let session = world.send("POST", &format!("/session{place}"), &json!({})).await.json();
+        let id = session["id"].as_str().unwrap().to_owned();
+        let asked =
+            world.send("POST", &format!("/session/{id}/prompt_async{place}"), &prompt("/demo hang")).await;
+        assert_eq!(asked.status, 204, "{}", asked.text);
+        busy.push(id);
+    }
+    while world.engine.statuses().len() < busy.len() {
+        tokio::task::yield_now().await;
+    }
+    let reads = &world.engine.store().meters().reads;
+
+    // The first look at a directory reads more, and so do sessions that are still being prepared: the cheapest look is
+    // the one that reads for itself alone.
+    let mut cheapest = u64::MAX;
+    for _ in 0..20 {
+        let before = reads.get();
+        world.get("/session/status").await;
+        cheapest = cheapest.min(reads.get() - before);
+    }
+    let status = world.get("/session/status").await.json();
+
+    assert_eq!(cheapest, 1);
+    let mut listed: Vec<_> = status.as_object().unwrap().keys().cloned().collect();
+    listed.sort();
+    let mut here = busy[..5].to_vec();
+    here.sort();
+    assert_eq!(listed, here, "those of the directory, and of no other");
+}

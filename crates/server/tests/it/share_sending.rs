@@ -1,80 +1,23 @@
 //! Sharing sessions: what a session shows is what its share shows, whatever gets lost in between.
 
 use crate::relay::{Fault, Relay};
+use crate::share_pair::{configure, copy, receiving, sender_to, session_of, share, share_of};
 use crate::world::{World, prompt};
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
-use std::fs;
-use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use sturdy_server::{ServerOptions, ShareOptions};
+use sturdy_server::ServerOptions;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 /// Longer than anything takes on a busy machine; nothing waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn receiving() -> ServerOptions {
-    let share = ShareOptions::at("https://share.example");
-    ServerOptions { share: Some(share), ..ServerOptions::default() }
-}
-
-/// A server that shares to a service behind a relay.
-async fn sender_to(relay: &Relay) -> World {
-    let world = World::new().await;
-    configure(&world, &json!({ "enterprise": { "url": relay.url } }));
-    world
-}
-
-fn configure(world: &World, config: &Value) {
-    fs::write(world.project().join("opencode.json"), config.to_string()).unwrap();
-    world.engine.dispose_all();
-}
-
-async fn share(world: &World, session: &str) -> String {
-    let shared = world.call("POST", &format!("/session/{session}/share")).await;
-    assert_eq!(shared.status, 200, "{}", shared.text);
-    let url = shared.json()["share"]["url"].as_str().unwrap().to_owned();
-    url.rsplit('/').next().unwrap().to_owned()
-}
-
-/// What a session is, in the form a share shows it: the record, messages, parts.
-async fn session_of(world: &World, session: &str) -> Vec<Value> {
-    let record = world.get(&format!("/session/{session}")).await.json();
-    let messages = world.get(&format!("/session/{session}/message")).await.json();
-    let mut infos = Vec::new();
-    let mut parts = Vec::new();
-    for message in messages.as_array().unwrap() {
-        infos.push(message["info"].clone());
-        parts.extend(message["parts"].as_array().unwrap().iter().cloned());
-    }
-    let by_id = |value: &Value| value["id"].as_str().unwrap().to_owned();
-    infos.sort_by_key(by_id);
-    parts.sort_by_key(by_id);
-    [vec![record], infos, parts].concat()
-}
-
-/// The same of a share; nothing when it is not there.
-async fn share_of(world: &World, share: &str) -> Option<Vec<Value>> {
-    let answer = world.get(&format!("/api/share/{share}/data")).await;
-    if answer.status != 200 {
-        return None;
-    }
-    let items = answer.json();
-    let of = |kind: &str| -> Vec<Value> {
-        let items = items.as_array().unwrap().iter().filter(|item| item["type"] == kind);
-        let mut found: Vec<Value> = items.map(|item| item["data"].clone()).collect();
-        found.sort_by_key(|value| value["id"].as_str().unwrap_or_default().to_owned());
-        found
-    };
-    Some([of("session"), of("message"), of("part")].concat())
-}
-
 /// Waits until the share shows the session as it is.
-async fn agree(sender: &World, session: &str, receiver: &World, share: &str) {
+pub(crate) async fn agree(sender: &World, session: &str, receiver: &World, share: &str) {
     let mut moved = receiver.engine.share_wakes().watch(share);
     let agreeing = async {
         loop {
@@ -82,7 +25,7 @@ async fn agree(sender: &World, session: &str, receiver: &World, share: &str) {
             let shown = share_of(receiver, share).await;
             if shown.is_some_and(|shown| !shown.is_empty()) {
                 let shown = share_of(receiver, share).await;
-                if shown == Some(session_of(sender, session).await) {
+                if shown == session_of(sender, session).await {
                     return;
                 }
             }
@@ -96,7 +39,7 @@ async fn agree(sender: &World, session: &str, receiver: &World, share: &str) {
 }
 
 /// Waits until the share is gone.
-async fn gone(receiver: &World, share: &str) {
+pub(crate) async fn gone(receiver: &World, share: &str) {
     let mut moved = receiver.engine.share_wakes().watch(share);
     let going = async {
         while share_of(receiver, share).await.is_some() {
@@ -107,7 +50,7 @@ async fn gone(receiver: &World, share: &str) {
 }
 
 /// Waits until nothing is shared any more.
-async fn nothing_shared(world: &World) {
+pub(crate) async fn nothing_shared(world: &World) {
     let waiting = async {
         while world.get("/sturdy/share").await.json() != json!([]) {
             tokio::task::yield_now().await;
@@ -258,7 +201,8 @@ async fn a_service_that_does_not_answer_leaves_the_session_unshared() {
     let refused = sender.call("POST", &format!("/session/{session}/share")).await;
 
     assert_eq!(refused.status, 502, "{}", refused.text);
-    assert_eq!(sender.get("/sturdy/share").await.json(), json!([]));
+    // It is only kept to delete what the service may have made.
+    assert_eq!(sender.get("/sturdy/share").await.json()[0]["state"], "deleting");
     assert_eq!(sender.get(&format!("/session/{session}")).await.json()["share"], Value::Null);
     relay.fail(Fault::None);
     let id = share(&sender, &session).await;
@@ -285,8 +229,7 @@ async fn lost_requests_lost_answers_and_doubled_requests_change_nothing() {
 
     // Every batch with the same first number is the same, and the service has applied each operation once.
     let mut sent: Vec<(u64, Value)> = Vec::new();
-    for body in relay.batches() {
-        let batch: Value = serde_json::from_slice(&body).unwrap();
+    for batch in relay.batches() {
         let first = batch["first_seq"].as_u64().unwrap();
         match sent.iter().find(|(known, _)| *known == first) {
             Some((_, ops)) => assert_eq!(*ops, batch["ops"], "batch {first} was sent differently"),
@@ -323,19 +266,6 @@ async fn either_side_may_end_and_come_back() {
     receiver.close().await;
 }
 
-fn copy(from: &FilePath, to: &FilePath) {
-    let _ = fs::remove_dir_all(to);
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to.join(entry.file_name()));
-        } else {
-            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-        }
-    }
-}
-
 /// T-SRV-11, T-REC-05
 #[tokio::test]
 async fn a_sender_that_was_restored_from_a_backup_sends_everything_anew() {
@@ -363,6 +293,30 @@ async fn a_sender_that_was_restored_from_a_backup_sends_everything_anew() {
     receiver.close().await;
 }
 
+/// The service as it was before the session's last prompt, restored from a copy of its data.
+async fn set_back_by_a_day(
+    receiver: World,
+    relay: &Relay,
+    sender: &World,
+    session: &str,
+    share: &str,
+) -> World {
+    sender.ask(session, "yesterday").await;
+    agree(sender, session, &receiver, share).await;
+    let root = receiver.close().await;
+    copy(&root.path().join("data"), &root.path().join("backup"));
+    let receiver = World::open_again(root, receiving()).await;
+    relay.lead_to(&receiver.url);
+    sender.ask(session, "today").await;
+    agree(sender, session, &receiver, share).await;
+
+    let root = receiver.close().await;
+    copy(&root.path().join("backup"), &root.path().join("data"));
+    let receiver = World::open_again(root, receiving()).await;
+    relay.lead_to(&receiver.url);
+    receiver
+}
+
 /// T-REC-04
 #[tokio::test]
 async fn a_service_that_was_restored_from_a_backup_is_sent_everything_anew() {
@@ -371,19 +325,7 @@ async fn a_service_that_was_restored_from_a_backup_is_sent_everything_anew() {
     let sender = sender_to(&relay).await;
     let session = sender.session().await;
     let id = share(&sender, &session).await;
-    sender.ask(&session, "yesterday").await;
-    agree(&sender, &session, &receiver, &id).await;
-    let root = receiver.close().await;
-    copy(&root.path().join("data"), &root.path().join("backup"));
-    let receiver = World::open_again(root, receiving()).await;
-    relay.lead_to(&receiver.url);
-    sender.ask(&session, "today").await;
-    agree(&sender, &session, &receiver, &id).await;
-
-    let root = receiver.close().await;
-    copy(&root.path().join("backup"), &root.path().join("data"));
-    let receiver = World::open_again(root, receiving()).await;
-    relay.lead_to(&receiver.url);
+    let receiver = set_back_by_a_day(receiver, &relay, &sender, &session, &id).await;
     sender.ask(&session, "tomorrow").await;
 
     agree(&sender, &session, &receiver, &id).await;
@@ -545,7 +487,7 @@ async fn a_service_with_the_old_contract_is_sent_what_the_session_shows() {
     assert_eq!(shared.json()["share"]["url"], "https://old.example/s/abcd1234");
     let all_there = async {
         loop {
-            let wanted = session_of(&world, &session).await;
+            let wanted = session_of(&world, &session).await.unwrap();
             let shown: Vec<Value> = values.lock().unwrap().iter().map(|(_, value)| value.clone()).collect();
             if wanted.iter().all(|value| shown.contains(value)) {
                 return;
@@ -580,8 +522,7 @@ async fn a_long_session_with_large_parts_is_sent_in_batches_within_their_bounds(
     agree(&sender, &session, &receiver, &id).await;
 
     let mut numbers = Vec::new();
-    for body in relay.batches() {
-        let batch: Value = serde_json::from_slice(&body).unwrap();
+    for batch in relay.batches() {
         let ops = batch["ops"].as_array().unwrap();
         let bytes: usize = ops.iter().filter_map(|op| op["payload_json"].as_str()).map(str::len).sum();
         assert!(
@@ -595,6 +536,22 @@ async fn a_long_session_with_large_parts_is_sent_in_batches_within_their_bounds(
     assert_eq!(numbers, (1..=count).collect::<Vec<_>>());
     // Nothing is said twice: a session, messages with one part each, what it changed, and its model.
     assert!(count <= 150 * 2 + 4, "{count}");
+    sender.close().await;
+    receiver.close().await;
+}
+
+/// T-REC-05: found within the reconcile interval, without anything to send and without a restart of the sender.
+#[tokio::test]
+async fn a_service_that_was_restored_while_nothing_is_to_be_sent_is_found_by_comparing() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = World::comparing_often().await;
+    configure(&sender, &json!({ "enterprise": { "url": relay.url } }));
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    let receiver = set_back_by_a_day(receiver, &relay, &sender, &session, &id).await;
+
+    agree(&sender, &session, &receiver, &id).await;
     sender.close().await;
     receiver.close().await;
 }

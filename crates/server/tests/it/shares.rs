@@ -7,16 +7,16 @@ use std::time::Duration;
 use sturdy_server::{Password, ServerOptions, ServiceLimits, ShareOptions};
 use sturdy_store::share::{LegacyItem, ShareAuth, ShareCall, ShareLimits};
 
-fn sharing() -> ShareOptions {
+pub(crate) fn sharing() -> ShareOptions {
     ShareOptions::at("https://share.example/")
 }
 
-async fn world() -> World {
+pub(crate) async fn world() -> World {
     World::with(ServerOptions { share: Some(sharing()), ..ServerOptions::default() }).await
 }
 
 /// A share as OpenCode's client makes it: id and secret.
-async fn share(world: &World) -> (String, String) {
+pub(crate) async fn share(world: &World) -> (String, String) {
     let made = world.send("POST", "/api/share", &json!({ "sessionID": "ses_a" })).await;
     assert_eq!(made.status, 200, "{}", made.text);
     let made = made.json();
@@ -25,7 +25,13 @@ async fn share(world: &World) -> (String, String) {
     (text("id"), text("secret"))
 }
 
-async fn with_right(world: &World, method: &str, path: &str, right: &str, body: Option<&Value>) -> Answer {
+pub(crate) async fn with_right(
+    world: &World,
+    method: &str,
+    path: &str,
+    right: &str,
+    body: Option<&Value>,
+) -> Answer {
     let request = world.request(method, path).bearer_auth(right);
     let request = match body {
         Some(body) => request.json(body),
@@ -34,16 +40,16 @@ async fn with_right(world: &World, method: &str, path: &str, right: &str, body: 
     Answer::of(request.send().await.unwrap()).await
 }
 
-async fn sync(world: &World, (id, secret): &(String, String), data: Value) -> Answer {
+pub(crate) async fn sync(world: &World, (id, secret): &(String, String), data: Value) -> Answer {
     world.send("POST", &format!("/api/share/{id}/sync"), &json!({ "secret": secret, "data": data })).await
 }
 
-fn code(answer: &Answer) -> (u16, String) {
+pub(crate) fn code(answer: &Answer) -> (u16, String) {
     (answer.status, answer.json()["error"]["code"].as_str().unwrap().to_owned())
 }
 
 /// Reads frames until one has this event and text.
-async fn until(response: &mut reqwest::Response, wanted: &str) -> String {
+pub(crate) async fn until(response: &mut reqwest::Response, wanted: &str) -> String {
     let mut seen = String::new();
     while !seen.contains(wanted) {
         let chunk = response.chunk().await.unwrap();
@@ -167,6 +173,37 @@ async fn an_open_viewer_stops_when_its_link_is_revoked() {
 }
 
 #[tokio::test]
+async fn the_owner_sees_who_reads_now_and_others_see_only_their_own() {
+    let world = world().await;
+    let (id, owner) = share(&world).await;
+    let path = format!("/api/share/{id}/capabilities");
+    let wanted = json!({ "scope": ["viewer"], "label": "for bob" });
+    let made = with_right(&world, "POST", &path, &owner, Some(&wanted)).await.json();
+    let link = made["sturdy_ref"].as_str().unwrap().to_owned();
+    let events = format!("/api/share/{id}/events");
+    let readers = format!("/api/share/{id}/readers");
+    assert_eq!(with_right(&world, "GET", &readers, &owner, None).await.both(), (200, json!([])));
+
+    let mut public = world.request("GET", &events).send().await.unwrap();
+    until(&mut public, "snapshot").await;
+    let mut named = world.request("GET", &events).bearer_auth(&link).send().await.unwrap();
+    until(&mut named, "snapshot").await;
+
+    let bob = json!({ "cap_id": made["cap_id"], "count": 1 });
+    let everybody = json!([{ "cap_id": null, "count": 1 }, bob]);
+    assert_eq!(with_right(&world, "GET", &readers, &owner, None).await.both(), (200, everybody));
+    assert_eq!(with_right(&world, "GET", &readers, &link, None).await.both(), (200, json!([bob])));
+    assert_eq!(world.get(&readers).await.status, 401);
+
+    let cap = made["cap_id"].as_str().unwrap().to_owned();
+    with_right(&world, "DELETE", &format!("{path}/{cap}"), &owner, None).await;
+    until(&mut named, "closed").await;
+    assert_eq!(named.chunk().await.unwrap(), None);
+    let left = json!([{ "cap_id": null, "count": 1 }]);
+    assert_eq!(with_right(&world, "GET", &readers, &owner, None).await.both(), (200, left));
+}
+
+#[tokio::test]
 async fn the_password_guards_the_sessions_and_the_link_the_share() {
     let password = Some(Password::new("ada", "open sesame"));
     let options = ServerOptions { password, share: Some(sharing()), ..ServerOptions::default() };
@@ -190,10 +227,13 @@ async fn where_there_is_a_gateway_key_nobody_creates_shares_without_it() {
     };
 
     assert_eq!(create("wrong").await.unwrap().status(), 401);
+    // Before anything of the body is looked at.
+    let nonsense = world.request("POST", "/api/share").header("content-type", "application/json").body("{");
+    assert_eq!(nonsense.send().await.unwrap().status(), 401);
     assert_eq!(create("the-key").await.unwrap().status(), 200);
 }
 
-fn limited(set: impl FnOnce(&mut ServiceLimits)) -> ServerOptions {
+pub(crate) fn limited(set: impl FnOnce(&mut ServiceLimits)) -> ServerOptions {
     let mut share = sharing();
     set(&mut share.limits);
     ServerOptions { share: Some(share), ..ServerOptions::default() }
@@ -317,4 +357,32 @@ async fn hostile_headers_and_bodies_change_nothing() {
     assert_eq!(deep.send().await.unwrap().status(), 400);
     let data = world.get(&format!("/api/share/{}/data", share.0)).await;
     assert_eq!(data.both(), (200, json!([])));
+}
+
+/// A thousand viewers who are woken together cost the store one read, with or without a right of their own.
+#[tokio::test]
+async fn viewers_that_are_woken_together_read_the_store_once() {
+    let world = World::with(limited(|limits| limits.heartbeat = Duration::from_secs(300))).await;
+    let share = share(&world).await;
+    let events = format!("/api/share/{}/events", share.0);
+    let mut viewers = Vec::new();
+    for number in 0..40 {
+        let request = world.request("GET", &events);
+        let request = if number % 2 == 0 { request } else { request.bearer_auth(&share.1) };
+        let mut viewer = request.send().await.unwrap();
+        until(&mut viewer, "snapshot").await;
+        viewers.push(viewer);
+    }
+    let reads = &world.engine.store().meters().reads;
+
+    for round in 1..=3 {
+        let before = reads.get();
+        let title = format!("round {round}");
+        sync(&world, &share, json!([{ "type": "session", "data": { "id": "ses_a", "title": title } }])).await;
+        for viewer in &mut viewers {
+            until(viewer, &title).await;
+        }
+        assert_eq!(reads.get() - before, 1, "in round {round}");
+    }
+    world.close().await;
 }

@@ -1,8 +1,11 @@
 //! Reading an event stream frame by frame.
 
+use crate::document;
 use crate::world::World;
+use jsonschema::Validator;
 use reqwest::Response;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Long enough for a slow machine; a test that waits for it has failed.
@@ -34,6 +37,11 @@ impl Frame {
         self.event()["type"].as_str().unwrap().to_owned()
     }
 
+    /// Of the log: neither a greeting nor a beat.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.id().is_some() && self.kind() != "server.connected"
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.kind() == "session.idle"
     }
@@ -57,6 +65,8 @@ pub(crate) struct Stream {
     buffer: String,
     /// So far there is no end of a frame in the buffer.
     searched: usize,
+    /// What the document says of its frames.
+    described: Option<Arc<Validator>>,
 }
 
 impl Stream {
@@ -71,7 +81,7 @@ impl Stream {
         }
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
-        Self { response, buffer: String::new(), searched: 0 }
+        Self { response, buffer: String::new(), searched: 0, described: document::frames_of(path) }
     }
 
     /// The next frame; none at the end of the stream.
@@ -80,7 +90,9 @@ impl Stream {
             if let Some(end) = self.buffer[self.searched..].find("\n\n") {
                 let raw = self.buffer.drain(..self.searched + end + 2).collect();
                 self.searched = 0;
-                return Some(Frame { raw });
+                let frame = Frame { raw };
+                self.check(&frame);
+                return Some(frame);
             }
             // The first half of the end may be here already.
             self.searched = self.buffer.len().saturating_sub(1);
@@ -91,6 +103,17 @@ impl Stream {
             let chunk = read.await.expect("the stream is silent").unwrap()?;
             self.buffer.push_str(std::str::from_utf8(&chunk).expect("frames are cut between characters"));
         }
+    }
+
+    fn check(&self, frame: &Frame) {
+        let Some(described) = &self.described else { return };
+        // A comment keeps a silent stream alive, and says nothing.
+        if frame.raw.starts_with(':') {
+            return;
+        }
+        let told = frame.json();
+        let wrong: Vec<String> = described.iter_errors(&told).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{} is not what the document says: {wrong:#?}\n{told:#}", frame.kind());
     }
 
     /// All frames up to the first that fits, which is the last of them.

@@ -90,6 +90,24 @@ async fn a_token_counts_where_there_is_no_password_too() {
 }
 
 #[tokio::test]
+async fn what_a_token_changes_carries_its_id() {
+    let world = world().await;
+    let writer = made(&world, &json!({ "name": "ci", "scopes": ["write"] })).await;
+    let secret = writer["secret"].as_str().unwrap();
+    let request = world.request("POST", "/session").bearer_auth(secret).json(&json!({ "title": "by ci" }));
+    let session = Answer::of(request.send().await.unwrap()).await.json();
+
+    let actor = format!("token:{}", writer["id"].as_str().unwrap());
+    let path = format!("/sturdy/session/{}/entries", session["id"].as_str().unwrap());
+    let own = asked(&world, "GET", &format!("{path}?actor={actor}"), secret).await;
+    let others = asked(&world, "GET", &format!("{path}?actor=user:ada"), secret).await;
+
+    assert!(own.text.contains("session.created"), "{}", own.text);
+    assert!(!others.text.contains("session.created"), "{}", others.text);
+    assert!(!own.text.contains(secret));
+}
+
+#[tokio::test]
 async fn every_answer_names_its_request() {
     let world = world().await;
     let own = world.get("/global/health").await;

@@ -1,12 +1,13 @@
 //! A hostile repository: nothing of it runs, connects or reads before somebody trusts it, and all of it after.
 
 use crate::stream::{Frame, Stream};
-use crate::world::{World, prompt};
+use crate::world::{Answer, World, prompt};
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
@@ -159,6 +160,172 @@ async fn whoever_looks_at_a_hostile_repository_starts_nothing_and_reads_no_secre
     assert_eq!((markers(&root), attacker.heard()), (vec![], vec![]));
 }
 
+/// Every address of the document that is read, filled in. Not those that wait: streams, sockets, the next wish of
+/// somebody who steers the terminal.
+fn every_read(session: &str) -> Vec<String> {
+    let document = sturdy_server::document();
+    let mut all = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let Some(read) = methods.get("get") else { continue };
+        let last = path.rsplit('/').next().unwrap();
+        if ["event", "events", "ws", "connect", "next"].contains(&last) {
+            continue;
+        }
+        let named = |part: &str| match part {
+            "{sessionID}" => session.to_owned(),
+            part if part.starts_with('{') => "unknown".to_owned(),
+            part => part.to_owned(),
+        };
+        let filled: Vec<String> = path.split('/').map(named).collect();
+        let wanted = read["parameters"].as_array().into_iter().flatten();
+        let wanted = wanted.filter(|one| one["in"] == "query" && one["required"] == true);
+        let query: Vec<String> = wanted
+            .map(|one| match one["name"].as_str().unwrap() {
+                "path" => "path=.".to_owned(),
+                "provider" => "provider=demo".to_owned(),
+                "model" => "model=echo".to_owned(),
+                "mode" => "mode=git".to_owned(),
+                name => format!("{name}=x"),
+            })
+            .collect();
+        all.push(format!("{}?{}", filled.join("/"), query.join("&")));
+    }
+    all
+}
+
+#[tokio::test]
+async fn no_read_of_the_document_starts_or_connects_anything() {
+    let (world, attacker) = opened().await;
+    let session = world.session().await;
+    let all = every_read(&session);
+    let mut answered = 0;
+
+    for path in &all {
+        let answer = Answer::of(world.request("GET", path).send().await.unwrap()).await;
+        let is_off = answer.status == 501 && path.starts_with("/api/share/");
+        assert!(answer.status < 500 || is_off, "{path}: {} {}", answer.status, answer.text);
+        assert!(!answer.text.contains(SECRET) && !answer.text.contains(PRIVATE), "{path}: {}", answer.text);
+        answered += usize::from(answer.status == 200);
+    }
+
+    assert!(all.len() >= 100 && answered >= 70, "{answered} of {}", all.len());
+    let root = world.close().await;
+    assert_eq!((markers(&root), attacker.heard()), (vec![], vec![]));
+}
+
+/// Git as anybody has it, without the settings of whoever runs the tests.
+fn plain_git(project: &Path, arguments: &[&str]) -> bool {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
+        .args(arguments)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .current_dir(project);
+    git.output().unwrap().status.success()
+}
+
+/// A repository in which plain git runs a script when it is asked for differences.
+fn hostile_git(root: &Path, door: &str) {
+    let project = root.join("project");
+    let script = root.join("script");
+    let marker = project.join("marker-git");
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::create_dir_all(root.join("home/.ssh")).unwrap();
+    std::fs::write(root.join("home/.ssh/id"), PRIVATE).unwrap();
+    std::fs::write(&script, format!("#!/bin/sh\ntouch '{}'\nexit 1\n", marker.display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(project.join("a.txt"), "one\n").unwrap();
+    for arguments in [["init", "-q", "."].as_slice(), &["add", "-A"], &["commit", "-q", "-m", "first"]] {
+        assert!(plain_git(&project, arguments));
+    }
+    std::fs::write(project.join("a.txt"), "two\n").unwrap();
+    let set = |key: &str, value: &str| assert!(plain_git(&project, &["config", key, value]), "{key}");
+    let program = script.to_str().unwrap();
+    match door {
+        "include.path" => {
+            std::fs::write(project.join("settings"), format!("[core]\n\tfsmonitor = {program}\n")).unwrap();
+            set("include.path", "../settings");
+        }
+        "core.sshCommand" => {
+            // The content of the commit is missing, and said to be with a remote.
+            let blob = "5626abf0f72e58d7a153368ba57db4c673c0e171";
+            std::fs::remove_file(project.join(format!(".git/objects/{}/{}", &blob[..2], &blob[2..])))
+                .unwrap();
+            set("core.repositoryformatversion", "1");
+            set("extensions.partialClone", "evil");
+            set("remote.evil.promisor", "true");
+            set("remote.evil.url", "ssh://example.invalid/x");
+            set(door, program);
+        }
+        _ => {
+            std::fs::write(project.join(".gitattributes"), "* filter=evil\n").unwrap();
+            set(door, program);
+        }
+    }
+    let _ = plain_git(&project, &["diff"]);
+    assert!(marker.exists(), "the door {door} is not open");
+    std::fs::remove_file(&marker).unwrap();
+    // And its top is said to be above it.
+    set("core.worktree", "../..");
+}
+
+#[tokio::test]
+async fn whoever_asks_what_changed_in_a_hostile_repository_runs_nothing_of_its_git_configuration() {
+    for door in
+        ["filter.evil.clean", "filter.evil.process", "core.fsmonitor", "core.sshCommand", "include.path"]
+    {
+        let root = tempfile::tempdir().unwrap();
+        hostile_git(root.path(), door);
+        let world = World::trusting_nobody(root).await;
+
+        for path in [
+            "/vcs",
+            "/vcs/status",
+            "/vcs/diff?mode=git",
+            "/vcs/diff?mode=branch",
+            "/vcs/diff/raw",
+            "/project/current",
+            "/path",
+        ] {
+            let answer = Answer::of(world.request("GET", path).send().await.unwrap()).await;
+            assert!(!answer.text.contains(PRIVATE), "{door} {path}: {}", answer.text);
+        }
+
+        let top = world.get("/path").await.json()["worktree"].clone();
+        assert_eq!(top, json!(world.project().canonicalize().unwrap()), "{door}");
+        assert_eq!(markers(&world.close().await), Vec::<String>::new(), "{door}");
+    }
+}
+
+// Was: both showed the user, the password and the query of an address.
+#[tokio::test]
+async fn what_is_asked_about_and_warned_of_hides_what_stands_in_an_address() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(root.path().join("project")).unwrap();
+    let config = json!({
+        "mcp": { "web": { "type": "remote", "url": "http://ada:hush-1@127.0.0.1:9/mcp?key=hush-2" } },
+        "provider": { "demo": { "options": { "baseURL": "http://ada:hush-3@127.0.0.1:9/v1?key=hush-4" } } },
+        "instructions": ["http://ada:hush-5@127.0.0.1:9/rules.md?key=hush-6"],
+    });
+    std::fs::write(root.path().join("project/opencode.json"), config.to_string()).unwrap();
+    let world = World::trusting_nobody(root).await;
+    let session = world.session().await;
+    let mut stream = Stream::open(&world, "/event").await;
+
+    world.send("POST", &format!("/session/{session}/prompt_async"), &prompt("hello")).await;
+    let frames = stream.until(|frame| frame.kind() == "permission.asked").await;
+    let request = frames.last().unwrap().json()["properties"].to_string();
+    let warnings = world.get("/config").await.json()["warnings"].to_string();
+
+    for text in [&request, &warnings] {
+        assert!(!text.contains("hush"), "{text}");
+        for address in ["http://127.0.0.1:9/mcp", "http://127.0.0.1:9/v1", "http://127.0.0.1:9/rules.md"] {
+            assert!(text.contains(address), "{address} in {text}");
+        }
+    }
+    world.close().await;
+}
+
 #[tokio::test]
 async fn a_hostile_repository_that_is_refused_runs_nothing_in_a_turn() {
     let (world, attacker) = opened().await;
@@ -278,6 +445,113 @@ async fn trust_for_once_ends_with_the_process() {
     let world = World::trusting_nobody(world.close().await).await;
     assert!(is_withheld(&world).await);
     world.close().await;
+}
+
+// Was: what was allowed once stayed trusted as long as the process lived, and its programs ran on.
+#[tokio::test]
+async fn trust_that_is_taken_back_ends_at_once() {
+    let (world, _attacker) = opened().await;
+    let session = world.session().await;
+    let mut stream = Stream::open(&world, "/global/event").await;
+    world.send("POST", &format!("/session/{session}/prompt_async"), &prompt("hello")).await;
+    let frames = stream.until(|frame| frame.kind() == "permission.asked").await;
+    let id = frames.last().unwrap().event()["properties"]["id"].as_str().unwrap().to_owned();
+    world.send("POST", &format!("/permission/{id}/reply"), &json!({ "reply": "once" })).await;
+    stream.until(Frame::is_idle).await;
+    assert!(!is_withheld(&world).await);
+
+    let first = world.call("DELETE", "/sturdy/trust").await.json();
+    let second = world.call("DELETE", "/sturdy/trust").await.json();
+
+    let path = world.project().canonicalize().unwrap();
+    assert_eq!(first, json!({ "path": path, "removed": true }));
+    assert_eq!(second, json!({ "path": path, "removed": false }));
+    assert!(is_withheld(&world).await);
+    world.close().await;
+}
+
+// Was: a formatter that the user switched on ran in an untrusted checkout, whose settings for it may be programs.
+#[tokio::test]
+async fn formatters_of_the_user_wait_until_a_dangerous_checkout_is_trusted() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().join("home/.config/opencode");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::create_dir_all(root.path().join("project")).unwrap();
+    let own = json!({ "formatter": { "mine": { "command": ["true", "$FILE"], "extensions": [".txt"] } } });
+    std::fs::write(home.join("opencode.json"), own.to_string()).unwrap();
+    let danger = json!({ "mcp": { "program": { "type": "local", "command": ["true"] } } });
+    std::fs::write(root.path().join("project/opencode.json"), danger.to_string()).unwrap();
+    let world = World::trusting_nobody(root).await;
+    let enabled = |list: Value| {
+        let mine = list.as_array().unwrap().iter().find(|one| one["name"] == "mine").cloned();
+        mine.unwrap()["enabled"].clone()
+    };
+
+    let before = enabled(world.get("/formatter").await.json());
+    world.call("POST", "/sturdy/trust").await;
+    world.call("POST", "/instance/dispose").await;
+    let after = enabled(world.get("/formatter").await.json());
+
+    assert_eq!((before, after), (json!(false), json!(true)));
+    world.close().await;
+}
+
+/// What the user's own settings say, beside a project whose settings are dangerous.
+fn with_settings_of_the_user(own: &Value, project: &Value) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().join("home/.config/opencode");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::create_dir_all(root.path().join("project")).unwrap();
+    std::fs::write(home.join("opencode.json"), own.to_string()).unwrap();
+    std::fs::write(root.path().join("project/opencode.json"), project.to_string()).unwrap();
+    root
+}
+
+/// A language server runs what the project says (plugins, build scripts), whoever switched it on.
+#[tokio::test]
+async fn language_servers_of_the_user_wait_until_a_dangerous_checkout_is_trusted() {
+    let own = json!({ "lsp": { "mine": { "command": marks("lsp"), "extensions": [".txt"] } } });
+    let danger = json!({ "mcp": { "program": { "type": "local", "command": ["true"], "enabled": false } } });
+    let world = World::trusting_nobody(with_settings_of_the_user(&own, &danger)).await;
+    let session = world.session().await;
+    let path = format!("/session/{session}/prompt_async");
+    let write = |name: &str| prompt(&format!(r#"/demo tool write {{"filePath":"{name}","content":"x"}}"#));
+    let mut stream = Stream::open(&world, "/global/event").await;
+
+    world.send("POST", &path, &write("a.txt")).await;
+    let frames = stream.until(|frame| frame.kind() == "permission.asked").await;
+    let id = frames.last().unwrap().event()["properties"]["id"].as_str().unwrap().to_owned();
+    world.send("POST", &format!("/permission/{id}/reply"), &json!({ "reply": "reject" })).await;
+    stream.until(Frame::is_idle).await;
+    assert!(world.project().join("a.txt").exists());
+    assert_eq!(markers(&world.root), Vec::<String>::new());
+
+    world.call("POST", "/sturdy/trust").await;
+    world.call("POST", "/instance/dispose").await;
+    world.send("POST", &path, &write("b.txt")).await;
+    stream.until(Frame::is_idle).await;
+    assert_eq!(markers(&world.root), ["marker-lsp"]);
+    world.close().await;
+}
+
+/// Trusting a project lets its templates run snippets, as far as the user's own rules do.
+#[tokio::test]
+async fn a_snippet_of_a_trusted_project_is_refused_where_the_user_denies_commands() {
+    let own = json!({ "permission": { "bash": "deny" } });
+    let project = json!({
+        "command": { "look": { "template": "See !`touch marker-snippet`" } },
+        "permission": { "bash": "allow" },
+    });
+    let world = World::trusting_nobody(with_settings_of_the_user(&own, &project)).await;
+    world.call("POST", "/sturdy/trust").await;
+    let session = world.session().await;
+    let look = json!({ "command": "look", "arguments": "" });
+
+    let refused = world.send("POST", &format!("/session/{session}/command"), &look).await;
+
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    assert!(refused.text.contains("which a rule forbids (permission.bash)"), "{}", refused.text);
+    assert_eq!(markers(&world.close().await), Vec::<String>::new());
 }
 
 #[tokio::test]

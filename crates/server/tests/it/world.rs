@@ -1,5 +1,6 @@
 //! A home, a project, a store and a server, all thrown away at the end.
 
+use crate::document;
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -23,6 +24,19 @@ pub(crate) struct World {
     serving: JoinHandle<()>,
     pub(crate) url: String,
     pub(crate) client: Client,
+}
+
+/// What a world is to meet, and how fast it shares.
+struct Plans {
+    crash: CrashPlan,
+    hang: HangPlan,
+    share: SharePace,
+}
+
+impl Plans {
+    fn usual() -> Self {
+        Self { crash: CrashPlan::Never, hang: HangPlan::default(), share: quick() }
+    }
 }
 
 /// What came back.
@@ -88,11 +102,52 @@ impl World {
         Self::open_planned(root, ServerOptions::default(), "1", CrashPlan::Panic(1)).await
     }
 
+    /// A world that gives up a request to a share service after a moment.
+    pub(crate) async fn impatient() -> Self {
+        Self::at_pace(SharePace { request: Duration::from_millis(500), ..quick() }).await
+    }
+
+    /// A world that forgets at once which ways of sending a share service does not understand.
+    pub(crate) async fn forgetting_ways() -> Self {
+        Self::at_pace(SharePace { way_pause: Duration::ZERO, ..quick() }).await
+    }
+
+    /// A world that compares idle links with their service all the time.
+    pub(crate) async fn comparing_often() -> Self {
+        Self::at_pace(SharePace { reconcile: Duration::from_millis(20), ..quick() }).await
+    }
+
+    async fn at_pace(pace: SharePace) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for place in ["home", "project", "other"] {
+            std::fs::create_dir_all(root.path().join(place)).unwrap();
+        }
+        let plans = Plans { share: pace, ..Plans::usual() };
+        Self::open_as(root, ServerOptions::default(), "1", plans).await
+    }
+
     async fn open_with(root: TempDir, options: ServerOptions, trust_all: &str) -> Self {
         Self::open_planned(root, options, trust_all, CrashPlan::Never).await
     }
 
+    /// A world in which looking at the project's files may hang, from when the plan says so.
+    pub(crate) async fn about_to_hang() -> (Self, HangPlan) {
+        let root = tempfile::tempdir().unwrap();
+        for place in ["home", "project", "other"] {
+            std::fs::create_dir_all(root.path().join(place)).unwrap();
+        }
+        let hang = HangPlan::later(&root.path().join("project"));
+        let plans = Plans { hang: hang.clone(), ..Plans::usual() };
+        let world = Self::open_as(root, ServerOptions::default(), "1", plans).await;
+        (world, hang)
+    }
+
     async fn open_planned(root: TempDir, options: ServerOptions, trust_all: &str, crash: CrashPlan) -> Self {
+        Self::open_as(root, options, trust_all, Plans { crash, ..Plans::usual() }).await
+    }
+
+    async fn open_as(root: TempDir, options: ServerOptions, trust_all: &str, plans: Plans) -> Self {
+        let Plans { crash, hang, share } = plans;
         let variables = HashMap::from([
             ("HOME".to_owned(), root.path().join("home").display().to_string()),
             ("USER".to_owned(), "ada".to_owned()),
@@ -108,9 +163,9 @@ impl World {
             wire_version: "1.18.33".to_owned(),
             crash,
             panics: PanicPlan::default(),
-            hang: HangPlan::default(),
+            hang,
             extensions: Extensions::default(),
-            share: quick(),
+            share,
         });
         let engine = engine.await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -124,7 +179,7 @@ impl World {
 
     /// The same with other options.
     pub(crate) async fn reopened_with(self, options: ServerOptions) -> Self {
-        let root = self.close().await;
+        let root = self.kill().await;
         Self::open(root, options).await
     }
 
@@ -133,10 +188,21 @@ impl World {
         Self::open(root, options).await
     }
 
-    /// Ends the server and its engine, and starts others on the same store.
+    /// The same, and its store dies as planned.
+    pub(crate) async fn open_to_die(root: TempDir, options: ServerOptions, crash: CrashPlan) -> Self {
+        Self::open_planned(root, options, "1", crash).await
+    }
+
+    /// Kills the server and its engine, and starts others on the same store.
     pub(crate) async fn reopened(self) -> Self {
-        let root = self.close().await;
+        let root = self.kill().await;
         Self::open(root, ServerOptions::default()).await
+    }
+
+    /// What it had not stored when it died is not stored; what still runs in this process finds no store and ends.
+    async fn kill(self) -> TempDir {
+        self.engine.store().clone().die().await;
+        self.close().await
     }
 
     pub(crate) async fn close(self) -> TempDir {
@@ -160,16 +226,19 @@ impl World {
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
-        Answer::of(self.request("GET", path).send().await.unwrap()).await
+        let answer = Answer::of(self.request("GET", path).send().await.unwrap()).await;
+        document::check("GET", path, answer)
     }
 
     pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
-        Answer::of(self.request(method, path).json(body).send().await.unwrap()).await
+        let answer = Answer::of(self.request(method, path).json(body).send().await.unwrap()).await;
+        document::check(method, path, answer)
     }
 
     /// Without a body.
     pub(crate) async fn call(&self, method: &str, path: &str) -> Answer {
-        Answer::of(self.request(method, path).send().await.unwrap()).await
+        let answer = Answer::of(self.request(method, path).send().await.unwrap()).await;
+        document::check(method, path, answer)
     }
 
     pub(crate) async fn session(&self) -> String {

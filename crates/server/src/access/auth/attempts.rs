@@ -19,6 +19,21 @@ const ADDRESSES_MAX: usize = 1024;
 /// Mistakes are forgotten after this long.
 const MEMORY: Duration = Duration::from_secs(600);
 
+/// Everybody's mistakes. Those of the commands that this server runs are counted apart: they come from the address
+/// of the local user, whom they must not be able to keep out.
+#[derive(Debug, Default)]
+pub(crate) struct Guesses {
+    pub(crate) of_commands: Attempts,
+    pub(crate) of_others: Attempts,
+}
+
+impl Guesses {
+    /// Nobody has made a mistake lately, so it does not matter who asks.
+    pub(crate) fn is_quiet(&self, now: Instant) -> bool {
+        self.of_commands.is_quiet(now) && self.of_others.is_quiet(now)
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     /// None stands for all addresses that there was no place for.
@@ -66,6 +81,11 @@ impl Attempts {
         mistakes.count = mistakes.count.saturating_add(1);
         mistakes.last = now;
         mistakes.count
+    }
+
+    fn is_quiet(&self, now: Instant) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().all(|mistakes| now.saturating_duration_since(mistakes.last) >= MEMORY)
     }
 
     /// It was right.

@@ -22,7 +22,7 @@ pub(crate) enum Scope {
 }
 
 /// Changed only by an administrator, and the first of them read only by one.
-const FOR_ADMINS: [&str; 11] = [
+const FOR_ADMINS: [&str; 12] = [
     "/sturdy/grant",
     "/sturdy/token",
     "/sturdy/devices",
@@ -34,6 +34,7 @@ const FOR_ADMINS: [&str; 11] = [
     "/config",
     "/global",
     "/instance/dispose",
+    "/sturdy/trust",
 ];
 /// How many of them are not for the eyes of others either.
 const HIDDEN: usize = 4;

@@ -20,7 +20,9 @@ fn a_token_counts_after_a_restart_until_it_is_revoked_and_its_secret_is_not_kept
 
     let tokens = Tokens::open(dir.path());
     assert_eq!(tokens.list(), std::slice::from_ref(&token));
-    assert!(matches!(tokens.present(&secret, 2000), Presented::Known(known) if known.id == token.id));
+    assert!(
+        matches!(tokens.present(&secret, 2000), Presented::Known { token: known, .. } if known.id == token.id)
+    );
     assert!(matches!(tokens.present("sturdy_0000", 2000), Presented::Unknown));
     let file = dir.path().join("tokens.json");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -42,10 +44,10 @@ fn a_token_expires_and_asks_only_as_often_as_it_may() {
     let rare = NewToken { rate: Some(2), ..new(&[Scope::Read]) };
     let (_, rare) = tokens.create(rare, 1000).unwrap();
 
-    assert!(matches!(tokens.present(&short, 4999), Presented::Known(_)));
+    assert!(matches!(tokens.present(&short, 4999), Presented::Known { .. }));
     assert!(matches!(tokens.present(&short, 5000), Presented::Unknown));
-    assert!(matches!(tokens.present(&rare, 1), Presented::Known(_)));
-    assert!(matches!(tokens.present(&rare, 1), Presented::Known(_)));
+    assert!(matches!(tokens.present(&rare, 1), Presented::Known { .. }));
+    assert!(matches!(tokens.present(&rare, 1), Presented::Known { .. }));
     assert!(matches!(tokens.present(&rare, 1), Presented::TooOften(wait) if !wait.is_zero()));
 }
 

@@ -4,6 +4,9 @@
 use crate::described::{Routes, routes};
 use crate::instance::Here;
 use crate::reply;
+use crate::wire::shapes::catalog;
+use crate::wire::shapes::catalog::FormatterStatus;
+use crate::wire::shapes::catalog::LspStatus;
 use axum::response::Response;
 use serde_json::{Value, json};
 use sturdy_engine::directory::agents::Agent;
@@ -22,7 +25,7 @@ pub(super) fn routes() -> Routes {
 
 /// Agents, the default one first.
 #[utoipa::path(get, path = "/agent", operation_id = "app.agents",
-    responses((status = 200, description = "Agents", body = [Object]), (status = 400, description = "A file is wrong")))]
+    responses((status = 200, description = "Agents", body = [catalog::Agent]), (status = 400, description = "A file is wrong")))]
 async fn agent(Here(here): Here) -> Response {
     let configured: Vec<_> = here.settings.agents().into_iter().map(|(_, name, _)| name).collect();
     let shown = |agent: &Agent| {
@@ -46,21 +49,21 @@ fn fill(agent: &mut Value) {
 
 /// Commands, and the prompts of MCP servers.
 #[utoipa::path(get, path = "/command", operation_id = "command.list",
-    responses((status = 200, description = "Commands", body = [Object])))]
+    responses((status = 200, description = "Commands", body = [catalog::Command])))]
 async fn command(Here(here): Here) -> Response {
     reply::json(&here.settings.shown(&commands(&here.settings, here.mcp.commands().await)))
 }
 
 /// Skills.
 #[utoipa::path(get, path = "/skill", operation_id = "app.skills",
-    responses((status = 200, description = "Skills", body = [Object])))]
+    responses((status = 200, description = "Skills", body = [catalog::Skill])))]
 async fn skill(Here(here): Here) -> Response {
     reply::json(&here.settings.shown(here.settings.skills()))
 }
 
 /// Language servers that were started, and how they are.
 #[utoipa::path(get, path = "/lsp", operation_id = "lsp.status",
-    responses((status = 200, description = "Language servers", body = [Object])))]
+    responses((status = 200, description = "Language servers", body = [LspStatus])))]
 async fn lsp(Here(here): Here) -> Response {
     let shown = |one: &Status| {
         let root = one.root.strip_prefix(&here.directory).unwrap_or(&one.root);
@@ -73,7 +76,7 @@ async fn lsp(Here(here): Here) -> Response {
 
 /// Formatters: what runs after a file was changed, and what is known but not here.
 #[utoipa::path(get, path = "/formatter", operation_id = "formatter.status",
-    responses((status = 200, description = "Formatters", body = [Object])))]
+    responses((status = 200, description = "Formatters", body = [FormatterStatus])))]
 async fn formatter(Here(here): Here) -> Response {
     let shown = |one: &Formatter| json!({ "name": one.name, "extensions": one.extensions, "enabled": one.is_enabled });
     reply::json(&here.formatters().iter().map(shown).collect::<Vec<_>>())

@@ -7,6 +7,11 @@ use crate::instance::Here;
 use crate::reply;
 use crate::wire::page::NEXT_CURSOR;
 use crate::wire::query::Query;
+use crate::wire::shapes::catalog::Capabilities;
+use crate::wire::shapes::catalog::Console;
+use crate::wire::shapes::catalog::ConsoleOrgs;
+use crate::wire::shapes::catalog::McpResource;
+use crate::wire::shapes::catalog::ToolInfo;
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderValue;
@@ -14,7 +19,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 use sturdy_engine::Instance;
-use sturdy_engine::reads::{ReadError, SessionQuery};
+use sturdy_engine::reads::SessionQuery;
 use sturdy_llm::catalog::takes_patches;
 use sturdy_session::depth::read_stored;
 use sturdy_session::types::project::Project;
@@ -46,8 +51,6 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(console))
         .routes(routes!(orgs))
         .routes(routes!(resource))
-        .routes(routes!(workspaces))
-        .routes(routes!(workspace_status))
         .routes(routes!(tool_ids))
         .routes(routes!(tools))
         .routes(routes!(sessions))
@@ -55,44 +58,30 @@ pub(super) fn routes() -> Routes {
 
 /// What else the server can do.
 #[utoipa::path(get, path = "/experimental/capabilities", operation_id = "experimental.capabilities.get",
-    responses((status = 200, description = "Capabilities", body = Object)))]
+    responses((status = 200, description = "Capabilities", body = Capabilities)))]
 async fn capabilities(_: Here) -> Response {
     reply::text(r#"{"backgroundSubagents":false}"#)
 }
 
 /// The account console: there is none.
 #[utoipa::path(get, path = "/experimental/console", operation_id = "experimental.console.get",
-    responses((status = 200, description = "Console", body = Object)))]
+    responses((status = 200, description = "Console", body = Console)))]
 async fn console(_: Here) -> Response {
     reply::text(r#"{"consoleManagedProviders":[],"switchableOrgCount":0}"#)
 }
 
 /// Organisations of the account console: there are none.
 #[utoipa::path(get, path = "/experimental/console/orgs", operation_id = "experimental.console.listOrgs",
-    responses((status = 200, description = "Organisations", body = Object)))]
+    responses((status = 200, description = "Organisations", body = ConsoleOrgs)))]
 async fn orgs(_: Here) -> Response {
     reply::text(r#"{"orgs":[]}"#)
 }
 
 /// Resources of MCP servers.
 #[utoipa::path(get, path = "/experimental/resource", operation_id = "experimental.resource.list",
-    responses((status = 200, description = "Resources", body = Object)))]
+    responses((status = 200, description = "Resources", body = HashMap<String, McpResource>)))]
 async fn resource(Here(here): Here) -> Response {
     reply::json(&here.mcp.resources().await)
-}
-
-/// Remote workspaces: there are none.
-#[utoipa::path(get, path = "/experimental/workspace", operation_id = "experimental.workspace.list",
-    responses((status = 200, description = "Workspaces", body = [Object])))]
-async fn workspaces(_: Here) -> Response {
-    reply::text("[]")
-}
-
-/// Their state.
-#[utoipa::path(get, path = "/experimental/workspace/status", operation_id = "experimental.workspace.status",
-    responses((status = 200, description = "Status of workspaces", body = [Object])))]
-async fn workspace_status(_: Here) -> Response {
-    reply::text("[]")
 }
 
 /// The names of what a model may call.
@@ -106,7 +95,7 @@ async fn tool_ids(Here(here): Here) -> Response {
 /// What a model may call, as it is told.
 #[utoipa::path(get, path = "/experimental/tool", operation_id = "tool.list",
     params(("provider" = String, Query), ("model" = String, Query)),
-    responses((status = 200, description = "Tools", body = [Object]), (status = 400, description = "A key is missing")))]
+    responses((status = 200, description = "Tools", body = [ToolInfo]), (status = 400, description = "A key is missing")))]
 async fn tools(Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let provider = query.wanted("provider")?;
     let model = query.wanted("model")?;
@@ -117,9 +106,11 @@ async fn tools(Here(here): Here, query: Query) -> Result<Response, ApiError> {
         .iter()
         .map(|tool| tool.spec())
         .filter(|spec| spec.name == "invalid" || is_offered(&spec.name, takes_patches))
-        .map(
-            |spec| json!({ "id": spec.name, "description": spec.description, "parameters": spec.parameters }),
-        )
+        .map(|spec| {
+            // The one that starts agents repeats what the settings say about each.
+            let description = here.settings.shown(&spec.description);
+            json!({ "id": spec.name, "description": description, "parameters": spec.parameters })
+        })
         .collect();
     Ok(reply::json(&tools))
 }
@@ -137,7 +128,7 @@ async fn in_order(here: &Instance) -> Vec<Arc<dyn Tool>> {
     ("directory" = Option<String>, Query), ("roots" = Option<bool>, Query), ("start" = Option<u64>, Query),
     ("cursor" = Option<u64>, Query, description = "Only sessions changed before this time"),
     ("search" = Option<String>, Query), ("limit" = Option<u32>, Query), ("archived" = Option<bool>, Query)),
-    responses((status = 200, description = "Sessions, each with its project", body = [Object])))]
+    responses((status = 200, description = "Sessions, each with its project", body = [crate::wire::shapes::catalog::SessionOfProject])))]
 async fn sessions(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
     let store = app.engine().reads();
     let limit = query.limit()?.unwrap_or(LIMIT_DEFAULT).min(u32::MAX - 1);
@@ -155,8 +146,7 @@ async fn sessions(State(app): State<App>, query: Query) -> Result<Response, ApiE
     let projects = known_projects(&app).await?;
     let mut list = Vec::new();
     for text in store.sessions(wanted).await? {
-        let session: Session = read_stored(&text)
-            .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: "a session".to_owned() })?;
+        let Ok(session) = read_stored::<Session>(&text) else { continue };
         let project = projects.get(&session.project_id).cloned();
         list.push(GlobalSession { session, project });
     }

@@ -6,6 +6,13 @@ use crate::error::{ApiError, Kind};
 use crate::instance::{Here, Location};
 use crate::reply;
 use crate::wire::query::Query;
+use crate::wire::shapes::files::ChangedFile;
+use crate::wire::shapes::files::FileContent;
+use crate::wire::shapes::files::FileNode;
+use crate::wire::shapes::files::FoundLine;
+use crate::wire::shapes::files::Symbol;
+use crate::wire::shapes::v2::AtLocation;
+use crate::wire::shapes::v2::FileEntryV2;
 use crate::wire::v2::Located;
 use axum::extract::State;
 use axum::response::Response;
@@ -35,7 +42,7 @@ pub(super) fn routes() -> Routes {
 
 /// The names in a directory.
 #[utoipa::path(get, path = "/file", operation_id = "file.list", params(("path" = String, Query)),
-    responses((status = 200, description = "Names", body = [Object]), (status = 400, description = "Outside"),
+    responses((status = 200, description = "Names", body = [FileNode]), (status = 400, description = "Outside"),
         (status = 404, description = "Not there")))]
 async fn list(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let path = query.wanted("path")?.to_owned();
@@ -45,7 +52,7 @@ async fn list(State(app): State<App>, Here(here): Here, query: Query) -> Result<
 
 /// What is in a file; one that is not there is empty.
 #[utoipa::path(get, path = "/file/content", operation_id = "file.read", params(("path" = String, Query)),
-    responses((status = 200, description = "Content", body = Object), (status = 400, description = "Outside")))]
+    responses((status = 200, description = "Content", body = FileContent), (status = 400, description = "Outside")))]
 async fn content(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let path = query.wanted("path")?.to_owned();
     let content = look(&app, &here, move |roots| search::content(roots, &path)).await?;
@@ -54,7 +61,7 @@ async fn content(State(app): State<App>, Here(here): Here, query: Query) -> Resu
 
 /// Nothing is tracked here; `/vcs` knows about changes.
 #[utoipa::path(get, path = "/file/status", operation_id = "file.status",
-    responses((status = 200, description = "Symbols", body = [Object])))]
+    responses((status = 200, description = "Symbols", body = [ChangedFile])))]
 async fn status(_: Here) -> Response {
     reply::text("[]")
 }
@@ -64,7 +71,7 @@ const SKIPPED: &str = "x-skipped-files";
 
 /// Lines that match a regular expression. Files that `read` may not show are left out and counted.
 #[utoipa::path(get, path = "/find", operation_id = "find.text", params(("pattern" = String, Query)),
-    responses((status = 200, description = "Matches", body = [Object]), (status = 400, description = "Bad pattern")))]
+    responses((status = 200, description = "Matches", body = [FoundLine]), (status = 400, description = "Bad pattern")))]
 async fn find_text(Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let pattern = query.wanted("pattern")?.to_owned();
     let rules = here.clone();
@@ -85,16 +92,16 @@ async fn find_text(Here(here): Here, query: Query) -> Result<Response, ApiError>
     ("query" = String, Query), ("type" = Option<String>, Query), ("dirs" = Option<bool>, Query),
     ("limit" = Option<u32>, Query)),
     responses((status = 200, description = "Names", body = [String]), (status = 400, description = "Bad query")))]
-async fn find_file(Here(here): Here, query: Query) -> Result<Response, ApiError> {
+async fn find_file(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let dirs = query.boolean("dirs")?.unwrap_or(true);
     let find = kind(&query, if dirs { Find::Both } else { Find::Files })?;
     query.within("limit", 1, u64::from(NAMES_MAX))?;
-    Ok(reply::json(&names(&here, &query, find).await?))
+    Ok(reply::json(&names(&app, &here, &query, find).await?))
 }
 
 /// Names of classes, functions and the like, from the language servers that run.
 #[utoipa::path(get, path = "/find/symbol", operation_id = "find.symbols", params(("query" = String, Query)),
-    responses((status = 200, description = "Always empty", body = [Object])))]
+    responses((status = 200, description = "Always empty", body = [Symbol])))]
 async fn find_symbol(Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let name = query.wanted("query")?;
     let found = match here.lsp() {
@@ -107,7 +114,7 @@ async fn find_symbol(Here(here): Here, query: Query) -> Result<Response, ApiErro
 /// The names in a directory.
 #[utoipa::path(get, path = "/api/fs/list", operation_id = "v2.fs.list",
     params(("path" = Option<String>, Query), ("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Names", body = Object)))]
+    responses((status = 200, description = "Names", body = AtLocation<Vec<FileEntryV2>>)))]
 async fn second_list(
     State(app): State<App>,
     Location(here): Location,
@@ -123,11 +130,15 @@ async fn second_list(
 #[utoipa::path(get, path = "/api/fs/find", operation_id = "v2.fs.find",
     params(("query" = String, Query), ("type" = Option<String>, Query), ("limit" = Option<u32>, Query),
         ("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Names", body = Object)))]
-async fn second_find(Location(here): Location, query: Query) -> Result<Response, ApiError> {
+    responses((status = 200, description = "Names", body = AtLocation<Vec<FileEntryV2>>)))]
+async fn second_find(
+    State(app): State<App>,
+    Location(here): Location,
+    query: Query,
+) -> Result<Response, ApiError> {
     let find = kind(&query, Find::Both)?;
     let entry = |path: &String| json!({ "path": path, "type": if path.ends_with('/') { "directory" } else { "file" } });
-    let found: Vec<_> = names(&here, &query, find).await?.iter().map(entry).collect();
+    let found: Vec<_> = names(&app, &here, &query, find).await?.iter().map(entry).collect();
     Ok(reply::json(&Located::at(&here, found)))
 }
 
@@ -143,10 +154,11 @@ fn kind(query: &Query, otherwise: Find) -> Result<Find, ApiError> {
     }
 }
 
-async fn names(here: &Arc<Instance>, query: &Query, find: Find) -> Result<Vec<String>, ApiError> {
+async fn names(app: &App, here: &Arc<Instance>, query: &Query, find: Find) -> Result<Vec<String>, ApiError> {
     let text = query.wanted("query")?.to_owned();
     let count = query.limit()?.unwrap_or(NAMES_DEFAULT).min(NAMES_MAX) as usize;
-    self::find(here, move |roots, stop| search::files(roots, &text, find, count, stop)).await
+    let kept = app.file_names().clone();
+    self::find(here, move |roots, stop| kept.files(roots, &text, find, count, stop)).await
 }
 
 /// Searches when it is its turn, until it has found everything or nobody waits for it any more.

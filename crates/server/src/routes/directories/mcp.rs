@@ -6,6 +6,9 @@ use crate::extract::{Params, Payload};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::{AddServer, LoginCode};
+use crate::wire::shapes::catalog::McpLogin;
+use crate::wire::shapes::catalog::McpStatus;
+use crate::wire::shapes::catalog::Success;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use sturdy_engine::Instance;
@@ -22,14 +25,14 @@ pub(super) fn routes() -> Routes {
 
 /// How the MCP servers stand, once each has had its chance to connect.
 #[utoipa::path(get, path = "/mcp", operation_id = "mcp.status",
-    responses((status = 200, description = "Status by server", body = Object)))]
+    responses((status = 200, description = "Status by server", body = HashMap<String, McpStatus>)))]
 async fn status(Here(here): Here) -> Response {
     all(&here).await
 }
 
 /// Adds an MCP server until the directory is disposed, and connects it.
 #[utoipa::path(post, path = "/mcp", operation_id = "mcp.add", request_body = AddServer,
-    responses((status = 200, description = "Status by server", body = Object), (status = 400, description = "No server")))]
+    responses((status = 200, description = "Status by server", body = HashMap<String, McpStatus>), (status = 400, description = "No server")))]
 async fn add(Here(here): Here, Payload(body): Payload<AddServer>) -> Result<Response, ApiError> {
     here.mcp.add(&body.name, &body.config).await?;
     Ok(all(&here).await)
@@ -54,7 +57,7 @@ async fn disconnect(Here(here): Here, params: Params) -> Result<Response, ApiErr
 /// Begins a login at an MCP server: gives the address a person has to open. It ends with the browser's return, or with
 /// the code.
 #[utoipa::path(post, path = "/mcp/{name}/auth", operation_id = "mcp.auth.start", params(("name" = String, Path)),
-    responses((status = 200, description = "Where to go", body = Object), (status = 400, description = "No login there"),
+    responses((status = 200, description = "Where to go", body = McpLogin), (status = 400, description = "No login there"),
         (status = 404, description = "No such server")))]
 async fn start_login(Here(here): Here, params: Params) -> Result<Response, ApiError> {
     let started = here.mcp.start_login(params.get("name")).await?;
@@ -64,7 +67,7 @@ async fn start_login(Here(here): Here, params: Params) -> Result<Response, ApiEr
 /// Ends a login with the code the person was given.
 #[utoipa::path(post, path = "/mcp/{name}/auth/callback", operation_id = "mcp.auth.callback",
     params(("name" = String, Path)), request_body = LoginCode,
-    responses((status = 200, description = "Status", body = Object), (status = 404, description = "No such server")))]
+    responses((status = 200, description = "Status", body = McpStatus), (status = 404, description = "No such server")))]
 async fn finish_login(
     Here(here): Here,
     params: Params,
@@ -77,7 +80,7 @@ async fn finish_login(
 /// A whole login: opens a browser on this machine and waits for it to come back.
 #[utoipa::path(post, path = "/mcp/{name}/auth/authenticate", operation_id = "mcp.auth.authenticate",
     params(("name" = String, Path)),
-    responses((status = 200, description = "Status", body = Object), (status = 400, description = "No login there"),
+    responses((status = 200, description = "Status", body = McpStatus), (status = 400, description = "No login there"),
         (status = 404, description = "No such server")))]
 async fn authenticate(Here(here): Here, params: Params) -> Result<Response, ApiError> {
     let status = here.mcp.authenticate(params.get("name")).await?;
@@ -86,7 +89,7 @@ async fn authenticate(Here(here): Here, params: Params) -> Result<Response, ApiE
 
 /// Forgets the login at an MCP server.
 #[utoipa::path(delete, path = "/mcp/{name}/auth", operation_id = "mcp.auth.remove", params(("name" = String, Path)),
-    responses((status = 200, description = "Forgotten", body = Object), (status = 404, description = "No such server")))]
+    responses((status = 200, description = "Forgotten", body = Success), (status = 404, description = "No such server")))]
 async fn forget_login(Here(here): Here, params: Params) -> Result<Response, ApiError> {
     here.mcp.forget_login(params.get("name")).await?;
     Ok(reply::text(r#"{"success":true}"#))

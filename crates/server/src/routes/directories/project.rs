@@ -7,10 +7,13 @@ use crate::extract::{Params, Payload};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::EditProject;
+use crate::wire::shapes::files::Paths;
+use crate::wire::shapes::files::ProjectDirectory;
 use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
 use sturdy_engine::ProjectEdit;
+use sturdy_session::placeholder::is_record;
 use sturdy_session::types::project::{GLOBAL, Project};
 
 pub(super) fn routes() -> Routes {
@@ -24,7 +27,7 @@ pub(super) fn routes() -> Routes {
 
 /// Places on the server's machine.
 #[utoipa::path(get, path = "/path", operation_id = "path.get",
-    responses((status = 200, description = "Absolute paths", body = Object)))]
+    responses((status = 200, description = "Absolute paths", body = Paths)))]
 async fn path(State(app): State<App>, Here(here): Here) -> Response {
     let environment = &app.engine().options().environment;
     reply::json(&json!({
@@ -38,24 +41,25 @@ async fn path(State(app): State<App>, Here(here): Here) -> Response {
 
 /// Every project the server has seen.
 #[utoipa::path(get, path = "/project", operation_id = "project.list",
-    responses((status = 200, description = "Projects", body = [Object])))]
+    responses((status = 200, description = "Projects", body = [Project])))]
 async fn list(State(app): State<App>, _: Here) -> Result<Response, ApiError> {
     Ok(reply::text(reply::array(app.engine().reads().projects().await?)))
 }
 
 /// The project of the directory.
 #[utoipa::path(get, path = "/project/current", operation_id = "project.current",
-    responses((status = 200, description = "The project", body = Object)))]
+    responses((status = 200, description = "The project", body = Project)))]
 async fn current(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
     // The stored record: somebody may have renamed it since this directory was first looked at.
     let stored = app.engine().reads().project(&here.project.id).await?;
-    Ok(stored.map_or_else(|| reply::json(&here.project), reply::text))
+    let readable = stored.filter(|record| is_record(record, &here.project.id));
+    Ok(readable.map_or_else(|| reply::json(&here.project), reply::text))
 }
 
 /// Names a project or gives it an icon.
 #[utoipa::path(patch, path = "/project/{projectID}", operation_id = "project.update",
     params(("projectID" = String, Path)), request_body = EditProject,
-    responses((status = 200, description = "The project", body = Object), (status = 404, description = "No such project")))]
+    responses((status = 200, description = "The project", body = Project), (status = 404, description = "No such project")))]
 async fn edit(
     State(app): State<App>,
     params: Params,
@@ -71,7 +75,7 @@ async fn edit(
 /// The worktrees of a project.
 #[utoipa::path(get, path = "/project/{projectID}/directories", operation_id = "project.directories",
     params(("projectID" = String, Path)),
-    responses((status = 200, description = "Directories", body = [Object])))]
+    responses((status = 200, description = "Directories", body = [ProjectDirectory])))]
 async fn directories(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let project = match find(&app, params.get("projectID")).await {
         Ok(project) if project.id != GLOBAL => project,

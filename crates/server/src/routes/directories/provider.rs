@@ -1,17 +1,31 @@
 //! Providers and models.
 
 use crate::described::{Routes, routes};
+use crate::error::ApiError;
+use crate::extract::{Params, Payload};
 use crate::instance::Here;
 use crate::reply;
+use crate::wire::shapes::catalog::KnownProviders;
+use crate::wire::shapes::catalog::LoginMethod;
+use crate::wire::shapes::catalog::LoginStart;
+use crate::wire::shapes::catalog::UsableProviders;
 use axum::response::Response;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 use sturdy_llm::catalog::Provider;
+use sturdy_session::json::Num;
+use utoipa::ToSchema;
 
 pub(super) fn routes() -> Routes {
-    Routes::new().routes(routes!(usable)).routes(routes!(all)).routes(routes!(logins))
+    Routes::new()
+        .routes(routes!(usable))
+        .routes(routes!(all))
+        .routes(routes!(logins))
+        .routes(routes!(start_login))
+        .routes(routes!(finish_login))
 }
 
 #[derive(Serialize)]
@@ -23,7 +37,7 @@ struct Usable {
 
 /// Providers that can be used now, and the model to pick of each.
 #[utoipa::path(get, path = "/config/providers", operation_id = "config.providers",
-    responses((status = 200, description = "Usable providers", body = Object)))]
+    responses((status = 200, description = "Usable providers", body = UsableProviders)))]
 async fn usable(Here(here): Here) -> Response {
     let catalog = here.catalog();
     let providers = &catalog.providers;
@@ -42,7 +56,7 @@ struct All<'a> {
 
 /// Every provider that is known, and which of them can be used.
 #[utoipa::path(get, path = "/provider", operation_id = "provider.list",
-    responses((status = 200, description = "Known providers", body = Object)))]
+    responses((status = 200, description = "Known providers", body = KnownProviders)))]
 async fn all(Here(here): Here) -> Response {
     let catalog = here.catalog();
     let connected = catalog.providers.iter().map(|provider| provider.id.as_str()).collect();
@@ -52,9 +66,44 @@ async fn all(Here(here): Here) -> Response {
 
 /// Ways to log in. There are none besides keys in the configuration and the environment.
 #[utoipa::path(get, path = "/provider/auth", operation_id = "provider.auth",
-    responses((status = 200, description = "Login methods by provider", body = Object)))]
+    responses((status = 200, description = "Login methods by provider", body = HashMap<String, Vec<LoginMethod>>)))]
 async fn logins(_: Here) -> Response {
     reply::text("{}")
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct StartLogin {
+    /// Place of the method in the list of the provider.
+    #[serde(rename = "method")]
+    _method: Num,
+    #[serde(rename = "inputs")]
+    _inputs: Option<HashMap<String, String>>,
+}
+
+/// Begins a login by browser: no provider has one here, keys are what they take.
+#[utoipa::path(post, path = "/provider/{providerID}/oauth/authorize", operation_id = "provider.oauth.authorize",
+    params(("providerID" = String, Path)), request_body = StartLogin,
+    responses((status = 200, description = "Never", body = LoginStart), (status = 400, description = "No login by browser")))]
+async fn start_login(_: Here, params: Params, Payload(_): Payload<StartLogin>) -> ApiError {
+    ApiError::NoBrowserLogin(params.get("providerID").to_owned())
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct FinishLogin {
+    #[serde(rename = "method")]
+    _method: Num,
+    #[serde(rename = "code")]
+    _code: Option<String>,
+}
+
+/// Ends a login by browser: none was begun.
+#[utoipa::path(post, path = "/provider/{providerID}/oauth/callback", operation_id = "provider.oauth.callback",
+    params(("providerID" = String, Path)), request_body = FinishLogin,
+    responses((status = 200, description = "Never", body = bool), (status = 400, description = "No login by browser")))]
+async fn finish_login(_: Here, params: Params, Payload(_): Payload<FinishLogin>) -> ApiError {
+    ApiError::NoBrowserLogin(params.get("providerID").to_owned())
 }
 
 fn each(providers: &[Arc<Provider>]) -> Vec<&Provider> {

@@ -8,6 +8,9 @@ use crate::extract::{Optional, Params, Payload};
 use crate::instance::{Here, Location};
 use crate::reply;
 use crate::wire::query::Query;
+use crate::wire::shapes::files::Shell;
+use crate::wire::shapes::files::TerminalTicket;
+use crate::wire::shapes::v2::AtLocation;
 use crate::wire::v2::Located;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -21,6 +24,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use sturdy_engine::Instance;
 use sturdy_session::id::PtyId;
+use sturdy_session::types::event::PtyInfo;
 use sturdy_worktree::pty::ScrollbackStart;
 use tracing::debug;
 
@@ -49,14 +53,14 @@ pub(super) fn routes() -> Routes {
 
 /// Terminals of the directory.
 #[utoipa::path(get, path = "/pty", operation_id = "pty.list",
-    responses((status = 200, description = "Terminals", body = [Object])))]
+    responses((status = 200, description = "Terminals", body = [PtyInfo])))]
 async fn list(State(app): State<App>, Here(here): Here) -> Response {
     reply::json(&app.terminals().list(&here))
 }
 
 /// Shells a terminal can run.
 #[utoipa::path(get, path = "/pty/shells", operation_id = "pty.shells",
-    responses((status = 200, description = "Shells", body = [Object])))]
+    responses((status = 200, description = "Shells", body = [Shell])))]
 async fn shells(State(app): State<App>, _: Here) -> Response {
     let own = app.engine().options().environment.filled("SHELL").map(str::to_owned);
     let paths = tokio::task::spawn_blocking(move || {
@@ -74,18 +78,19 @@ async fn shells(State(app): State<App>, _: Here) -> Response {
 
 /// Starts a program in a terminal: the user's shell, unless another is named.
 #[utoipa::path(post, path = "/pty", operation_id = "pty.create", request_body = Option<CreateTerminal>,
-    responses((status = 200, description = "The terminal", body = Object), (status = 400, description = "It cannot start")))]
+    responses((status = 200, description = "The terminal", body = PtyInfo), (status = 400, description = "It cannot start")))]
 async fn create(
     State(app): State<App>,
     Here(here): Here,
     Optional(body): Optional<CreateTerminal>,
 ) -> Result<Response, ApiError> {
-    Ok(reply::json(&app.terminals().create(app.engine(), app.closing(), &here, body)?))
+    let info = app.terminals().create(app.engine(), app.closing(), &here, body).await?;
+    Ok(reply::json(&info))
 }
 
 /// Gets a terminal.
 #[utoipa::path(get, path = "/pty/{ptyID}", operation_id = "pty.get", params(("ptyID" = String, Path)),
-    responses((status = 200, description = "The terminal", body = Object), (status = 404, description = "No such terminal")))]
+    responses((status = 200, description = "The terminal", body = PtyInfo), (status = 404, description = "No such terminal")))]
 async fn get(State(app): State<App>, Here(here): Here, params: Params) -> Result<Response, ApiError> {
     Ok(reply::json(&app.terminals().get(&here, &id(&params)?)?))
 }
@@ -93,7 +98,7 @@ async fn get(State(app): State<App>, Here(here): Here, params: Params) -> Result
 /// Renames or resizes.
 #[utoipa::path(put, path = "/pty/{ptyID}", operation_id = "pty.update", params(("ptyID" = String, Path)),
     request_body = EditTerminal,
-    responses((status = 200, description = "The terminal", body = Object), (status = 404, description = "No such terminal")))]
+    responses((status = 200, description = "The terminal", body = PtyInfo), (status = 404, description = "No such terminal")))]
 async fn edit(
     State(app): State<App>,
     Here(here): Here,
@@ -114,7 +119,7 @@ async fn remove(State(app): State<App>, Here(here): Here, params: Params) -> Res
 /// A ticket with which a browser, which cannot send a password with a WebSocket, connects once.
 #[utoipa::path(post, path = "/pty/{ptyID}/connect-token", operation_id = "pty.connectToken",
     params(("ptyID" = String, Path), ("x-opencode-ticket" = String, Header)),
-    responses((status = 200, description = "The ticket", body = Object), (status = 403, description = "The header is missing"),
+    responses((status = 200, description = "The ticket", body = TerminalTicket), (status = 403, description = "The header is missing"),
         (status = 404, description = "No such terminal")))]
 async fn token(
     State(app): State<App>,
@@ -142,27 +147,28 @@ async fn connect(
 
 /// Terminals of the location.
 #[utoipa::path(get, path = "/api/pty", operation_id = "v2.pty.list",
-    responses((status = 200, description = "Terminals", body = Object)))]
+    responses((status = 200, description = "Terminals", body = AtLocation<Vec<PtyInfo>>)))]
 async fn list_v2(State(app): State<App>, Location(here): Location) -> Response {
     reply::json(&Located::at(&here, app.terminals().list(&here)))
 }
 
 /// Starts a program in a terminal.
 #[utoipa::path(post, path = "/api/pty", operation_id = "v2.pty.create", request_body = CreateTerminal,
-    responses((status = 200, description = "The terminal", body = Object), (status = 400, description = "It cannot start")))]
+    responses((status = 200, description = "The terminal", body = AtLocation<PtyInfo>), (status = 400, description = "It cannot start")))]
 async fn create_v2(
     State(app): State<App>,
     Location(here): Location,
     body: Result<Payload<CreateTerminal>, ApiError>,
 ) -> Result<Response, ApiError> {
     let Payload(body) = body.map_err(ApiError::in_v2)?;
-    let info = app.terminals().create(app.engine(), app.closing(), &here, body).map_err(ApiError::in_v2)?;
+    let created = app.terminals().create(app.engine(), app.closing(), &here, body).await;
+    let info = created.map_err(ApiError::in_v2)?;
     Ok(reply::json(&Located::at(&here, info)))
 }
 
 /// Gets a terminal.
 #[utoipa::path(get, path = "/api/pty/{ptyID}", operation_id = "v2.pty.get", params(("ptyID" = String, Path)),
-    responses((status = 200, description = "The terminal", body = Object), (status = 404, description = "No such terminal")))]
+    responses((status = 200, description = "The terminal", body = AtLocation<PtyInfo>), (status = 404, description = "No such terminal")))]
 async fn get_v2(
     State(app): State<App>,
     Location(here): Location,
@@ -175,7 +181,7 @@ async fn get_v2(
 /// Renames or resizes.
 #[utoipa::path(put, path = "/api/pty/{ptyID}", operation_id = "v2.pty.update", params(("ptyID" = String, Path)),
     request_body = EditTerminal,
-    responses((status = 200, description = "The terminal", body = Object), (status = 404, description = "No such terminal")))]
+    responses((status = 200, description = "The terminal", body = AtLocation<PtyInfo>), (status = 404, description = "No such terminal")))]
 async fn edit_v2(
     State(app): State<App>,
     Location(here): Location,
@@ -202,7 +208,7 @@ async fn remove_v2(
 /// A ticket for one connection.
 #[utoipa::path(post, path = "/api/pty/{ptyID}/connect-token", operation_id = "v2.pty.connectToken",
     params(("ptyID" = String, Path), ("x-opencode-ticket" = String, Header)),
-    responses((status = 200, description = "The ticket", body = Object), (status = 403, description = "The header is missing"),
+    responses((status = 200, description = "The ticket", body = AtLocation<TerminalTicket>), (status = 403, description = "The header is missing"),
         (status = 404, description = "No such terminal")))]
 async fn token_v2(
     State(app): State<App>,
@@ -241,7 +247,7 @@ fn ticket(
 ) -> Result<serde_json::Value, ApiError> {
     let id = id(params)?;
     if headers.get(TICKET_HEADER).is_none_or(|value| value != "1") {
-        return Err(ApiError::TerminalForbidden("A connect token needs the header x-opencode-ticket: 1."));
+        return Err(ApiError::TerminalForbidden("Invalid PTY connect token request"));
     }
     let (ticket, seconds) = app.terminals().ticket(here, &id)?;
     Ok(json!({ "ticket": ticket, "expires_in": seconds }))

@@ -6,6 +6,10 @@ use crate::extract::{PROMPT_BYTES_MAX, Payload};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::query::Query;
+use crate::wire::shapes::files::PatchApplied;
+use crate::wire::shapes::files::VcsFileDiff;
+use crate::wire::shapes::files::VcsFileStatus;
+use crate::wire::shapes::files::VcsInfo;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
@@ -31,7 +35,7 @@ pub(super) fn routes() -> Routes {
 
 /// The branch, and the one others start from; null outside a repository.
 #[utoipa::path(get, path = "/vcs", operation_id = "vcs.get",
-    responses((status = 200, description = "Branches", body = Object)))]
+    responses((status = 200, description = "Branches", body = VcsInfo)))]
 async fn get(Here(here): Here) -> Response {
     let (branch, default_branch) = match here.checkout() {
         Some(checkout) => {
@@ -46,7 +50,7 @@ async fn get(Here(here): Here) -> Response {
 
 /// Files that differ from the last commit, those git does not know yet included.
 #[utoipa::path(get, path = "/vcs/status", operation_id = "vcs.status",
-    responses((status = 200, description = "Changed files", body = [Object])))]
+    responses((status = 200, description = "Changed files", body = [VcsFileStatus])))]
 async fn status(Here(here): Here) -> Result<Response, ApiError> {
     let files = match here.checkout() {
         Some(checkout) => in_time(checkout.status()).await?,
@@ -58,7 +62,7 @@ async fn status(Here(here): Here) -> Result<Response, ApiError> {
 /// The same with patches, against the last commit or against where the branch left the default one.
 #[utoipa::path(get, path = "/vcs/diff", operation_id = "vcs.diff",
     params(("mode" = String, Query), ("context" = Option<u32>, Query)),
-    responses((status = 200, description = "Changed files with patches", body = [Object]), (status = 400, description = "No such mode")))]
+    responses((status = 200, description = "Changed files with patches", body = [VcsFileDiff]), (status = 400, description = "No such mode")))]
 async fn diff(Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let against = match query.wanted("mode")? {
         "git" => Against::Commit,
@@ -111,8 +115,8 @@ struct Patch {
 }
 
 /// Changes the files as a patch says, all of them or none.
-#[utoipa::path(post, path = "/vcs/apply", operation_id = "vcs.apply", request_body = Object,
-    responses((status = 200, description = "Applied", body = Object), (status = 400, description = "It does not fit")))]
+#[utoipa::path(post, path = "/vcs/apply", operation_id = "vcs.apply", request_body = crate::wire::shapes::files::PatchToApply,
+    responses((status = 200, description = "Applied", body = PatchApplied), (status = 400, description = "It does not fit")))]
 async fn apply(
     Here(here): Here,
     Payload(Patch { patch }): Payload<Patch, PROMPT_BYTES_MAX>,

@@ -6,6 +6,7 @@ use crate::error::ApiError;
 use crate::extract::{Optional, Payload};
 use crate::instance::Here;
 use crate::reply;
+use crate::wire::shapes::files::Worktree;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
@@ -47,7 +48,7 @@ async fn list(Here(here): Here) -> Result<Response, ApiError> {
 
 /// Makes a worktree with a branch of its own.
 #[utoipa::path(post, path = "/experimental/worktree", operation_id = "worktree.create", request_body = Option<CreateWorktree>,
-    responses((status = 200, description = "The worktree", body = Object), (status = 400, description = "It cannot be made")))]
+    responses((status = 200, description = "The worktree", body = Worktree), (status = 400, description = "It cannot be made")))]
 async fn create(
     State(app): State<App>,
     Here(here): Here,
@@ -57,7 +58,7 @@ async fn create(
     if body.start_command.is_some_and(|command| !command.trim().is_empty()) {
         let message =
             "Start commands are not run. Create the worktree without one, and run it there.".to_owned();
-        return Err(ApiError::Worktree { name: "WorktreeStartCommandFailedError", message });
+        return Err(ApiError::Named { name: "WorktreeStartCommandFailedError", message });
     }
     let engine = app.engine();
     let name = match body.name.filter(|name| !name.trim().is_empty()) {
@@ -99,7 +100,7 @@ async fn reset(Here(here): Here, Payload(body): Payload<ChosenWorktree>) -> Resu
 
 /// Makes a repository of the directory. One that is a repository already stays as it is.
 #[utoipa::path(post, path = "/project/git/init", operation_id = "project.initGit",
-    responses((status = 200, description = "The project", body = Object), (status = 400, description = "git refused")))]
+    responses((status = 200, description = "The project", body = Project), (status = 400, description = "git refused")))]
 async fn init(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
     let engine = app.engine();
     if here.project.vcs.is_none() {
@@ -118,17 +119,17 @@ async fn init(State(app): State<App>, Here(here): Here) -> Result<Response, ApiE
 fn top(here: &Instance) -> Result<&Path, ApiError> {
     if here.project.vcs.is_none() || here.project.id == GLOBAL {
         let message = "Worktrees are only supported for git projects with a commit".to_owned();
-        return Err(ApiError::Worktree { name: "WorktreeNotGitError", message });
+        return Err(ApiError::Named { name: "WorktreeNotGitError", message });
     }
     Ok(Path::new(&here.worktree))
 }
 
 fn failed(name: &'static str) -> impl Fn(WorktreeError) -> ApiError {
-    move |cause| ApiError::Worktree { name, message: cause.to_string() }
+    move |cause| ApiError::Named { name, message: cause.to_string() }
 }
 
 /// A name as people write it, as one of a directory and a branch.
-fn dashed(name: &str) -> String {
+pub(super) fn dashed(name: &str) -> String {
     let lower = name.trim().to_lowercase();
     let kept: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let words: Vec<&str> = kept.split('-').filter(|word| !word.is_empty()).collect();

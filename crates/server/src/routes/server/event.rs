@@ -8,6 +8,7 @@ use crate::sse::follow;
 use crate::wire::error_schema::NamedError;
 use crate::wire::event::Stream;
 use crate::wire::query::Query;
+use crate::wire::shapes::next::{EventFrame, GlobalEvent};
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
@@ -22,7 +23,7 @@ pub(super) fn routes() -> Routes {
     ("directory" = Option<String>, Query), ("after" = Option<String>, Query), ("lastEventId" = Option<String>, Query),
     ("session" = Option<Vec<String>>, Query), ("tree" = Option<String>, Query), ("outline" = Option<String>, Query),
     ("sturdy" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
-    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String),
+    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = EventFrame),
         (status = 400, description = "Bad query", body = NamedError)))]
 async fn of_instance(
     State(app): State<App>,
@@ -38,7 +39,7 @@ async fn of_instance(
     ("after" = Option<String>, Query), ("lastEventId" = Option<String>, Query),
     ("session" = Option<Vec<String>>, Query), ("tree" = Option<String>, Query), ("outline" = Option<String>, Query),
     ("sturdy" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
-    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = String),
+    responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = GlobalEvent),
         (status = 400, description = "Bad query", body = NamedError)))]
 async fn of_server(State(app): State<App>, query: Query, headers: HeaderMap) -> Result<Response, ApiError> {
     follow(&app, Stream::Global, None, &query, &headers).await

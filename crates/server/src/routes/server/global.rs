@@ -8,6 +8,7 @@ use crate::extract::Payload;
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::{LogLevel, LogLine};
+use crate::wire::shapes::catalog::Health;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
@@ -21,27 +22,29 @@ use tracing::{debug, error, info, warn};
 const LINE_CHARS_MAX: usize = 2000;
 
 pub(super) fn routes() -> Routes {
-    Routes::new()
-        .routes(routes!(health))
-        .routes(routes!(short_health))
+    health_routes()
         .routes(routes!(dispose_all))
         .routes(routes!(dispose))
         .routes(routes!(log))
         .routes(routes!(doc))
 }
 
+pub(crate) fn health_routes() -> Routes {
+    Routes::new().routes(routes!(health)).routes(routes!(short_health))
+}
+
 /// The same under the name that some published clients ask before anything else.
 #[utoipa::path(get, path = "/health", operation_id = "sturdy.health",
-    responses((status = 200, description = "Health and wire version", body = Object),
-        (status = 503, description = "Nothing can be stored any more", body = Object)))]
+    responses((status = 200, description = "Health and wire version", body = Health),
+        (status = 503, description = "Nothing can be stored any more", body = Health)))]
 async fn short_health(state: State<App>) -> Response {
     health(state).await
 }
 
 /// Says that the server answers.
 #[utoipa::path(get, path = "/global/health", operation_id = "global.health",
-    responses((status = 200, description = "Health and wire version", body = Object),
-        (status = 503, description = "Nothing can be stored any more", body = Object)))]
+    responses((status = 200, description = "Health and wire version", body = Health),
+        (status = 503, description = "Nothing can be stored any more", body = Health)))]
 async fn health(State(app): State<App>) -> Response {
     let engine = app.engine();
     let is_healthy = engine.is_healthy();

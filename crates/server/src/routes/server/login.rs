@@ -7,11 +7,14 @@ use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract::{Params, Payload};
 use crate::reply;
+use crate::wire::shapes::own::DeviceInfo;
+use crate::wire::shapes::own::LoginCodeMade;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
+use http::request::Parts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -39,8 +42,12 @@ struct OneTimeCode {
 #[utoipa::path(post, path = "/sturdy/login", operation_id = "sturdy.login",
     responses((status = 200, description = "The cookie is set", body = bool), (status = 401, description = "Wrong password"),
         (status = 429, description = "Too many wrong passwords")))]
-async fn login(State(app): State<App>, ends: Option<Extension<Ends>>, headers: HeaderMap) -> Response {
-    admit(&app, ends, &headers)
+async fn login(
+    State(app): State<App>,
+    ends: Option<Extension<Ends>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    admit(&app, ends, &headers).await
 }
 
 /// Gives the browser a cookie for a code of `/sturdy/login/code`.
@@ -51,18 +58,18 @@ async fn login_once(
     ends: Option<Extension<Ends>>,
     headers: HeaderMap,
     Payload(body): Payload<OneTimeCode>,
-) -> Response {
+) -> Result<Response, ApiError> {
     if app.devices().redeem(&body.code, app.engine().clock().now()) {
-        return admit(&app, ends, &headers);
+        return admit(&app, ends, &headers).await;
     }
     let message = "The code was used already, or is older than two minutes";
     let body = json!({ "name": "LoginError", "data": { "message": message } });
-    reply::json_with(StatusCode::UNAUTHORIZED, &body)
+    Ok(reply::json_with(StatusCode::UNAUTHORIZED, &body))
 }
 
 /// A code that lets one more browser in within two minutes.
 #[utoipa::path(post, path = "/sturdy/login/code", operation_id = "sturdy.login.code",
-    responses((status = 200, description = "`{code}`", body = Object)))]
+    responses((status = 200, description = "`{code}`", body = LoginCodeMade)))]
 async fn code(State(app): State<App>) -> Response {
     reply::json(&json!({ "code": app.devices().code(app.engine().clock().now()) }))
 }
@@ -70,16 +77,21 @@ async fn code(State(app): State<App>) -> Response {
 /// Takes the cookie back.
 #[utoipa::path(post, path = "/sturdy/logout", operation_id = "sturdy.logout",
     responses((status = 200, description = "Whether this browser was logged in", body = bool)))]
-async fn logout(State(app): State<App>, ends: Option<Extension<Ends>>, headers: HeaderMap) -> Response {
-    let was_in = app.devices().forget(None, &headers);
+async fn logout(
+    State(app): State<App>,
+    ends: Option<Extension<Ends>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let sent = headers.clone();
+    let was_in = app.on_a_thread(move |app| app.devices().forget(None, &sent)).await?;
     let mut response = reply::json(&was_in);
     set_cookie(&mut response, ends, &headers, "");
-    response
+    Ok(response)
 }
 
 /// Browsers that are logged in.
 #[utoipa::path(get, path = "/sturdy/devices", operation_id = "sturdy.devices",
-    responses((status = 200, description = "`[{id, label, created, seen}]`", body = [Object])))]
+    responses((status = 200, description = "`[{id, label, created, seen}]`", body = [DeviceInfo])))]
 async fn devices(State(app): State<App>) -> Response {
     let shown: Vec<Value> = app.devices().list().iter().map(|device| {
         json!({ "id": device.id, "label": device.label, "created": device.created, "seen": device.seen })
@@ -92,21 +104,36 @@ async fn devices(State(app): State<App>) -> Response {
     params(("deviceID" = String, Path)),
     responses((status = 200, description = "Whether it was logged in", body = bool)))]
 async fn forget(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
-    Ok(reply::json(&app.devices().forget(Some(params.get("deviceID")), &HeaderMap::new())))
+    let id = params.get("deviceID").to_owned();
+    let was_in = app.on_a_thread(move |app| app.devices().forget(Some(&id), &HeaderMap::new())).await?;
+    Ok(reply::json(&was_in))
 }
 
-fn admit(app: &App, ends: Option<Extension<Ends>>, headers: &HeaderMap) -> Response {
+async fn admit(app: &App, ends: Option<Extension<Ends>>, headers: &HeaderMap) -> Result<Response, ApiError> {
     let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-    let token = app.devices().admit(agent.unwrap_or("unknown"), app.engine().clock().now());
+    let agent = agent.unwrap_or("unknown").to_owned();
+    let now = app.engine().clock().now();
+    let token = app.on_a_thread(move |app| app.devices().admit(&agent, now)).await?;
     let mut response = reply::done();
     set_cookie(&mut response, ends, headers, &token);
-    response
+    Ok(response)
+}
+
+/// The cookie that a browser sent, good for another while: the server counts its life from its last use, and so
+/// must the browser.
+pub(crate) fn renewed_cookie(app: &App, request: &Parts) -> Option<HeaderValue> {
+    let token = app.devices().known_token(&request.headers)?;
+    Some(cookie_of(request.extensions.get::<Ends>(), &request.headers, token))
 }
 
 fn set_cookie(response: &mut Response, ends: Option<Extension<Ends>>, headers: &HeaderMap, token: &str) {
+    let ends = ends.map(|Extension(ends)| ends);
+    response.headers_mut().insert(header::SET_COOKIE, cookie_of(ends.as_ref(), headers, token));
+}
+
+fn cookie_of(ends: Option<&Ends>, headers: &HeaderMap, token: &str) -> HeaderValue {
     let is_secure = headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
-    let port = ends.map_or(0, |Extension(ends)| ends.ours.port());
+    let port = ends.map_or(0, |ends| ends.ours.port());
     let text = cookie(&cookie_name(port, is_secure), token, is_secure);
-    let value = HeaderValue::from_str(&text).expect("BUG: a cookie is plain text");
-    response.headers_mut().insert(header::SET_COOKIE, value);
+    HeaderValue::from_str(&text).expect("BUG: a cookie is plain text")
 }

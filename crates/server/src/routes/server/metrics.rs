@@ -38,6 +38,8 @@ async fn metrics(State(app): State<App>) -> Result<Response, ApiError> {
         "Transactions commits were grouped into",
         store.transactions.clone(),
     );
+    registry.register("store_refused", "Tries to write that the disk refused", store.refused.clone());
+    registry.register("store_reads", "Reads of the store", store.reads.clone());
     registry.register(
         "store_sync_seconds",
         "How long the disk took to take a transaction",
@@ -63,6 +65,7 @@ async fn metrics(State(app): State<App>) -> Result<Response, ApiError> {
     gauge("terminals", "Terminals that are open", app.terminals().count() as u64);
     gauge("sessions_awake", "Sessions that have a task", engine.awake() as u64);
     gauge("sessions_damaged", "Sessions that are quarantined", engine.damaged().len() as u64);
+    gauge("prompts_waiting", "Prompts that nobody has begun to answer", engine.waiting_prompts() as u64);
     gauge("asks", "Permissions and questions that wait for a person", asks as u64);
     gauge("up", "Whether anything can be stored", u64::from(engine.is_healthy()));
 

@@ -1,10 +1,18 @@
-//! The OpenAPI document: written by the handlers, put together when somebody asks for it.
+//! The OpenAPI document: written by the handlers and by the types that are sent, put together when somebody asks.
+//!
+//! What the derive writes is made plain (`openapi/plain.rs`), so that generators of clients need no tricks. Every
+//! refusal is given its body (`openapi/errors.rs`): handlers name the status and the reason, one table the shape.
 
-use utoipa::openapi::{Info, OpenApi, Paths};
+mod errors;
+mod plain;
+
+use serde_json::Value;
+use utoipa::openapi::{Components, Info, OpenApi, Paths};
 use utoipa_axum::router::OpenApiRouter;
 
 /// The whole document. Nobody keeps it: it is asked for once in a while and is large.
-pub(crate) fn document() -> OpenApi {
+#[must_use]
+pub fn document() -> Value {
     let frame = OpenApiRouter::with_openapi(frame());
     let described =
         crate::routes::all().describe.into_iter().fold(frame, |document, describe| describe(document));
@@ -12,7 +20,30 @@ pub(crate) fn document() -> OpenApi {
     // A parameter that takes the rest of the path is called like any other in the document.
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
+    errors::declare(document.components.get_or_insert_with(Components::new));
+    let mut document = serde_json::to_value(&document).expect("BUG: the document is always JSON");
+    answers_are_json(&mut document);
+    errors::add(&mut document);
+    plain::make_plain(&mut document);
     document
+}
+
+/// `true` is JSON as well; the derive takes it for a text.
+fn answers_are_json(document: &mut Value) {
+    let operations = fields(&mut document["paths"]).flat_map(fields);
+    let responses = operations.filter_map(|operation| operation.get_mut("responses")).flat_map(fields);
+    for response in responses {
+        let Some(content) = response.get_mut("content").and_then(Value::as_object_mut) else { continue };
+        if content.get("text/plain").is_some_and(|text| text["schema"]["type"] == "boolean")
+            && let Some(text) = content.remove("text/plain")
+        {
+            content.insert("application/json".to_owned(), text);
+        }
+    }
+}
+
+fn fields(value: &mut Value) -> impl Iterator<Item = &mut Value> {
+    value.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut)
 }
 
 fn frame() -> OpenApi {

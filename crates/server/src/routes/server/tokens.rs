@@ -36,7 +36,7 @@ async fn list(State(app): State<App>) -> Response {
         (status = 400, description = "Bad body"), (status = 507, description = "It could not be written; there is no new token")))]
 async fn create(State(app): State<App>, Payload(new): Payload<NewToken>) -> Result<Response, ApiError> {
     let now = app.engine().clock().now();
-    let (token, secret) = app.tokens().create(new, now)?;
+    let (token, secret) = app.on_a_thread(move |app| app.tokens().create(new, now)).await??;
     Ok(reply::json(&CreatedToken { token, secret }))
 }
 
@@ -45,7 +45,8 @@ async fn create(State(app): State<App>, Payload(new): Payload<NewToken>) -> Resu
     params(("tokenID" = String, Path)),
     responses((status = 200, description = "Whether there was one", body = bool)))]
 async fn revoke(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
-    Ok(reply::json(&app.tokens().revoke(params.get("tokenID"))?))
+    let id = params.get("tokenID").to_owned();
+    Ok(reply::json(&app.on_a_thread(move |app| app.tokens().revoke(&id)).await??))
 }
 
 impl From<TokenError> for ApiError {

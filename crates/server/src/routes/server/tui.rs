@@ -10,6 +10,7 @@ use crate::wire::body::{AppendPrompt, ExecuteCommand, SelectSession};
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
+use serde_json::json;
 use sturdy_engine::Instance;
 use sturdy_session::types::event::{Event, OfSession, Toast};
 
@@ -108,7 +109,7 @@ async fn execute(
 }
 
 /// Shows a note for a while.
-#[utoipa::path(post, path = "/tui/show-toast", operation_id = "tui.showToast", request_body = Object,
+#[utoipa::path(post, path = "/tui/show-toast", operation_id = "tui.showToast", request_body = crate::wire::shapes::catalog::ToastGiven,
     responses((status = 200, description = "Told", body = bool)))]
 async fn toast(State(app): State<App>, Here(here): Here, Payload(body): Payload<Toast>) -> Response {
     tell(&app, &here, Event::TuiToastShow(body))
@@ -129,7 +130,7 @@ enum Published {
 }
 
 /// Publishes one of these events.
-#[utoipa::path(post, path = "/tui/publish", operation_id = "tui.publish", request_body = Object,
+#[utoipa::path(post, path = "/tui/publish", operation_id = "tui.publish", request_body = crate::wire::shapes::own::PublishedEvent,
     responses((status = 200, description = "Told", body = bool), (status = 400, description = "Another event")))]
 async fn publish(State(app): State<App>, Here(here): Here, Payload(body): Payload<Published>) -> Response {
     let event = match body {
@@ -159,6 +160,7 @@ fn command(app: &App, here: &Instance, name: &str) -> Response {
 
 fn tell(app: &App, here: &Instance, event: Event) -> Response {
     let engine = app.engine();
+    app.controls().tell(|| json!({ "path": "/tui/publish", "body": event }));
     engine.feed().tell(engine.clock().now(), Some(&here.directory), Some(&here.project.id), event);
     reply::done()
 }

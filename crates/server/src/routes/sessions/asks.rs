@@ -15,6 +15,8 @@ use sturdy_engine::reads::AskQuery;
 use sturdy_session::id::{PermissionId, QuestionId};
 use sturdy_session::row::AskKind;
 use sturdy_session::turn::{Answer, Refusal};
+use sturdy_session::types::ask::PermissionRequest;
+use sturdy_session::types::ask::QuestionRequest;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -28,14 +30,14 @@ pub(super) fn routes() -> Routes {
 
 /// Permissions the directory's sessions wait for.
 #[utoipa::path(get, path = "/permission", operation_id = "permission.list",
-    responses((status = 200, description = "Requests", body = [Object])))]
+    responses((status = 200, description = "Requests", body = [PermissionRequest])))]
 async fn permissions(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
     open(&app, AskKind::Permission, &here.directory).await
 }
 
 /// Questions the directory's sessions wait for.
 #[utoipa::path(get, path = "/question", operation_id = "question.list",
-    responses((status = 200, description = "Requests", body = [Object])))]
+    responses((status = 200, description = "Requests", body = [QuestionRequest])))]
 async fn questions(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
     open(&app, AskKind::Question, &here.directory).await
 }

@@ -11,7 +11,9 @@ use crate::wire::message::joined;
 use axum::extract::State;
 use axum::response::Response;
 use sturdy_session::id::{MessageId, PartId};
+use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::part::Part;
+use sturdy_session::types::session::Session;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -27,7 +29,7 @@ pub(super) fn routes() -> Routes {
 /// Runs a command and answers with the last message of its turn.
 #[utoipa::path(post, path = "/session/{sessionID}/command", operation_id = "session.command",
     params(("sessionID" = String, Path)), request_body = RunCommand,
-    responses((status = 200, description = "Message with parts", body = Object),
+    responses((status = 200, description = "Message with parts", body = MessageWithParts),
         (status = 400, description = "Bad body, unknown command, agent or model"), (status = 404, description = "No such session")))]
 async fn command(
     State(app): State<App>,
@@ -45,7 +47,7 @@ async fn command(
 /// Runs a line in the user's shell, without a model.
 #[utoipa::path(post, path = "/session/{sessionID}/shell", operation_id = "session.shell",
     params(("sessionID" = String, Path)), request_body = RunShell,
-    responses((status = 200, description = "Message with parts", body = Object),
+    responses((status = 200, description = "Message with parts", body = MessageWithParts),
         (status = 400, description = "Bad body or unknown agent"), (status = 404, description = "No such session"),
         (status = 409, description = "The session is busy")))]
 async fn shell(
@@ -92,7 +94,7 @@ async fn init(
 /// Copies a session, or its beginning.
 #[utoipa::path(post, path = "/session/{sessionID}/fork", operation_id = "session.fork",
     params(("sessionID" = String, Path)), request_body = Option<Fork>,
-    responses((status = 200, description = "The copy", body = Object), (status = 400, description = "Bad body"),
+    responses((status = 200, description = "The copy", body = Session), (status = 400, description = "Bad body"),
         (status = 404, description = "No such session")))]
 async fn fork(
     State(app): State<App>,
@@ -120,8 +122,8 @@ async fn remove_message(
 
 /// Writes a part whole.
 #[utoipa::path(patch, path = "/session/{sessionID}/message/{messageID}/part/{partID}", operation_id = "part.update",
-    params(("sessionID" = String, Path), ("messageID" = String, Path), ("partID" = String, Path)), request_body = Object,
-    responses((status = 200, description = "The part", body = Object), (status = 400, description = "Bad part, or other ids than the path"),
+    params(("sessionID" = String, Path), ("messageID" = String, Path), ("partID" = String, Path)), request_body = Part,
+    responses((status = 200, description = "The part", body = Part), (status = 400, description = "Bad part, or other ids than the path"),
         (status = 404, description = "No such session")))]
 async fn write_part(
     State(app): State<App>,

@@ -6,6 +6,7 @@ use crate::error::ApiError;
 use crate::extract::OfSession;
 use crate::reply;
 use crate::wire::query::Query;
+use crate::wire::shapes::own::Entries;
 use axum::extract::State;
 use axum::response::Response;
 use std::fmt::Write as _;
@@ -24,7 +25,7 @@ pub(super) fn routes() -> Routes {
     ("after" = Option<u64>, Query, description = "A position; `cursor` of the page before"),
     ("actor" = Option<String>, Query, description = "Only what was done on this one's behalf: `local`, `user:…`, `token:…`, `grant:…`"),
     ("limit" = Option<u64>, Query, description = "About so many entries; default 500, at most 2000; fewer when they are large"),
-), responses((status = 200, description = "`{entries: [{position, at, actor, events}], cursor?, horizon}`; `actor` is empty for what the session did by itself", body = Object),
+), responses((status = 200, description = "`{entries: [{position, at, actor, events}], cursor?, horizon}`; `actor` is empty for what the session did by itself", body = Entries),
     (status = 400, description = "Bad query"), (status = 404, description = "No such session")))]
 async fn entries(
     State(app): State<App>,

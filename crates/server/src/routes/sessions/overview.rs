@@ -11,6 +11,9 @@ use crate::reply::{self, POSITION};
 use crate::wire::message::joined;
 use crate::wire::page;
 use crate::wire::query::Query;
+use crate::wire::shapes::own::OpenedSession;
+use crate::wire::shapes::own::Outline;
+use crate::wire::shapes::own::Overview;
 use axum::extract::State;
 use axum::response::Response;
 use base64::Engine as _;
@@ -51,7 +54,7 @@ struct Row {
     ("cursor" = Option<String>, Query, description = "Of the page before"),
     ("project" = Option<String>, Query, description = "Only sessions of this project"),
     ("archived" = Option<bool>, Query, description = "Only archived ones, or none of them"),
-), responses((status = 200, description = "`{position, sessions, projects, asks, cursor?, features, server}`", body = Object),
+), responses((status = 200, description = "`{position, sessions, projects, asks, cursor?, features, server}`", body = Overview),
     (status = 400, description = "Bad query")))]
 async fn overview(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
     let limit = query.within("limit", 1, SESSIONS_MAX)?.unwrap_or(SESSIONS_DEFAULT);
@@ -70,10 +73,10 @@ async fn overview(State(app): State<App>, query: Query) -> Result<Response, ApiE
     let projects = found.projects.iter().map(|project| raw(project)).collect::<Result<Vec<_>, _>>()?;
     let mut answer = json!({
         "position": app.place(found.position),
-        "sessions": rows(&found.sessions)?,
+        "sessions": rows(&app, &found.sessions)?,
         "projects": projects,
         "asks": asks(unstored(&app, |_| true), &found.asks)?,
-        "features": features(),
+        "features": features(&app),
         "server": {
             "version": env!("CARGO_PKG_VERSION"),
             "wire": app.engine().options().wire_version,
@@ -93,7 +96,7 @@ async fn overview(State(app): State<App>, query: Query) -> Result<Response, ApiE
 #[utoipa::path(get, path = "/sturdy/session/{sessionID}", operation_id = "sturdy.session", params(
     ("sessionID" = String, Path), ("limit" = Option<u32>, Query, description = "Messages; default 40, at most 500"),
 ), responses((status = 200, description = "`{position, session, status, messages, cursor?, todos, asks, queue, family}`",
-    body = Object), (status = 400, description = "Bad query"), (status = 404, description = "No such session")))]
+    body = OpenedSession), (status = 400, description = "Bad query"), (status = 404, description = "No such session")))]
 async fn session(
     State(app): State<App>,
     OfSession(id): OfSession,
@@ -103,7 +106,7 @@ async fn session(
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     let found = app.engine().reads().opening(&id, limit).await?;
     let found = found.ok_or_else(|| EngineError::NoSession(id.clone()))?;
-    let glance = glance(&found.session)?;
+    let glance = glance(&app, &found.session);
     let messages = found.messages.items.iter().map(|message| raw(&joined(message)));
     let family: Vec<&str> = found.family.iter().map(|one| one.id.as_str()).collect();
     let is_of_family = |asking: &SessionId| *asking == id || family.contains(&asking.as_str());
@@ -117,7 +120,7 @@ async fn session(
         "todos": raw(todos)?,
         "asks": asks(unstored(&app, is_of_family), &found.asks)?,
         "queue": glance.waiting,
-        "family": rows(&found.family)?,
+        "family": rows(&app, &found.family)?,
     });
     if let (Some(oldest), Some(answer)) = (oldest, answer.as_object_mut()) {
         answer.insert("cursor".to_owned(), Value::String(page::cursor_of(oldest)));
@@ -128,7 +131,7 @@ async fn session(
 /// Every message of a session without its parts, oldest first.
 #[utoipa::path(get, path = "/sturdy/session/{sessionID}/outline", operation_id = "sturdy.session.outline",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "`{position, messages}`", body = Object),
+    responses((status = 200, description = "`{position, messages}`", body = Outline),
         (status = 404, description = "No such session")))]
 async fn outline(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     app.engine().session_record(&id).await?;
@@ -138,9 +141,11 @@ async fn outline(State(app): State<App>, OfSession(id): OfSession) -> Result<Res
     Ok(placed(&app, found.position, &answer))
 }
 
-/// What this server can do beyond the plain wire; a screen leaves out what it cannot.
-fn features() -> Value {
-    json!({ "undo": true, "share": false, "search": true, "travel": true, "push": false })
+/// What this server can do beyond the plain wire; a screen leaves out what it cannot. `share` says that it keeps
+/// shares itself; another service is named in the configuration of a directory.
+fn features(app: &App) -> Value {
+    let share = app.shares().is_some();
+    json!({ "undo": true, "share": share, "search": true, "travel": true, "push": false })
 }
 
 fn placed(app: &App, position: u64, answer: &Value) -> Response {
@@ -149,16 +154,22 @@ fn placed(app: &App, position: u64, answer: &Value) -> Response {
     response
 }
 
-fn rows(sessions: &[SessionGlance]) -> Result<Vec<Row>, ApiError> {
+fn rows(app: &App, sessions: &[SessionGlance]) -> Result<Vec<Row>, ApiError> {
     let row = |session: &SessionGlance| {
-        let Glance { status, waiting } = glance(session)?;
+        let Glance { status, waiting } = glance(app, session);
         Ok(Row { info: raw(&session.data)?, status, waiting: waiting.len() })
     };
     sessions.iter().map(row).collect()
 }
 
-fn glance(session: &SessionGlance) -> Result<Glance, ApiError> {
-    Glance::of(&session.machine).map_err(|cause| damaged(&format!("session {}", session.id), &cause))
+/// What cannot be read does not run: it is shown as idle, and listed as damaged.
+fn glance(app: &App, session: &SessionGlance) -> Glance {
+    Glance::of(&session.machine).unwrap_or_else(|_| {
+        if let Ok(id) = SessionId::parse(&session.id) {
+            app.engine().reads().note_damage(&id, &format!("session {id}"));
+        }
+        Glance::default()
+    })
 }
 
 /// Requests that are not in the log, such as whether a project is trusted: a screen shows them all the same.
@@ -182,11 +193,8 @@ fn asks(first: Vec<Value>, asks: &[RawAsk]) -> Result<Vec<Value>, ApiError> {
 
 /// A stored text as it is.
 fn raw(text: &str) -> Result<Box<RawValue>, ApiError> {
-    RawValue::from_string(text.to_owned()).map_err(|cause| damaged("a row", &cause))
-}
-
-fn damaged(place: &str, cause: &serde_json::Error) -> ApiError {
-    ReadError::Broken { what: cause.to_string(), place: place.to_owned() }.into()
+    RawValue::from_string(text.to_owned())
+        .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: "a row".to_owned() }.into())
 }
 
 fn cursor_of(last: &SessionGlance) -> String {

@@ -13,6 +13,7 @@ use crate::wire::body::Prompt;
 use crate::wire::message::joined;
 use axum::extract::State;
 use axum::response::Response;
+use sturdy_session::types::message::MessageWithParts;
 
 type PromptPayload = Payload<Prompt, PROMPT_BYTES_MAX>;
 
@@ -23,7 +24,7 @@ pub(super) fn routes() -> Routes {
 /// Asks, waits for the end of the turn, and answers with its last message.
 #[utoipa::path(post, path = "/session/{sessionID}/message", operation_id = "session.prompt",
     params(("sessionID" = String, Path)), request_body = Prompt,
-    responses((status = 200, description = "Message with parts", body = Object),
+    responses((status = 200, description = "Message with parts", body = MessageWithParts),
         (status = 400, description = "Bad body, unknown agent or model"), (status = 404, description = "No such session"),
         (status = 409, description = "The message id is taken"), (status = 413, description = "Body too large")))]
 async fn prompt(

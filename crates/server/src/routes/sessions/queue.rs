@@ -8,6 +8,7 @@ use crate::reply;
 use crate::wire::message::joined;
 use axum::extract::State;
 use axum::response::Response;
+use sturdy_session::types::message::MessageWithParts;
 
 pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(withdraw)).routes(routes!(resume))
@@ -16,7 +17,7 @@ pub(super) fn routes() -> Routes {
 /// The waiting prompts, in the order they will be answered.
 #[utoipa::path(get, path = "/sturdy/session/{sessionID}/queue", operation_id = "sturdy.session.queue",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "Messages with parts", body = [Object]),
+    responses((status = 200, description = "Messages with parts", body = [MessageWithParts]),
         (status = 404, description = "No such session")))]
 async fn list(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     let waiting = app.engine().waiting(&id).await.map_err(ApiError::of(&id))?;

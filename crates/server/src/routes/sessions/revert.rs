@@ -1,16 +1,19 @@
-//! Undo and redo: a conversation is cut and its files go back, the cut is moved, taken back or made final.
+//! Undo and redo: a conversation is cut and its files go back, the cut is moved or taken back.
+//!
+//! Not here: the same in the spelling of the v2 API (`routes/v2/revert.rs`).
 
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract::{OfSession, Payload};
 use crate::reply;
+use crate::wire::shapes::own::RevertPlan;
 use axum::extract::State;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::json;
-use sturdy_engine::RevertRequest;
+use serde::{Deserialize, Serialize};
+use sturdy_engine::{RevertRequest, Unreverted};
 use sturdy_session::id::{MessageId, PartId};
+use sturdy_session::types::session::{RevertConflict, Session};
 use utoipa::ToSchema;
 
 pub(super) fn routes() -> Routes {
@@ -18,9 +21,7 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(revert))
         .routes(routes!(plan))
         .routes(routes!(unrevert))
-        .routes(routes!(stage))
-        .routes(routes!(clear))
-        .routes(routes!(commit))
+        .routes(routes!(unrevert_plan))
 }
 
 /// Where to cut.
@@ -35,9 +36,6 @@ struct Cut {
     /// Files that go back although somebody else has changed them, from the worktree.
     #[serde(default)]
     force: Option<Vec<String>>,
-    /// Of the v2 API: false cuts the conversation and leaves the files.
-    #[serde(default)]
-    files: Option<bool>,
 }
 
 impl From<Cut> for RevertRequest {
@@ -46,7 +44,7 @@ impl From<Cut> for RevertRequest {
             message: Some(cut.message_id),
             part: cut.part_id,
             force: cut.force.unwrap_or_default(),
-            keeps_files: cut.files == Some(false),
+            keeps_files: false,
         }
     }
 }
@@ -54,8 +52,9 @@ impl From<Cut> for RevertRequest {
 /// Marks everything from a message on as undone and takes back what its steps did to files.
 #[utoipa::path(post, path = "/session/{sessionID}/revert", operation_id = "session.revert",
     params(("sessionID" = String, Path)), request_body = Cut,
-    responses((status = 200, description = "The session", body = Object), (status = 400, description = "Bad body"),
-        (status = 404, description = "No such session"), (status = 409, description = "Busy, or nothing can be undone")))]
+    responses((status = 200, description = "The session", body = Session), (status = 400, description = "Bad body"),
+        (status = 404, description = "No such session"), (status = 409, description = "Busy, or nothing can be undone"),
+        (status = 507, description = "The disk is full")))]
 async fn revert(
     State(app): State<App>,
     OfSession(id): OfSession,
@@ -68,7 +67,7 @@ async fn revert(
 /// What a revert would do to which file. Changes nothing.
 #[utoipa::path(post, path = "/session/{sessionID}/revert/plan", operation_id = "session.revert.plan",
     params(("sessionID" = String, Path)), request_body = Cut,
-    responses((status = 200, description = "The plan", body = Object), (status = 400, description = "Bad body"),
+    responses((status = 200, description = "The plan", body = RevertPlan), (status = 400, description = "Bad body"),
         (status = 404, description = "No such session"), (status = 409, description = "Nothing can be undone")))]
 async fn plan(
     State(app): State<App>,
@@ -79,43 +78,65 @@ async fn plan(
     Ok(reply::json(&plan))
 }
 
-/// Takes a revert back: files as they were, nothing marked.
+/// A session whose revert was taken back.
+#[derive(Debug, Serialize)]
+struct UnrevertedSession {
+    #[serde(flatten)]
+    session: Session,
+    /// Files that somebody has changed since the revert.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    conflicts: Vec<RevertConflict>,
+}
+
+/// The schema of a session with one field more: readers of the document need not put two together.
+impl utoipa::PartialSchema for UnrevertedSession {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        match <Session as utoipa::PartialSchema>::schema() {
+            utoipa::openapi::RefOr::T(utoipa::openapi::Schema::Object(mut session)) => {
+                let conflict = utoipa::openapi::Ref::from_schema_name(RevertConflict::name());
+                let conflicts = utoipa::openapi::Schema::Array(utoipa::openapi::Array::new(conflict));
+                session.properties.insert("conflicts".to_owned(), conflicts.into());
+                session.into()
+            }
+            other => other,
+        }
+    }
+}
+
+impl ToSchema for UnrevertedSession {}
+
+/// Takes a revert back: files as they were, nothing marked. Files that somebody has changed since are left alone and
+/// named in `conflicts`.
 #[utoipa::path(post, path = "/session/{sessionID}/unrevert", operation_id = "session.unrevert",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "The session", body = Object),
-        (status = 404, description = "No such session"), (status = 409, description = "Busy")))]
+    responses((status = 200, description = "The session", body = UnrevertedSession),
+        (status = 404, description = "No such session"), (status = 409, description = "Busy"),
+        (status = 507, description = "The disk is full")))]
 async fn unrevert(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
-    let session = app.engine().unrevert(&id).await.map_err(ApiError::of(&id))?;
-    Ok(reply::json(&session))
+    let Unreverted { session, conflicts } = app.engine().unrevert(&id).await.map_err(ApiError::of(&id))?;
+    Ok(reply::json(&UnrevertedSession { session, conflicts }))
 }
 
-/// The same in the spelling of the v2 API.
-#[utoipa::path(post, path = "/api/session/{sessionID}/revert/stage", operation_id = "v2.session.revert.stage",
-    params(("sessionID" = String, Path)), request_body = Cut,
-    responses((status = 200, description = "The revert", body = Object), (status = 404, description = "No such session")))]
-async fn stage(
+/// How far to come back.
+#[derive(Debug, Deserialize, ToSchema)]
+struct Return {
+    /// Where the cut would stand; without it, nothing stays undone.
+    #[serde(rename = "messageID", default)]
+    #[schema(value_type = Option<String>)]
+    message_id: Option<MessageId>,
+}
+
+/// What an unrevert, or a revert to a later message, would do to which file. Changes nothing.
+#[utoipa::path(post, path = "/session/{sessionID}/unrevert/plan", operation_id = "session.unrevert.plan",
+    params(("sessionID" = String, Path)), request_body = Return,
+    responses((status = 200, description = "The plan; without files when nothing is undone", body = RevertPlan),
+        (status = 400, description = "Bad body"), (status = 404, description = "No such session"),
+        (status = 409, description = "A captured tree is lost")))]
+async fn unrevert_plan(
     State(app): State<App>,
     OfSession(id): OfSession,
-    Payload(cut): Payload<Cut>,
+    Payload(wanted): Payload<Return>,
 ) -> Result<Response, ApiError> {
-    let session = app.engine().revert(&id, cut.into()).await.map_err(ApiError::of(&id))?;
-    Ok(reply::json(&json!({ "data": session.revert })))
-}
-
-/// Takes a staged revert back.
-#[utoipa::path(post, path = "/api/session/{sessionID}/revert/clear", operation_id = "v2.session.revert.clear",
-    params(("sessionID" = String, Path)),
-    responses((status = 204, description = "Files restored"), (status = 404, description = "No such session")))]
-async fn clear(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
-    app.engine().unrevert(&id).await.map_err(ApiError::of(&id))?;
-    Ok(reply::no_content())
-}
-
-/// Makes a staged revert final: what is marked leaves the conversation.
-#[utoipa::path(post, path = "/api/session/{sessionID}/revert/commit", operation_id = "v2.session.revert.commit",
-    params(("sessionID" = String, Path)),
-    responses((status = 204, description = "Removed"), (status = 404, description = "No such session")))]
-async fn commit(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
-    app.engine().commit_revert(&id).await.map_err(ApiError::of(&id))?;
-    Ok(reply::no_content())
+    let plan = app.engine().unrevert_plan(&id, wanted.message_id).await.map_err(ApiError::of(&id))?;
+    Ok(reply::json(&plan))
 }

@@ -5,6 +5,7 @@ use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
 use crate::reply;
 use crate::wire::query::Query;
+use crate::wire::shapes::own::Found;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
@@ -52,7 +53,7 @@ struct Piece {
     ("limit" = Option<u64>, Query, description = "Default 30, at most 100"),
     ("cursor" = Option<i64>, Query, description = "Of the answer before: looks at older ones"),
 ), responses((status = 200, description = "`{hits: [{sessionID, messageID, partID, kind, snippet: [{text, hit}]}], sessions, cursor?}`; \
-    `cursor` also without a hit when there is more to look at", body = Object), (status = 400, description = "Bad query")))]
+    `cursor` also without a hit when there is more to look at", body = Found), (status = 400, description = "Bad query")))]
 async fn search(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
     let words = query.get("q").unwrap_or_default().trim().to_owned();
     let letters = words.chars().count();

@@ -18,7 +18,9 @@ use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::Message;
+use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
+use sturdy_session::types::todo::Todo;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -40,7 +42,7 @@ pub(super) fn routes() -> Routes {
     ("start" = Option<u64>, Query, description = "Only sessions changed at or after this time"),
     ("search" = Option<String>, Query, description = "Contained in the title"),
     ("limit" = Option<u32>, Query, description = "Default 100"),
-), responses((status = 200, description = "Sessions", body = [Object]), (status = 400, description = "Bad query")))]
+), responses((status = 200, description = "Sessions", body = [Session]), (status = 400, description = "Bad query")))]
 async fn list(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let wanted = Listing::of(&query)?.within(&here);
     let sessions = app.engine().reads().sessions(wanted).await?;
@@ -49,7 +51,7 @@ async fn list(State(app): State<App>, Here(here): Here, query: Query) -> Result<
 
 /// Creates a session.
 #[utoipa::path(post, path = "/session", operation_id = "session.create", request_body = Option<CreateSession>,
-    responses((status = 200, description = "The session", body = Object), (status = 400, description = "Bad body")))]
+    responses((status = 200, description = "The session", body = Session), (status = 400, description = "Bad body")))]
 async fn create(
     State(app): State<App>,
     Here(here): Here,
@@ -61,7 +63,7 @@ async fn create(
 
 /// What the sessions of the directory are doing; those that do nothing are left out.
 #[utoipa::path(get, path = "/session/status", operation_id = "session.status",
-    responses((status = 200, description = "Status by session", body = Object)))]
+    responses((status = 200, description = "Status by session", body = HashMap<String, Status>)))]
 async fn status(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
     let here: BTreeSet<SessionId> =
         app.engine().reads().busy_sessions_in(&here.directory).await?.into_iter().collect();
@@ -73,7 +75,7 @@ async fn status(State(app): State<App>, Here(here): Here) -> Result<Response, Ap
 /// Gets a session.
 #[utoipa::path(get, path = "/session/{sessionID}", operation_id = "session.get",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "The session", body = Object), (status = 404, description = "No such session")))]
+    responses((status = 200, description = "The session", body = Session), (status = 404, description = "No such session")))]
 async fn get(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     Ok(reply::text(app.engine().session_record(&id).await?))
 }
@@ -81,7 +83,7 @@ async fn get(State(app): State<App>, OfSession(id): OfSession) -> Result<Respons
 /// Renames, describes, permits or archives.
 #[utoipa::path(patch, path = "/session/{sessionID}", operation_id = "session.update",
     params(("sessionID" = String, Path)), request_body = EditSession,
-    responses((status = 200, description = "The session", body = Object), (status = 400, description = "Bad body"),
+    responses((status = 200, description = "The session", body = Session), (status = 400, description = "Bad body"),
         (status = 404, description = "No such session")))]
 async fn edit(
     State(app): State<App>,
@@ -104,7 +106,7 @@ async fn remove(State(app): State<App>, OfSession(id): OfSession) -> Result<Resp
 /// Sessions that were started by this one.
 #[utoipa::path(get, path = "/session/{sessionID}/children", operation_id = "session.children",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "Sessions", body = [Object]), (status = 404, description = "No such session")))]
+    responses((status = 200, description = "Sessions", body = [Session]), (status = 404, description = "No such session")))]
 async fn children(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     app.engine().session_record(&id).await?;
     let wanted = SessionQuery { parent: Some(id), ..SessionQuery::default() };
@@ -114,17 +116,19 @@ async fn children(State(app): State<App>, OfSession(id): OfSession) -> Result<Re
 /// What the session means to do.
 #[utoipa::path(get, path = "/session/{sessionID}/todo", operation_id = "session.todo",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "Todos", body = [Object]), (status = 404, description = "No such session")))]
+    responses((status = 200, description = "Todos", body = [Todo]), (status = 404, description = "No such session")))]
 async fn todo(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     app.engine().session_record(&id).await?;
     let todos = app.engine().reads().todos(&id).await?;
     Ok(reply::text(todos.unwrap_or_else(|| "[]".to_owned())))
 }
 
-/// What the turn of a user message changed, or the whole session. Never 404: what is unknown changed nothing.
+/// What the turn of a user message changed, or the turns from it up to another, or the whole session. Never 404: what
+/// is unknown changed nothing.
 #[utoipa::path(get, path = "/session/{sessionID}/diff", operation_id = "session.diff",
-    params(("sessionID" = String, Path), ("messageID" = Option<String>, Query)),
-    responses((status = 200, description = "Changed files", body = [Object])))]
+    params(("sessionID" = String, Path), ("messageID" = Option<String>, Query),
+        ("toMessageID" = Option<String>, Query)),
+    responses((status = 200, description = "Changed files", body = [FileDiff])))]
 async fn diff(State(app): State<App>, OfSession(id): OfSession, query: Query) -> Result<Response, ApiError> {
     let Some(message) = query.get("messageID") else {
         return match app.engine().session_diff(&id).await {
@@ -134,6 +138,14 @@ async fn diff(State(app): State<App>, OfSession(id): OfSession, query: Query) ->
         };
     };
     let Ok(message) = MessageId::parse(message) else { return Ok(reply::text("[]")) };
+    if let Some(last) = query.get("toMessageID") {
+        let Ok(last) = MessageId::parse(last) else { return Ok(reply::text("[]")) };
+        return match app.engine().range_diff(&id, &message, &last).await {
+            Ok(diffs) => Ok(reply::json(&diffs)),
+            Err(EngineError::NoSession(_)) => Ok(reply::text("[]")),
+            Err(cause) => Err(cause.into()),
+        };
+    }
     let found = app.engine().reads().message(&id, &message).await?;
     let info = found.and_then(|raw| read_stored(&raw.info).ok());
     let diffs: Vec<FileDiff> = match info {

@@ -3,13 +3,15 @@
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
-use crate::extract::OfSession;
+use crate::extract::{OfSession, Optional};
 use crate::reply;
+use crate::wire::shapes::own::ShareLink;
+use crate::wire::share_link::{ShareWish, owned, shown};
 use axum::extract::State;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sturdy_engine::EngineError;
-use sturdy_store::outbox::Link;
+use sturdy_session::types::session::Session;
 
 pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(share, unshare)).routes(routes!(link)).routes(routes!(all))
@@ -17,18 +19,23 @@ pub(super) fn routes() -> Routes {
 
 /// Shares a session; its record has the URL. Shared already, it stays as it is.
 #[utoipa::path(post, path = "/session/{sessionID}/share", operation_id = "session.share",
-    params(("sessionID" = String, Path)),
-    responses((status = 200, description = "The session", body = Object), (status = 400, description = "Nowhere to share to"),
+    params(("sessionID" = String, Path)), request_body = Option<ShareWish>,
+    responses((status = 200, description = "The session", body = Session), (status = 400, description = "Nowhere to share to"),
         (status = 404, description = "No such session"), (status = 502, description = "The service did not take it")))]
-async fn share(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
-    app.engine().share_session(&id).await.map_err(ApiError::of(&id))?;
+async fn share(
+    State(app): State<App>,
+    OfSession(id): OfSession,
+    Optional(wish): Optional<ShareWish>,
+) -> Result<Response, ApiError> {
+    let visibility = wish.visibility()?;
+    app.engine().share_session(&id, visibility).await.map_err(ApiError::of(&id))?;
     Ok(reply::text(app.engine().session_record(&id).await?))
 }
 
 /// Takes a session back. The URL is forgotten at once.
 #[utoipa::path(delete, path = "/session/{sessionID}/share", operation_id = "session.unshare",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "The session", body = Object), (status = 404, description = "No such session")))]
+    responses((status = 200, description = "The session", body = Session), (status = 404, description = "No such session")))]
 async fn unshare(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     app.engine().unshare_session(&id).await.map_err(ApiError::of(&id))?;
     Ok(reply::text(app.engine().session_record(&id).await?))
@@ -38,34 +45,16 @@ async fn unshare(State(app): State<App>, OfSession(id): OfSession) -> Result<Res
 /// nothing and is no `GET`, so that a token that only reads does not get it.
 #[utoipa::path(post, path = "/sturdy/session/{sessionID}/share", operation_id = "sturdy.share.link",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "The link", body = Object), (status = 404, description = "Not shared")))]
+    responses((status = 200, description = "The link", body = ShareLink), (status = 404, description = "Not shared")))]
 async fn link(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     let link = app.engine().share_link(&id).await?.ok_or(EngineError::Absent)?;
-    let mut shown = shown(&link);
-    shown["reference"] = json!(link.secret.reveal());
-    Ok(reply::json(&shown))
+    Ok(reply::json(&owned(&link)))
 }
 
 /// Sessions of this server that are shared.
 #[utoipa::path(get, path = "/sturdy/share", operation_id = "sturdy.share.list",
-    responses((status = 200, description = "Links, oldest first", body = [Object])))]
+    responses((status = 200, description = "Links, oldest first", body = [ShareLink])))]
 async fn all(State(app): State<App>) -> Result<Response, ApiError> {
     let links = app.engine().share_links().await?;
     Ok(reply::json(&links.iter().map(shown).collect::<Vec<Value>>()))
-}
-
-/// Without the secret.
-fn shown(link: &Link) -> Value {
-    json!({
-        "sessionID": link.session,
-        "shareID": link.share,
-        "url": link.url,
-        "state": link.state.as_str(),
-        "contract": link.contract.as_str(),
-        // None: this server itself.
-        "service": (!link.target.is_empty()).then_some(&link.target),
-        "sent": link.acked_seq,
-        "error": link.error,
-        "created": link.created,
-    })
 }

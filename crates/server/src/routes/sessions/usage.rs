@@ -5,6 +5,7 @@ use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
 use crate::reply;
 use crate::wire::query::Query;
+use crate::wire::shapes::own::Usage;
 use axum::extract::State;
 use axum::response::Response;
 use jiff::tz::TimeZone;
@@ -64,7 +65,7 @@ struct Sum {
     ("by" = Option<String>, Query, description = "`day` (default), `model`, `agent` or `session`"),
     ("zone" = Option<i64>, Query, description = "Minutes west of UTC, for days; default 0"),
 ), responses((status = 200, description = "`{since, until, by, isComplete, rows: [{key, steps, errors, cost, tokens}]}`",
-    body = Object), (status = 400, description = "Bad query")))]
+    body = Usage), (status = 400, description = "Bad query")))]
 async fn usage(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
     let now = app.engine().clock().now();
     let until = query.number("until")?.unwrap_or(now + 1);

@@ -7,21 +7,29 @@ use crate::error::ApiError;
 use crate::extract::{Params, Payload};
 use crate::reply;
 use crate::wire::body::{ReplyPermission, ReplyQuestion};
+use crate::wire::shapes::v2::Data;
+use crate::wire::shapes::v2::PermissionEffectV2;
 use crate::wire::v2;
 use axum::extract::State;
 use axum::response::Response;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
+use sturdy_engine::WantedPermission;
 use sturdy_engine::reads::{AskQuery, RawAsk, ReadError};
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{PermissionId, QuestionId, SessionId};
+use sturdy_session::json::Map;
 use sturdy_session::row::AskKind;
 use sturdy_session::turn::{Answer, Refusal};
 use sturdy_session::types::ask::PermissionRequest;
+use sturdy_session::types::ask::PermissionV2Request;
+use sturdy_session::types::ask::QuestionRequest;
+use utoipa::ToSchema;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
-        .routes(routes!(permissions))
+        .routes(routes!(permissions, ask_permission))
         .routes(routes!(permission))
         .routes(routes!(reply_permission))
         .routes(routes!(questions))
@@ -32,7 +40,7 @@ pub(super) fn routes() -> Routes {
 /// Permissions the session waits for.
 #[utoipa::path(get, path = "/api/session/{sessionID}/permission", operation_id = "v2.session.permission.list",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "Requests", body = Object), (status = 404, description = "No such session")))]
+    responses((status = 200, description = "Requests", body = Data<Vec<PermissionV2Request>>), (status = 404, description = "No such session")))]
 async fn permissions(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
     let asks = open(&app, &session, AskKind::Permission).await?;
@@ -41,10 +49,54 @@ async fn permissions(State(app): State<App>, params: Params) -> Result<Response,
     Ok(reply::json(&json!({ "data": requests })))
 }
 
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct AskPermission {
+    #[schema(value_type = Option<String>)]
+    #[serde(rename = "id")]
+    _id: Option<PermissionId>,
+    action: String,
+    resources: Vec<String>,
+    #[serde(default)]
+    save: Vec<String>,
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Map>,
+    #[schema(value_type = Option<Object>)]
+    #[serde(rename = "source")]
+    _source: Option<Map>,
+    agent: Option<String>,
+}
+
+/// Asks for permission in the name of the session, for something the client means to do itself. Rules answer at once; what
+/// they leave to a person waits among the other requests, and the answer is told as an event.
+#[utoipa::path(post, path = "/api/session/{sessionID}/permission", operation_id = "v2.session.permission.create",
+    params(("sessionID" = String, Path)), request_body = AskPermission,
+    responses((status = 200, description = "What the rules say", body = Data<PermissionEffectV2>),
+        (status = 400, description = "Bad body or unknown agent"), (status = 404, description = "No such session")))]
+async fn ask_permission(
+    State(app): State<App>,
+    params: Params,
+    body: Result<Payload<AskPermission>, ApiError>,
+) -> Result<Response, ApiError> {
+    let session = find(&app, &params).await?;
+    let Payload(body) = body.map_err(ApiError::in_v2)?;
+    let wanted = WantedPermission {
+        action: body.action,
+        resources: body.resources,
+        save: body.save,
+        metadata: body.metadata.unwrap_or_default(),
+        agent: body.agent,
+    };
+    let of = ApiError::of(&session.id);
+    let asked = app.engine().request_permission(&session, wanted).await.map_err(of);
+    let (id, effect) = asked.map_err(ApiError::in_v2)?;
+    Ok(reply::json(&json!({ "data": { "id": id, "effect": effect } })))
+}
+
 /// One of them.
 #[utoipa::path(get, path = "/api/session/{sessionID}/permission/{requestID}", operation_id = "v2.session.permission.get",
     params(("sessionID" = String, Path), ("requestID" = String, Path)),
-    responses((status = 200, description = "The request", body = Object), (status = 404, description = "No such request")))]
+    responses((status = 200, description = "The request", body = Data<PermissionV2Request>), (status = 404, description = "No such request")))]
 async fn permission(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
     let id = params.id("requestID", PermissionId::parse).map_err(ApiError::in_v2)?;
@@ -73,7 +125,7 @@ async fn reply_permission(
 /// Questions the session waits for.
 #[utoipa::path(get, path = "/api/session/{sessionID}/question", operation_id = "v2.session.question.list",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "Requests", body = Object), (status = 404, description = "No such session")))]
+    responses((status = 200, description = "Requests", body = Data<Vec<QuestionRequest>>), (status = 404, description = "No such session")))]
 async fn questions(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
     let asks = open(&app, &session, AskKind::Question).await?;

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::sse::{event_stream, spare_heartbeat};
 use crate::wire::event::{event, v2_connected};
-use crate::wire::event_v2::{NextWire, wired};
+use crate::wire::event_v2::wired;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ pub(super) fn routes() -> Routes {
 
 /// Events of the whole server.
 #[utoipa::path(get, path = "/api/event", operation_id = "v2.event.subscribe",
-    responses((status = 200, description = "Events", content_type = "text/event-stream", body = NextWire)))]
+    responses((status = 200, description = "Events", content_type = "text/event-stream", body = crate::wire::shapes::next::ServerEvent)))]
 async fn of_server(State(app): State<App>) -> Response {
     let feed = app.engine().feed();
     // Both attached before the first frame is written: nothing that happens from now on is missed.

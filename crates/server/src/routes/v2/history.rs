@@ -13,6 +13,7 @@ use crate::sse::{event_stream, spare_heartbeat};
 use crate::wire::error_schema::{InvalidRequestError, SessionNotFoundError};
 use crate::wire::event_v2::{NextWire, wired};
 use crate::wire::query::Query;
+use crate::wire::shapes::next::SessionEvent;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
@@ -35,6 +36,7 @@ pub(super) fn routes() -> Routes {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SessionHistory {
+    #[schema(value_type = Vec<SessionEvent>)]
     data: Vec<NextWire>,
     has_more: bool,
 }
@@ -71,7 +73,7 @@ async fn history(State(app): State<App>, params: Params, query: Query) -> Result
 /// The same as a stream that goes on with what happens.
 #[utoipa::path(get, path = "/api/session/{sessionID}/event", operation_id = "v2.session.events",
     params(("sessionID" = String, Path), ("after" = Option<u64>, Query)),
-    responses((status = 200, description = "Events", content_type = "text/event-stream", body = NextWire),
+    responses((status = 200, description = "Events", content_type = "text/event-stream", body = SessionEvent),
         (status = 400, description = "Bad query", body = InvalidRequestError),
         (status = 404, description = "No such session", body = SessionNotFoundError)))]
 async fn events(State(app): State<App>, params: Params, query: Query) -> Result<Response, ApiError> {

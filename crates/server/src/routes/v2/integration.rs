@@ -9,6 +9,8 @@ use crate::error::{ApiError, Kind, V2Error};
 use crate::extract::{Params, Payload};
 use crate::instance::Location;
 use crate::reply;
+use crate::wire::shapes::v2::AtLocation;
+use crate::wire::shapes::v2::IntegrationV2;
 use crate::wire::v2::{self, Located};
 use axum::extract::State;
 use axum::response::Response;
@@ -51,12 +53,14 @@ pub(crate) struct ConnectOAuth {
 /// How one could log in to a provider.
 #[utoipa::path(get, path = "/api/integration/{integrationID}", operation_id = "v2.integration.get",
     params(("integrationID" = String, Path)),
-    responses((status = 200, description = "The provider", body = Object), (status = 400, description = "No such provider")))]
-async fn one(Location(here): Location, params: Params) -> Result<Response, ApiError> {
+    responses((status = 200, description = "The provider", body = AtLocation<IntegrationV2>), (status = 400, description = "No such provider")))]
+async fn one(State(app): State<App>, Location(here): Location, params: Params) -> Result<Response, ApiError> {
     let id = params.get("integrationID");
     let catalog = here.catalog();
-    let provider = catalog.provider(id).ok_or_else(|| unknown("integration", id))?;
-    Ok(reply::json(&Located::at(&here, v2::integration(provider))))
+    let provider = catalog.known_provider(id).ok_or_else(|| unknown("integration", id))?;
+    let stored = app.engine().providers_with_credentials().await?;
+    let shown = v2::integration(provider, &stored, &app.engine().options().environment);
+    Ok(reply::json(&Located::at(&here, shown)))
 }
 
 /// Keeps a key for a provider. It is used from the next prompt on.
@@ -102,7 +106,7 @@ async fn attempt(_: Location, params: Params) -> ApiError {
 /// Gives a login by browser up; one that does not run needs no giving up.
 #[utoipa::path(delete, path = "/api/integration/attempt/{attemptID}", operation_id = "v2.integration.attempt.cancel",
     params(("attemptID" = String, Path)), responses((status = 204, description = "It does not run")))]
-async fn cancel(_: Location) -> Response {
+async fn cancel(_: Location, _: Params) -> Response {
     reply::no_content()
 }
 

@@ -7,6 +7,18 @@ use crate::extract::Params;
 use crate::instance::Location;
 use crate::reply;
 use crate::wire::query::Query;
+use crate::wire::shapes::catalog::Skill;
+use crate::wire::shapes::v2::AgentV2;
+use crate::wire::shapes::v2::AtLocation;
+use crate::wire::shapes::v2::CommandV2;
+use crate::wire::shapes::v2::Data;
+use crate::wire::shapes::v2::HealthV2;
+use crate::wire::shapes::v2::IntegrationV2;
+use crate::wire::shapes::v2::LocationInfo;
+use crate::wire::shapes::v2::ModelV2;
+use crate::wire::shapes::v2::ProviderV2;
+use crate::wire::shapes::v2::ReferenceV2;
+use crate::wire::shapes::v2::SavedPermissionV2;
 use crate::wire::v2::{self, Located};
 use axum::extract::State;
 use axum::response::Response;
@@ -14,6 +26,8 @@ use sturdy_engine::directory::commands::commands;
 use sturdy_engine::reads::AskQuery;
 use sturdy_session::depth::read_stored;
 use sturdy_session::row::AskKind;
+use sturdy_session::types::ask::PermissionV2Request;
+use sturdy_session::types::ask::QuestionRequest;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -35,7 +49,7 @@ pub(super) fn routes() -> Routes {
 
 /// Says that the server answers.
 #[utoipa::path(get, path = "/api/health", operation_id = "v2.health.get",
-    responses((status = 200, description = "Health", body = Object)))]
+    responses((status = 200, description = "Health", body = HealthV2)))]
 async fn health() -> Response {
     reply::text(r#"{"healthy":true}"#)
 }
@@ -43,7 +57,7 @@ async fn health() -> Response {
 /// The directory and its project.
 #[utoipa::path(get, path = "/api/location", operation_id = "v2.location.get",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Location", body = Object)))]
+    responses((status = 200, description = "Location", body = LocationInfo)))]
 async fn location(Location(here): Location) -> Response {
     reply::json(&v2::location(&here))
 }
@@ -51,7 +65,7 @@ async fn location(Location(here): Location) -> Response {
 /// Agents.
 #[utoipa::path(get, path = "/api/agent", operation_id = "v2.agent.list",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Agents", body = Object)))]
+    responses((status = 200, description = "Agents", body = AtLocation<Vec<AgentV2>>)))]
 async fn agent(Location(here): Location) -> Response {
     let agents: Vec<_> = here.agents.all().iter().map(v2::agent).collect();
     reply::json(&Located::shown(&here, &agents))
@@ -60,7 +74,7 @@ async fn agent(Location(here): Location) -> Response {
 /// Models that can be used now.
 #[utoipa::path(get, path = "/api/model", operation_id = "v2.model.list",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Models", body = Object)))]
+    responses((status = 200, description = "Models", body = AtLocation<Vec<ModelV2>>)))]
 async fn model(Location(here): Location) -> Response {
     let catalog = here.catalog();
     let models = catalog.providers.iter().flat_map(|provider| &provider.models);
@@ -71,7 +85,7 @@ async fn model(Location(here): Location) -> Response {
 /// Providers that can be used now.
 #[utoipa::path(get, path = "/api/provider", operation_id = "v2.provider.list",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Providers", body = Object)))]
+    responses((status = 200, description = "Providers", body = AtLocation<Vec<ProviderV2>>)))]
 async fn provider(Location(here): Location) -> Response {
     let catalog = here.catalog();
     let providers: Vec<_> = catalog.providers.iter().map(|provider| v2::provider(provider)).collect();
@@ -81,7 +95,7 @@ async fn provider(Location(here): Location) -> Response {
 /// One provider.
 #[utoipa::path(get, path = "/api/provider/{providerID}", operation_id = "v2.provider.get",
     params(("providerID" = String, Path), ("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "The provider", body = Object), (status = 404, description = "No such provider")))]
+    responses((status = 200, description = "The provider", body = AtLocation<ProviderV2>), (status = 404, description = "No such provider")))]
 async fn one_provider(Location(here): Location, params: Params) -> Result<Response, ApiError> {
     let id = params.get("providerID");
     let catalog = here.catalog();
@@ -92,7 +106,7 @@ async fn one_provider(Location(here): Location, params: Params) -> Result<Respon
 /// Commands.
 #[utoipa::path(get, path = "/api/command", operation_id = "v2.command.list",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Commands", body = Object)))]
+    responses((status = 200, description = "Commands", body = AtLocation<Vec<CommandV2>>)))]
 async fn command(Location(here): Location) -> Response {
     let all: Vec<_> = commands(&here.settings, here.mcp.commands().await).iter().map(v2::command).collect();
     reply::json(&Located::shown(&here, &all))
@@ -101,7 +115,7 @@ async fn command(Location(here): Location) -> Response {
 /// Skills.
 #[utoipa::path(get, path = "/api/skill", operation_id = "v2.skill.list",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Skills", body = Object)))]
+    responses((status = 200, description = "Skills", body = AtLocation<Vec<Skill>>)))]
 async fn skill(Location(here): Location) -> Response {
     reply::json(&Located::shown(&here, &here.settings.skills()))
 }
@@ -109,7 +123,7 @@ async fn skill(Location(here): Location) -> Response {
 /// References: there are none.
 #[utoipa::path(get, path = "/api/reference", operation_id = "v2.reference.list",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "References", body = Object)))]
+    responses((status = 200, description = "References", body = AtLocation<Vec<ReferenceV2>>)))]
 async fn reference(Location(here): Location) -> Response {
     reply::json(&Located::at(&here, [(); 0]))
 }
@@ -117,18 +131,20 @@ async fn reference(Location(here): Location) -> Response {
 /// Providers one could log in to.
 #[utoipa::path(get, path = "/api/integration", operation_id = "v2.integration.list",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Integrations", body = Object)))]
-async fn integration(Location(here): Location) -> Response {
+    responses((status = 200, description = "Integrations", body = AtLocation<Vec<IntegrationV2>>)))]
+async fn integration(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
+    let stored = app.engine().providers_with_credentials().await?;
+    let environment = &app.engine().options().environment;
     let catalog = here.catalog();
     let needs_key = catalog.known.iter().filter(|provider| !provider.env.is_empty());
-    let all: Vec<_> = needs_key.map(|provider| v2::integration(provider)).collect();
-    reply::json(&Located::shown(&here, &all))
+    let all: Vec<_> = needs_key.map(|provider| v2::integration(provider, &stored, environment)).collect();
+    Ok(reply::json(&Located::shown(&here, &all)))
 }
 
 /// Permissions the sessions of the location wait for.
 #[utoipa::path(get, path = "/api/permission/request", operation_id = "v2.permission.request.list",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Requests", body = Object)))]
+    responses((status = 200, description = "Requests", body = AtLocation<Vec<PermissionV2Request>>)))]
 async fn permissions(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
     let wanted =
         AskQuery { kind: Some(AskKind::Permission), directory: Some(here.directory.clone()), session: None };
@@ -142,7 +158,7 @@ async fn permissions(State(app): State<App>, Location(here): Location) -> Result
 /// Questions the sessions of the location wait for.
 #[utoipa::path(get, path = "/api/question/request", operation_id = "v2.question.request.list",
     params(("location[directory]" = Option<String>, Query)),
-    responses((status = 200, description = "Requests", body = Object)))]
+    responses((status = 200, description = "Requests", body = AtLocation<Vec<QuestionRequest>>)))]
 async fn questions(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
     let wanted =
         AskQuery { kind: Some(AskKind::Question), directory: Some(here.directory.clone()), session: None };
@@ -155,7 +171,7 @@ async fn questions(State(app): State<App>, Location(here): Location) -> Result<R
 /// Permissions that were given for good, oldest first.
 #[utoipa::path(get, path = "/api/permission/saved", operation_id = "v2.permission.saved.list",
     params(("projectID" = Option<String>, Query)),
-    responses((status = 200, description = "Saved permissions", body = Object)))]
+    responses((status = 200, description = "Saved permissions", body = Data<Vec<SavedPermissionV2>>)))]
 async fn saved(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
     let kept = app.engine().reads().approvals(query.get("projectID")).await?;
     let kept: Vec<_> = kept.iter().map(v2::saved).collect();

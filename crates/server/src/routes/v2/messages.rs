@@ -8,8 +8,11 @@ use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind, V2Error};
 use crate::extract::Params;
 use crate::reply;
-use crate::wire::message_v2;
+use crate::wire::message_v2::{self, SummaryReason};
 use crate::wire::query::Query;
+use crate::wire::shapes::v2::Data;
+use crate::wire::shapes::v2::MessageV2;
+use crate::wire::shapes::v2::PageOf;
 use axum::extract::State;
 use axum::response::Response;
 use base64::Engine as _;
@@ -18,11 +21,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sturdy_engine::reads::{Before, MessageQuery, RawMessage};
 use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::types::message::{Message, MessageWithParts};
 
 const LIMIT_DEFAULT: u64 = 50;
 const LIMIT_MAX: u64 = 500;
-/// Messages read at once on the way back to the newest summary.
-const CONTEXT_STEP: u32 = 100;
 
 pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(one)).routes(routes!(context))
@@ -66,7 +68,7 @@ impl Cursor {
 #[utoipa::path(get, path = "/api/session/{sessionID}/message", operation_id = "v2.session.messages", params(
     ("sessionID" = String, Path), ("limit" = Option<u32>, Query), ("order" = Option<String>, Query),
     ("cursor" = Option<String>, Query)),
-    responses((status = 200, description = "A page of messages", body = Object), (status = 400, description = "Bad query"),
+    responses((status = 200, description = "A page of messages", body = PageOf<MessageV2>), (status = 400, description = "Bad query"),
         (status = 404, description = "No such session")))]
 async fn list(State(app): State<App>, params: Params, query: Query) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
@@ -92,7 +94,7 @@ async fn list(State(app): State<App>, params: Params, query: Query) -> Result<Re
         "previous": edge(page.first(), Direction::Previous),
         "next": edge(page.last(), Direction::Next),
     });
-    Ok(reply::json(&json!({ "data": shown(&page)?, "cursor": cursor })))
+    Ok(reply::json(&json!({ "data": shown(&app, &session, &page).await?, "cursor": cursor })))
 }
 
 fn order(query: &Query) -> Result<Order, ApiError> {
@@ -136,48 +138,55 @@ async fn page(
     Ok(found)
 }
 
-fn shown(messages: &[RawMessage]) -> Result<Vec<Value>, ApiError> {
+async fn shown(app: &App, session: &SessionId, messages: &[RawMessage]) -> Result<Vec<Value>, ApiError> {
     let mut all = Vec::with_capacity(messages.len());
     for raw in messages {
-        all.extend(message_v2::message(raw)?);
+        let reason = reason(app, session, raw).await?;
+        all.extend(message_v2::message(raw, reason)?);
     }
     Ok(all)
+}
+
+/// Why a summary was made, which only the message says that asked for it.
+async fn reason(app: &App, session: &SessionId, raw: &RawMessage) -> Result<SummaryReason, ApiError> {
+    let Some(request) = message_v2::request_of(raw) else { return Ok(SummaryReason::Manual) };
+    let request = app.engine().reads().message(session, &request).await?;
+    Ok(request.as_ref().map_or(SummaryReason::Manual, SummaryReason::of))
 }
 
 /// One message.
 #[utoipa::path(get, path = "/api/session/{sessionID}/message/{messageID}", operation_id = "v2.session.message",
     params(("sessionID" = String, Path), ("messageID" = String, Path)),
-    responses((status = 200, description = "The message", body = Object), (status = 404, description = "No such message")))]
+    responses((status = 200, description = "The message", body = Data<MessageV2>), (status = 404, description = "No such message")))]
 async fn one(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
     let id = params.id("messageID", MessageId::parse).map_err(ApiError::in_v2)?;
     let raw = app.engine().reads().message(&session, &id).await?;
-    let message = raw.as_ref().map(message_v2::message).transpose()?.flatten();
+    let message = match &raw {
+        Some(raw) => message_v2::message(raw, reason(&app, &session, raw).await?)?,
+        None => None,
+    };
     let message = message.ok_or(V2Error::NoMessage { session, message: id })?;
     Ok(reply::json(&json!({ "data": message })))
 }
 
-/// What the model would see: everything since the newest summary, which stands first.
+/// What the model would see: everything since the newest summary, which stands first, without what is undone.
 #[utoipa::path(get, path = "/api/session/{sessionID}/context", operation_id = "v2.session.context",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "Messages", body = Object), (status = 404, description = "No such session")))]
+    responses((status = 200, description = "Messages", body = Data<Vec<MessageV2>>), (status = 404, description = "No such session")))]
 async fn context(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
-    let mut seen: Vec<RawMessage> = Vec::new();
-    loop {
-        let before = seen.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
-        let query = MessageQuery { limit: Some(CONTEXT_STEP), before };
-        let page = app.engine().reads().messages(&session, query).await?;
-        let is_summary = |raw: &RawMessage| raw.info.contains("\"summary\":true");
-        let start = page.items.iter().rposition(is_summary);
-        let is_all = start.is_some() || !page.more;
-        let mut older = page.items;
-        older.drain(..start.unwrap_or_default());
-        older.append(&mut seen);
-        seen = older;
-        if is_all {
-            break;
+    let seen =
+        app.engine().context(&session).await.map_err(ApiError::of(&session)).map_err(ApiError::in_v2)?;
+    let mut all = Vec::with_capacity(seen.len());
+    let mut reason = SummaryReason::Manual;
+    for MessageWithParts { info, parts } in &seen {
+        let parts: Vec<Value> = parts.iter().map(|part| json!(part)).collect();
+        if matches!(info, Message::User(_)) {
+            // A summary stands right behind the message that asked for it.
+            reason = SummaryReason::by_parts(&parts);
         }
+        all.extend(message_v2::shown(&json!(info), &parts, reason));
     }
-    Ok(reply::json(&json!({ "data": shown(&seen)? })))
+    Ok(reply::json(&json!({ "data": all })))
 }

@@ -1,7 +1,10 @@
 //! Prompting in the spelling of the v2 API: admitted at once, the turn runs by itself.
 //!
-//! Admission is idempotent: the same id with the same text is the same prompt, however often it is sent, so that a
-//! client that does not know whether it was heard asks again. The same id with another text is a conflict.
+//! Admission is idempotent: the same id with the same prompt and delivery is the same prompt, however often it is sent, so
+//! that a client that does not know whether it was heard asks again. The same id with anything else is a conflict. What was
+//! sent is recognised by a digest that is stored with it: what is stored of a file is not always what was sent.
+//!
+//! Prompts that nobody has begun to answer are listed here too.
 
 use super::sessions::find;
 use crate::app::App;
@@ -10,24 +13,32 @@ use crate::error::{ApiError, Kind, V2Error};
 use crate::extract::{PROMPT_BYTES_MAX, Params, Payload};
 use crate::reply;
 use crate::wire::message_v2;
+use crate::wire::shapes::v2::AdmittedPrompt;
+use crate::wire::shapes::v2::Data;
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use sturdy_engine::feed::event_seq;
 use sturdy_engine::reads::{RawMessage, ReadError};
 use sturdy_engine::{EngineError, PromptRequest};
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::json::Num;
-use sturdy_session::turn::Refusal;
+use sturdy_session::turn::{PromptStart, Refusal};
+use sturdy_session::types::delivery::Delivery;
+use sturdy_session::types::message::Message;
 use sturdy_session::types::part::{
     AgentPart, AgentSource, FilePart, FileSource, FileSourceKind, PartBody, SourceText, TextPart,
 };
 use utoipa::ToSchema;
 
+/// Enough of a hash to tell the prompts of one id apart.
+const DIGEST_BYTES: usize = 16;
+
 pub(super) fn routes() -> Routes {
-    Routes::new().routes(routes!(prompt)).routes(routes!(wait)).routes(routes!(compact))
+    Routes::new().routes(routes!(prompt, waiting)).routes(routes!(wait)).routes(routes!(compact))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -37,11 +48,11 @@ pub(crate) struct Admit {
     id: Option<String>,
     prompt: AdmitPrompt,
     delivery: Option<Delivery>,
-    /// False: stored, and seen with the next prompt; no turn is started for it.
+    /// False: stored, and answered when the session is resumed or prompted again; no turn is started for it.
     resume: Option<bool>,
 }
 
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AdmitPrompt {
     text: String,
@@ -51,18 +62,17 @@ pub(crate) struct AdmitPrompt {
     agents: Vec<AdmitAgent>,
 }
 
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AdmitFile {
     uri: String,
     name: Option<String>,
     /// Read and not kept: v1 has no place for it.
-    #[allow(dead_code, reason = "accepted from clients that send it")]
     description: Option<String>,
     source: Option<Mentioned>,
 }
 
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AdmitAgent {
     name: String,
@@ -70,7 +80,7 @@ pub(crate) struct AdmitAgent {
 }
 
 /// Where in the text something is named.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mentioned {
     start: f64,
@@ -78,19 +88,10 @@ pub(crate) struct Mentioned {
     text: String,
 }
 
-/// When a prompt to a busy session is taken up. Both come behind the step that runs.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Delivery {
-    #[default]
-    Steer,
-    Queue,
-}
-
 /// Stores a prompt. The answer comes as soon as it is durable.
 #[utoipa::path(post, path = "/api/session/{sessionID}/prompt", operation_id = "v2.session.prompt",
     params(("sessionID" = String, Path)), request_body = Admit,
-    responses((status = 200, description = "Admitted", body = Object), (status = 400, description = "Bad body"),
+    responses((status = 200, description = "Admitted", body = Data<AdmittedPrompt>), (status = 400, description = "Bad body"),
         (status = 404, description = "No such session"), (status = 409, description = "The id is another prompt's")))]
 async fn prompt(
     State(app): State<App>,
@@ -101,40 +102,58 @@ async fn prompt(
     let session = info.id.clone();
     let Payload(body) = body.map_err(ApiError::in_v2)?;
     let delivery = body.delivery.unwrap_or_default();
+    let sent = Sent { digest: digest(&body.prompt), text: body.prompt.text.clone(), delivery };
     let id = body.id.as_deref().map(message_id).transpose()?;
     if let Some(id) = &id
         && let Some(known) = app.engine().reads().message(&session, id).await?
     {
-        return again(&app, &session, &known, &body.prompt, delivery).await;
+        return again(&app, &session, &known, &sent).await;
     }
-    let text = body.prompt.text.clone();
     let here = app.engine().instance(&info.directory).await?;
     // Those that were chosen for the session, as long as they exist.
     let agent = info.agent.filter(|agent| here.agent(agent).is_ok());
     let model = info.model.filter(|model| here.model(&model.provider_id, &model.id).is_ok());
     let variant = model.as_ref().and_then(|model| model.variant.clone()).filter(|name| name != "default");
+    let is_held = body.resume == Some(false);
     let request = PromptRequest {
         agent,
         variant,
         model: model.map(|model| (model.provider_id, model.id)),
         message: id,
-        no_reply: body.resume == Some(false),
+        delivery,
+        start: if is_held { PromptStart::WhenResumed } else { PromptStart::AtOnce },
+        digest: Some(sent.digest.clone()),
         parts: parts(body.prompt).into_iter().map(|part| (None, part)).collect(),
         ..PromptRequest::default()
     };
     let admitted = match app.engine().prompt(&session, request).await {
         Ok(admitted) => admitted,
-        // Somebody sent the same at the same moment: then it is the same prompt.
+        // Somebody sent it at the same moment.
         Err(EngineError::Refused(Refusal::MessageExists(id))) => {
-            let known = app.engine().reads().message(&session, &id).await?;
-            let known = known.filter(|known| is_same(known, &text)).ok_or(V2Error::Conflict(id))?;
-            return answer(&app, &session, &known, delivery).await;
+            let known = app.engine().reads().message(&session, &id).await?.ok_or(V2Error::Conflict(id))?;
+            return again(&app, &session, &known, &sent).await;
         }
         Err(cause) => return Err(ApiError::of(&session)(cause).in_v2()),
     };
     let stored = app.engine().reads().message(&session, &admitted).await?;
     let stored = stored.ok_or_else(|| V2Error::NoSession(session.clone()))?;
-    answer(&app, &session, &stored, delivery).await
+    Ok(reply::json(&json!({ "data": admitted_prompt(&app, &session, &stored).await? })))
+}
+
+/// Prompts that nobody has begun to answer, in the order in which they came.
+#[utoipa::path(get, path = "/api/session/{sessionID}/prompt", operation_id = "v2.session.prompts",
+    params(("sessionID" = String, Path)),
+    responses((status = 200, description = "Prompts that wait", body = Data<Vec<AdmittedPrompt>>),
+        (status = 404, description = "No such session")))]
+async fn waiting(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
+    let session = find(&app, &params).await?.id;
+    let waiting = app.engine().waiting(&session).await;
+    let waiting = waiting.map_err(ApiError::of(&session)).map_err(ApiError::in_v2)?;
+    let mut shown = Vec::with_capacity(waiting.len());
+    for prompt in &waiting {
+        shown.push(admitted_prompt(&app, &session, prompt).await?);
+    }
+    Ok(reply::json(&json!({ "data": shown })))
 }
 
 fn message_id(text: &str) -> Result<MessageId, ApiError> {
@@ -149,24 +168,43 @@ fn message_id(text: &str) -> Result<MessageId, ApiError> {
     Ok(id)
 }
 
+/// What a client sent, as far as it must be recognised.
+struct Sent {
+    digest: String,
+    text: String,
+    delivery: Delivery,
+}
+
+fn digest(prompt: &AdmitPrompt) -> String {
+    let text = serde_json::to_vec(prompt).expect("BUG: a prompt is always JSON");
+    Sha256::digest(&text).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The id is known: the same prompt again, or a conflict.
 async fn again(
     app: &App,
     session: &SessionId,
     known: &RawMessage,
-    prompt: &AdmitPrompt,
-    delivery: Delivery,
+    sent: &Sent,
 ) -> Result<Response, ApiError> {
-    if !is_same(known, &prompt.text) {
+    let admission = app.engine().reads().admission(session, &known.id).await?;
+    let is_same = admission.is_some_and(|admission| {
+        let is_same = match &admission.digest {
+            Some(digest) => *digest == sent.digest,
+            // Not admitted here: the words are all that can be compared.
+            None => is_worded(known, &sent.text),
+        };
+        is_same && admission.delivery == sent.delivery
+    });
+    if !is_same {
         return Err(V2Error::Conflict(known.id.clone()).into());
     }
-    answer(app, session, known, delivery).await
+    Ok(reply::json(&json!({ "data": admitted_prompt(app, session, known).await? })))
 }
 
-fn is_same(known: &RawMessage, text: &str) -> bool {
-    let is_user = known.info.contains("\"role\":\"user\"");
-    let stored = stored_prompt(known).ok();
-    is_user && stored.is_some_and(|stored| stored["text"] == text)
+fn is_worded(known: &RawMessage, text: &str) -> bool {
+    let is_user = matches!(read_stored(&known.info), Ok(Message::User(_)));
+    is_user && stored_prompt(known).is_ok_and(|stored| stored["text"] == text)
 }
 
 fn stored_prompt(raw: &RawMessage) -> Result<Value, ReadError> {
@@ -179,22 +217,18 @@ fn stored_prompt(raw: &RawMessage) -> Result<Value, ReadError> {
     Ok(Value::Object(message_v2::prompt(&parts)))
 }
 
-async fn answer(
-    app: &App,
-    session: &SessionId,
-    stored: &RawMessage,
-    delivery: Delivery,
-) -> Result<Response, ApiError> {
-    let seq = app.engine().reads().message_seq(session, &stored.id).await?;
-    let data = json!({
-        "admittedSeq": event_seq(seq.unwrap_or_default()),
+async fn admitted_prompt(app: &App, session: &SessionId, stored: &RawMessage) -> Result<Value, ApiError> {
+    let admission = app.engine().reads().admission(session, &stored.id).await?;
+    let admission = admission
+        .ok_or_else(|| V2Error::NoMessage { session: session.clone(), message: stored.id.clone() })?;
+    Ok(json!({
+        "admittedSeq": event_seq(admission.seq),
         "id": stored.id,
         "sessionID": session,
         "prompt": stored_prompt(stored)?,
-        "delivery": delivery,
+        "delivery": admission.delivery,
         "timeCreated": stored.created,
-    });
-    Ok(reply::json(&json!({ "data": data })))
+    }))
 }
 
 fn parts(prompt: AdmitPrompt) -> Vec<PartBody> {

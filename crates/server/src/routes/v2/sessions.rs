@@ -7,16 +7,20 @@ use crate::described::{Routes, routes};
 use crate::error::{ApiError, V2Error};
 use crate::extract::{Params, Payload};
 use crate::reply;
+use crate::wire::shapes::v2::ActiveSession;
+use crate::wire::shapes::v2::Data;
 use crate::wire::v2::SessionV2;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::collections::HashMap;
 use sturdy_engine::reads::ReadError;
 use sturdy_engine::{EngineError, NewSession};
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
+use sturdy_session::turn::Refusal;
 use sturdy_session::types::session::{Session, SessionModel};
 
 pub(super) fn routes() -> Routes {
@@ -33,7 +37,6 @@ pub(crate) struct Create {
     /// The same one again is the same session.
     id: Option<String>,
     agent: Option<String>,
-    #[schema(value_type = Option<Object>)]
     model: Option<SessionModel>,
     location: Option<CreateAt>,
 }
@@ -45,7 +48,7 @@ pub(crate) struct CreateAt {
 
 /// Creates a session.
 #[utoipa::path(post, path = "/api/session", operation_id = "v2.session.create", request_body = Create,
-    responses((status = 200, description = "The session", body = Object), (status = 400, description = "Bad body")))]
+    responses((status = 200, description = "The session", body = Data<SessionV2>), (status = 400, description = "Bad body")))]
 async fn create(
     State(app): State<App>,
     payload: Result<Payload<Create>, ApiError>,
@@ -64,14 +67,21 @@ async fn create(
         // Sent again by a client that did not hear the answer.
         return Ok(reply::json(&json!({ "data": SessionV2::from(read(&known)?) })));
     }
-    let new = NewSession { id, agent: body.agent, model: body.model, ..NewSession::default() };
-    let session = app.engine().create_session(&here, new).await?;
+    let new = NewSession { id: id.clone(), agent: body.agent, model: body.model, ..NewSession::default() };
+    let session = match (app.engine().create_session(&here, new).await, id) {
+        (Ok(session), _) => session,
+        // Somebody else created it between the look and the creation.
+        (Err(EngineError::Refused(Refusal::Exists)), Some(id)) => {
+            read(&app.engine().session_record(&id).await?)?
+        }
+        (Err(cause), _) => return Err(cause.into()),
+    };
     Ok(reply::json(&json!({ "data": SessionV2::from(session) })))
 }
 
 /// Sessions that are at work.
 #[utoipa::path(get, path = "/api/session/active", operation_id = "v2.session.active",
-    responses((status = 200, description = "Sessions at work", body = Object)))]
+    responses((status = 200, description = "Sessions at work", body = Data<HashMap<String, ActiveSession>>)))]
 async fn active(State(app): State<App>) -> Response {
     let active: BTreeMap<_, _> =
         app.engine().statuses().into_iter().map(|(id, _)| (id, json!({ "type": "running" }))).collect();
@@ -81,7 +91,7 @@ async fn active(State(app): State<App>) -> Response {
 /// Gets a session.
 #[utoipa::path(get, path = "/api/session/{sessionID}", operation_id = "v2.session.get",
     params(("sessionID" = String, Path)),
-    responses((status = 200, description = "The session", body = Object), (status = 404, description = "No such session")))]
+    responses((status = 200, description = "The session", body = Data<SessionV2>), (status = 404, description = "No such session")))]
 async fn get(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?;
     Ok(reply::json(&json!({ "data": SessionV2::from(session) })))

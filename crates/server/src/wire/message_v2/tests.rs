@@ -1,6 +1,6 @@
 //! Stored messages in the spelling of v2.
 
-use super::message;
+use super::{SummaryReason, message, request_of};
 use serde_json::{Value, json};
 use sturdy_engine::reads::RawMessage;
 use sturdy_session::id::MessageId;
@@ -12,7 +12,7 @@ fn shown(info: Value, parts: &[Value]) -> Option<Value> {
         info: info.to_string(),
         parts: parts.iter().map(Value::to_string).collect(),
     };
-    message(&raw).unwrap()
+    message(&raw, SummaryReason::Auto).unwrap()
 }
 
 #[test]
@@ -88,9 +88,31 @@ fn a_command_of_a_person_and_a_summary_have_types_of_their_own() {
 
     let info = json!({ "id": "msg_4", "role": "assistant", "summary": true, "time": { "created": 1 } });
     let text = json!({ "type": "text", "text": "All is well." });
-    assert_eq!(shown(info, &[text]).unwrap()["summary"], "All is well.");
+    assert_eq!(
+        shown(info, &[text]).unwrap(),
+        json!({ "id": "msg_4", "type": "compaction", "reason": "auto", "summary": "All is well.", "recent": "",
+            "time": { "created": 1 } })
+    );
     let asks = json!({ "id": "msg_5", "role": "user", "time": { "created": 1 } });
     assert_eq!(shown(asks, &[json!({ "type": "compaction", "auto": false })]), None);
+}
+
+#[test]
+fn a_summary_names_its_request_which_says_why_it_was_made() {
+    let raw = |info: Value, parts: &[Value]| RawMessage {
+        id: MessageId::parse("msg_1").unwrap(),
+        created: 1,
+        info: info.to_string(),
+        parts: parts.iter().map(Value::to_string).collect(),
+    };
+    let summary = raw(json!({ "role": "assistant", "summary": true, "parentID": "msg_9" }), &[]);
+    let answer = raw(json!({ "role": "assistant", "parentID": "msg_9" }), &[]);
+    let asked = |auto: bool| raw(json!({ "role": "user" }), &[json!({ "type": "compaction", "auto": auto })]);
+
+    assert_eq!(request_of(&summary), Some(MessageId::parse("msg_9").unwrap()));
+    assert_eq!(request_of(&answer), None);
+    assert_eq!(SummaryReason::of(&asked(true)), SummaryReason::Auto);
+    assert_eq!(SummaryReason::of(&asked(false)), SummaryReason::Manual);
 }
 
 #[test]
@@ -101,5 +123,6 @@ fn damage_is_said_as_damage() {
         info: "{".to_owned(),
         parts: Vec::new(),
     };
-    assert!(message(&raw).is_err());
+    assert!(message(&raw, SummaryReason::Manual).is_err());
+    assert_eq!(request_of(&raw), None);
 }

@@ -1,0 +1,172 @@
+//! What the wire has for several servers, as one server answers it; copies of projects; permissions that clients ask for.
+
+use crate::world::{NO_SESSION, World, no_such_session};
+use serde_json::{Value, json};
+use std::process::Command;
+
+fn named(name: &str, message: &str) -> (u16, Value) {
+    (400, json!({ "name": name, "data": { "message": message } }))
+}
+
+#[tokio::test]
+async fn workspaces_are_none_and_a_session_is_where_it_was_made() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let here = world.project().canonicalize().unwrap();
+
+    let create =
+        world.send("POST", "/experimental/workspace", &json!({ "type": "vm", "branch": null })).await;
+    assert_eq!(create.both(), named("WorkspaceCreateError", "There is no workspace adapter of type \"vm\""));
+
+    let warp = |id: Value, session: &str| json!({ "id": id, "sessionID": session });
+    let back = world.send("POST", "/experimental/workspace/warp", &warp(Value::Null, &session)).await;
+    assert_eq!(back.status, 204);
+    let away = world.send("POST", "/experimental/workspace/warp", &warp(json!("wrk_x"), &session)).await;
+    let missing = json!({ "name": "NotFoundError", "data": { "message": "Workspace not found: wrk_x" } });
+    assert_eq!(away.both(), (404, missing));
+    let nobody = world.send("POST", "/experimental/workspace/warp", &warp(Value::Null, NO_SESSION)).await;
+    assert_eq!(nobody.both(), no_such_session());
+
+    let destination =
+        |directory: &str| json!({ "sessionID": session, "destination": { "directory": directory } });
+    let path = "/experimental/control-plane/move-session";
+    assert_eq!(world.send("POST", path, &destination(here.to_str().unwrap())).await.status, 204);
+    let moved = world.send("POST", path, &destination("/nowhere")).await;
+    assert_eq!((moved.status, &moved.json()["name"]), (400, &json!("MoveSessionError")));
+}
+
+#[tokio::test]
+async fn stored_events_are_read_from_where_one_knows_them() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.ask(&session, "hello").await;
+
+    let all = world.send("POST", "/sync/history", &json!({})).await.json();
+    let rows = all.as_array().unwrap();
+    assert_eq!(rows[0]["type"], "session.created.1");
+    assert!(rows.iter().any(|row| row["type"] == "message.part.updated.1"), "{all}");
+    assert!(rows.iter().all(|row| row["aggregate_id"] == session.as_str()));
+    let seqs: Vec<u64> = rows.iter().map(|row| row["seq"].as_u64().unwrap()).collect();
+    assert!(seqs.is_sorted());
+
+    let known = seqs[seqs.len() / 2];
+    let rest = world.send("POST", "/sync/history", &json!({ &session: known })).await.json();
+    let expected: Vec<&Value> = rows.iter().filter(|row| row["seq"].as_u64().unwrap() > known).collect();
+    assert_eq!(rest.as_array().unwrap().iter().collect::<Vec<_>>(), expected);
+
+    let events =
+        json!([{ "id": "evt_x", "aggregateID": "ses_x", "seq": 1, "type": "session.created.1", "data": {} }]);
+    let replay = world.send("POST", "/sync/replay", &json!({ "directory": "/", "events": events })).await;
+    assert_eq!((replay.status, &replay.json()["name"]), (400, &json!("BadRequest")));
+    let stolen = world.send("POST", "/sync/steal", &json!({ "sessionID": session })).await;
+    assert_eq!(stolen.both(), (400, json!({ "_tag": "BadRequest" })));
+}
+
+fn git(directory: &std::path::Path, arguments: &[&str]) {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments).current_dir(directory);
+    assert!(command.output().unwrap().status.success(), "git {arguments:?}");
+}
+
+#[tokio::test]
+async fn a_copy_of_a_project_is_a_worktree_and_goes_only_by_force_if_it_has_changes() {
+    let world = World::new().await;
+    let top = world.project();
+    git(&top, &["init", "--quiet"]);
+    std::fs::write(top.join("a.txt"), "a\n").unwrap();
+    git(&top, &["add", "."]);
+    git(&top, &["commit", "--quiet", "-m", "first"]);
+    world.call("POST", "/instance/dispose").await;
+    let project = world.get("/project/current").await.json()["id"].as_str().unwrap().to_owned();
+    let path = format!("/experimental/project/{project}/copy");
+    let place = world.other().canonicalize().unwrap();
+
+    let name =
+        world.send("POST", &format!("{path}/generate-name"), &json!({ "context": "Fix it now" })).await;
+    assert_eq!(name.both(), (200, json!({ "name": "fix-it-now" })));
+    let wanted = json!({ "strategy": "git_worktree", "directory": place, "name": "fix-it-now" });
+    let made = world.send("POST", &path, &wanted).await;
+    let copy = place.join("fix-it-now");
+    assert_eq!(made.both(), (200, json!({ "directory": copy })));
+    assert_eq!(std::fs::read_to_string(copy.join("a.txt")).unwrap(), "a\n");
+
+    std::fs::write(copy.join("a.txt"), "changed\n").unwrap();
+    let kept = world.send("DELETE", &path, &json!({ "directory": copy, "force": false })).await;
+    assert_eq!((kept.status, &kept.json()["data"]["forceRequired"]), (400, &json!(true)));
+    assert!(copy.exists());
+    let gone = world.send("DELETE", &path, &json!({ "directory": copy, "force": true })).await;
+    assert_eq!((gone.status, copy.exists()), (204, false));
+
+    let strange = world.send("DELETE", &path, &json!({ "directory": "/nowhere", "force": true })).await;
+    assert_eq!(strange.both(), named("ProjectCopyError", "/nowhere is not a copy of this project"));
+    let inside = json!({ "strategy": "git_worktree", "directory": top.canonicalize().unwrap() });
+    assert_eq!(world.send("POST", &path, &inside).await.status, 400);
+    assert_eq!(world.call("POST", &format!("{path}/refresh")).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_client_asks_for_permission_and_a_person_answers_like_any_other() {
+    let world = World::new().await;
+    let session = world
+        .session_with(&json!({ "permission": [
+            { "permission": "deploy", "pattern": "*", "action": "ask" },
+            { "permission": "deploy", "pattern": "staging", "action": "allow" },
+            { "permission": "deploy", "pattern": "production", "action": "deny" },
+        ] }))
+        .await["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = format!("/api/session/{session}/permission");
+    let ask =
+        |place: &str| json!({ "action": "deploy", "resources": [place], "metadata": { "why": "release" } });
+
+    for (place, effect) in [("staging", "allow"), ("production", "deny")] {
+        let judged = world.send("POST", &path, &ask(place)).await.json();
+        assert_eq!(judged["data"]["effect"], effect);
+    }
+    let asked = world.send("POST", &path, &ask("elsewhere")).await.json();
+    assert_eq!(asked["data"]["effect"], "ask");
+
+    let id = asked["data"]["id"].as_str().unwrap();
+    let open = world.get("/permission").await.json();
+    assert_eq!((&open[0]["id"], &open[0]["patterns"]), (&json!(id), &json!(["elsewhere"])));
+    let reply = world.send("POST", &format!("/permission/{id}/reply"), &json!({ "reply": "once" })).await;
+    assert_eq!(reply.both(), (200, json!(true)));
+    assert_eq!(world.get("/permission").await.json(), json!([]));
+
+    let stranger =
+        world.send("POST", &path, &json!({ "action": "x", "resources": [], "agent": "nobody" })).await;
+    assert_eq!((stranger.status, &stranger.json()["_tag"]), (400, &json!("InvalidRequestError")));
+}
+
+#[tokio::test]
+async fn a_program_that_embeds_a_terminal_is_told_what_terminals_are_told() {
+    let world = World::new().await;
+    let mut waiting = Box::pin(world.request("GET", "/tui/control/next").send());
+    // Nothing is kept until somebody waits; telling it more than once finds the moment.
+    let told = loop {
+        let text = json!({ "text": "x" });
+        tokio::select! {
+            told = &mut waiting => break told,
+            _ = world.send("POST", "/tui/append-prompt", &text) => {}
+        }
+    };
+
+    let request: Value = told.unwrap().json().await.unwrap();
+    let event = json!({ "type": "tui.prompt.append", "properties": { "text": "x" } });
+    assert_eq!(request, json!({ "path": "/tui/publish", "body": event }));
+    let heard = world.send("POST", "/tui/control/response", &json!({ "done": true })).await;
+    assert_eq!(heard.both(), (200, json!(true)));
+}
+
+#[tokio::test]
+async fn a_login_by_browser_at_a_provider_is_not_there() {
+    let world = World::new().await;
+    for path in ["authorize", "callback"] {
+        let answer =
+            world.send("POST", &format!("/provider/demo/oauth/{path}"), &json!({ "method": 0 })).await;
+        let data = json!({ "providerID": "demo", "message": "There is no login by browser for demo" });
+        assert_eq!(answer.both(), (400, json!({ "name": "ProviderAuthOauthMissing", "data": data })));
+    }
+}

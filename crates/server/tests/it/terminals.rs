@@ -1,0 +1,78 @@
+//! Terminals over HTTP: how many there may be, and that they end with the server.
+
+use crate::world::World;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// As many as the server allows.
+const RUNNING_MAX: usize = 32;
+
+/// A program that runs until it is ended.
+fn idle() -> Value {
+    json!({ "command": "/bin/sh", "args": ["-c", "read line"] })
+}
+
+#[tokio::test]
+async fn no_more_terminals_run_than_there_may_be_however_many_are_asked_for_at_once() {
+    let world = World::new().await;
+
+    // Was: all that looked before the first was counted were let in.
+    let answers = join_all((0..RUNNING_MAX + 8).map(|_| {
+        let world = &world;
+        async move { world.send("POST", "/pty", &idle()).await }
+    }))
+    .await;
+
+    let made = answers.iter().filter(|answer| answer.status == 200).count();
+    assert!(made <= RUNNING_MAX, "{made}");
+    // One that is being started still holds the sockets of this process, and may be taken for who asks.
+    let refused = loop {
+        let answer = world.send("POST", "/pty", &idle()).await;
+        if answer.status != 200 {
+            break answer;
+        }
+    };
+    assert_eq!((refused.status, &refused.json()["name"]), (503, &json!("OverloadedError")));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(world.get("/pty").await.json().as_array().unwrap().len(), RUNNING_MAX);
+    let second = world.send("POST", "/api/pty", &idle()).await;
+    assert_eq!((second.status, &second.json()["_tag"]), (503, &json!("OverloadedError")));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_terminal_ends_with_the_server() {
+    let world = World::new().await;
+    let made = world.send("POST", "/pty", &idle()).await.json();
+    let process = format!("/proc/{}", made["pid"]);
+    assert!(Path::new(&process).exists());
+
+    let _root = world.close().await;
+
+    assert!(!Path::new(&process).exists(), "{made}");
+}
+
+#[tokio::test]
+async fn a_terminal_in_a_directory_that_hangs_is_started_where_nobody_else_waits() {
+    let (world, hang) = World::about_to_hang().await;
+    assert_eq!(world.get("/pty").await.status, 200, "the directory is known");
+    hang.begin();
+    let idle = idle();
+    let mut starting = Box::pin(world.send("POST", "/pty", &idle));
+    let hangs = async {
+        while hang.threads() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        answer = &mut starting => panic!("it was started where it may not hang: {}", answer.text),
+        () = hangs => {}
+    }
+
+    assert_eq!(world.get("/global/health").await.status, 200);
+    hang.let_go();
+
+    assert_eq!(starting.await.status, 200);
+    world.close().await;
+}
