@@ -4,13 +4,15 @@
 //! and memory can be read from `/proc`. Nothing here asserts: it prints a table.
 //!
 //! `cargo bench -p sturdy` measures the binary built for benchmarks; `STURDY_BIN=…` names another one, and
-//! `cargo bench -p sturdy -- turns` measures one group: `feed` or `turns`.
+//! `cargo bench -p sturdy -- turns` measures one group: `feed`, `turns` or `reads`.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be made has failed")]
 #![allow(clippy::disallowed_methods, reason = "readers are tasks of this process")]
 
 #[path = "thread/measure.rs"]
 mod measure;
+#[path = "thread/reads.rs"]
+mod reads;
 #[path = "thread/server.rs"]
 mod server;
 #[path = "thread/turns.rs"]
@@ -40,6 +42,12 @@ async fn main() {
         turns::tool_to_request(&mut table).await;
         turns::many_sessions(&mut table).await;
         turns::long_session(&mut table).await;
+        turns::large_session(&mut table).await;
+    }
+    if wants("reads") {
+        reads::file_names(&mut table).await;
+        reads::titles(&mut table).await;
+        reads::long_conversation(&mut table).await;
     }
     table.print();
 }

@@ -22,13 +22,13 @@ pub(crate) use session::{
 };
 pub(crate) use setup::{
     Attach, Auth, AuthList, AuthLogin, AuthLogout, AuthVerb, Completions, Doctor, Man, Mcp, McpList,
-    McpLogin, McpLogout, McpVerb, Models,
+    McpLogin, McpLogout, McpVerb, Models, Open,
 };
 pub(crate) use token::{Token, TokenCreate, TokenList, TokenRevoke, TokenVerb};
 
 pub(crate) use share::{
-    Share, ShareCreate, ShareImport, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove, ShareRevoke,
-    ShareVerb,
+    Share, ShareAudit, ShareCreate, ShareImport, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove,
+    ShareRevoke, ShareServe, ShareSetVisibility, ShareVerb, ShareVisibility,
 };
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -61,6 +61,7 @@ pub(crate) enum Command {
     Run(Run),
     Serve(Serve),
     Attach(Attach),
+    Open(Open),
     Session(Session),
     Share(Share),
     Grant(Grant),
@@ -99,6 +100,10 @@ pub(crate) struct Serve {
     /// Listen on this port; 0 tries 4096, else takes any free one
     #[arg(long, value_name = "PORT", default_value_t = 4096, env = "STURDY_PORT")]
     pub(crate) port: u16,
+
+    /// Listen on the socket that is stdin, as systemd passes it with StandardInput=socket
+    #[arg(long, conflicts_with_all = ["hostname", "port"])]
+    pub(crate) listen_on_stdin: bool,
 
     #[command(flatten)]
     pub(crate) data: DataDir,
@@ -182,7 +187,7 @@ pub(crate) struct Trust {
 /// Check that the store keeps its promises
 ///
 /// Reads every log entry, checks it against the rules of a session, recomputes every row from the log,
-/// hashes every blob. Changes nothing.
+/// hashes every blob, and looks for every captured tree that a session names. Changes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

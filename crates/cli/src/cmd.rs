@@ -9,6 +9,7 @@ pub(crate) mod grant;
 pub(crate) mod manual;
 pub(crate) mod mcp;
 pub(crate) mod models;
+pub(crate) mod open;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod session;

@@ -112,17 +112,26 @@ pub(crate) async fn find(
     environment: &Environment,
     directory: &Path,
 ) -> Result<Option<Client>, Failure> {
-    let Some(owner) = Owner::read(data_dir) else { return Ok(None) };
-    let Some(address) = &owner.address else { return Ok(None) };
-    let Ok(url) = Url::parse(&reachable(address)) else { return Ok(None) };
-    let user = host::first(environment, USERNAME).unwrap_or(USUAL_USER).to_owned();
-    let credentials = owner.key.map(|key| (user, key)).or_else(|| credentials(environment));
-    let client = Client::new(url, credentials, directory)?;
+    let Some(client) = named_by_lock(data_dir, environment, directory)? else { return Ok(None) };
     match client.check().await {
         Ok(()) => Ok(Some(client)),
         Err(failure) if failure.code == NO_SERVER => Ok(None),
         Err(failure) => Err(failure),
     }
+}
+
+/// The server that the lock file names, whether or not it answers.
+pub(crate) fn named_by_lock(
+    data_dir: &Path,
+    environment: &Environment,
+    directory: &Path,
+) -> Result<Option<Client>, Failure> {
+    let Some(owner) = Owner::read(data_dir) else { return Ok(None) };
+    let Some(address) = &owner.address else { return Ok(None) };
+    let Ok(url) = Url::parse(&reachable(address)) else { return Ok(None) };
+    let user = host::first(environment, USERNAME).unwrap_or(USUAL_USER).to_owned();
+    let credentials = owner.key.map(|key| (user, key)).or_else(|| credentials(environment));
+    Client::new(url, credentials, directory).map(Some)
 }
 
 /// A server that listens on every address is reached on the loopback one.

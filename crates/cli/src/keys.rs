@@ -1,18 +1,19 @@
-//! Keys out of sight of the commands that the server runs, and memory that is given back.
+//! Keys out of sight of the programs of the same user, and memory that is given back.
 //!
 //! What a process was started with stands in `/proc/…/environ` as long as it lives, for every program of
 //! the same user to read. So the program starts itself again, in the same process, without the variables
-//! that hold keys, and hands them over in a file without a name, which it empties once it has read it.
+//! that look like keys, and hands them over in a file without a name, which it empties once it has read it.
 //! Then it asks the system not to let others look into its memory. Every command does so before anything
 //! else, because most of them serve when they find no server (`host.rs`).
 //!
-//! Not here: which variables a command is given (`sturdy-worktree`).
+//! Not here: which variables a command is given. What was handed over is the user's environment like the rest
+//! (`sturdy_worktree::process::keep_variables`), and a directory hides what its providers use.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::OnceLock;
 use sturdy_engine::Environment;
-use sturdy_engine::hide_variables;
+use sturdy_engine::keep_variables;
 
 /// Settings of the C library's allocator, read when a process starts. Left to itself it keeps large buffers, the
 /// larger the ones it has seen: after six prompts of 31 MB the server held 320 MB more than before. With this,
@@ -25,7 +26,8 @@ const ALLOCATOR: (&str, &str) =
 #[cfg(target_os = "linux")]
 const HANDED_OVER: &str = "STURDY_KEYS_HANDED_OVER";
 
-/// Names that end so hold keys; no command is given them.
+/// Names that end so look like keys, the server's or the user's own. The process is started again without them; those
+/// that are the user's still reach commands.
 const ENDINGS: [&str; 5] = ["_API_KEY", "_AUTH_TOKEN", "_SERVER_PASSWORD", "_CONFIG_CONTENT", "_SHARE_KEY"];
 const OTHERS: [&str; 3] =
     ["AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_APPLICATION_CREDENTIALS_JSON", "COPILOT_TOKEN"];
@@ -50,11 +52,19 @@ fn hidden_environment() -> Environment {
     {
         match variables.remove(HANDED_OVER) {
             Some(file) => {
-                variables.extend(linux::take(&file));
+                let taken = linux::take(&file);
+                let text = |(name, value): &(OsString, OsString)| {
+                    Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+                };
+                variables.extend(taken.iter().filter_map(text));
+                let mut kept: Vec<(OsString, Option<OsString>)> =
+                    taken.into_iter().map(|(name, value)| (name, Some(value))).collect();
+                kept.push((HANDED_OVER.into(), None));
                 // Ours, and not for the commands that the server runs.
                 if variables.get(ALLOCATOR.0).is_some_and(|value| value == ALLOCATOR.1) {
-                    hide_variables([ALLOCATOR.0.to_owned()]);
+                    kept.push((ALLOCATOR.0.into(), None));
                 }
+                keep_variables(kept);
             }
             None => linux::hand_over(),
         }
@@ -77,7 +87,7 @@ mod linux {
     use std::fs::{File, OpenOptions};
     use std::io::{self, Read as _, Write as _};
     use std::os::fd::AsRawFd as _;
-    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
@@ -128,7 +138,7 @@ mod linux {
     }
 
     /// What was handed over in the open file of this number.
-    pub(super) fn take(file: &str) -> Vec<(String, String)> {
+    pub(super) fn take(file: &str) -> Vec<(OsString, OsString)> {
         let mut text = Vec::new();
         // Whoever inherits the file finds nothing in it. The number is checked: it came from the environment.
         let read = file.parse::<u32>().map_err(io::Error::other).and_then(|number| {
@@ -141,8 +151,9 @@ mod linux {
             warn("the keys were lost on their way", &cause);
         }
         let pair = |pair: &[u8]| {
-            let (name, value) = std::str::from_utf8(pair).ok()?.split_once('=')?;
-            Some((name.to_owned(), value.to_owned()))
+            let at = pair.iter().position(|byte| *byte == b'=')?;
+            let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+            Some((text(&pair[..at]), text(&pair[at + 1..])))
         };
         text.split(|byte| *byte == 0).filter_map(pair).collect()
     }

@@ -15,6 +15,7 @@ mod notify;
 mod out;
 mod table;
 mod terminal;
+mod traces;
 
 use args::{Arguments, Command};
 use clap::Parser as _;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Run(run) => cmd::run::run(run),
         Command::Serve(serve) => cmd::serve::run(serve),
         Command::Attach(attach) => cmd::attach::run(attach),
+        Command::Open(open) => cmd::open::run(open),
         Command::Session(session) => cmd::session::run(session),
         Command::Share(share) => cmd::share::run(share),
         Command::Grant(grant) => cmd::grant::run(grant),

@@ -1,5 +1,6 @@
 //! Printing. A reader that went away ends nothing: `sturdy … | head` is done when `head` is.
 
+use crate::traces::Spans;
 use indicatif::ProgressBar;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -38,6 +39,11 @@ pub(crate) fn talk(line: &str) {
 
 /// Logs go to stderr. Of other people's crates only warnings: their details may hold what a user wrote.
 pub(crate) fn start_log(level: LogLevel, format: LogFormat) {
+    start_log_and(level, format, None);
+}
+
+/// The same, with spans told to a collector.
+pub(crate) fn start_log_and(level: LogLevel, format: LogFormat, spans: Option<Spans>) {
     let level = match level {
         LogLevel::Off => LevelFilter::OFF,
         LogLevel::Error => LevelFilter::ERROR,
@@ -54,7 +60,8 @@ pub(crate) fn start_log(level: LogLevel, format: LogFormat) {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
-    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+    let spans = spans.map(|spans| spans.with_filter(Targets::new().with_target("sturdy", LevelFilter::INFO)));
+    tracing_subscriber::registry().with(lines.with_filter(filter)).with(spans).init();
 }
 
 /// A sign of life for what takes long: on a terminal a line that moves, in a pipe one line.

@@ -10,6 +10,12 @@ use sturdy_testkit::world::{Disk, scripted};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
+/// What was read and how long that took.
+pub(crate) struct Read {
+    pub(crate) millis: f64,
+    pub(crate) text: String,
+}
+
 pub(crate) struct Server {
     child: Child,
     address: String,
@@ -102,6 +108,20 @@ impl Server {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
         (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) * TICK_MS
+    }
+
+    /// One answer as it is, and how long it took on a connection that was there.
+    pub(crate) async fn read(&self, path: &str) -> Read {
+        let mut wire = TcpStream::connect(&self.address).await.unwrap();
+        let began = Instant::now();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        wire.write_all(head.as_bytes()).await.unwrap();
+        let mut bytes = Vec::new();
+        wire.read_to_end(&mut bytes).await.unwrap();
+        let millis = began.elapsed().as_secs_f64() * 1e3;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        assert!(text.starts_with("HTTP/1.1 2"), "{path}: {text}");
+        Read { millis, text }
     }
 
     async fn request(&self, method: &str, path: &str, body: Option<Value>) -> Option<Value> {

@@ -170,15 +170,22 @@ pub(crate) struct SessionUndo {
 }
 
 /// Take an undo back: the conversation and the files as they were
+///
+/// A file that somebody has changed since the undo is left alone and named.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  sturdy session redo ses_7f3c9a… --dry-run
   sturdy session redo ses_7f3c9a…")]
 pub(crate) struct SessionRedo {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// Print the session as JSON
+    /// Only show what would happen to which file
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 

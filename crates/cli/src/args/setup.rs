@@ -6,6 +6,28 @@ use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
+/// Print an address that lets one more browser in
+///
+/// Also as a QR code, for a phone. It is good once, within two minutes. The server must run.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy open
+  sturdy open --address http://192.168.1.20:4096     as a phone in the same network reaches it
+  xdg-open \"$(sturdy open)\"")]
+pub(crate) struct Open {
+    /// Where the browser reaches the server; by default where this machine does
+    #[arg(long, value_name = "URL")]
+    pub(crate) address: Option<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
 /// List the models that can be asked here
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,7 +1,10 @@
 //! `sturdy share …`.
 
 use super::server::ServerChoice;
+use super::{LogFormat, LogLevel, Sync, share_limits};
 use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use sturdy_engine::Environment;
 
 /// Share sessions by a link, narrow a link, take it back, see who used it
 #[derive(Debug, Args)]
@@ -10,8 +13,10 @@ Examples:
   sturdy share create ses_7f3c9a…                      print a link that anybody may open
   sturdy share list                                    what is shared, and whether it arrives
   sturdy share narrow ses_7f3c9a… viewer --days 7      another link, which ends by itself
-  sturdy share revoke ses_7f3c9a… --all                take back every link but the owner's
-  sturdy share rm ses_7f3c9a…                          unshare; the URL is forgotten")]
+  sturdy share revoke ses_7f3c9a… --all                take back every link but the owner's, the plain one too
+  sturdy share visibility ses_7f3c9a… private          the plain link opens nothing any more
+  sturdy share rm ses_7f3c9a…                          unshare; the URL is forgotten
+  sturdy share serve --share-url https://share.example receive the shares of other servers")]
 pub(crate) struct Share {
     #[command(subcommand)]
     pub(crate) verb: ShareVerb,
@@ -22,11 +27,13 @@ pub(crate) enum ShareVerb {
     Create(ShareCreate),
     List(ShareList),
     Narrow(ShareNarrow),
+    Visibility(ShareSetVisibility),
     Revoke(ShareRevoke),
     Rotate(ShareOne),
-    Audit(ShareOne),
+    Audit(ShareAudit),
     Rm(ShareRemove),
     Import(ShareImport),
+    Serve(ShareServe),
 }
 
 /// Share sessions and print their links
@@ -36,10 +43,15 @@ pub(crate) enum ShareVerb {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  sturdy share create ses_7f3c9a…")]
+  sturdy share create ses_7f3c9a…
+  sturdy share create --private ses_7f3c9a…      then: sturdy share narrow ses_7f3c9a… viewer")]
 pub(crate) struct ShareCreate {
     #[arg(value_name = "SESSION", required = true)]
     pub(crate) sessions: Vec<String>,
+
+    /// The link alone opens nothing: only links made with `sturdy share narrow` do
+    #[arg(long)]
+    pub(crate) private: bool,
 
     /// Print one JSON document
     #[arg(long)]
@@ -120,6 +132,31 @@ pub(crate) struct ShareNarrow {
     pub(crate) server: ServerChoice,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShareVisibility {
+    /// Whoever has the plain link reads
+    Link,
+    /// Only whoever has a link made with `sturdy share narrow`
+    Private,
+}
+
+/// Say who may read by the plain link; whoever watches by it and may not any more stops at once
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sturdy share visibility ses_7f3c9a… private
+  sturdy share visibility ses_7f3c9a… link")]
+pub(crate) struct ShareSetVisibility {
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    #[arg(value_enum)]
+    pub(crate) visibility: ShareVisibility,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
 /// Take links back with everything made of them; whoever watches by them stops at once
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -134,7 +171,7 @@ pub(crate) struct ShareRevoke {
     #[arg(value_name = "CAPABILITY", required_unless_present = "all")]
     pub(crate) capabilities: Vec<String>,
 
-    /// Every one but the owner's
+    /// Every one but the owner's, and the plain link
     #[arg(long, conflicts_with = "capabilities")]
     pub(crate) all: bool,
 
@@ -142,7 +179,25 @@ pub(crate) struct ShareRevoke {
     pub(crate) server: ServerChoice,
 }
 
-/// One share: `rotate` makes every writer show its right again, `audit` prints who used which right for what
+/// Print who used which right for what
+#[derive(Debug, Args)]
+pub(crate) struct ShareAudit {
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Only what this one did, as in cap:0gXw…
+    #[arg(long, value_name = "WHO")]
+    pub(crate) actor: Option<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Make every writer of a share show its right again
 #[derive(Debug, Args)]
 pub(crate) struct ShareOne {
     #[arg(value_name = "SESSION")]
@@ -180,9 +235,9 @@ Examples:
   sturdy share import --rotate --json old-shares.json > new-secrets.json")]
 pub(crate) struct ShareImport {
     #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<std::path::PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 
-    /// Replace every secret at once and print the new ones, once
+    /// Replace every secret at once and print each new one as soon as it counts, once
     #[arg(long)]
     pub(crate) rotate: bool,
 
@@ -192,4 +247,60 @@ pub(crate) struct ShareImport {
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,
+}
+
+/// Receive shared sessions and show them to whoever has the link, without sessions of its own
+///
+/// The service of `sturdy serve --share`, alone: nobody who reaches it can run anything. Servers and OpenCode share to
+/// it when their configuration says "enterprise": { "url": "…" }.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Environment:
+  STURDY_SHARE_KEY                   who creates shares must show this in x-opencode-share-key
+  STURDY_SERVER_PASSWORD             the password for importing old shares from elsewhere
+
+Examples:
+  sturdy share serve --share-url https://share.example
+  sturdy share serve --hostname 0.0.0.0 --port 8080 --share-limit total-mib=512")]
+pub(crate) struct ShareServe {
+    /// Listen on this address
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", env = "STURDY_HOSTNAME")]
+    pub(crate) hostname: String,
+
+    /// Listen on this port; 0 tries 4096, else takes any free one
+    #[arg(long, value_name = "PORT", default_value_t = 4096, env = "STURDY_PORT")]
+    pub(crate) port: u16,
+
+    /// Keep shares in this directory; by default "shares" in the directory that sessions are kept in
+    #[arg(long, value_name = "DIR", env = "STURDY_SHARE_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+
+    /// Sync every commit to the disk, or let the system choose when
+    #[arg(long, value_enum, default_value_t = Sync::Full, env = "STURDY_DURABILITY")]
+    pub(crate) durability: Sync,
+
+    /// Log what is at least this important
+    #[arg(long, value_enum, default_value_t = LogLevel::Info, env = "STURDY_LOG_LEVEL")]
+    pub(crate) log_level: LogLevel,
+
+    /// Log lines for eyes or for programs
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "STURDY_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+
+    /// Begin share links with this, where people reach the service under another name
+    #[arg(long, value_name = "URL", env = "STURDY_SHARE_URL")]
+    pub(crate) share_url: Option<String>,
+
+    /// Bound what is received, as in writers=16; may be given more than once
+    ///
+    /// docs/share.md lists the names, their defaults and what they may be.
+    #[arg(long, value_name = "NAME=VALUE", env = "STURDY_SHARE_LIMITS", value_delimiter = ',', value_parser = share_limits::parse)]
+    pub(crate) share_limit: Vec<share_limits::ShareLimit>,
+}
+
+impl ShareServe {
+    /// Where the shares are. Not the directory of the sessions: another process may serve those.
+    pub(crate) fn data_dir_or_default(&self, environment: &Environment) -> PathBuf {
+        self.data_dir.clone().unwrap_or_else(|| environment.data_dir().join("shares"))
+    }
 }

@@ -34,7 +34,7 @@ const fn known(name: &'static str, least: u64, most: u64, set: fn(&mut Sharing, 
 }
 
 /// The least of the first two is what every sender may count on.
-const KNOWN: [Known; 21] = [
+const KNOWN: [Known; 25] = [
     known("batch-ops", 256, 4096, |all, value| all.service.share.batch_ops = value as usize),
     known("batch-kib", 512, 8192, |all, value| all.service.share.batch_bytes = value as usize * KIB),
     known("op-kib", 64, 4096, |all, value| all.service.share.op_bytes = value as usize * KIB),
@@ -44,6 +44,9 @@ const KNOWN: [Known; 21] = [
     known("log-rows", 1000, 10_000_000, |all, value| all.service.share.log_rows = value),
     known("log-days", 1, 3650, |all, value| all.service.share.log_kept_ms = value * 24 * HOUR_MS),
     known("empty-hours", 1, 8760, |all, value| all.service.share.empty_kept_ms = value * HOUR_MS),
+    known("share-mib", 1, 4096, |all, value| all.service.share.share_bytes = value * MIB),
+    known("audit-rows", 100, 10_000_000, |all, value| all.service.share.audit_rows = value),
+    known("audit-days", 1, 3650, |all, value| all.service.share.audit_kept_ms = value * 24 * HOUR_MS),
     known("shares", 1, 100_000_000, |all, value| all.service.budget.shares = value),
     known("total-mib", 1, 100_000_000, |all, value| all.service.budget.bytes = value * MIB),
     known("viewers", 1, 65_536, |all, value| all.service.viewers = value as usize),
@@ -57,6 +60,7 @@ const KNOWN: [Known; 21] = [
     known("request-seconds", 1, 600, |all, value| all.pace.request = Duration::from_secs(value)),
     known("retry-first-ms", 10, 60_000, |all, value| all.pace.retry_first = Duration::from_millis(value)),
     known("retry-last-seconds", 1, 86_400, |all, value| all.pace.retry_last = Duration::from_secs(value)),
+    known("rpc-again-minutes", 1, 1_440, |all, value| all.pace.way_pause = Duration::from_secs(value * 60)),
     known("reconcile-minutes", 1, 10_080, |all, value| all.pace.reconcile = Duration::from_secs(value * 60)),
 ];
 

@@ -1,35 +1,40 @@
 //! Opens the engine, then the door.
 
+mod listen;
+pub(super) mod shares;
+mod until;
+
 use crate::args::Serve;
 use crate::args::share_limits;
-use crate::failure::{self, BROKEN, Failure, INTERRUPTED, UNMET, USAGE};
+use crate::failure::{self, Failure, USAGE};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
-use crate::{cmd, connect, keys, notify, out};
+use crate::traces::{self, Exporter};
+use crate::{cmd, connect, keys, out};
+use listen::{address, bare, bind, refused};
 use secrecy::SecretString;
-use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use sturdy_engine::{Engine, Environment};
 use sturdy_server::{App, Password, ServerOptions, ShareOptions};
-use sturdy_session::types::event::{Event, Nothing};
-use tokio::net::{TcpListener, lookup_host};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinHandle;
-use tracing::{info, warn};
-
-/// Where clients look first.
-const USUAL_PORT: u16 = 4096;
+use tokio::net::lookup_host;
+use tracing::warn;
+use until::{Signals, until_told};
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode, Failure> {
-    out::start_log(arguments.log_level, arguments.log_format);
     let environment = keys::environment();
+    let (spans, exporter) = traces::from_environment(&environment).unzip();
+    out::start_log_and(arguments.log_level, arguments.log_format, spans);
     let environment = if arguments.trust_all { environment.trusting_all() } else { environment };
     let directory = connect::directory(None)?;
-    cmd::block_on(serve(arguments, environment, directory))
+    cmd::block_on(serve(arguments, environment, directory, exporter))
 }
 
-async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -> Result<ExitCode, Failure> {
+async fn serve(
+    arguments: Serve,
+    environment: Environment,
+    directory: PathBuf,
+    exporter: Option<Exporter>,
+) -> Result<ExitCode, Failure> {
     // Before anybody can know that we are here: a signal that comes early must not tear us down.
     let mut signals = Signals::watch()?;
     let data_dir = arguments.data.or_default(&environment);
@@ -38,22 +43,32 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     for origin in &arguments.cors {
         expect_origin(origin)?;
     }
+    let inherited = if arguments.listen_on_stdin { Some(listen::inherited()?) } else { None };
+    let given = inherited.as_ref().and_then(|listener| listener.local_addr().ok());
+    let hostname = given.map_or(arguments.hostname, |address| address.ip().to_string());
     if password.is_none() && !arguments.insecure {
-        expect_loopback(&arguments.hostname, arguments.port).await?;
+        expect_loopback(&hostname, arguments.port).await?;
     }
     let sharing = share_limits::sharing(&arguments.share_limit);
     let mut options = host::engine_options(&data_dir, arguments.durability.into(), environment, directory);
     options.share = sharing.pace;
     let engine = Engine::open(options).await.map_err(|cause| failure::booting(&data_dir, cause))?;
-    let listener = match bind(&arguments.hostname, arguments.port).await {
+    let bound = match inherited {
+        Some(listener) => Ok(listener),
+        None => bind(&hostname, arguments.port).await,
+    };
+    let listener = match bound {
         Ok(listener) => listener,
         Err(failure) => {
             engine.close().await;
             return Err(failure);
         }
     };
+    if let Some(exporter) = exporter {
+        engine.tasks().spawn("traces", exporter.run(engine.tasks().stopping().clone()));
+    }
     start_servers(&engine);
-    let address = address(&listener, &arguments.hostname);
+    let address = address(&listener, &hostname);
     let key = password.as_ref().map(|_| key.as_str());
     if let Err(cause) = engine.announce(&address, key) {
         warn!(%cause, "other processes cannot be told where this one listens");
@@ -72,7 +87,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     out::data(&format!("attach a terminal with: sturdy attach, or: opencode attach {address}"));
 
     let mut names = arguments.allow_host;
-    names.push(arguments.hostname);
+    names.push(hostname);
     let share = arguments.share.then(|| {
         let public_url = arguments.share_url.unwrap_or_else(|| address.clone());
         names.extend(host_of(&public_url));
@@ -84,19 +99,7 @@ async fn serve(arguments: Serve, environment: Environment, directory: PathBuf) -
     });
     let options = ServerOptions { password, cors: arguments.cors, names, share, ..ServerOptions::default() };
     let app = App::new(engine.clone(), options);
-    let mut serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
-    notify::ready(&engine.options().environment, &address);
-    let code = until_told(&mut signals, &mut serving, &engine).await;
-    notify::stopping(&engine.options().environment);
-    app.closing().cancel();
-    tokio::select! {
-        // The second word is not a request.
-        code = signals.stop() => return Ok(code),
-        _ = serving => {}
-    }
-    engine.close().await;
-    info!("closed");
-    Ok(code)
+    Ok(until_told(&mut signals, listener, app, &address).await)
 }
 
 /// Who may create shares, when not everybody may.
@@ -120,74 +123,6 @@ fn start_servers(engine: &Engine) {
             warn!(%cause, "the MCP servers of this directory are not started");
         }
     });
-}
-
-/// Serves until it is told to stop, or cannot go on.
-async fn until_told(signals: &mut Signals, serving: &mut JoinHandle<()>, engine: &Engine) -> ExitCode {
-    loop {
-        tokio::select! {
-            told = signals.next() => match told {
-                Told::Stop(code) => return code,
-                Told::ReadAgain => read_again(engine),
-            },
-            // Only ends when it is told to; a panic in it ends the program.
-            _ = &mut *serving => return ExitCode::from(UNMET),
-            // Nothing can be stored any more: whoever started us starts us again, and that settles what is open.
-            () = engine.broke() => {
-                out::talk("error: the store's writing thread failed; the server ends. Start it again.");
-                return ExitCode::from(BROKEN);
-            }
-        }
-    }
-}
-
-/// Configuration is read again when it is next needed, and clients are told to look again. What runs goes on.
-fn read_again(engine: &Engine) {
-    engine.dispose_all();
-    engine.feed().tell(engine.clock().now(), None, None, Event::GlobalDisposed(Nothing {}));
-    info!("configuration will be read again");
-}
-
-/// What a signal means.
-enum Told {
-    Stop(ExitCode),
-    ReadAgain,
-}
-
-/// The ways to be told to stop, and to read configuration again.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn watch() -> Result<Self, Failure> {
-        let refused =
-            |cause: io::Error| Failure::new(UNMET, "signals cannot be watched").with("cause", cause);
-        let interrupt = signal(SignalKind::interrupt()).map_err(refused)?;
-        let terminate = signal(SignalKind::terminate()).map_err(refused)?;
-        let hangup = signal(SignalKind::hangup()).map_err(refused)?;
-        Ok(Self { interrupt, terminate, hangup })
-    }
-
-    /// Waits for the next one.
-    async fn next(&mut self) -> Told {
-        tokio::select! {
-            _ = self.interrupt.recv() => Told::Stop(ExitCode::from(INTERRUPTED)),
-            _ = self.terminate.recv() => Told::Stop(ExitCode::SUCCESS),
-            _ = self.hangup.recv() => Told::ReadAgain,
-        }
-    }
-
-    /// Waits until it is told to stop, and says which exit code that means.
-    async fn stop(&mut self) -> ExitCode {
-        loop {
-            if let Told::Stop(code) = self.next().await {
-                return code;
-            }
-        }
-    }
 }
 
 /// The user's password, and a key of this process for the user's own commands.
@@ -218,53 +153,4 @@ fn expect_origin(origin: &str) -> Result<(), Failure> {
     Err(Failure::new(USAGE, "this is not an origin of a web page")
         .with("value", format!("--cors {origin}"))
         .with("try", "--cors https://tools.example   scheme and host, maybe a port, and no path"))
-}
-
-/// An address as the resolver wants it.
-fn bare(host: &str) -> &str {
-    host.trim_start_matches('[').trim_end_matches(']')
-}
-
-async fn bind(host: &str, port: u16) -> Result<TcpListener, Failure> {
-    let wanted = if port == 0 { USUAL_PORT } else { port };
-    match listen(host, wanted).await {
-        Ok(listener) => Ok(listener),
-        Err(cause) if port == 0 && cause.kind() == io::ErrorKind::AddrInUse => {
-            listen(host, 0).await.map_err(|cause| refused(host, 0, &cause))
-        }
-        Err(cause) => Err(refused(host, wanted, &cause)),
-    }
-}
-
-async fn listen(host: &str, port: u16) -> io::Result<TcpListener> {
-    TcpListener::bind((bare(host), port)).await
-}
-
-fn refused(host: &str, port: u16, cause: &io::Error) -> Failure {
-    let place = format!("{host}:{port}");
-    match cause.kind() {
-        io::ErrorKind::AddrInUse => Failure::new(UNMET, "the port is in use")
-            .with("address", place)
-            .with("try", "sturdy serve --port 0   takes a free one"),
-        io::ErrorKind::PermissionDenied => Failure::new(UNMET, "this port needs more rights than you have")
-            .with("address", place)
-            .with("try", "a port above 1023, as in: sturdy serve --port 4096"),
-        io::ErrorKind::AddrNotAvailable => Failure::new(USAGE, "this machine does not have that address")
-            .with("address", place)
-            .with("try", "sturdy serve --hostname 127.0.0.1"),
-        _ => Failure::new(UNMET, "the server cannot listen")
-            .with("address", place)
-            .with("cause", cause)
-            .with("try", "sturdy serve --hostname 127.0.0.1 --port 0"),
-    }
-}
-
-/// The address in the form a client can use.
-fn address(listener: &TcpListener, host: &str) -> String {
-    let port = listener.local_addr().as_ref().map_or(0, SocketAddr::port);
-    if host.contains(':') && !host.starts_with('[') {
-        format!("http://[{host}]:{port}")
-    } else {
-        format!("http://{host}:{port}")
-    }
 }

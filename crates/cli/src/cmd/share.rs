@@ -5,8 +5,8 @@
 
 use super::session::path;
 use crate::args::{
-    Share, ShareCreate, ShareImport, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove, ShareRevoke,
-    ShareVerb,
+    Share, ShareAudit, ShareCreate, ShareImport, ShareList, ShareNarrow, ShareOne, SharePreset, ShareRemove,
+    ShareRevoke, ShareSetVisibility, ShareVerb, ShareVisibility,
 };
 use crate::client::Client;
 use crate::failure::{Failure, UNMET};
@@ -38,8 +38,11 @@ pub(crate) fn run(arguments: Share) -> Result<ExitCode, Failure> {
         ShareVerb::Rotate(one) => {
             cmd::with_server(&one.server, async |server| rotate(&server.client, &one).await)
         }
-        ShareVerb::Audit(one) => {
-            cmd::with_server(&one.server, async |server| print_audit(&server.client, &one).await)
+        ShareVerb::Audit(audit) => {
+            cmd::with_server(&audit.server, async |server| print_audit(&server.client, &audit).await)
+        }
+        ShareVerb::Visibility(set) => {
+            cmd::with_server(&set.server, async |server| set_visibility(&server.client, &set).await)
         }
         ShareVerb::Rm(remove) => {
             cmd::with_server(&remove.server, async |server| unshare(&server.client, &remove).await)
@@ -47,6 +50,7 @@ pub(crate) fn run(arguments: Share) -> Result<ExitCode, Failure> {
         ShareVerb::Import(import) => {
             cmd::with_server(&import.server, async |server| take_over(&server.client, &import).await)
         }
+        ShareVerb::Serve(serve) => cmd::serve::shares::run(serve),
     }
 }
 
@@ -79,7 +83,12 @@ impl Owned {
 async fn share(client: &Client, arguments: &ShareCreate) -> Result<ExitCode, Failure> {
     let mut shared = Vec::new();
     for session in &arguments.sessions {
-        let record = client.send(Method::POST, &path(session, "/share")?, &[], None).await?;
+        let body = arguments.private.then(|| json!({ "visibility": "private" }));
+        let record = client.send(Method::POST, &path(session, "/share")?, &[], body.as_ref()).await?;
+        if arguments.private {
+            // It may have been shared before, for everybody.
+            narrow_to(client, session, "private").await?;
+        }
         let url = record["share"]["url"].as_str().unwrap_or_default().to_owned();
         if !arguments.json {
             out::data(&url);
@@ -90,6 +99,30 @@ async fn share(client: &Client, arguments: &ShareCreate) -> Result<ExitCode, Fai
         out::json(&shared);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn set_visibility(client: &Client, arguments: &ShareSetVisibility) -> Result<ExitCode, Failure> {
+    let session = &arguments.session;
+    match arguments.visibility {
+        ShareVisibility::Private => {
+            narrow_to(client, session, "private").await?;
+            out::talk(
+                "The plain link opens nothing any more. Links made with `sturdy share narrow` still do.",
+            );
+        }
+        ShareVisibility::Link => {
+            narrow_to(client, session, "link").await?;
+            out::talk("Whoever has the plain link may read.");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn narrow_to(client: &Client, session: &str, visibility: &str) -> Result<(), Failure> {
+    let owned = Owned::of(client, session).await?;
+    let body = json!({ "visibility": visibility });
+    owned.ask(Method::PUT, "/visibility", Some(&body)).await?;
+    Ok(())
 }
 
 async fn print_list(client: &Client, arguments: &ShareList) -> Result<ExitCode, Failure> {
@@ -177,7 +210,10 @@ async fn take_back(client: &Client, arguments: &ShareRevoke) -> Result<ExitCode,
     let owned = Owned::of(client, &arguments.session).await?;
     if arguments.all {
         owned.ask(Method::DELETE, "/capabilities/all", None).await?;
-        out::talk("Revoked every capability but the owner's.");
+        let visible = format!("sturdy share visibility {} link", arguments.session);
+        out::talk(&format!(
+            "Revoked every capability but the owner's, and the plain link; `{visible}` opens that again."
+        ));
         return Ok(ExitCode::SUCCESS);
     }
     for id in &arguments.capabilities {
@@ -202,13 +238,17 @@ async fn rotate(client: &Client, arguments: &ShareOne) -> Result<ExitCode, Failu
     Ok(ExitCode::SUCCESS)
 }
 
-async fn print_audit(client: &Client, arguments: &ShareOne) -> Result<ExitCode, Failure> {
+async fn print_audit(client: &Client, arguments: &ShareAudit) -> Result<ExitCode, Failure> {
     let owned = Owned::of(client, &arguments.session).await?;
     let mut rows: Vec<Value> = Vec::new();
     loop {
         let after = rows.last().and_then(|row| row["id"].as_u64()).unwrap_or_default().to_string();
         let path = format!("{}/audit", owned.path);
-        let page = owned.service.get(&path, &[("after", &after)]).await?;
+        let mut query = vec![("after", after.as_str())];
+        if let Some(actor) = &arguments.actor {
+            query.push(("actor", actor));
+        }
+        let page = owned.service.get(&path, &query).await?;
         let page = page.as_array().cloned().unwrap_or_default();
         let is_last = page.len() < AUDIT_PAGE;
         rows.extend(page);
@@ -249,7 +289,18 @@ async fn unshare(client: &Client, arguments: &ShareRemove) -> Result<ExitCode, F
 }
 
 async fn take_over(client: &Client, arguments: &ShareImport) -> Result<ExitCode, Failure> {
-    let mut done = Vec::new();
+    let mut printed = Printed::new(arguments.json);
+    let done = import_files(client, arguments, &mut printed).await;
+    // Also after a failure: a secret that was replaced is shown here and nowhere else.
+    printed.end();
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+async fn import_files(
+    client: &Client,
+    arguments: &ShareImport,
+    printed: &mut Printed,
+) -> Result<(), Failure> {
     for file in &arguments.files {
         let place = file.display().to_string();
         let unreadable = |why: String| {
@@ -266,22 +317,47 @@ async fn take_over(client: &Client, arguments: &ShareImport) -> Result<ExitCode,
                 return Err(unreadable("a share is an object".to_owned()));
             }
             share["rotate"] = json!(arguments.rotate);
-            let answer = client.post("/sturdy/share/import", &share).await?;
-            if !arguments.json {
-                let id = answer["id"].as_str().unwrap_or_default();
-                if let Some(secret) = answer["secret"].as_str() {
-                    out::data(secret);
-                }
-                let what = if answer["isNew"] == true { "Imported" } else { "Already here:" };
-                out::talk(&format!("{what} {id}, {} values.", answer["cursor"]));
-            }
-            done.push(answer);
+            printed.imported(&client.post("/sturdy/share/import", &share).await?);
         }
     }
-    if arguments.json {
-        out::json(&done);
+    Ok(())
+}
+
+/// What became of each share, printed as soon as it is known: a secret that was replaced is known to nobody else.
+struct Printed {
+    is_json: bool,
+    count: usize,
+}
+
+impl Printed {
+    fn new(is_json: bool) -> Self {
+        Self { is_json, count: 0 }
     }
-    Ok(ExitCode::SUCCESS)
+
+    fn imported(&mut self, answer: &Value) {
+        self.count += 1;
+        if self.is_json {
+            let before = if self.count == 1 { "[" } else { "," };
+            out::data(&format!("{before}{answer}"));
+            return;
+        }
+        let id = answer["id"].as_str().unwrap_or_default();
+        if let Some(secret) = answer["secret"].as_str() {
+            out::data(secret);
+        }
+        let what = match (answer["isNew"] == true, answer["isRotated"] == true) {
+            (true, _) => "Imported",
+            (false, true) => "Already here with a new secret, which was shown when it was replaced:",
+            (false, false) => "Already here:",
+        };
+        out::talk(&format!("{what} {id}, {} values.", answer["cursor"]));
+    }
+
+    fn end(&self) {
+        if self.is_json {
+            out::data(if self.count == 0 { "[]" } else { "]" });
+        }
+    }
 }
 
 fn until(at_ms: i64) -> String {

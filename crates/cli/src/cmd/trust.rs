@@ -1,17 +1,22 @@
 //! `sturdy trust`: shows what a project's settings would do, trusts it, takes trust back.
 //!
-//! Works beside a running server: the list is a file of its own, and a server looks into it before it asks.
+//! Works beside a running server: the list is a file of its own, and a server looks into it before it asks. But a
+//! server that runs is asked to write the list, because it refuses what its own commands want.
 
 use crate::args::Trust;
 use crate::cmd;
-use crate::failure::{Failure, UNMET, USAGE};
+use crate::connect::named_by_lock;
+use crate::failure::{Failure, NO_SERVER, UNMET, USAGE};
 use crate::out;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
+use sturdy_engine::Environment;
 use sturdy_engine::directory::config::{Danger, Standing};
-use sturdy_engine::directory::trust::{Inspected, TrustEntry, TrustList, TrustListError, inspect};
+use sturdy_engine::directory::trust::{
+    Inspected, TrustEntry, TrustList, TrustListError, inspect, trusted_checkout,
+};
 
 pub(crate) fn run(arguments: Trust) -> Result<ExitCode, Failure> {
     let environment = crate::keys::environment();
@@ -25,16 +30,23 @@ pub(crate) fn run(arguments: Trust) -> Result<ExitCode, Failure> {
             .with("directory", directory.display())
             .with("cause", cause)
     })?;
+    if arguments.remove {
+        let removed = cmd::runtime()?.block_on(removed_by_server(&data_dir, &environment, &directory))?;
+        let checkout = cmd::runtime()?.block_on(trusted_checkout(&directory, &environment));
+        remove(&TrustList::in_directory(&data_dir), &checkout, removed, arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let inspected = cmd::runtime()?.block_on(inspect(directory.clone(), &data_dir, &environment));
     let inspected = inspected.map_err(|cause| {
         Failure::new(USAGE, "the settings of this directory are wrong")
             .with("cause", cause)
             .with("try", "mend the file; nothing is trusted before it can be read")
     })?;
-    match (arguments.remove, arguments.show) {
-        (true, _) => remove(&inspected, arguments.json)?,
-        (_, true) => show(&inspected, arguments.json),
-        _ => add(&inspected, arguments.json)?,
+    if arguments.show {
+        show(&inspected, arguments.json);
+    } else {
+        let is_added = cmd::runtime()?.block_on(added_by_server(&data_dir, &environment, &directory))?;
+        add(&inspected, is_added, arguments.json)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -57,7 +69,37 @@ fn list(list: &TrustList, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn add(inspected: &Inspected, as_json: bool) -> Result<(), Failure> {
+/// Lets the server of this store write the list. False if there is none, or it wants a password: whoever does not
+/// have that is not one of its commands, or it would have said so.
+async fn added_by_server(
+    data_dir: &Path,
+    environment: &Environment,
+    directory: &Path,
+) -> Result<bool, Failure> {
+    let Some(client) = named_by_lock(data_dir, environment, directory)? else { return Ok(false) };
+    match client.post("/sturdy/trust", &json!({})).await {
+        Ok(_) => Ok(true),
+        Err(failure) if matches!(failure.code, NO_SERVER | USAGE) => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Lets the server of this store take trust back, because it also holds what was allowed once, and runs what was
+/// trusted. None if there is no server, or it wants a password.
+async fn removed_by_server(
+    data_dir: &Path,
+    environment: &Environment,
+    directory: &Path,
+) -> Result<Option<bool>, Failure> {
+    let Some(client) = named_by_lock(data_dir, environment, directory)? else { return Ok(None) };
+    match client.delete("/sturdy/trust").await {
+        Ok(answer) => Ok(answer["removed"].as_bool()),
+        Err(failure) if matches!(failure.code, NO_SERVER | USAGE) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn add(inspected: &Inspected, is_added: bool, as_json: bool) -> Result<(), Failure> {
     let Inspected { trust, list } = inspected;
     let checkout = &trust.key.checkout;
     if trust.dangers.is_empty() {
@@ -72,7 +114,9 @@ fn add(inspected: &Inspected, as_json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-    list.add(&trust.key, since).map_err(|cause| unusable(&cause))?;
+    if !is_added {
+        list.add(&trust.key, since).map_err(|cause| unusable(&cause))?;
+    }
     if as_json {
         say_json(inspected, true);
         return Ok(());
@@ -96,18 +140,20 @@ fn show(inspected: &Inspected, as_json: bool) {
     });
 }
 
-fn remove(inspected: &Inspected, as_json: bool) -> Result<(), Failure> {
-    let checkout: &Path = &inspected.trust.key.checkout;
-    let was_trusted = inspected.list.remove(checkout).map_err(|cause| unusable(&cause))?;
+fn remove(
+    list: &TrustList,
+    checkout: &Path,
+    removed_by_server: Option<bool>,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let was_listed = list.remove(checkout).map_err(|cause| unusable(&cause))?;
+    let was_trusted = was_listed || removed_by_server == Some(true);
     if as_json {
         out::data(&json!({ "path": checkout, "removed": was_trusted }).to_string());
         return Ok(());
     }
     out::data(&match was_trusted {
-        true => format!(
-            "{} is not trusted any more. A running server obeys its settings until it reads them again.",
-            checkout.display()
-        ),
+        true => format!("{} is not trusted any more.", checkout.display()),
         false => format!("{} was not trusted.", checkout.display()),
     });
     Ok(())
@@ -115,7 +161,7 @@ fn remove(inspected: &Inspected, as_json: bool) -> Result<(), Failure> {
 
 fn say_dangers(dangers: &[Danger]) {
     for danger in dangers {
-        out::data(&format!("  {}", danger.sentence()));
+        out::data(&format!("  {}", danger.whole_sentence()));
     }
 }
 

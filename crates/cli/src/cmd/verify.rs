@@ -1,4 +1,5 @@
-//! Checks the store: its own promises, each session's log against the oracle, each row against the log.
+//! Checks the store: its own promises, each session's log against the oracle, each row against the log, and that every
+//! captured tree that a session names is kept and whole.
 
 use crate::args::Verify;
 use crate::failure::{self, BROKEN, Failure, UNMET, USAGE};
@@ -59,7 +60,7 @@ async fn verify_store(data_dir: &Path, wanted: Vec<SessionId>) -> Result<Outcome
 
 async fn check(store: &Store, data_dir: &Path, wanted: Vec<SessionId>) -> Result<Outcome, Failure> {
     let unreadable = |cause| failure::reading(data_dir, cause);
-    let verified = if wanted.is_empty() {
+    let mut verified = if wanted.is_empty() {
         verify::everything(store).await.map_err(unreadable)?
     } else {
         for id in &wanted {
@@ -70,8 +71,9 @@ async fn check(store: &Store, data_dir: &Path, wanted: Vec<SessionId>) -> Result
                     .with("try", "sturdy verify   checks all of them"));
             }
         }
-        verify::sessions(store, wanted).await.map_err(unreadable)?
+        verify::sessions(store, wanted.clone()).await.map_err(unreadable)?
     };
+    verified.findings.extend(verify::trees(store, data_dir, &wanted).await.map_err(unreadable)?);
     let Verified { sessions, entries, rows, blobs, findings, more_findings } = verified;
     let findings = findings.into_iter().map(Found::from).collect();
     Ok(Outcome { store: data_dir.to_owned(), sessions, entries, rows, blobs, findings, more_findings })

@@ -1,28 +1,42 @@
 // A disk that tests can watch and break. Loaded before libc (LD_PRELOAD) by cli/tests/it/disk.rs.
 //
 // The directory STURDY_TEST_DISK holds what it is told and what it saw:
+//   synced-files  the path of every other file or directory that was synced, a line each
 //   synced     a byte for every fsync of the store's files that succeeded
 //   refused    a byte for every write that it refused
 //   fail-sync  while it exists, an fsync of the store's files fails with EIO; what was written stays written
 //   fail-sync-once   the same for the next one; the file is removed by that
 //   full       while it exists, a write to the store's files fails with ENOSPC
+//   full-work  "from to": of the writes to files of the worktree (STURDY_TEST_WORK), counted while it exists, those
+//              from the first number up to before the second fail with ENOSPC
+//   edit       a path: the next write to a file of the worktree lets an editor write "editor" to that path first
+//   kill       a number: so many more changes of files are made by the server, and then it dies by SIGKILL
+// With STURDY_TEST_AHEAD, the clock is so many seconds ahead.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
-static int is_store(int fd) {
+static int path_of(int fd, char *path, size_t size) {
     char link[64];
-    char path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path, sizeof path - 1);
+    ssize_t length = readlink(link, path, size - 1);
     if (length <= 0) return 0;
     path[length] = 0;
+    return 1;
+}
+
+static int is_store(int fd) {
+    char path[4096];
+    if (!path_of(fd, path, sizeof path)) return 0;
     const char *name = strrchr(path, '/');
     return name && (strcmp(name, "/sturdy.db") == 0 || strcmp(name, "/sturdy.db-wal") == 0);
 }
@@ -52,8 +66,97 @@ static void note(const char *name) {
     close(fd);
 }
 
+// The text of what it is told. 0 when it is not.
+static int text_of(const char *name, char *text, size_t size) {
+    char path[4096];
+    if (!place(name, path, sizeof path)) return 0;
+    int fd = open(path, O_RDONLY);
+    if (fd < 0) return 0;
+    ssize_t length = read(fd, text, size - 1);
+    close(fd);
+    if (length < 0) return 0;
+    text[length] = 0;
+    return 1;
+}
+
+static long noted(const char *name) {
+    char path[4096];
+    struct stat found;
+    return place(name, path, sizeof path) && stat(path, &found) == 0 ? found.st_size : 0;
+}
+
+// Commands that the server starts are not the server.
+static int is_server(void) {
+    return strcmp(program_invocation_short_name, "sturdy") == 0;
+}
+
+// Before every change of a file that the server makes through libc.
+static void point(void) {
+    int before = errno;
+    char text[64];
+    if (is_server() && text_of("kill", text, sizeof text)) {
+        if (noted("points") >= atol(text)) kill(getpid(), SIGKILL);
+        note("points");
+    }
+    errno = before;
+}
+
+static int is_work(int fd) {
+    char path[4096];
+    const char *work = getenv("STURDY_TEST_WORK");
+    return work && is_server() && path_of(fd, path, sizeof path) && strncmp(path, work, strlen(work)) == 0;
+}
+
+static void let_edit(void) {
+    char told[4096];
+    char path[4096];
+    if (!text_of("edit", path, sizeof path) || unlink(place("edit", told, sizeof told)) != 0) return;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    ssize_t (*real_write)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+    (void)!real_write(fd, "editor", 6);
+    close(fd);
+}
+
+static int refuses_work(int fd) {
+    char text[64];
+    long from;
+    long to;
+    if (!is_work(fd)) return 0;
+    let_edit();
+    if (!text_of("full-work", text, sizeof text) || sscanf(text, "%ld %ld", &from, &to) != 2) return 0;
+    long number = noted("work");
+    note("work");
+    if (number < from || number >= to) return 0;
+    errno = ENOSPC;
+    return 1;
+}
+
+int rename(const char *from, const char *to) {
+    point();
+    int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "rename");
+    return real(from, to);
+}
+
+static int sync_other(int (*real)(int), int fd) {
+    int result = real(fd);
+    if (result != 0) return result;
+    char link[64];
+    char line[4200];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, line, 4096);
+    char path[4096];
+    if (length <= 0 || !place("synced-files", path, sizeof path)) return 0;
+    line[length] = '\n';
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (file < 0) return 0;
+    ssize_t (*real_write)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+    (void)!real_write(file, line, length + 1);
+    close(file);
+    return 0;
+}
+
 static int sync_with(int (*real)(int), int fd) {
-    if (!is_store(fd)) return real(fd);
+    if (!is_store(fd)) return sync_other(real, fd);
     char once[4096];
     int fails_once = place("fail-sync-once", once, sizeof once) && unlink(once) == 0;
     if (fails_once || is_told("fail-sync")) {
@@ -65,28 +168,52 @@ static int sync_with(int (*real)(int), int fd) {
     return result;
 }
 
-int fsync(int fd) { return sync_with((int (*)(int))dlsym(RTLD_NEXT, "fsync"), fd); }
+int fsync(int fd) {
+    point();
+    return sync_with((int (*)(int))dlsym(RTLD_NEXT, "fsync"), fd);
+}
 
-int fdatasync(int fd) { return sync_with((int (*)(int))dlsym(RTLD_NEXT, "fdatasync"), fd); }
+int fdatasync(int fd) {
+    point();
+    return sync_with((int (*)(int))dlsym(RTLD_NEXT, "fdatasync"), fd);
+}
 
 static int refuses(int fd) {
+    if (refuses_work(fd)) return 1;
     if (!is_told("full") || !is_store(fd)) return 0;
     note("refused");
     errno = ENOSPC;
     return 1;
 }
 
+// A pipe or a socket is no file.
+static int changes(int fd) {
+    struct stat found;
+    return fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+}
+
 ssize_t write(int fd, const void *bytes, size_t size) {
     ssize_t (*real)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+    if (is_server() && changes(fd)) point();
     return refuses(fd) ? -1 : real(fd, bytes, size);
 }
 
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at) {
     ssize_t (*real)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite");
+    point();
     return refuses(fd) ? -1 : real(fd, bytes, size, at);
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t at) {
     ssize_t (*real)(int, const void *, size_t, off64_t) = dlsym(RTLD_NEXT, "pwrite64");
+    point();
     return refuses(fd) ? -1 : real(fd, bytes, size, at);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(clock, now);
+    const char *ahead = getenv("STURDY_TEST_AHEAD");
+    if (result == 0 && clock == CLOCK_REALTIME && ahead) now->tv_sec += atol(ahead);
+    return result;
 }

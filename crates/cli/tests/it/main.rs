@@ -4,11 +4,19 @@
 
 #[cfg(target_os = "linux")]
 mod disk;
+mod environment;
 mod hang;
 mod program;
+#[cfg(target_os = "linux")]
+mod pry;
 mod run;
 mod serve;
 mod sessions;
+mod share;
 mod tidy;
+mod traces;
 mod undo;
+mod undo_api;
+mod undo_disk;
+mod undo_kill;
 mod verify;

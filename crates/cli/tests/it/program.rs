@@ -1,9 +1,10 @@
 //! Running the program, and a server that is ended by its id.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
@@ -71,25 +72,45 @@ impl Place {
 
     /// Starts a server in the place's data directory, on a free port unless another is asked for.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Server {
+        self.start(&["serve"], arguments)
+    }
+
+    /// The same of the share service alone.
+    pub(crate) fn serve_shares(&self, arguments: &[&str]) -> Server {
+        self.start(&["share", "serve"], arguments)
+    }
+
+    /// A server (`serve`, or `share serve`) that writes everything it has to say into a file.
+    pub(crate) fn serve_into(&self, verb: &[&str], log: &Path, arguments: &[&str]) -> Server {
         let data = self.data().display().to_string();
-        let mut all = vec!["serve", "--port", "0", "--data-dir", &data];
+        let mut all = verb.to_vec();
+        all.extend(["--port", "0", "--log-level", "trace", "--data-dir", &data]);
         all.extend(arguments);
-        let mut child = self.command(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut said = Vec::new();
-        let url = loop {
-            let Some(line) = lines.next() else {
-                let mut error = String::new();
-                child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
-                panic!("the server ended: {error}");
-            };
-            let line = line.unwrap();
-            said.push(line.clone());
-            if let Some((_, url)) = line.split_once("listening on ") {
-                break url.to_owned();
-            }
-        };
-        Server { child, url, said }
+        Server::start_with(self.command(&all), File::create(log).unwrap().into())
+    }
+
+    fn start(&self, verb: &[&str], arguments: &[&str]) -> Server {
+        let data = self.data().display().to_string();
+        let mut all = verb.to_vec();
+        all.extend(["--port", "0", "--data-dir", &data]);
+        all.extend(arguments);
+        Server::start(self.command(&all))
+    }
+
+    /// A server like that of an ordinary user, who may not look into every process of the machine.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn serve_like_a_user(&self) -> Server {
+        use std::os::unix::fs::MetadataExt as _;
+        if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+            return self.serve(&[]);
+        }
+        let data = self.data().display().to_string();
+        let plain = self.command(&["serve", "--port", "0", "--data-dir", &data]);
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-sys_ptrace", "--inh-caps=-all", "--"]);
+        command.arg(plain.get_program()).args(plain.get_args()).current_dir(self.project()).env_clear();
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Server::start(command)
     }
 }
 
@@ -101,6 +122,32 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Starts the program and waits until it says where it listens.
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_with(command, Stdio::piped())
+    }
+
+    fn start_with(mut command: Command, stderr: Stdio) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = Vec::new();
+        let url = loop {
+            let Some(line) = lines.next() else {
+                let mut error = String::new();
+                if let Some(mut stderr) = child.stderr.take() {
+                    stderr.read_to_string(&mut error).unwrap();
+                }
+                panic!("the server ended: {error}");
+            };
+            let line = line.unwrap();
+            said.push(line.clone());
+            if let Some((_, url)) = line.split_once("listening on ") {
+                break url.to_owned();
+            }
+        };
+        Self { child, url, said }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -138,11 +185,22 @@ impl Server {
     }
 
     pub(crate) fn json(&self, method: &str, path: &str, body: &str) -> serde_json::Value {
+        self.json_with_status(method, path, body).1
+    }
+
+    /// Status and body of one answer. Whoever asks twice may meet two states.
+    pub(crate) fn json_with_status(
+        &self,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> (String, serde_json::Value) {
         let answer =
             self.ask(method, path, "content-type: application/json\r\naccept-encoding: identity\r\n", body);
+        let status = answer.split_whitespace().nth(1).unwrap().to_owned();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let line = if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_owned() };
-        serde_json::from_str(&line).unwrap_or_else(|cause| panic!("{cause}: {answer}"))
+        (status, serde_json::from_str(&line).unwrap_or_else(|cause| panic!("{cause}: {answer}")))
     }
 }
 

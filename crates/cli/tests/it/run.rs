@@ -202,6 +202,50 @@ fn a_permission_is_answered_at_the_terminal() {
     assert!(place.project().join("proof").exists(), "{shown}");
 }
 
+// Was: refused at the terminal it ended with 0, refused without one with 1.
+#[test]
+fn a_permission_that_is_refused_at_the_terminal_ends_with_code_1() {
+    let place = Place::new();
+    std::fs::write(place.project().join("opencode.json"), ASKING).unwrap();
+    std::fs::write(place.project().join("call"), CALL).unwrap();
+
+    let (code, shown) = typed(&place, "run \"$(cat call)\"", b"n\n");
+
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(!place.project().join("proof").exists(), "{shown}");
+}
+
+#[test]
+fn a_terminal_is_shown_colours_unless_they_are_not_wanted() {
+    let shown = |place: Place| {
+        std::fs::write(place.project().join("opencode.json"), ASKING).unwrap();
+        std::fs::write(place.project().join("call"), CALL).unwrap();
+        typed(&place, "run \"$(cat call)\"", b"n\n").1
+    };
+
+    let coloured = shown(Place::new().with("TERM", "xterm-256color"));
+    let plain = shown(Place::new().with("TERM", "xterm-256color").with("NO_COLOR", "1"));
+
+    assert!(coloured.contains("Permission asked:") && coloured.contains("\u{1b}["), "{coloured:?}");
+    assert!(plain.contains("Permission asked:") && !plain.contains("\u{1b}["), "{plain:?}");
+}
+
+#[test]
+fn an_agent_that_is_named_answers() {
+    let place = Place::new();
+
+    let run = place.run(&["run", "--agent", "plan", "hello"]);
+
+    // The demo model repeats what it was told, and that agent is told more than the person wrote.
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.starts_with("hello\n") && run.stdout.contains("plan mode"), "{}", run.stdout);
+    let list: Value = serde_json::from_str(&place.run(&["session", "list", "--json"]).stdout).unwrap();
+    let id = list[0]["id"].as_str().unwrap();
+    let session: Value = serde_json::from_str(&place.run(&["session", "show", id, "--json"]).stdout).unwrap();
+    let agents = session["messages"].as_array().unwrap().iter().map(|one| &one["info"]["agent"]);
+    assert!(agents.into_iter().all(|agent| agent == "plan"), "{session}");
+}
+
 #[test]
 fn a_model_cannot_move_the_cursor_of_the_terminal() {
     let place = Place::new();

@@ -1,6 +1,6 @@
 //! `sturdy serve`, and what stops it from serving.
 
-use crate::program::Place;
+use crate::program::{Ended, Place, Server};
 use serde_json::json;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -296,6 +296,106 @@ fn a_command_does_not_find_the_keys_of_the_server() {
 }
 
 #[test]
+fn an_address_for_one_more_browser_is_good_once() {
+    let place = Place::new().with("STURDY_SERVER_PASSWORD", "a word");
+    let data = place.data().display().to_string();
+    let none = place.run(&["open", "--data-dir", &data]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(3), ""), "{}", none.stderr);
+    let server = place.serve(&[]);
+
+    let opened = place.run(&["open", "--data-dir", &data]);
+    let elsewhere =
+        place.run(&["open", "--json", "--address", "https://pocket.example/", "--data-dir", &data]);
+    let wrong = place.run(&["open", "--address", "pocket", "--data-dir", &data]);
+
+    assert_eq!(opened.code, Some(0), "{}", opened.stderr);
+    let (page, code) = opened.stdout.trim_end().split_once("/login#once=").unwrap();
+    assert_eq!(page, server.url);
+    let kind = "content-type: application/json\r\n";
+    let body = json!({ "code": code }).to_string();
+    let first = server.ask("POST", "/sturdy/login/once", kind, &body);
+    let second = server.ask("POST", "/sturdy/login/once", kind, &body);
+    assert!(first.starts_with("HTTP/1.1 200") && second.starts_with("HTTP/1.1 401"), "{first}\n{second}");
+    assert!(elsewhere.stdout.contains(r#""https://pocket.example/login#once="#), "{}", elsewhere.stdout);
+    assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(2), ""));
+    assert!(!opened.stderr.contains(code), "the code is told once");
+}
+
+// Was: the program hides its memory, and with it what connections it holds; so a command of the server that ran it
+// was let in, made itself a token and trusted a project.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_that_runs_the_program_makes_no_token_and_trusts_nothing() {
+    let place = Place::new();
+    let config = r#"{ "mcp": { "x": { "type": "local", "command": ["touch", "marker"] } } }"#;
+    std::fs::write(place.project().join("opencode.json"), config).unwrap();
+    let server = place.serve_like_a_user();
+    let session = server.json("POST", "/session", "{}");
+    let path = format!("/session/{}/shell", session["id"].as_str().unwrap());
+    let sturdy = env!("CARGO_BIN_EXE_sturdy");
+    let data = place.data().display().to_string();
+
+    for command in [
+        format!("{sturdy} token create x --scope admin --data-dir {data}"),
+        format!("{sturdy} open --data-dir {data}"),
+        format!("{sturdy} trust . --data-dir {data}"),
+        format!("env -i HOME=$HOME {sturdy} trust . --data-dir {data}"),
+        format!("env -i HOME=$HOME setsid --wait {sturdy} trust . --data-dir {data}"),
+        format!("exec env STURDY_COMMAND=1-1-t0 {sturdy} trust . --data-dir {data}"),
+    ] {
+        let request = json!({ "agent": "build", "command": format!("{command} 2>&1") }).to_string();
+        let ran = server.json("POST", &path, &request).to_string();
+        assert!(ran.contains("A command that this server runs may read from it"), "{command}: {ran}");
+    }
+
+    assert_eq!(server.json("GET", "/sturdy/token", ""), json!([]));
+    assert_eq!(place.run(&["trust", "--json", "--data-dir", &data]).stdout, "[]\n");
+    let trusted = place.run(&["trust", ".", "--data-dir", &data]);
+    assert_eq!(trusted.code, Some(0), "a person may: {}", trusted.stderr);
+    assert!(place.run(&["trust", "--data-dir", &data]).stdout.contains("project"));
+}
+
+// Was: the server that ran went on with what it had read.
+#[test]
+fn trust_that_is_removed_on_the_command_line_ends_in_the_server_that_runs() {
+    let place = Place::new();
+    let config = r#"{ "mcp": { "x": { "type": "local", "command": ["true"], "enabled": false } } }"#;
+    std::fs::write(place.project().join("opencode.json"), config).unwrap();
+    let data = place.data().display().to_string();
+    let server = place.serve(&[]);
+    let is_withheld = || {
+        let warnings = server.json("GET", "/config", "")["warnings"].to_string();
+        warnings.contains("not obeyed until this directory is trusted")
+    };
+    assert!(is_withheld());
+    assert_eq!(place.run(&["trust", ".", "--data-dir", &data]).code, Some(0));
+    server.json("POST", "/instance/dispose", "{}");
+    assert!(!is_withheld());
+
+    let removed = place.run(&["trust", "--remove", ".", "--data-dir", &data]);
+
+    assert_eq!(removed.code, Some(0), "{}", removed.stderr);
+    assert!(removed.stdout.contains("is not trusted any more"), "{}", removed.stdout);
+    assert!(is_withheld());
+    let listed = || place.run(&["trust", "--json", "--data-dir", &data]).stdout;
+    assert_eq!(listed(), "[]\n");
+
+    // Was: settings that could not be read kept their trust until somebody had mended them.
+    for is_running in [true, false] {
+        std::fs::write(place.project().join("opencode.json"), config).unwrap();
+        assert_eq!(place.run(&["trust", ".", "--data-dir", &data]).code, Some(0));
+        assert_ne!(listed(), "[]\n");
+        std::fs::write(place.project().join("opencode.json"), "{ broken").unwrap();
+        if !is_running {
+            server.signal("TERM");
+        }
+        let removed = place.run(&["trust", "--remove", ".", "--data-dir", &data]);
+        assert!(removed.stdout.contains("is not trusted any more"), "{removed:?}");
+        assert_eq!(listed(), "[]\n");
+    }
+}
+
+#[test]
 fn a_service_manager_is_told_when_the_server_answers_and_when_it_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
@@ -312,6 +412,106 @@ fn a_service_manager_is_told_when_the_server_answers_and_when_it_ends() {
     server.signal("TERM");
     assert_eq!(heard(), "STOPPING=1");
     assert_eq!(server.ended().0, Some(0));
+}
+
+#[test]
+fn a_server_listens_on_the_socket_it_is_given_and_answers_who_came_before_it() {
+    let place = Place::new();
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let mut early = std::net::TcpStream::connect(address).unwrap();
+    let request = b"GET /global/health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    std::io::Write::write_all(&mut early, request).unwrap();
+    let data = place.data().display().to_string();
+    let mut command = place.command(&["serve", "--listen-on-stdin", "--data-dir", &data]);
+    command.stdin(std::os::fd::OwnedFd::from(socket));
+
+    let server = Server::start(command);
+
+    assert_eq!(server.url, format!("http://{address}"));
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut early, &mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    assert_eq!(server.json("GET", "/global/health", "")["healthy"], true);
+}
+
+#[test]
+fn a_stdin_that_is_no_socket_is_refused() {
+    let place = Place::new();
+    let data = place.data().display().to_string();
+    let mut command = place.command(&["serve", "--listen-on-stdin", "--data-dir", &data]);
+
+    let refused: Ended = command.stdin(std::process::Stdio::null()).output().unwrap().into();
+
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.starts_with("error: stdin is not a socket"), "{refused:?}");
+}
+
+#[test]
+fn a_server_says_where_its_data_lives_where_the_page_is_and_how_to_attach() {
+    let place = Place::new();
+    let data = place.data().display().to_string();
+    let mut command = place.command(&["serve", "--port", "0", "--data-dir", &data]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+
+    let said: Vec<String> = lines.take(4).map(Result::unwrap).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let url = said[1].strip_prefix("sturdy server listening on ").unwrap();
+    assert_eq!(said[0], format!("sturdy data is in {data}"));
+    assert_eq!(said[2], format!("open {url} in a browser"));
+    assert_eq!(said[3], format!("attach a terminal with: sturdy attach, or: opencode attach {url}"));
+}
+
+/// The command lines of the files below `contrib`, each with the file it stands in.
+fn command_lines() -> Vec<(&'static str, Vec<String>)> {
+    let unit = include_str!("../../../../contrib/systemd/sturdy.service");
+    let by_socket = include_str!("../../../../contrib/systemd/sturdy.service.d/socket.conf");
+    let plist = include_str!("../../../../contrib/launchd/sturdy.plist");
+    let container = include_str!("../../../../contrib/container/Containerfile");
+    let of_unit = |text: &str| {
+        let line = text.lines().filter_map(|line| line.strip_prefix("ExecStart=")).next_back().unwrap();
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    let array = plist.split_once("<array>").unwrap().1.split_once("</array>").unwrap().0;
+    let strings =
+        array.lines().filter_map(|line| line.trim().strip_prefix("<string>")?.strip_suffix("</string>"));
+    let entry = container.lines().find_map(|line| line.strip_prefix("ENTRYPOINT ")).unwrap();
+    vec![
+        ("sturdy.service", of_unit(unit)),
+        ("socket.conf", of_unit(by_socket)),
+        ("sturdy.plist", strings.map(str::to_owned).collect()),
+        ("Containerfile", serde_json::from_str(entry).unwrap()),
+    ]
+}
+
+#[test]
+fn the_units_and_the_container_file_start_the_program_with_flags_it_has() {
+    let place = Place::new();
+    for (file, line) in command_lines() {
+        assert!(line[0].ends_with("sturdy"), "{file}: {line:?}");
+        let mut arguments: Vec<&str> = line[1..].iter().map(String::as_str).collect();
+        arguments.push("--help");
+        let help = place.run(&arguments);
+        assert_eq!(help.code, Some(0), "{file}: {line:?} {}", help.stderr);
+        assert!(help.stdout.contains("--listen-on-stdin"), "{file}");
+    }
+}
+
+#[test]
+fn log_lines_of_a_request_carry_its_id_and_who_asked() {
+    let place = Place::new();
+    let server = place.serve(&["--log-level", "debug", "--log-format", "json"]);
+
+    server.ask("GET", "/global/health", "x-request-id: build-7.3_a\r\n", "");
+    server.signal("TERM");
+    let (_, log) = server.ended();
+
+    let answered = log.lines().find(|line| line.contains("build-7.3_a"));
+    let answered = answered.unwrap_or_else(|| panic!("no line of the request: {log}"));
+    assert!(answered.contains("answered") && answered.contains("local"), "{answered}");
 }
 
 #[test]
@@ -351,20 +551,23 @@ fn a_panic_of_the_writing_thread_ends_the_program_with_its_own_code() {
     assert!(server.json("POST", "/session", "{}")["id"].is_string());
 }
 
+/// Bytes of memory that the server has.
+#[cfg(target_os = "linux")]
+fn resident(server: &Server) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+}
+
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn memory_of_large_prompts_is_given_back() {
     const MB: usize = 1024 * 1024;
     let place = Place::new();
     let server = place.serve(&[]);
-    let resident = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
-    };
     let text = "x".repeat(16 * MB);
     let body = json!({ "noReply": true, "parts": [{ "type": "text", "text": text }] }).to_string();
-    let before = resident();
+    let before = resident(&server);
     for _ in 0..3 {
         let session = server.json("POST", "/session", "{}")["id"].as_str().unwrap().to_owned();
         let kept = server.ask(
@@ -378,6 +581,83 @@ fn memory_of_large_prompts_is_given_back() {
     }
 
     // Was: some 60 MB more with each, for as long as the process lived.
-    let grown = resident().saturating_sub(before) / MB;
+    let grown = resident(&server).saturating_sub(before) / MB;
     assert!(grown < 32, "{grown} MB are kept after everything is deleted");
+}
+
+// Was: the registry forgot no session, and after ten thousand of them the server held 103 MB.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn memory_does_not_grow_with_the_number_of_sessions_that_were_created() {
+    let place = Place::new();
+    let server = place.serve(&["--durability", "normal"]);
+    // As many as are kept awake, and what a process takes once.
+    create_sessions(&server, 1_000);
+    let before = resident(&server);
+    create_sessions(&server, 9_000);
+
+    let grown = resident(&server).saturating_sub(before) / 1024;
+    assert!(grown < 8 * 1024, "{grown} KiB more for nine thousand sessions that nobody uses");
+}
+
+/// Over a few connections that stay open, so that ten thousand take seconds.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn create_sessions(server: &Server, count: usize) {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+    const CONNECTIONS: usize = 8;
+    let create = || {
+        let mut socket = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap();
+        let request = "POST /session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                       accept-encoding: identity\r\ncontent-length: 2\r\n\r\n{}";
+        for _ in 0..count / CONNECTIONS {
+            socket.write_all(request.as_bytes()).unwrap();
+            let mut answer = Vec::new();
+            // The record is one JSON object behind the head; its last letter ends the answer.
+            while !answer.ends_with(b"}") && !answer.ends_with(b"0\r\n\r\n") {
+                let mut buffer = [0; 4096];
+                let read = socket.read(&mut buffer).unwrap();
+                assert!(read > 0, "{}", String::from_utf8_lossy(&answer));
+                answer.extend_from_slice(&buffer[..read]);
+            }
+            assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..CONNECTIONS {
+            scope.spawn(create);
+        }
+    });
+}
+
+// Was: a conversation of 12 MB was in memory some fifteen times at once.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_copy_of_a_long_conversation_takes_little_memory() {
+    const MB: usize = 1024 * 1024;
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let status = |name: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+    };
+    let session = server.json("POST", "/session", "{}")["id"].as_str().unwrap().to_owned();
+    let path = format!("/session/{session}/message");
+    // Ten messages of one part, and one of two megabytes in parts.
+    let text = json!({ "type": "text", "text": "x".repeat(MB) });
+    for parts in [vec![text.clone()], vec![text.clone(), text]].into_iter().cycle().take(8) {
+        let body = json!({ "noReply": true, "parts": parts }).to_string();
+        let kept = server.ask("POST", &path, "content-type: application/json\r\n", &body);
+        assert!(kept.starts_with("HTTP/1.1 200"), "{}", &kept[..kept.len().min(300)]);
+    }
+    let before = status("VmRSS:");
+    let highest = status("VmHWM:");
+
+    let fork = server.json("POST", &format!("/session/{session}/fork"), "{}");
+
+    let copied = server.json("GET", &format!("/session/{}/message", fork["id"].as_str().unwrap()), "");
+    assert_eq!(copied.as_array().unwrap().len(), 8);
+    let grown = status("VmHWM:").saturating_sub(before.max(highest)) / MB;
+    assert!(grown < 24, "{grown} MB more than before");
 }

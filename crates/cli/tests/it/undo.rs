@@ -85,6 +85,30 @@ fn an_undo_is_shown_done_forced_and_taken_back() {
 }
 
 #[test]
+fn a_redo_is_shown_and_says_what_it_left_alone() {
+    let place = repository();
+    fs::write(place.project().join("a.txt"), "0").unwrap();
+    let session = turn(&place, None, "echo 1 > a.txt; echo 1 > b.txt");
+    assert_eq!(place.run(&["session", "undo", &session]).code, Some(0));
+    fs::write(place.project().join("a.txt"), "a person's").unwrap();
+
+    let shown = place.run(&["session", "redo", &session, "--dry-run"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let says = |words: &str| shown.stdout.contains(words) || shown.stderr.contains(words);
+    assert!(says("is left alone") && says("changed since the undo") && says("comes back"), "{shown:?}");
+    assert!(says("Run again without --dry-run to redo"), "{}", shown.stderr);
+    assert_eq!(read(&place, "b.txt"), None, "a plan changes nothing");
+
+    let redone = place.run(&["session", "redo", &session]);
+
+    assert_eq!(redone.code, Some(1), "a file was left alone");
+    assert!(redone.stderr.contains("Left alone: a.txt (changed since the undo)."), "{}", redone.stderr);
+    assert!(redone.stderr.contains("its other files are as they were"), "{}", redone.stderr);
+    assert_eq!(read(&place, "a.txt").as_deref(), Some("a person's"));
+    assert_eq!(read(&place, "b.txt").as_deref(), Some("1\n"));
+}
+
+#[test]
 fn what_is_taken_is_shown_and_given_back_on_the_second_word() {
     let place = repository();
     let kept = turn(&place, None, "echo kept > a.txt");

@@ -32,7 +32,7 @@ pub(super) struct Answerer {
     open: VecDeque<Ask>,
     /// Of the question on the screen, when it has several.
     answers: Vec<Value>,
-    /// Something was rejected because nobody could be asked.
+    /// Something was rejected, by the person at the terminal or because nobody could be asked.
     pub(super) has_rejected: bool,
 }
 
@@ -124,7 +124,10 @@ impl Answerer {
             Some(Ask::Permission(ask)) => match line.as_str() {
                 "y" | "Y" | "o" => reply(client, ask, "once").await.map(|()| true)?,
                 "a" | "A" => reply(client, ask, "always").await.map(|()| true)?,
-                "n" | "N" => reply(client, ask, "reject").await.map(|()| true)?,
+                "n" | "N" => {
+                    self.has_rejected = true;
+                    reply(client, ask, "reject").await.map(|()| true)?
+                }
                 _ => false,
             },
             Some(Ask::Question(ask)) => {
@@ -145,6 +148,7 @@ impl Answerer {
         let id = ask["id"].as_str().unwrap_or_default();
         let questions = ask["questions"].as_array().map(Vec::as_slice).unwrap_or_default();
         if line.is_empty() {
+            self.has_rejected = true;
             tolerate_answered(client.post(&format!("/question/{id}/reject"), &json!({})).await)?;
             return Ok(true);
         }

@@ -1,4 +1,4 @@
-//! Undo and redo of a session's turns, or what an undo would do.
+//! Undo and redo of a session's turns, or what they would do.
 
 use super::path;
 use crate::args::{SessionRedo, SessionUndo};
@@ -23,7 +23,7 @@ pub(super) async fn undo(client: &Client, arguments: &SessionUndo) -> Result<Exi
         );
     }
     if arguments.dry_run {
-        print_plan(&plan, arguments.json);
+        print_plan(&plan, "undo", arguments.json);
         return Ok(ExitCode::SUCCESS);
     }
     let undone = client.post(&path(session, "/revert")?, &body).await?;
@@ -41,13 +41,19 @@ pub(super) async fn redo(client: &Client, arguments: &SessionRedo) -> Result<Exi
     if before["revert"].is_null() {
         return Err(Failure::new(UNMET, "nothing is undone in this session"));
     }
+    if arguments.dry_run {
+        let plan = client.post(&path(&arguments.session, "/unrevert/plan")?, &json!({})).await?;
+        print_plan(&plan, "redo", arguments.json);
+        return Ok(ExitCode::SUCCESS);
+    }
     let redone = client.post(&path(&arguments.session, "/unrevert")?, &json!({})).await?;
+    let conflicts = list(&redone["conflicts"]);
     if arguments.json {
         out::json(&redone);
     } else {
-        out::talk("The conversation and its files are as they were before the undo.");
+        say_redone(conflicts);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(if conflicts.is_empty() { 0 } else { UNMET }))
 }
 
 /// The newest prompt in front of the cut, if there is one; as the terminal's `/undo` chooses.
@@ -66,7 +72,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn print_plan(plan: &Value, as_json: bool) {
+fn print_plan(plan: &Value, command: &str, as_json: bool) {
     if as_json {
         return out::json(plan);
     }
@@ -81,7 +87,10 @@ fn print_plan(plan: &Value, as_json: bool) {
         table.print();
     }
     say_uncaptured(&plan["uncaptured"]);
-    out::talk("Nothing has been changed. Run again without --dry-run to undo.");
+    for left_out in list(&plan["leftOut"]) {
+        out::talk(&format!("Not captured: {}.", left_alone(left_out)));
+    }
+    out::talk(&format!("Nothing has been changed. Run again without --dry-run to {command}."));
 }
 
 fn action(action: &Value) -> &'static str {
@@ -95,17 +104,32 @@ fn action(action: &Value) -> &'static str {
 }
 
 fn say_undone(session: &str, plan: &Value, revert: &Value) {
-    let is_changed = |file: &&Value| !matches!(file["action"].as_str(), Some("nothing" | "conflict"));
-    let changed = list(&plan["files"]).iter().filter(is_changed).count();
     let conflicts = list(&revert["conflicts"]);
+    // A file may have been changed after it was planned; then it was left alone.
+    let is_left = |file: &Value| conflicts.iter().any(|conflict| conflict["file"] == file["file"]);
+    let is_changed =
+        |file: &&Value| !matches!(file["action"].as_str(), Some("nothing" | "conflict")) && !is_left(file);
+    let changed = list(&plan["files"]).iter().filter(is_changed).count();
     for conflict in conflicts {
-        let file = conflict["file"].as_str().unwrap_or_default();
-        let why = conflict["why"].as_str().unwrap_or_default();
-        out::talk(&format!("Left alone: {} ({why}). Take it back with --force.", printable(file)));
+        out::talk(&format!("Left alone: {}. Take it back with --force.", left_alone(conflict)));
     }
     say_uncaptured(&revert["uncaptured"]);
     let files = if changed == 1 { "1 file".to_owned() } else { format!("{changed} files") };
     out::talk(&format!("Undone, with {files}. To take it back: sturdy session redo {session}"));
+}
+
+fn left_alone(conflict: &Value) -> String {
+    let file = conflict["file"].as_str().unwrap_or_default();
+    let why = conflict["why"].as_str().unwrap_or_default();
+    format!("{} ({why})", printable(file))
+}
+
+fn say_redone(conflicts: &[Value]) {
+    for conflict in conflicts {
+        out::talk(&format!("Left alone: {}.", left_alone(conflict)));
+    }
+    let rest = if conflicts.is_empty() { "its files" } else { "its other files" };
+    out::talk(&format!("The conversation and {rest} are as they were before the undo."));
 }
 
 fn say_uncaptured(calls: &Value) {

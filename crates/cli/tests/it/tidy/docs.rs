@@ -2,12 +2,16 @@
 
 use super::nothing_is_wrong;
 use super::tree::{File, file, files, root};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Documents whose tables name tests.
-const PROOFS: [&str; 3] = ["README.md", "ARCHITECTURE.md", "docs/guarantees.md"];
+const PROOFS: [&str; 5] =
+    ["README.md", "ARCHITECTURE.md", "docs/guarantees.md", "docs/matrix.md", "docs/share.md"];
 /// A name with this many underscores is a sentence, so it is a test.
 const UNDERSCORES_OF_A_SENTENCE: usize = 3;
+/// What somebody new reads beside ARCHITECTURE.md before the first change.
+const FILES_OF_A_NEWCOMER: usize = 5;
+const LINES_OF_A_NEWCOMER: usize = 900;
 
 /// The table of ARCHITECTURE §12 and the comments `Invariant I5:` belong together, both ways.
 #[test]
@@ -31,26 +35,56 @@ fn every_built_invariant_is_named_where_it_is_kept() {
     nothing_is_wrong("invariants", found);
 }
 
-/// The drawing of ARCHITECTURE §14 names files and directories that are there.
-#[test]
-fn every_file_of_the_drawn_tree_exists() {
+/// The names drawn below each crate of the tree in ARCHITECTURE: files, and directories with a slash.
+fn drawn_names() -> BTreeMap<String, Vec<String>> {
     let page = file("ARCHITECTURE.md").text;
     let drawing = page.split("## 14. The tree").nth(1).expect("ARCHITECTURE has a tree");
-    let mut found = Vec::new();
+    let mut drawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut source = String::new();
     for line in drawing.lines() {
-        let Some((_, drawn)) = line.split_once("─ ") else { continue };
-        // What stands behind the names, and a wide gap, is said of them.
-        let names = drawn.split("   ").next().unwrap_or_default();
+        let Some((_, names)) = line.split_once("─ ") else { continue };
         if let Some((name, _)) = names.split_once("/src/") {
             source = format!("crates/{name}/src");
-        } else if line.starts_with("│  │  ") {
-            let paths = names.split(' ').filter(|name| name.ends_with(".rs") || name.ends_with('/'));
-            let missing = paths.filter(|path| !root().join(&source).join(path).exists());
-            found.extend(missing.map(|path| format!("{source}/{path}")));
+            drawn.entry(source.clone()).or_default();
+        } else if line.starts_with("│  │  ") || line.starts_with("│     ") {
+            // What stands behind the names, and a wide gap, is said of them.
+            let names = names.split("   ").next().unwrap_or_default().split(' ');
+            let paths = names.filter(|name| name.ends_with(".rs") || name.ends_with('/')).map(str::to_owned);
+            drawn.entry(source.clone()).or_default().extend(paths);
         }
     }
+    drawn
+}
+
+#[test]
+fn every_file_of_the_drawn_tree_exists() {
+    let mut found = Vec::new();
+    for (source, names) in drawn_names() {
+        let missing = names.into_iter().filter(|path| !root().join(&source).join(path).exists());
+        found.extend(missing.map(|path| format!("{source}/{path}")));
+    }
     nothing_is_wrong("files that are drawn and not there", found);
+}
+
+/// A directory may stand for the file of its name, and the other way round.
+#[test]
+fn every_file_at_the_top_of_a_crate_is_drawn() {
+    let drawn = drawn_names();
+    assert_eq!(drawn.len(), 9, "crates of the tree: {:?}", drawn.keys());
+    let mut found = Vec::new();
+    for (source, names) in drawn {
+        let is_drawn = |stem: &str| {
+            let mut tops = names.iter().filter_map(|name| name.split('/').next());
+            tops.any(|top| top.trim_end_matches(".rs") == stem)
+        };
+        let below = format!("{source}/");
+        let all = files();
+        let tops = all.iter().filter_map(|file| file.path.strip_prefix(&below)?.split('/').next());
+        let stems: BTreeSet<&str> = tops.map(|top| top.trim_end_matches(".rs")).collect();
+        let missing = stems.into_iter().filter(|stem| !["lib", "main"].contains(stem) && !is_drawn(stem));
+        found.extend(missing.map(|stem| format!("{source}/{stem}")));
+    }
+    nothing_is_wrong("files at the top of a crate that are not drawn", found);
 }
 
 #[test]
@@ -75,21 +109,32 @@ fn every_test_that_a_document_names_exists() {
     nothing_is_wrong("tests that do not exist", found);
 }
 
-/// docs/routes.md names no route that the handlers do not describe.
+/// CONTRIBUTING's recipes name whole paths, and each is there.
 #[test]
-fn every_listed_route_has_a_handler() {
-    let sources = files().into_iter().filter(|file| file.path.starts_with("crates/server/src/"));
-    let described: String = sources.map(|file| file.text.replace("{*", "{")).collect();
-    let page = file("docs/routes.md").text;
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
-    let paths: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
-    assert!(paths.len() > 100, "only {} routes are listed", paths.len());
+fn every_file_that_a_recipe_names_exists() {
+    let page = file("CONTRIBUTING.md").text;
+    let recipes = section(&page, "## Four recipes");
+    let is_path = |name: &&&str| name.contains('/') && !name.contains(char::is_whitespace);
+    let names = quoted(recipes);
+    let paths: Vec<&&str> = names.iter().filter(is_path).collect();
+    assert!(paths.len() >= 20, "only {} paths are named", paths.len());
 
-    let is_missing = |path: &&&str| !described.contains(&format!("path = \"{path}\""));
-    nothing_is_wrong(
-        "listed routes without a handler",
-        paths.iter().filter(is_missing).map(ToString::to_string).collect(),
-    );
+    let is_missing = |path: &&&str| !root().join("crates").join(path).exists() && !root().join(path).exists();
+    let missing = paths.into_iter().filter(is_missing).map(ToString::to_string).collect();
+    nothing_is_wrong("files that a recipe names and that are not there", missing);
+}
+
+/// What a newcomer is told to read is there, and can be read at a sitting.
+#[test]
+fn the_path_of_a_newcomer_is_short() {
+    let page = file("ARCHITECTURE.md").text;
+    let line = page.lines().find(|line| line.starts_with("A newcomer reads")).expect("a path for newcomers");
+    let names = quoted(line);
+    let lines = |name: &&str| file(&format!("crates/{name}")).text.lines().count();
+    let total: usize = names.iter().map(lines).sum();
+
+    assert!((1..=FILES_OF_A_NEWCOMER).contains(&names.len()), "{names:?}");
+    assert!(total <= LINES_OF_A_NEWCOMER, "{total} lines in {names:?}");
 }
 
 #[test]
@@ -106,6 +151,12 @@ fn every_link_between_documents_leads_somewhere() {
         }
     }
     nothing_is_wrong("links that lead nowhere", found);
+}
+
+/// What stands below a heading, up to the next of its kind.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let below = page.split(heading).nth(1).unwrap_or_else(|| panic!("no section {heading:?}"));
+    below.split("\n## ").next().unwrap_or_default()
 }
 
 fn is_document(path: &str) -> bool {

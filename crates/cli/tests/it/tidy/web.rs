@@ -6,11 +6,18 @@
 
 use super::nothing_is_wrong;
 use super::tree::{File, file, files, root};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 const LINES_MAX: usize = 400;
+
+/// What the page adds to the program: its files, each packed as the build of the server packs it.
+const PACKED_BYTES_MAX: usize = 600_000;
 
 /// Ways from text to markup, code or inline style. Taken apart, so that nobody finds them here.
 const FORBIDDEN: [[&str; 2]; 9] = [
@@ -49,6 +56,21 @@ fn the_built_page_is_that_of_its_sources() {
     let unbuilt = sources().into_iter().map(|source| source.path).filter(|path| !known.contains(path));
     wrong.extend(unbuilt.map(|path| format!("{path}: not in the build; run `npm run build` in web/")));
     nothing_is_wrong("web/dist is older than its sources", wrong);
+}
+
+#[test]
+fn the_page_adds_little_to_the_program() {
+    let mut packed = Vec::new();
+    for entry in std::fs::read_dir(root().join("web/dist")).unwrap() {
+        let entry = entry.unwrap();
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&std::fs::read(entry.path()).unwrap()).unwrap();
+        packed.push((encoder.finish().unwrap().len(), entry.file_name()));
+    }
+
+    packed.sort_by_key(|(bytes, _)| Reverse(*bytes));
+    let sum: usize = packed.iter().map(|(bytes, _)| bytes).sum();
+    assert!(sum <= PACKED_BYTES_MAX, "{sum} bytes; the largest: {:?}", &packed[..5]);
 }
 
 #[test]
