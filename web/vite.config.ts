@@ -2,12 +2,13 @@
 
 import { defineConfig } from "vite";
 import solid from "vite-plugin-solid";
+import { lexerOnly } from "./scripts/lexer-only.ts";
 
 const server = process.env["STURDY_URL"] ?? "http://127.0.0.1:4096";
 
 export default defineConfig({
   base: "./",
-  plugins: [solid()],
+  plugins: [solid(), lexerOnly()],
   // Components that are also on the share page and in an exported file ask this; see vite.reader.config.ts.
   define: { READ_ONLY: "false" },
   build: {
@@ -30,8 +31,10 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: "remend", test: /node_modules\/remend/ },
-            { name: "core", test: /solid-js|src\/words\/en\.ts|src\/(kit|wire)\/|src\/sync\/(?!travel)|src\/view\/(store|live|router|preferences|keys|seen|announce|actions|prompts|drafts|undo|find)|src\/page\/(app|list|pill|palette|session-menu)/ },
-            { name: "session", test: /node_modules\/(marked|virtua)|src\/timeline\/|src\/dock\/docks|src\/text\/(?!highlight\.worker|patch)|src\/panel\/(ring|todo)|src\/page\/(session|composer|suggestions)\.|src\/view\/(catalog|queue)/ },
+            { name: "icons", test: /src\/kit\/icons-more/ },
+            { name: "core", priority: 20, test: /solid-js|src\/words\/en\.ts|src\/kit\/(empty|guard|icon|icons|menu|ticking|toast)\.|src\/wire\/|src\/sync\/(?!travel|send|mentions)|src\/view\/(store|last|live|router|preferences|keys|seen|announce|undo|find|rename|interrupted)|src\/page\/(app|list|pill|session-menu)\./ },
+            { name: "tools", test: /src\/timeline\/tool\/(body|output)\.|src\/timeline\/part\/patch\.|src\/text\/ansi|src\/panel\/todo/ },
+            { name: "session", priority: 10, test: /node_modules\/(marked|virtua)|src\/timeline\/(?!rail|error|part\/patch|tool\/(body|output|task))|src\/dock\/docks|src\/text\/(?!highlight\.worker|patch|ansi)|src\/panel\/ring|src\/kit\/(?!icons-more|dialog)|src\/sync\/(send|mentions)|src\/page\/(session|composer)\.|src\/view\/(actions|catalog|drafts|holes|processes|prompts|queue|sharing)/ },
           ],
         },
       },
@@ -39,7 +42,8 @@ export default defineConfig({
   },
   server: {
     proxy: Object.fromEntries(
-      ["/sturdy", "/session", "/global", "/event", "/permission", "/question", "/config", "/agent", "/command", "/vcs", "/file", "/find", "/mcp", "/api", "/experimental", "/log"].map((path) => [path, { target: server, changeOrigin: true }]),
+      // Whole words: "/log" must not take "/login", nor "/session" a page that begins like it.
+      ["sturdy", "session", "global", "event", "permission", "question", "config", "agent", "command", "vcs", "lsp", "file", "find", "mcp", "api", "experimental", "log"].map((path) => [`^/${path}(?=[/?]|$)`, { target: server, changeOrigin: true }]),
     ),
   },
 });

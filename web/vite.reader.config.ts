@@ -6,6 +6,7 @@
 import { resolve } from "node:path";
 import { defineConfig } from "vite";
 import solid from "vite-plugin-solid";
+import { lexerOnly } from "./scripts/lexer-only.ts";
 
 const here = import.meta.dirname;
 
@@ -13,7 +14,7 @@ export default defineConfig(({ mode }) => ({
   base: "./",
   publicDir: false,
   plugins: [
-    solid(),
+    solid(), lexerOnly(),
     {
       // What is read is here already: in place of the line and its calls stands something that asks nobody.
       name: "still",

@@ -27,7 +27,9 @@ const build = hash([shell, shared, ...assets.flatMap((name) => [name, readFileSy
 writeFileSync(join(dist, "build.txt"), `${build}\n`);
 for (const [name, page] of [["index.html", shell], ["share.html", shared]]) {
   const named = page.replaceAll(/(src|href)="\.\/(?!\/)/g, `$1="/ui/${build}/`).replace('name="sturdy-build" content=""', `name="sturdy-build" content="${build}"`);
-  writeFileSync(join(dist, name), named.replaceAll(`/ui/${build}/favicon.svg`, "/favicon.svg").replaceAll(`/ui/${build}/site.webmanifest`, "/site.webmanifest"));
+  // What a browser looks for beside the shell keeps its place there.
+  const atTheRoot = ["favicon.svg", "site.webmanifest", "apple-touch-icon.png"];
+  writeFileSync(join(dist, name), atTheRoot.reduce((text, file) => text.replaceAll(`/ui/${build}/${file}`, `/${file}`), named));
 }
 
 const inputs = [...walk("src"), ...walk("public"), ...walk("scripts"), "index.html", "share.html", "viewer.html", "vite.reader.config.ts", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json"].sort();

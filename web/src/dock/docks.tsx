@@ -1,28 +1,35 @@
 // What stands between the conversation and the composer: asks of the whole tree, a retry, waiting prompts.
 
 import { For, Show, createMemo, lazy } from "solid-js";
+import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { everySecond, useSeconds } from "../kit/ticking.tsx";
-import { resume, stop, withdraw } from "../view/actions.ts";
+import { stop } from "../view/actions.ts";
 import { serverNow } from "../view/live.ts";
-import { waitingPrompts } from "../view/queue.ts";
+import { processes } from "../view/processes.ts";
+import { readQueueOn, waitingPrompts } from "../view/queue.ts";
 import { asks, isWithin, status } from "../view/store.ts";
-import { partsOf } from "../timeline/turn.tsx";
+import { safeHref } from "../text/links.ts";
 import { words } from "../words/en.ts";
 import type { Ask } from "../wire/types.ts";
 
-// Loaded when somebody is asked.
+// Loaded when somebody is asked, or waits.
 const PermissionDock = lazy(() => import("./permission.tsx").then((file) => ({ default: file.PermissionDock })));
+const QueueDock = lazy(() => import("./queue.tsx").then((file) => ({ default: file.QueueDock })));
 const TrustDock = lazy(() => import("./trust.tsx").then((file) => ({ default: file.TrustDock })));
+const ProcessDock = lazy(() => import("./processes.tsx").then((file) => ({ default: file.ProcessDock })));
 const QuestionDock = lazy(() => import("./question.tsx").then((file) => ({ default: file.QuestionDock })));
 
 export function Docks(props: { sessionID: string; onEdit: (text: string) => void }) {
+  readQueueOn(() => props.sessionID);
   const open = createMemo(() => asks().filter((ask) => isWithin(ask.request.sessionID, props.sessionID)));
+  const waiting = createMemo(() => waitingPrompts(props.sessionID));
   return (
     <div class="docks">
-      <For each={open().slice(0, 3)}>{(ask) => <AskDock ask={ask} />}</For>
+      <For each={open().slice(0, 3)}>{(ask) => <Guard of={() => ask}><AskDock ask={ask} /></Guard>}</For>
       <RetryDock sessionID={props.sessionID} />
-      <QueueDock sessionID={props.sessionID} onEdit={props.onEdit} />
+      <Show when={processes(props.sessionID).length > 0}><ProcessDock processes={processes(props.sessionID)} /></Show>
+      <Show when={waiting().length > 0}><Guard><QueueDock sessionID={props.sessionID} waiting={waiting()} onEdit={props.onEdit} /></Guard></Show>
     </div>
   );
 }
@@ -45,45 +52,10 @@ function RetryDock(props: { sessionID: string }) {
         <section class="dock line-dock" aria-label={words.status.retry}>
           <Icon name="refresh-cw" />
           <span class="grow num">{words.retryIn(found().attempt, seconds(found().next), found().message)}</span>
+          <Show when={safeHref(found().action?.link ?? "")}>{(link) => <a class="button" href={link()} target="_blank" rel="noopener noreferrer" title={found().action?.message}>{found().action?.label}</a>}</Show>
           <button type="button" onClick={() => void stop(props.sessionID)}>{words.stop}</button>
         </section>
       )}
-    </Show>
-  );
-}
-
-function QueueDock(props: { sessionID: string; onEdit: (text: string) => void }) {
-  const waiting = createMemo(() => waitingPrompts(props.sessionID));
-  const textOf = (id: string) =>
-    partsOf(props.sessionID, id)
-      .map((part) => (part.type === "text" && part.synthetic !== true ? part.text : ""))
-      .join("\n");
-  const edit = async (id: string) => {
-    const text = textOf(id);
-    if (await withdraw(props.sessionID, id)) props.onEdit(text);
-  };
-  return (
-    <Show when={waiting().length > 0}>
-      <section class="dock queue" aria-label={words.waitingPrompts(waiting().length)}>
-        <header>
-          <Icon name="clock" />
-          <span class="grow">{words.waitingPrompts(waiting().length)}</span>
-          <Show when={status(props.sessionID).type === "idle"}>
-            <button type="button" class="primary" onClick={() => void resume(props.sessionID)}>{words.resume}</button>
-          </Show>
-        </header>
-        <ul>
-          <For each={waiting()}>
-            {(id) => (
-              <li>
-                <span class="grow cut">{textOf(id)}</span>
-                <button type="button" class="quiet" onClick={() => void edit(id)}>{words.edit}</button>
-                <button type="button" class="quiet" onClick={() => void withdraw(props.sessionID, id)}>{words.withdraw}</button>
-              </li>
-            )}
-          </For>
-        </ul>
-      </section>
     </Show>
   );
 }

@@ -1,22 +1,24 @@
 // Somebody wants to do something and needs a yes: the whole of it, and what "always" would mean.
 
-import { For, Show, createMemo, createSignal, lazy } from "solid-js";
+import { For, Show, createMemo, lazy } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
-import { asCallError } from "../sync/send.ts";
 import { say } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { ancestry, part, partIds, session } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { segment } from "../wire/api.ts";
+import { asCallError, segment } from "../wire/api.ts";
 import type { Fields, PermissionRequest } from "../wire/types.ts";
+import { halfTyped } from "./half-typed.ts";
 
 const DiffView = lazy(() => import("../panel/diff.tsx").then((file) => ({ default: file.DiffView })));
 
 type Reply = "once" | "always" | "reject";
 
 export function PermissionDock(props: { request: PermissionRequest }) {
-  const [stage, setStage] = createSignal<"ask" | "always" | "why" | "sent">("ask");
-  const [reason, setReason] = createSignal("");
+  const [stage, setStage] = halfTyped<"ask" | "always" | "why" | "sent">(props.request.id, "stage", "ask");
+  const [reason, setReason] = halfTyped(props.request.id, "reason", "");
+  /** By somebody who is here: the focus goes on to the second question. */
+  let isPicked = false;
   const directory = () => session(props.request.sessionID)?.directory;
 
   const reply = async (answer: Reply, message?: string) => {
@@ -62,10 +64,10 @@ export function PermissionDock(props: { request: PermissionRequest }) {
           </button>
           <Show when={stage() === "always"} fallback={
             <Show when={props.request.always.length > 0}>
-              <button type="button" data-key="2" disabled={stage() === "sent"} onClick={() => setStage("always")}>{words.always}</button>
+              <button type="button" data-key="2" disabled={stage() === "sent"} onClick={() => { isPicked = true; setStage("always"); }}>{words.always}</button>
             </Show>
           }>
-            <button type="button" onClick={() => void reply("always")}>{words.alwaysSure}</button>
+            <button type="button" data-key="2" ref={(button) => isPicked && queueMicrotask(() => button.focus())} onClick={() => void reply("always")}>{words.alwaysSure}</button>
           </Show>
           <button type="button" class="danger" data-key="3" disabled={stage() === "sent"} onClick={() => void reply("reject")}>{words.deny}</button>
           <button type="button" disabled={stage() === "sent"} onClick={() => setStage("why")}>{words.denyWhy}</button>

@@ -2,19 +2,19 @@
 
 import { For, Show, createSignal } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
-import { asCallError } from "../sync/send.ts";
 import { say } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { session } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { segment } from "../wire/api.ts";
+import { asCallError, segment } from "../wire/api.ts";
 import type { QuestionRequest } from "../wire/types.ts";
+import { halfTyped } from "./half-typed.ts";
 import { Chain } from "./permission.tsx";
 
 export function QuestionDock(props: { request: QuestionRequest }) {
-  const [at, setAt] = createSignal(0);
-  const [answers, setAnswers] = createSignal<readonly (readonly string[])[]>(props.request.questions.map(() => []));
-  const [own, setOwn] = createSignal<readonly string[]>(props.request.questions.map(() => ""));
+  const [at, setAt] = halfTyped(props.request.id, "at", 0);
+  const [answers, setAnswers] = halfTyped<readonly (readonly string[])[]>(props.request.id, "answers", props.request.questions.map(() => []));
+  const [own, setOwn] = halfTyped<readonly string[]>(props.request.id, "own", props.request.questions.map(() => ""));
   const [isSent, setSent] = createSignal(false);
   const question = () => props.request.questions[at()];
   const chosen = () => answers()[at()] ?? [];

@@ -3,10 +3,9 @@
 import { For, Show, createSignal } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { say } from "../kit/toast.tsx";
-import { asCallError } from "../sync/send.ts";
 import { api } from "../view/live.ts";
 import { session } from "../view/store.ts";
-import { segment } from "../wire/api.ts";
+import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import type { PermissionRequest } from "../wire/types.ts";

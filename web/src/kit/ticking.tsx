@@ -1,6 +1,6 @@
 // Seconds since a moment of the server's clock, counted on.
 
-import { createSignal, onCleanup } from "solid-js";
+import { createMemo, createRoot, createSignal, onCleanup } from "solid-js";
 import { serverNow } from "../view/live.ts";
 import { words } from "../words/en.ts";
 
@@ -12,6 +12,9 @@ let timer: ReturnType<typeof setInterval> | undefined;
 export function everySecond(): number {
   return second();
 }
+
+/** For what changes by the minute. */
+export const everyTenSeconds = createRoot(() => createMemo(() => Math.floor(second() / 10)));
 
 /** Keeps the seconds going for as long as the owner lives. */
 export function useSeconds(): void {

@@ -1,21 +1,25 @@
 // The frame around every page: the list at the side, the place a person is at, the bar of a phone.
 
-import { For, Match, Show, Switch, createSignal, lazy } from "solid-js";
+import { For, Match, Show, Switch, createEffect, createSignal, lazy, on, onCleanup } from "solid-js";
 import { Dynamic } from "solid-js/web";
+import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { Toasts } from "../kit/toast.tsx";
 import { Empty } from "../kit/empty.tsx";
 import { Announcer } from "../view/announce.tsx";
-import { lineState } from "../view/live.ts";
+import { lineState, tabs } from "../view/live.ts";
 import { startKeys } from "../view/keys.ts";
+import { prefer, preferences } from "../view/preferences.ts";
 import { type Route, route } from "../view/router.ts";
-import { asks } from "../view/store.ts";
+import { lastSession } from "../view/last.ts";
+import { asks, sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { SessionList } from "./list.tsx";
 import { LinePill, RestartNote, TroubleNote } from "./pill.tsx";
-import { Palette } from "./palette.tsx";
 
 // Each is loaded when somebody goes there; the list needs none of them.
+const Columns = lazy(() => import("./columns.tsx").then((file) => ({ default: file.Columns })));
+const Palette = lazy(() => import("./palette.tsx").then((file) => ({ default: file.Palette })));
 const SessionPage = lazy(() => import("./session.tsx").then((file) => ({ default: file.SessionPage })));
 const NewPage = lazy(() => import("./new.tsx").then((file) => ({ default: file.NewPage })));
 const AsksPage = lazy(() => import("./asks.tsx").then((file) => ({ default: file.AsksPage })));
@@ -25,6 +29,10 @@ const UsagePage = lazy(() => import("./usage.tsx").then((file) => ({ default: fi
 const SharesPage = lazy(() => import("./shares.tsx").then((file) => ({ default: file.SharesPage })));
 const SettingsPage = lazy(() => import("./settings.tsx").then((file) => ({ default: file.SettingsPage })));
 const LoginPage = lazy(() => import("./login.tsx").then((file) => ({ default: file.LoginPage })));
+
+/** After the list is live. */
+const PREFETCH_MS = 1500;
+const DRAWN_MS = 700;
 
 const PLACES = [
   { icon: "house", name: words.sessions, path: "/", page: "home" },
@@ -37,32 +45,60 @@ const PLACES = [
 
 export function App() {
   const [isPaletteOpen, setPaletteOpen] = createSignal(false);
-  startKeys(() => setPaletteOpen(true));
+  startKeys({ isOpen: isPaletteOpen, open: () => setPaletteOpen(true) });
   const isLogin = () => route().page === "login" || lineState().name === "locked";
+  const isWide = useMedia("(min-width: 1200px)");
+  const [isDrawerOpen, setDrawerOpen] = createSignal(false);
+  createEffect(on(route, () => setDrawerOpen(false), { defer: true }));
+  const isFolded = () => (isWide() ? preferences().isListFolded : !isDrawerOpen());
+  const fold = () => {
+    if (!isWide()) return void setDrawerOpen(!isDrawerOpen());
+    prefer({ isListFolded: !preferences().isListFolded });
+    tabs.preferences();
+  };
+  // What only a person at a desk needs is not among the first requests.
+  const [isSettled, setSettled] = createSignal(false);
+  createEffect(() => lineState().name === "live" && setSettled(true));
+  // Most go on to a session: it opens without waiting for its script.
+  // The edges of the columns are dragged later than the list is looked at, and loaded then.
+  const [isDrawn, setDrawn] = createSignal(false);
+  createEffect(on(isSettled, (isNow) => isNow && setTimeout(() => setDrawn(true), DRAWN_MS)));
+  createEffect(on(isSettled, (isNow) => isNow && setTimeout(() => void import("./session.tsx").catch(() => {}), PREFETCH_MS)));
   return (
     <>
       <a class="skip" href="#main">{words.skip}</a>
-      <Show when={!isLogin()} fallback={<LoginPage />}>
-        <div class={`frame at-${route().page}`} classList={{ "has-panel": hasPanel(route()) }}>
+      <Show when={!isLogin()} fallback={<Guard><LoginPage /></Guard>}>
+        <div class={`frame at-${route().page}`} classList={{ "has-panel": hasPanel(route()), "is-folded": isFolded() }}>
           <aside class="rail" aria-label={words.name}>
             <header class="rail-head">
+              <button type="button" class="quiet fold" aria-label={isFolded() ? words.unfoldList : words.foldList} title={isFolded() ? words.unfoldList : words.foldList} aria-expanded={!isFolded()} onClick={fold}><Icon name="panel-left" /></button>
               <Dynamic component={route().page === "home" ? "h1" : "div"} class="brand"><a href="/">{words.name}</a></Dynamic>
               <LinePill />
               <a class="button quiet" href="/new" aria-label={words.newSession} title={words.newSession}><Icon name="plus" /></a>
             </header>
             <TroubleNote />
             <RestartNote />
-            <SessionList />
+            <Guard><SessionList /></Guard>
             <Places />
           </aside>
-          <Content />
+          <Guard of={route}><Content isWide={isWide()} /></Guard>
+          <Show when={isWide() && isDrawn()}><Guard><Columns hasPanel={hasPanel(route())} /></Guard></Show>
         </div>
       </Show>
-      <Show when={isPaletteOpen()}><Palette onClose={() => setPaletteOpen(false)} /></Show>
+      <Show when={isPaletteOpen()}><Guard><Palette onClose={() => setPaletteOpen(false)} /></Guard></Show>
       <Toasts />
       <Announcer />
     </>
   );
+}
+
+function useMedia(query: string): () => boolean {
+  const media = matchMedia(query);
+  const [matches, setMatches] = createSignal(media.matches);
+  const change = () => setMatches(media.matches);
+  media.addEventListener("change", change);
+  onCleanup(() => media.removeEventListener("change", change));
+  return matches;
 }
 
 function hasPanel(now: Route): boolean {
@@ -85,7 +121,14 @@ function Places() {
   );
 }
 
-function Content() {
+const NOWHERE_IN_SESSION = { page: "session", panel: undefined, turn: undefined, at: undefined, file: undefined, line: undefined, message: undefined } as const;
+
+function Content(props: { isWide: boolean }) {
+  /** At a desk the session that was open last stands beside the list, if it is still there. */
+  const beside = () => {
+    const id = lastSession();
+    return props.isWide && lineState().name !== "reading" && id !== undefined && sessions().some((one) => one.id === id) ? id : undefined;
+  };
   const at = <Page extends Route["page"]>(page: Page) => {
     const now = route();
     return (now.page === page ? now : undefined) as Extract<Route, { page: Page }> | undefined;
@@ -93,11 +136,13 @@ function Content() {
   return (
     <Switch fallback={<main class="page" id="main"><Empty icon="circle-help" title={words.notFound}><a class="button" href="/">{words.sessions}</a></Empty></main>}>
       <Match when={at("home")}>
+        <Show when={beside()} keyed fallback={
         <main class="page home" id="main" aria-label={words.name}>
-          <Empty icon="message-square" title={words.name} hint={words.noSessionsHint}>
+          <Empty icon="message-square" title={words.name} hint={sessions().length === 0 ? words.noSessionsHint : ""}>
             <a class="button primary" href="/new"><Icon name="plus" /> {words.newSession}</a>
           </Empty>
         </main>
+        }>{(id) => <SessionPage now={{ ...NOWHERE_IN_SESSION, id }} />}</Show>
       </Match>
       <Match when={at("session")}>{(now) => <SessionPage now={now()} />}</Match>
       <Match when={at("new")}>{(now) => <NewPage directory={now().directory} />}</Match>

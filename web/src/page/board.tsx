@@ -1,11 +1,11 @@
 // All sessions by what they need.
 
 import { For, Show, createMemo } from "solid-js";
-import { everySecond, useSeconds } from "../kit/ticking.tsx";
+import { everyTenSeconds, useSeconds } from "../kit/ticking.tsx";
 import { serverNow } from "../view/live.ts";
 import { useEnds } from "../view/ends.ts";
 import { sessionPath } from "../view/router.ts";
-import { sessions } from "../view/store.ts";
+import { session, sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import type { Session } from "../wire/types.ts";
 import { type Need, NeedGlyph, needOf, projectName } from "./list.tsx";
@@ -22,8 +22,9 @@ export function BoardPage() {
     return (need === "unseen" || need === "idle") && hasFailed(one.id) ? "failed" : need;
   };
   const lanes = createMemo(() => {
-    const by = new Map<Need, Session[]>(LANES.map((need) => [need, []]));
-    for (const one of shown()) by.get(laneOf(one))?.push(one);
+    // By id: a step that changes one session draws one tile again.
+    const by = new Map<Need, string[]>(LANES.map((need) => [need, []]));
+    for (const one of shown()) by.get(laneOf(one))?.push(one.id);
     return by;
   });
   return (
@@ -36,14 +37,7 @@ export function BoardPage() {
               <h2><NeedGlyph need={need} /> {words.status[need]} <span class="muted num">{lanes().get(need)?.length}</span></h2>
               <ul>
                 <For each={lanes().get(need)?.slice(0, LANE_MAX)}>
-                  {(one) => (
-                    <li>
-                      <a class="tile" href={sessionPath(one.id)}>
-                        <span class="list-title" dir="auto">{one.title}</span>
-                        <span class="list-meta num"><span class="cut">{projectName(one)}</span><Show when={one.cost > 0}><span>{words.money(one.cost)}</span></Show><span>{everySecond() >= 0 && words.ago(one.time.updated, serverNow())}</span></span>
-                      </a>
-                    </li>
-                  )}
+                  {(id) => <Show when={session(id)}>{(one) => <Tile session={one()} />}</Show>}
                 </For>
               </ul>
             </section>
@@ -51,5 +45,16 @@ export function BoardPage() {
         </For>
       </div>
     </main>
+  );
+}
+
+function Tile(props: { session: Session }) {
+  return (
+    <li>
+      <a class="tile" href={sessionPath(props.session.id)}>
+        <span class="list-title" dir="auto">{props.session.title}</span>
+        <span class="list-meta num"><span class="cut">{projectName(props.session)}</span><Show when={props.session.cost > 0}><span>{words.money(props.session.cost)}</span></Show><span>{everyTenSeconds() >= 0 && words.ago(props.session.time.updated, serverNow())}</span></span>
+      </a>
+    </li>
   );
 }

@@ -1,19 +1,23 @@
 // Where a prompt is written. Nothing typed is ever lost: the draft is kept until the server has stored it.
 
-import { For, Show, createEffect, createMemo, createSignal, on, onCleanup, onMount } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount } from "solid-js";
+import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { say } from "../kit/toast.tsx";
-import { asCallError } from "../sync/send.ts";
+import { mentionParts } from "../sync/mentions.ts";
+import type { NewPart } from "../sync/send.ts";
 import { stop } from "../view/actions.ts";
 import { draft, keepDraft } from "../view/drafts.ts";
 import { api } from "../view/live.ts";
 import { type Catalog, chosenModel, loadCatalog } from "../view/catalog.ts";
-import { type NewPart, sendPrompt, whenDropped } from "../view/prompts.ts";
+import { type Choice, backToComposer, sendPrompt, whenDropped } from "../view/prompts.ts";
 import { message, session, status, thread } from "../view/store.ts";
 import { partsOf } from "../timeline/turn.tsx";
 import { words } from "../words/en.ts";
-import { segment } from "../wire/api.ts";
-import { Suggestions } from "./suggestions.tsx";
+import { asCallError, segment } from "../wire/api.ts";
+
+// Loaded when there is something to suggest for.
+const Suggestions = lazy(() => import("./suggestions.tsx").then((file) => ({ default: file.Suggestions })));
 
 interface Attached {
   readonly name: string;
@@ -50,12 +54,22 @@ export function Composer(props: {
   const isShell = () => text().startsWith("!");
   const info = () => (props.sessionID === undefined ? undefined : session(props.sessionID));
   const model = createMemo(() => chosenModel(catalog(), picked().model, info()));
+  /** The session's own, as long as it is there to be chosen. */
+  const agent = () => picked().agent ?? catalog()?.agents.find((one) => one === info()?.agent);
+  const variant = () => {
+    const own = info()?.model;
+    return picked().variant ?? (own?.id === model()?.modelID && own?.providerID === model()?.providerID ? own?.variant : undefined);
+  };
+  /** A command that is on its way: its words are the draft until the server has taken it. */
+  let running: string | undefined;
   const isTouch = matchMedia("(pointer: coarse)").matches;
 
+  let isWarned = false;
   const change = (value: string) => {
     setText(value);
     setCaret(field.selectionStart);
-    keepDraft(name(), value);
+    if (!keepDraft(name(), value) && !isWarned) say(words.draftNotKept, "bad");
+    isWarned = true;
     fit();
   };
   const fit = () => {
@@ -78,56 +92,92 @@ export function Composer(props: {
   }));
   createEffect(() => {
     if (!busy()) setStopping(false);
+    else if (running !== undefined) dropDraft(running);
   });
   onMount(() => {
     fit();
     props.ref?.({ put, focus: () => field.focus() });
-    whenDropped((sessionID, dropped) => sessionID === props.sessionID && put(dropped));
+    whenDropped((sessionID, dropped) => {
+      if (sessionID !== props.sessionID) return false;
+      put(dropped);
+      return true;
+    });
     if (!isTouch) field.focus({ preventScroll: true });
     void loadCatalog(props.directory).then(setCatalog).catch((cause) => say(asCallError(cause).message, "bad"));
-    onCleanup(() => whenDropped(() => {}));
+    onCleanup(() => whenDropped(() => false));
   });
 
   const submit = async () => {
     const said = text().trim();
     const attached = files();
     if (said === "" && attached.length === 0) return;
+    const kept = name();
     const id = props.sessionID ?? (await props.create?.());
     if (id === undefined) return;
+    const send = await delivery(id, said, attached);
     setText("");
     field.value = "";
     setFiles([]);
     fit();
-    const isStored = await deliver(id, said, attached);
-    // A draft that was not stored is kept beside the failed prompt, and goes when that one is sent or edited.
-    if (isStored && text() === "") keepDraft(name(), "");
+    const sent = send();
+    // Begun: from here on the prompt itself is kept until it is stored.
+    if (sent.isKept) keepDraft(kept, "");
+    const isDone = await sent.done;
+    // What is typed meanwhile is another draft.
+    if ((isDone || kept !== id) && draft(kept).trim() === said) keepDraft(kept, "");
+  };
+  const dropDraft = (said: string) => {
+    if (draft(name()).trim() === said && text() === "") keepDraft(name(), "");
   };
 
-  const deliver = async (id: string, said: string, attached: readonly Attached[]) => {
-    const choice = { agent: picked().agent, model: model(), variant: picked().variant };
-    if (said.startsWith("!")) return run(() => api.post(`/session/${segment(id)}/shell`, { agent: choice.agent ?? "build", command: said.slice(1).trim(), model: choice.model }));
+  type Delivery = () => { readonly isKept: boolean; readonly done: Promise<boolean> };
+
+  /** How it is sent; everything that has to be asked for before was. */
+  const delivery = async (id: string, said: string, attached: readonly Attached[]): Promise<Delivery> => {
+    const choice: Choice = { agent: agent(), model: model(), variant: variant() };
+    const sent: NewPart[] = attached.map((file) => ({ type: "file", mime: file.mime, url: file.url, filename: file.name }));
+    if (said.startsWith("!") && attached.length === 0) {
+      const body = { agent: choice.agent ?? "build", command: said.slice(1).trim(), model: choice.model };
+      return () => ({ isKept: false, done: run(id, said, () => api.post(`/session/${segment(id)}/shell`, body)) });
+    }
     const command = /^\/(\S+)\s*([\s\S]*)$/.exec(said);
     if (command && catalog()?.commands.some((known) => known.name === command[1])) {
       const chosen = choice.model ? `${choice.model.providerID}/${choice.model.modelID}` : undefined;
-      return run(() => api.post(`/session/${segment(id)}/command`, { command: command[1], arguments: command[2] ?? "", agent: choice.agent, model: chosen }));
+      const body = { command: command[1], arguments: command[2] ?? "", agent: choice.agent, model: chosen, variant: choice.variant || undefined, parts: sent };
+      return () => ({ isKept: false, done: run(id, said, () => api.post(`/session/${segment(id)}/command`, body)) });
     }
-    const parts: NewPart[] = [];
-    if (said !== "") parts.push({ type: "text", text: said });
-    for (const file of attached) parts.push({ type: "file", mime: file.mime, url: file.url, filename: file.name });
-    return sendPrompt(id, parts, choice);
+    const named = said.includes("@") ? await mentionParts(said, { directory: directory(), agents: catalog()?.mentionable ?? [], isThere }) : [];
+    const parts: NewPart[] = [...(said === "" ? [] : [{ type: "text" as const, text: said }]), ...named, ...sent];
+    return () => ({ isKept: true, done: sendPrompt(id, parts, choice) });
+  };
+  const directory = () => props.directory ?? info()?.directory;
+  const isThere = async (path: string) => {
+    const search = new URLSearchParams({ query: path, limit: "8" });
+    const found = await api.get<string[]>(`/find/file?${search}`, { directory: directory() }).catch(() => []);
+    return found.some((one) => one === path || one === `${path}/`);
   };
 
-  /** A shell or a command answers at its end; a failure puts the words back. */
-  const run = async (call: () => Promise<unknown>) => {
-    const kept = text();
+  /** A shell or a command answers at its end; a failure puts its words back, before what was typed meanwhile. */
+  const run = async (id: string, said: string, call: () => Promise<unknown>) => {
+    running = said;
     try {
       await call();
       return true;
     } catch (cause) {
       say(asCallError(cause).message, "bad");
-      if (kept === "") put(draft(name()));
+      giveBack(id, said);
       return false;
+    } finally {
+      running = undefined;
     }
+  };
+
+  const giveBack = (id: string, said: string) => {
+    // Another session is open here now, or this was the page of a new one.
+    if (props.sessionID !== id) return backToComposer(id, said);
+    const typed = text();
+    setText("");
+    put(typed === "" ? said : `${said}\n${typed}`);
   };
 
   const attach = async (list: Iterable<File>) => {
@@ -172,7 +222,7 @@ export function Composer(props: {
     <div class="composer" classList={{ "is-shell": isShell() }}
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => { event.preventDefault(); void attach(event.dataTransfer?.files ?? []); }}>
-      <Suggestions text={text()} caret={caret()} catalog={catalog()} directory={props.directory ?? info()?.directory} onPick={(value, at) => { field.value = value; change(value); field.focus(); field.setSelectionRange(at, at); setCaret(at); }} />
+      <Show when={/(?:^|\s)[@/]/.test(text())}><Guard><Suggestions text={text()} caret={caret()} catalog={catalog()} directory={directory()} onPick={(value, at) => { field.value = value; change(value); field.focus(); field.setSelectionRange(at, at); setCaret(at); }} /></Guard></Show>
       <Show when={files().length > 0}>
         <ul class="attached">
           <For each={files()}>
@@ -196,7 +246,7 @@ export function Composer(props: {
           <button type="button" class="quiet" aria-label={words.camera} title={words.camera} onClick={() => camera.click()}><Icon name="camera" /></button>
           <input ref={camera} type="file" accept="image/*" capture="environment" hidden onChange={() => { void attach([...(camera.files ?? [])]); camera.value = ""; }} />
         </Show>
-        <Choosers catalog={catalog()} model={model() && `${model()?.providerID}/${model()?.modelID}`} agent={picked().agent ?? info()?.agent} variant={picked().variant} onPick={(next) => setPicked({ ...picked(), ...next })} />
+        <Choosers catalog={catalog()} model={model() && `${model()?.providerID}/${model()?.modelID}`} agent={agent() ?? info()?.agent} variant={variant()} onPick={(next) => setPicked({ ...picked(), ...next })} />
         <span class="grow" />
         <Show when={isShell()}><span class="muted small cut">{words.shellHint}</span></Show>
         <Show when={busy()}>

@@ -3,7 +3,7 @@
 
 import { createEffect, createSignal, on, onCleanup, onMount } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
-import { asCallError } from "../sync/send.ts";
+import { asCallError } from "../wire/api.ts";
 import { say } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { setFinding } from "../view/find.ts";

@@ -1,17 +1,21 @@
 // All sessions, newest change first, each with what it does now.
+//
+// Rows are kept by the id of their session: a step changes the cost of one, and draws that one number again.
 
-import { For, Show, createMemo, createSignal } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, lazy, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { Empty } from "../kit/empty.tsx";
-import { everySecond, useSeconds } from "../kit/ticking.tsx";
+import { everyTenSeconds, useSeconds } from "../kit/ticking.tsx";
 import { moreSessions, readMoreSessions, serverNow } from "../view/live.ts";
 import { preferences } from "../view/preferences.ts";
 import { route, sessionPath } from "../view/router.ts";
 import { isUnseen } from "../view/seen.ts";
-import { asks, sessions, statusNow, world } from "../view/store.ts";
+import { asks, session, sessions, statusNow, world } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import type { Session } from "../wire/types.ts";
 import { SessionMenu } from "./session-menu.tsx";
+
+const ListFilter = lazy(() => import("./list-filter.tsx").then((file) => ({ default: file.ListFilter })));
 
 /** `failed` is known only where it was read: see `view/ends.ts`. */
 export type Need = "asks" | "retry" | "busy" | "failed" | "unseen" | "idle";
@@ -35,23 +39,54 @@ export function NeedGlyph(props: { need: Need }) {
   );
 }
 
+/** How many of the filters beside the field are in use. */
+const filtersInUse = () => {
+  const { listProject, listNeed, listChanged, showArchived } = preferences();
+  return [listProject !== "", listNeed !== "", listChanged, showArchived].filter(Boolean).length;
+};
+
+function fitsFilters(one: Session): boolean {
+  const { listProject, listNeed, listChanged, showArchived } = preferences();
+  if (one.time.archived && !showArchived) return false;
+  if (listProject !== "" && one.projectID !== listProject) return false;
+  if (listChanged && (one.summary?.files ?? 0) === 0) return false;
+  return listNeed === "" || needOf(one) === listNeed;
+}
+
+const ROWS_FIRST = 16;
+const ROWS_MORE = 12;
+
 export function SessionList() {
   useSeconds();
   const [filter, setFilter] = createSignal("");
-  const shown = createMemo(() => {
+  const [isFilterOpen, setFilterOpen] = createSignal(false);
+  const rows = createMemo(() => {
     const wanted = filter().trim().toLowerCase();
     const fits = (one: Session) => wanted === "" || one.title.toLowerCase().includes(wanted) || one.directory.toLowerCase().includes(wanted) || one.slug.includes(wanted);
-    const list = sessions().filter((one) => fits(one) && (preferences().showArchived || !one.time.archived));
+    const list = sessions().filter((one) => fits(one) && fitsFilters(one));
     return nested(list.sort((a, b) => b.time.updated - a.time.updated));
   });
+  /** What fits a screen is drawn first, the rest a few at a time: nobody waits for rows that are out of sight. */
+  const [room, setRoom] = createSignal(ROWS_FIRST);
+  const ids = createMemo(() => [...rows().keys()].slice(0, room()));
+  createEffect(() => {
+    if (rows().size <= room()) return;
+    const timer = setTimeout(() => setRoom(room() + ROWS_MORE), 0);
+    onCleanup(() => clearTimeout(timer));
+  });
+  const isPlain = () => filter() === "" && filtersInUse() === 0;
   return (
     <nav class="list" aria-label={words.sessions}>
       <div class="list-tools">
         <input type="search" aria-label={words.filter} placeholder={words.filter} value={filter()} onInput={(event) => setFilter(event.currentTarget.value)} />
+        <button type="button" class="quiet" aria-label={words.filters(filtersInUse())} title={words.filters(filtersInUse())} aria-expanded={isFilterOpen()} classList={{ "is-on": filtersInUse() > 0 }} onClick={() => setFilterOpen(!isFilterOpen())}>
+          <Icon name="list-filter" />
+        </button>
       </div>
+      <Show when={isFilterOpen()}><ListFilter /></Show>
       <ul class="list-rows">
-        <For each={shown()} fallback={<li><Empty icon="message-square" title={filter() === "" ? words.noSessions : words.nothingFound} hint={filter() === "" ? words.noSessionsHint : ""} /></li>}>
-          {({ session, depth }) => <ListRow session={session} depth={depth} />}
+        <For each={ids()} fallback={<li><Empty icon="message-square" title={isPlain() ? words.noSessions : words.nothingFound} hint={isPlain() ? words.noSessionsHint : ""} /></li>}>
+          {(id) => <Show when={session(id) ?? world.sessions.get(id)?.value}>{(found) => <ListRow session={found()} depth={rows().get(id) ?? 0} />}</Show>}
         </For>
         <Show when={moreSessions()}>
           <li><button type="button" class="wide" onClick={() => void readMoreSessions()}>{words.loadMore}</button></li>
@@ -67,15 +102,19 @@ function ListRow(props: { session: Session; depth: number }) {
     return now.page === "session" && now.id === props.session.id;
   };
   const need = createMemo(() => needOf(props.session));
-  const updated = () => (everySecond(), words.ago(props.session.time.updated, serverNow()));
+  const updated = () => (everyTenSeconds(), words.ago(props.session.time.updated, serverNow()));
   const count = () => asks().filter((ask) => ask.request.sessionID === props.session.id).length;
+  const isFork = () => props.session.metadata?.["sturdy.fork"] !== undefined;
   return (
     <li class="list-row" classList={{ "is-open": isOpen(), "is-child": props.depth > 0, "is-archived": Boolean(props.session.time.archived) }}>
-      <a href={sessionPath(props.session.id)} aria-current={isOpen() ? "page" : undefined}>
+      <a href={sessionPath(props.session.id)} aria-current={isOpen() ? "page" : undefined} title={props.session.slug}>
         <NeedGlyph need={need()} />
         <span class="grow">
           <span class="list-title cut" dir="auto">{props.session.title}</span>
           <span class="list-meta num">
+            <Show when={isFork()}><span title={words.isFork}><Icon name="git-fork" /><span class="off-screen">{words.isFork}</span></span></Show>
+            <Show when={props.session.share}><span title={words.isShared}><Icon name="globe" /><span class="off-screen">{words.isShared}</span></span></Show>
+            <Show when={props.session.time.archived}><span>{words.archived}</span></Show>
             <span class="cut">{projectName(props.session)}</span>
             <Show when={props.session.summary && props.session.summary.files > 0 && props.session.summary}>
               {(summary) => <span><span class="plus">+{summary().additions}</span> <span class="minus">−{summary().deletions}</span></span>}
@@ -96,16 +135,16 @@ export function projectName(session: Session): string {
   return project?.name ?? session.directory.split("/").filter(Boolean).at(-1) ?? session.directory;
 }
 
-/** Children follow their parent, one step in; a child whose parent is not listed stands alone. */
-function nested(list: Session[]): { session: Session; depth: number }[] {
+/** Ids in order, each with how far it is in: children follow their parent; a child whose parent is not listed stands alone. */
+function nested(list: Session[]): Map<string, number> {
   const listed = new Set(list.map((one) => one.id));
   const children = new Map<string, Session[]>();
   for (const one of list) {
     if (one.parentID !== undefined && listed.has(one.parentID)) children.set(one.parentID, [...(children.get(one.parentID) ?? []), one]);
   }
-  const out: { session: Session; depth: number }[] = [];
+  const out = new Map<string, number>();
   const add = (session: Session, depth: number) => {
-    out.push({ session, depth });
+    out.set(session.id, depth);
     for (const child of children.get(session.id) ?? []) if (depth < 8) add(child, depth + 1);
   };
   for (const one of list) if (one.parentID === undefined || !listed.has(one.parentID)) add(one, 0);

@@ -1,7 +1,7 @@
 // The form, and the exchange of a one-time code that stands in the address.
 
 import { Show, createSignal, onMount } from "solid-js";
-import { asCallError } from "../sync/send.ts";
+import { asCallError } from "../wire/api.ts";
 import { api, start } from "../view/live.ts";
 import { navigate } from "../view/router.ts";
 import { words } from "../words/en.ts";

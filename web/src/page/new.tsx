@@ -3,7 +3,6 @@
 import { For, createSignal } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
 import { create } from "../view/actions.ts";
-import { keepDraft } from "../view/drafts.ts";
 import { server } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
 import { sessions } from "../view/store.ts";
@@ -18,7 +17,6 @@ export function NewPage(props: { directory: string | undefined }) {
   const make = async () => {
     const made = await create(chosen());
     if (!made) return undefined;
-    keepDraft("new", "");
     navigate(sessionPath(made.id));
     return made.id;
   };

@@ -1,11 +1,12 @@
-// Ctrl or Cmd and K: go to a session or a place by typing a few letters of it.
+// Ctrl or Cmd and K: go to a session, a panel or a place by typing a few letters of it; what is typed can be searched for.
 
 import { For, createMemo, createSignal } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { Icon } from "../kit/icon.tsx";
-import { navigate, sessionPath } from "../view/router.ts";
+import { navigate, PANELS, route, sessionPath } from "../view/router.ts";
 import { sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 
 const SHOWN_MAX = 12;
 const PLACES: readonly (readonly [string, string, string])[] = [
@@ -27,7 +28,12 @@ export function Palette(props: { onClose: () => void }) {
     const places = PLACES.filter(([, name]) => fits(name)).map(([icon, name, path]) => ({ icon, name, path, hint: "" }));
     const listed = sessions().filter((one) => fits(one.title) || fits(one.slug)).sort((a, b) => b.time.updated - a.time.updated);
     const rows = listed.map((one) => ({ icon: "message-square", name: one.title, path: sessionPath(one.id), hint: one.slug }));
-    return (wanted === "" ? [...places, ...rows] : [...rows, ...places]).slice(0, SHOWN_MAX);
+    const now = route();
+    const panels = now.page !== "session" ? [] : PANELS.filter((panel) => fits(words.panels[panel]))
+      .map((panel) => ({ icon: "list", name: more.goPanel(words.panels[panel]), path: sessionPath(now.id, panel), hint: "" }));
+    if (wanted === "") return [...places, ...panels, ...rows].slice(0, SHOWN_MAX);
+    const everywhere = { icon: "search", name: more.goSearch(query()), path: `/search?${new URLSearchParams({ q: query() })}`, hint: "" };
+    return [...[...rows, ...panels, ...places].slice(0, SHOWN_MAX - 1), everywhere];
   });
   const go = (path: string | undefined) => {
     props.onClose();

@@ -1,12 +1,13 @@
 // How far the page can be trusted: live, or how far behind, and what can be done about it.
 
-import { Show, createEffect, createSignal, onCleanup } from "solid-js";
+import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { everySecond, useSeconds } from "../kit/ticking.tsx";
 import type { LineState } from "../sync/line.ts";
 import { line, lineState, restarted, tabs, trouble } from "../view/live.ts";
-import { message, thread } from "../view/store.ts";
-import { route } from "../view/router.ts";
+import { useInterrupted } from "../view/interrupted.ts";
+import { session } from "../view/store.ts";
+import { messagePath, route } from "../view/router.ts";
 import { words } from "../words/en.ts";
 
 /** A blink is no alarm: trouble is shown when it lasts. */
@@ -74,9 +75,10 @@ export function LinePill() {
 
 /** The page could not be read: in the server's words. It is tried again by itself. */
 export function TroubleNote() {
+  useSeconds();
   return (
     <Show when={trouble()}>
-      {(error) => <p class="note is-bad" role="alert"><Icon name="triangle-alert" /> {error().message} {words.tryingAgain(0)}.</p>}
+      {(found) => <p class="note is-bad" role="alert"><Icon name="triangle-alert" /> {found().error.message} {words.tryingAgain((everySecond(), Math.max(0, Math.ceil((found().until - Date.now()) / 1000))))}.</p>}
     </Show>
   );
 }
@@ -84,19 +86,23 @@ export function TroubleNote() {
 /** After a restart, for a minute: nothing was lost, and what it interrupted. */
 export function RestartNote() {
   useSeconds();
-  const isShown = () => (everySecond(), restarted() !== undefined && Date.now() - (restarted() ?? 0) < RESTART_SHOWN_MS);
-  const interrupted = () => {
+  const isShown = () => (everySecond(), Date.now() - (restarted()?.at ?? 0) < RESTART_SHOWN_MS);
+  const interrupted = useInterrupted(() => {
     const now = route();
-    const found = now.page === "session" ? thread(now.id) : undefined;
-    const last = found?.order.at(-1);
-    const info = last === undefined || now.page !== "session" ? undefined : message(now.id, last);
-    return info?.role === "assistant" && info.error?.name === "MessageAbortedError";
-  };
+    return now.page === "session" ? now.id : undefined;
+  });
   return (
     <Show when={isShown()}>
       <p class="note" role="status">
-        <Icon name="circle-check" /> {words.restarted(words.time(restarted() ?? 0))}
-        <Show when={interrupted()}> {words.interrupted(1)}</Show>
+        <Icon name="circle-check" /> {words.restarted(words.time(restarted()?.at ?? 0))}
+        <Show when={interrupted()[0]}>
+          {(first) => (
+            <Show when={interrupted().length > 1} fallback={<> <a href={messagePath(first().sessionID, first().messageID)}>{words.interrupted(1)}</a></>}>
+              {" "}{words.interruptedIn(interrupted().length)}
+              <For each={interrupted()}>{(one, at) => <>{at() > 0 ? "," : ""} <a href={messagePath(one.sessionID, one.messageID)} dir="auto">{session(one.sessionID)?.title}</a></>}</For>
+            </Show>
+          )}
+        </Show>
       </p>
     </Show>
   );

@@ -3,7 +3,7 @@
 import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
 import { Icon } from "../kit/icon.tsx";
-import { asCallError } from "../sync/send.ts";
+import { asCallError } from "../wire/api.ts";
 import { api, features, serverNow } from "../view/live.ts";
 import { messagePath, navigate, sessionPath } from "../view/router.ts";
 import { words } from "../words/en.ts";
@@ -60,6 +60,8 @@ export function SearchPage(props: { query: string }) {
   };
   createEffect(() => {
     const query = props.query.trim();
+    // Asked here, so that an address that is opened is searched again when the server has said what it can do.
+    const isSearchable = features()["search"] === true && query.length >= WORDS_MIN;
     abort.abort();
     const current = new AbortController();
     abort = current;
@@ -68,7 +70,7 @@ export function SearchPage(props: { query: string }) {
       setHits({ hits: [], sessions: {} });
       const search = new URLSearchParams({ search: query, limit: "50" });
       api.get<Session[]>(`/experimental/session?${search}`, { signal: current.signal }).then(setFound, () => {});
-      if (features()["search"] === true && query.length >= WORDS_MIN) void look(query, { hits: [], sessions: {} }, current.signal);
+      if (isSearchable) void look(query, { hits: [], sessions: {} }, current.signal);
     }, PAUSE_MS);
     onCleanup(() => clearTimeout(timer));
   });

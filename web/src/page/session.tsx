@@ -1,34 +1,43 @@
 // One session: header, conversation, docks, composer, and a panel beside it.
 
-import { For, Match, Show, Switch, createEffect, createMemo, createSignal, lazy, on, onCleanup } from "solid-js";
+import { For, Match, Show, Switch, createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount } from "solid-js";
+import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { Menu, MenuItem } from "../kit/menu.tsx";
 import { Empty } from "../kit/empty.tsx";
 import { Docks } from "../dock/docks.tsx";
-import { asCallError } from "../sync/send.ts";
-import { setUp } from "../view/actions.ts";
+import { asCallError } from "../wire/api.ts";
+import { rename, stop } from "../view/actions.ts";
 import { isFinding, setFinding } from "../view/find.ts";
 import { features, follow, line, lineState, openThread } from "../view/live.ts";
 import { navigate, PANELS, type Panel, type Route, sessionPath } from "../view/router.ts";
+import { readProcesses } from "../view/processes.ts";
+import { preferences } from "../view/preferences.ts";
+import { pendingPrompts } from "../view/prompts.ts";
+import { renaming, setRenaming } from "../view/rename.ts";
 import { look } from "../view/seen.ts";
+import { canShare } from "../view/sharing.ts";
 import { ancestry, past, session, status, thread, world } from "../view/store.ts";
+import { keepLast } from "../view/last.ts";
 import { undoing } from "../view/undo.ts";
 import { words } from "../words/en.ts";
 import { Timeline } from "../timeline/timeline.tsx";
 import { Composer, type ComposerHandle } from "./composer.tsx";
 import { ContextRing } from "../panel/ring.tsx";
-import { TodoPanel } from "../panel/todo.tsx";
 import { SessionMenu } from "./session-menu.tsx";
 
 // Panels are loaded when they are opened.
+const Begin = lazy(() => import("./begin.tsx").then((file) => ({ default: file.Begin })));
 const FindBar = lazy(() => import("./find.tsx").then((file) => ({ default: file.FindBar })));
 const UndoSheet = lazy(() => import("../panel/undo.tsx").then((file) => ({ default: file.UndoSheet })));
 const ChangesPanel = lazy(() => import("../panel/changes.tsx").then((file) => ({ default: file.ChangesPanel })));
 const ContextPanel = lazy(() => import("../panel/context.tsx").then((file) => ({ default: file.ContextPanel })));
+const TodoPanel = lazy(() => import("../panel/todo.tsx").then((file) => ({ default: file.TodoPanel })));
 const FamilyPanel = lazy(() => import("../panel/family.tsx").then((file) => ({ default: file.FamilyPanel })));
 const LogPanel = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.LogPanel })));
 const PastBar = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.PastBar })));
 const SharePanel = lazy(() => import("../panel/sharing.tsx").then((file) => ({ default: file.SharePanel })));
+const AccessPanel = lazy(() => import("../panel/access.tsx").then((file) => ({ default: file.AccessPanel })));
 const FilesPanel = lazy(() => import("../panel/files.tsx").then((file) => ({ default: file.FilesPanel })));
 
 type Opened = { readonly as: "reading" } | { readonly as: "here" } | { readonly as: "gone" } | { readonly as: "failed"; readonly text: string };
@@ -59,41 +68,61 @@ export function SessionPage(page: { now: Place }) {
         if (isGone) follow(undefined);
       });
   }));
+  const openAgain = () => void openThread(props.id).then(() => setOpened({ as: "here" }), () => {});
+  // It could not be read while the line was down: once more when that is back, without a click.
+  const canBeRead = createMemo(() => opened().as === "failed" && lineState().name === "live");
+  createEffect(() => canBeRead() && openAgain());
   onCleanup(() => follow(undefined));
   // Everything was read anew, and this is not there any more.
   createEffect(() => {
     const isHere = session(props.id) !== undefined || thread(props.id) !== undefined;
     if (opened().as === "here" && lineState().name === "live" && !isHere) setOpened({ as: "gone" });
   });
+  // Told once and not again: read with the session, and after the line was lost.
+  createEffect(on(() => [props.id, opened().as, lineState().name === "live"] as const, ([id, as, isLive]) => {
+    if (as !== "here" || !isLive) return;
+    const abort = new AbortController();
+    onCleanup(() => abort.abort());
+    void readProcesses(id, abort.signal);
+  }));
   createEffect(on(() => props.id, () => setFinding(false), { defer: true }));
   onCleanup(() => setFinding(false));
+  createEffect(on(() => props.id, (id) => onCleanup(() => {
+    setRenaming(undefined);
+    if (preferences().stopsOnLeaving && world.statuses.get(id)?.value.type !== "idle") void stop(id);
+  })));
+  createEffect(() => opened().as === "here" && keepLast(props.id));
   createEffect(() => {
     const info = session(props.id);
     const isIdle = status(props.id).type === "idle";
     document.title = info ? `${isIdle ? "" : "● "}${info.title} — ${words.name}` : words.name;
     if (info && document.visibilityState === "visible") look(props.id, info.time.updated);
   });
-  const isEmpty = () => (thread(props.id)?.order.length ?? 0) === 0;
+  /** Nothing was said, and nothing is on its way or was refused. */
+  const isEmpty = () => {
+    const found = thread(props.id);
+    return (found?.order.length ?? 0) + (found?.notices.length ?? 0) + pendingPrompts(props.id).length === 0;
+  };
 
   return (
     <>
       <main class="session" classList={{ "is-past": past()?.sessionID === props.id }} id="main" aria-label={session(props.id)?.title ?? words.sessions}>
         <Header id={props.id} panel={props.panel} />
-        <Show when={isFinding()}><FindBar sessionID={props.id} panel={props.panel} /></Show>
+        <Show when={isFinding()}><Guard><FindBar sessionID={props.id} panel={props.panel} /></Guard></Show>
         <Switch>
           <Match when={opened().as === "gone"}>
             <Empty icon="circle-x" title={words.gone} hint={words.goneHint}><a class="button" href="/">{words.sessions}</a></Empty>
           </Match>
           <Match when={opened().as === "failed"}>
             <Empty icon="wifi-off" title={words.unreachable} hint={(opened() as { text: string }).text}>
-              <button type="button" onClick={() => { line.hurry(); void openThread(props.id).then(() => setOpened({ as: "here" })); }}>{words.tryNow}</button>
+              <button type="button" onClick={() => { line.hurry(); openAgain(); }}>{words.tryNow}</button>
             </Empty>
           </Match>
           <Match when={opened().as === "reading"}>
             <div class="timeline" aria-busy="true" />
           </Match>
           <Match when={opened().as === "here"}>
-            <Show when={!isEmpty()} fallback={past()?.sessionID === props.id ? <div class="timeline" /> : <Begin id={props.id} onPick={(text) => composer?.put(text)} />}>
+            <Show when={!isEmpty()} fallback={past()?.sessionID === props.id ? <div class="timeline" /> : <Guard><Begin id={props.id} onPick={(text) => composer?.put(text)} /></Guard>}>
               <Show when={props.id} keyed>{(id) => <Timeline sessionID={id} target={page.now.message} />}</Show>
             </Show>
           </Match>
@@ -109,7 +138,7 @@ export function SessionPage(page: { now: Place }) {
           )}
         </Show>
       </main>
-      <Show when={undoing()?.sessionID === props.id && undoing()} keyed>{(at) => <UndoSheet at={at} />}</Show>
+      <Show when={undoing()?.sessionID === props.id && undoing()} keyed>{(at) => <Guard><UndoSheet at={at} /></Guard>}</Show>
       <Show when={props.panel}>{(panel) => <Side id={props.id} panel={panel()} now={page.now} onQuote={(text) => composer?.put(text)} />}</Show>
     </>
   );
@@ -127,11 +156,16 @@ function Header(props: { id: string; panel: Panel | undefined }) {
             <For each={path().slice(0, -1)}>{(above) => <><a href={sessionPath(above.id)}>{above.title}</a> › </>}</For>
           </nav>
         </Show>
-        <h1 class="cut" dir="auto">{info()?.title ?? world.sessions.get(props.id)?.value.title ?? words.sessions}</h1>
+        <Show when={renaming() === props.id} fallback={<h1 class="cut" dir="auto" title={words.renameHint} onDblClick={() => setRenaming(props.id)}>{info()?.title ?? world.sessions.get(props.id)?.value.title ?? words.sessions}</h1>}>
+          <RenameField id={props.id} title={info()?.title ?? ""} />
+        </Show>
         <p class="list-meta num">
           <span class="cut">{info()?.slug}</span>
           <Show when={info()?.model}>{(model) => <span class="cut wide-only">{model().id}</span>}</Show>
           <Show when={info()?.agent}>{(agent) => <span class="wide-only">{agent()}</span>}</Show>
+          <Show when={info()?.model?.variant}>{(variant) => <span class="wide-only">{variant()}</span>}</Show>
+          <Show when={info()?.share}><a class="wide-only" href={sessionPath(props.id, "share")}>{words.isShared}</a></Show>
+          <Show when={info()?.summary && (info()?.summary?.files ?? 0) > 0 && info()?.summary}>{(summary) => <a class="wide-only" href={sessionPath(props.id, "changes")}><span class="plus">+{summary().additions}</span> <span class="minus">−{summary().deletions}</span></a>}</Show>
           <Show when={(info()?.cost ?? 0) > 0}><span>{words.money(info()?.cost ?? 0)}</span></Show>
           <Show when={status(props.id).type !== "idle"}><span class="is-busy">{words.status[status(props.id).type]}</span></Show>
         </p>
@@ -143,10 +177,31 @@ function Header(props: { id: string; panel: Panel | undefined }) {
   );
 }
 
-const PANEL_ICONS: Readonly<Record<Panel, string>> = { changes: "file-diff", todo: "list-todo", context: "coins", family: "git-branch", files: "folder", log: "history", share: "globe" };
+function RenameField(props: { id: string; title: string }) {
+  let field!: HTMLInputElement;
+  let isDone = false;
+  const end = (isKept: boolean) => {
+    if (isDone) return;
+    isDone = true;
+    const title = field.value.trim();
+    setRenaming(undefined);
+    if (isKept && title !== "" && title !== props.title) void rename(props.id, title);
+  };
+  const key = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    end(event.key === "Enter");
+  };
+  onMount(() => field.select());
+  return <input ref={field} class="rename" type="text" dir="auto" aria-label={words.rename} value={props.title} onKeyDown={key} onBlur={() => end(true)} />;
+}
+
+const PANEL_ICONS: Readonly<Record<Panel, string>> = { changes: "file-diff", todo: "list-todo", context: "coins", family: "git-branch", files: "folder", log: "history", share: "globe", access: "key-round" };
 
 function PanelTabs(props: { id: string; panel: Panel | undefined }) {
-  const offered = () => PANELS.filter((panel) => panel !== "log" || features()["travel"] === true);
+  const isOffered = (panel: Panel) => (panel === "log" ? features()["travel"] === true : panel !== "share" || canShare(session(props.id)));
+  const offered = () => PANELS.filter(isOffered);
   const toggle = (panel: Panel) => navigate(sessionPath(props.id, props.panel === panel ? undefined : panel), "replace");
   return (
     <>
@@ -176,30 +231,17 @@ function Side(props: { id: string; panel: Panel; now: Place; onQuote: (text: str
         <button type="button" class="quiet" aria-label={words.close} onClick={() => navigate(sessionPath(props.id), "replace")}><Icon name="x" /></button>
       </header>
       <div class="side-body">
-        <Switch>
+        <Guard of={() => props.panel}><Switch>
           <Match when={props.panel === "changes"}><ChangesPanel sessionID={props.id} turn={props.now.turn} onQuote={props.onQuote} /></Match>
           <Match when={props.panel === "todo"}><TodoPanel sessionID={props.id} /></Match>
           <Match when={props.panel === "context"}><ContextPanel sessionID={props.id} /></Match>
           <Match when={props.panel === "family"}><FamilyPanel sessionID={props.id} /></Match>
           <Match when={props.panel === "log"}><LogPanel sessionID={props.id} at={props.now.at} /></Match>
           <Match when={props.panel === "share"}><Show when={props.id} keyed>{(id) => <SharePanel sessionID={id} />}</Show></Match>
+          <Match when={props.panel === "access"}><Show when={props.id} keyed>{(id) => <AccessPanel sessionID={id} />}</Show></Match>
           <Match when={props.panel === "files"}><FilesPanel sessionID={props.id} file={props.now.file} line={props.now.line} /></Match>
-        </Switch>
+        </Switch></Guard>
       </div>
     </aside>
-  );
-}
-
-function Begin(props: { id: string; onPick: (text: string) => void }) {
-  const info = () => session(props.id);
-  return (
-    <div class="timeline">
-      <Empty icon="message-square" title={info()?.title ?? ""} hint={info()?.directory ?? ""}>
-        <div class="begin">
-          <For each={words.demoPrompts}>{(text) => <button type="button" onClick={() => props.onPick(text)}>{text}</button>}</For>
-          <button type="button" title={words.setUpHint} onClick={() => void setUp(props.id)}><Icon name="sparkles" /> {words.setUp}</button>
-        </div>
-      </Empty>
-    </div>
   );
 }

@@ -1,17 +1,20 @@
 // Settings of this page, and what there is to know about the server.
 
-import { For, Show, createSignal, onMount } from "solid-js";
+import { For, Show, createEffect, createSignal, onMount } from "solid-js";
+import { ProcessList } from "../dock/processes.tsx";
 import { everySecond, useSeconds } from "../kit/ticking.tsx";
-import { api, line, server, serverNow, tabs } from "../view/live.ts";
+import { key } from "../sync/world.ts";
+import { api, hello, line, server, serverNow, tabs } from "../view/live.ts";
 import { type Preferences, prefer, preferences } from "../view/preferences.ts";
 import { askForNotices, canNotify, startNotices, stopNotices } from "../view/notices.ts";
 import { SHORTCUTS } from "../view/keys.ts";
-import { world } from "../view/store.ts";
+import { track, world } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import { LinkBox } from "../panel/link-box.tsx";
 import { Tokens } from "./tokens.tsx";
 import { segment } from "../wire/api.ts";
+import type { BackgroundProcess } from "../wire/types.ts";
 
 interface Device {
   readonly id: string;
@@ -33,6 +36,13 @@ export function SettingsPage() {
   const [servers, setServers] = createSignal<readonly (readonly [string, string])[]>([]);
   const [devices, setDevices] = createSignal<readonly Device[]>([]);
   const [code, setCode] = createSignal("");
+  const [languages, setLanguages] = createSignal<readonly { readonly name: string; readonly status: string }[]>([]);
+  const [running, setRunning] = createSignal<readonly BackgroundProcess[]>();
+  const readRunning = () => void api.get<readonly BackgroundProcess[]>("/sturdy/process").then(setRunning, () => {});
+  createEffect(() => {
+    track(key.hint("sturdy.processes"));
+    readRunning();
+  });
   const readDevices = () => void api.get<Device[]>("/sturdy/devices").then(setDevices, () => {});
   const [providers, setProviders] = createSignal<readonly string[]>([]);
   const readApprovals = () => void api.get<{ data?: Approval[] } | Approval[]>("/api/permission/saved").then((found) => setApprovals(Array.isArray(found) ? found : (found.data ?? [])), () => {});
@@ -40,6 +50,7 @@ export function SettingsPage() {
     readApprovals();
     readDevices();
     void api.get<Record<string, { status: string }>>("/mcp").then((found) => setServers(Object.entries(found).map(([name, state]) => [name, state.status] as const)), () => {});
+    void api.get<readonly { name: string; status: string }[]>("/lsp").then(setLanguages, () => {});
     void api.get<{ providers: { name: string }[] }>("/config/providers").then((found) => setProviders(found.providers.map((one) => one.name)), () => {});
   });
   const invite = () => void api.post<{ code: string }>("/sturdy/login/code").then((made) => setCode(`${location.origin}/login#once=${made.code}`), () => {});
@@ -59,9 +70,16 @@ export function SettingsPage() {
             <For each={["system", "light", "dark"] as const}>{(theme) => <option value={theme} selected={preferences().theme === theme}>{words.themes[theme]}</option>}</For>
           </select>
         </label>
+        <label class="setting">
+          <span class="grow">{more.textSize}</span>
+          <select onChange={(event) => change({ textSize: event.currentTarget.value as Preferences["textSize"] })}>
+            <For each={["usual", "large", "larger"] as const}>{(size) => <option value={size} selected={preferences().textSize === size}>{more.textSizes[size]}</option>}</For>
+          </select>
+        </label>
         <Switchable label={words.showEverything} value={preferences().showEverything} onChange={(showEverything) => change({ showEverything })} />
         <Switchable label={words.showArchived} value={preferences().showArchived} onChange={(showArchived) => change({ showArchived })} />
         <NoticeSwitch onChange={(notices) => change({ notices })} />
+        <Switchable label={more.stopsOnLeaving} value={preferences().stopsOnLeaving} onChange={(stopsOnLeaving) => change({ stopsOnLeaving })} />
         <Switchable label={words.letterKeys} value={preferences().letterKeys} onChange={(letterKeys) => change({ letterKeys })} />
       </section>
       <section>
@@ -74,9 +92,15 @@ export function SettingsPage() {
           <dt>{words.version}</dt><dd>{server()?.version}</dd>
           <dt>{words.directory}</dt><dd><code>{server()?.directory}</code></dd>
           <dt>{words.position}</dt><dd class="num">{everySecond() >= 0 && words.number(world.head.position)}</dd>
+          <Show when={hello()}>{(said) => <><dt>{more.horizon}</dt><dd class="num">{words.number(said().horizon)}</dd><dt>{more.store}</dt><dd><code>{said().store}</code></dd></>}</Show>
           <dt>{words.providers}</dt><dd>{providers().join(", ")}</dd>
           <Show when={servers().length > 0}><dt>{words.mcpServers}</dt><dd>{servers().map(([name, state]) => `${name} (${state})`).join(", ")}</dd></Show>
+          <Show when={languages().length > 0}><dt>{more.languages}</dt><dd>{languages().map((one) => `${one.name} (${one.status})`).join(", ")}</dd></Show>
         </dl>
+        <Show when={running() !== undefined}>
+          <h2>{more.backgroundAll}</h2>
+          <Show when={(running()?.length ?? 0) > 0} fallback={<p class="muted small">{more.backgroundNone}</p>}><ProcessList processes={running() ?? []} /></Show>
+        </Show>
       </section>
       <section>
         <h2>{words.approvals}</h2>

@@ -2,7 +2,7 @@
 
 import { For, Show, createSignal, onMount } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
-import { asCallError } from "../sync/send.ts";
+import { asCallError } from "../wire/api.ts";
 import { api, serverNow } from "../view/live.ts";
 import { sessionPath } from "../view/router.ts";
 import { session } from "../view/store.ts";

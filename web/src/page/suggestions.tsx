@@ -1,18 +1,22 @@
-// What a word that begins with "@" or "/" could become: files and agents, or commands.
+// What a word that begins with "@" or "/" could become: files, agents and resources of MCP servers, or commands.
 
 import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import type { Catalog } from "../view/catalog.ts";
 import { api } from "../view/live.ts";
+import { type McpResource, type Mention, rememberPick } from "../sync/mentions.ts";
 import { words } from "../words/en.ts";
 
 interface Suggestion {
   readonly icon: string;
   readonly text: string;
   readonly hint: string;
+  /** What goes along with the prompt when it is picked. */
+  readonly mention?: Mention;
 }
 
 const SHOWN_MAX = 8;
+const RESOURCES_SHOWN_MAX = 3;
 const PAUSE_MS = 120;
 
 export function Suggestions(props: {
@@ -41,6 +45,7 @@ export function Suggestions(props: {
     const now = word() ?? "";
     const before = props.text.slice(0, props.caret - now.length) + one.text + " ";
     setFound([]);
+    if (one.mention) rememberPick(one.text, one.mention);
     props.onPick(before + props.text.slice(props.caret), before.length);
   };
   const key = (event: KeyboardEvent) => {
@@ -77,8 +82,24 @@ function commandsFor(query: string, catalog: Catalog | undefined): Suggestion[] 
 }
 
 async function suggest(query: string, catalog: Catalog | undefined, directory: string | undefined): Promise<Suggestion[]> {
-  const agents = (catalog?.mentionable ?? []).filter((name) => name.startsWith(query)).map((name) => ({ icon: "bot", text: `@${name}`, hint: words.agent }));
+  const names = (catalog?.mentionable ?? []).filter((name) => name.startsWith(query));
+  const agents = names.map((name): Suggestion => ({ icon: "bot", text: `@${name}`, hint: words.agent, mention: { kind: "agent", name } }));
   const search = new URLSearchParams({ query, limit: String(SHOWN_MAX) });
-  const files = await api.get<string[]>(`/find/file?${search}`, { directory }).catch(() => []);
-  return [...agents, ...files.map((path) => ({ icon: "file", text: `@${path}`, hint: "" }))].slice(0, SHOWN_MAX);
+  const [paths, resources] = await Promise.all([
+    api.get<string[]>(`/find/file?${search}`, { directory }).catch(() => []),
+    resourcesFor(query, directory),
+  ]);
+  const files = paths.map((path): Suggestion => ({ icon: "file", text: `@${path}`, hint: "", mention: { kind: "file", path } }));
+  return [...agents, ...resources, ...files].slice(0, SHOWN_MAX);
+}
+
+/** What MCP servers offer, asked for at the first "@" in a directory. */
+const offered = new Map<string, Promise<readonly McpResource[]>>();
+
+async function resourcesFor(query: string, directory: string | undefined): Promise<Suggestion[]> {
+  const name = directory ?? "";
+  const asked = offered.get(name) ?? api.get<Record<string, McpResource>>("/experimental/resource", { directory }).then(Object.values, () => []);
+  offered.set(name, asked);
+  const fitting = (await asked).filter((one) => one.name.toLowerCase().includes(query.toLowerCase()));
+  return fitting.slice(0, RESOURCES_SHOWN_MAX).map((resource) => ({ icon: "plug", text: `@${resource.name}`, hint: resource.client, mention: { kind: "resource", resource } }));
 }

@@ -2,11 +2,10 @@
 
 import { For, Show, createSignal, onMount } from "solid-js";
 import { say } from "../kit/toast.tsx";
-import { asCallError } from "../sync/send.ts";
 import { api, serverNow } from "../view/live.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
-import { segment } from "../wire/api.ts";
+import { asCallError, segment } from "../wire/api.ts";
 
 interface Token {
   readonly id: string;

@@ -2,10 +2,10 @@
 
 import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
-import { asCallError } from "../sync/send.ts";
+import { asCallError } from "../wire/api.ts";
 import { api, serverNow } from "../view/live.ts";
 import { sessionPath } from "../view/router.ts";
-import { session } from "../view/store.ts";
+import { session, world } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import type { Tokens } from "../wire/types.ts";
@@ -66,12 +66,33 @@ export function UsagePage() {
           <Table title={words.byDay} rows={[...(days()?.rows ?? [])].reverse()} />
           <Table title={words.byModel} rows={models()?.rows ?? []} />
           <Table title={words.byAgent} rows={agents()?.rows ?? []} />
+          <Table title={more.byProject} rows={byProject(bySession()?.rows ?? [])} name={nameOfProject} />
           <Table title={more.bySession} rows={(bySession()?.rows ?? []).toSorted((a, b) => b.cost - a.cost || b.steps - a.steps).slice(0, SESSIONS_MAX)} link={(id) => sessionPath(id)} name={(id) => session(id)?.title ?? id} />
           <Show when={days()?.isComplete === false}><p class="muted small">{words.notComplete}</p></Show>
         </Show>
       </Show>
     </main>
   );
+}
+
+/** Sessions that are not in the list any more, or not read yet, stand together. */
+function byProject(rows: readonly UsageRow[]): readonly UsageRow[] {
+  const sums = new Map<string, UsageRow>();
+  for (const row of rows) {
+    const key = session(row.key)?.projectID ?? more.otherProjects;
+    const sum = sums.get(key);
+    sums.set(key, sum === undefined ? { ...row, key } : { key, steps: sum.steps + row.steps, errors: sum.errors + row.errors, cost: sum.cost + row.cost, tokens: added(sum.tokens, row.tokens) });
+  }
+  return [...sums.values()].sort((a, b) => b.cost - a.cost || b.steps - a.steps);
+}
+
+function added(a: Tokens, b: Tokens): Tokens {
+  return { input: a.input + b.input, output: a.output + b.output, reasoning: a.reasoning + b.reasoning, cache: { read: a.cache.read + b.cache.read, write: a.cache.write + b.cache.write } };
+}
+
+function nameOfProject(id: string): string {
+  const project = world.projects.get(id);
+  return project?.name ?? project?.worktree.split("/").filter(Boolean).at(-1) ?? id;
 }
 
 const all = (tokens: Tokens) => tokens.input + tokens.output + tokens.reasoning + tokens.cache.read + tokens.cache.write;
@@ -113,7 +134,7 @@ function Table(props: { title: string; rows: readonly UsageRow[]; link?: (key: s
           <tbody>
             <For each={props.rows}>
               {(row) => (
-                <tr><th scope="row"><Show when={props.link} fallback={row.key}>{(link) => <a href={link()(row.key)}>{props.name?.(row.key) ?? row.key}</a>}</Show></th><td>{words.number(row.steps)}</td><td>{words.compact(row.tokens.input)}</td><td>{words.compact(row.tokens.output)}</td><td>{words.compact(row.tokens.cache.read)}</td><td>{words.number(row.errors)}</td><td>{words.money(row.cost)}</td></tr>
+                <tr><th scope="row"><Show when={props.link} fallback={props.name?.(row.key) ?? row.key}>{(link) => <a href={link()(row.key)}>{props.name?.(row.key) ?? row.key}</a>}</Show></th><td>{words.number(row.steps)}</td><td>{words.compact(row.tokens.input)}</td><td>{words.compact(row.tokens.output)}</td><td>{words.compact(row.tokens.cache.read)}</td><td>{words.number(row.errors)}</td><td>{words.money(row.cost)}</td></tr>
               )}
             </For>
           </tbody>

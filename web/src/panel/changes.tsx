@@ -3,12 +3,11 @@
 import { For, Show, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { Empty } from "../kit/empty.tsx";
-import { asCallError } from "../sync/send.ts";
 import { key } from "../sync/world.ts";
 import { api } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
 import { message, part, partIds, session, status, thread, track } from "../view/store.ts";
-import { segment } from "../wire/api.ts";
+import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import type { FileDiff } from "../wire/types.ts";

@@ -1,8 +1,11 @@
 // How full the model's window is, what it holds, and what it cost.
 
-import { For, createMemo } from "solid-js";
+import { For, Show, createMemo, createSignal, onMount } from "solid-js";
 import { message, session, thread } from "../view/store.ts";
+import { filePath } from "../view/router.ts";
+import { readInstructions } from "../view/beginning.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 import type { AssistantMessage } from "../wire/types.ts";
 import { lastTokens, useLimit, used } from "./ring.tsx";
 
@@ -14,6 +17,15 @@ export function ContextPanel(props: { sessionID: string }) {
       .map((id) => message(props.sessionID, id))
       .filter((found): found is AssistantMessage => found?.role === "assistant" && found.cost + used(found.tokens) > 0),
   );
+  /** As far as the session is loaded. */
+  const removed = createMemo(() => {
+    const found = thread(props.sessionID);
+    const parts = [...(found?.part.values() ?? [])].map((held) => held.value);
+    const outputs = parts.filter((part) => part.type === "tool" && part.state.status === "completed" && part.state.time.compacted !== undefined).length;
+    return { summaries: found?.summaries.size ?? 0, outputs };
+  });
+  const [instructions, setInstructions] = createSignal<readonly string[]>([]);
+  onMount(() => void readInstructions(info()?.directory).then(setInstructions));
   const most = () => Math.max(1, ...steps().map((step) => used(step.tokens)));
   const rows = (): readonly (readonly [string, number])[] => {
     const tokens = info()?.tokens;
@@ -29,6 +41,14 @@ export function ContextPanel(props: { sessionID: string }) {
         <dt>{words.cost}</dt>
         <dd>{words.money(info()?.cost ?? 0)}</dd>
       </dl>
+      <Show when={instructions().length > 0}>
+        <h3>{more.instructions}</h3>
+        <ul class="paths"><For each={instructions()}>{(file) => <li><a href={filePath(props.sessionID, file)}><code>{file}</code></a></li>}</For></ul>
+      </Show>
+      <Show when={removed().summaries + removed().outputs > 0}>
+        <h3>{more.compactedTitle}</h3>
+        <p class="small num">{[removed().summaries > 0 ? more.summarised(removed().summaries) : "", removed().outputs > 0 ? more.outputsRemoved(removed().outputs) : ""].filter(Boolean).join(" · ")}</p>
+      </Show>
       <h3>{words.steps}</h3>
       <ol class="bars">
         <For each={steps().slice(-40)}>
@@ -36,7 +56,7 @@ export function ContextPanel(props: { sessionID: string }) {
             <li>
               <span class="muted num">{words.time(step.time.created)}</span>
               <meter min="0" max={most()} value={used(step.tokens)} aria-label={words.tokensUsed(used(step.tokens), limit())} />
-              <span class="num">{words.compact(used(step.tokens))}</span>
+              <span class="num">{words.compact(used(step.tokens))}<Show when={step.cost > 0}>{more.costOfStep(words.money(step.cost))}</Show></span>
             </li>
           )}
         </For>

@@ -2,7 +2,7 @@
 
 import { For, Show, createEffect, createMemo, createSignal, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
-import { asCallError } from "../sync/send.ts";
+import { asCallError } from "../wire/api.ts";
 import { CodeText } from "../text/code.tsx";
 import { api } from "../view/live.ts";
 import { filePath, navigate, sessionPath } from "../view/router.ts";

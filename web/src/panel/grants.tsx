@@ -2,9 +2,8 @@
 
 import { For, Show, createSignal, onCleanup, onMount } from "solid-js";
 import { say } from "../kit/toast.tsx";
-import { asCallError } from "../sync/send.ts";
 import { api, serverNow } from "../view/live.ts";
-import { segment } from "../wire/api.ts";
+import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import { LinkBox } from "./link-box.tsx";
@@ -29,6 +28,13 @@ interface Used {
   readonly address: string;
 }
 
+/** How many streams are open with a link; those of the plain one have no name. */
+interface Reading {
+  readonly cap_id: string | null;
+  readonly count: number;
+}
+
+const READERS_EVERY_MS = 2000;
 const PRESETS = ["viewer", "writer", "drop_box", "owner"] as const;
 type Preset = (typeof PRESETS)[number];
 const LIFETIMES = [7, 1, 30, 0] as const;
@@ -50,7 +56,17 @@ export function Grants(props: { share: string; right: string }) {
   const call = async <T,>(rest: string, method: "GET" | "POST" | "DELETE" = "GET", body?: unknown) =>
     (await api.call<T>(`/api/share/${segment(props.share)}${rest}`, { method, body, right: props.right, signal: abort.signal })).value;
   const read = () => call<readonly Grant[]>("/capabilities").then(setGrants, failed);
-  onMount(() => void read());
+  const [readers, setReaders] = createSignal<readonly Reading[]>([]);
+  // One that cannot say, an older service for one, says nothing.
+  const readReaders = () => void call<readonly Reading[]>("/readers").then(setReaders, () => {});
+  onMount(() => {
+    void read();
+    readReaders();
+    const timer = setInterval(() => document.visibilityState === "visible" && readReaders(), READERS_EVERY_MS);
+    onCleanup(() => clearInterval(timer));
+  });
+  const readersOf = (id: string | null) => readers().find((one) => one.cap_id === id)?.count ?? 0;
+  const readersTotal = () => readers().reduce((sum, one) => sum + one.count, 0);
   const nameOf = (id: string) => {
     const found = grants().find((one) => one.cap_id === id);
     return found?.parent_id === null ? more.grantOwner : more.grantNamed(found?.label ?? "", id);
@@ -76,6 +92,7 @@ export function Grants(props: { share: string; right: string }) {
   const standing = () => others().filter((one) => one.revoked_at === null);
   return (
     <section class="grants" aria-label={more.grants}>
+      <p class="small" role="status" data-readers={readersTotal()}>{more.readersNow(readersTotal(), readersOf(null))}</p>
       <h3>{more.grants}</h3>
       <p class="small muted">{more.grantsHint}</p>
       <ul class="approvals">
@@ -87,6 +104,7 @@ export function Grants(props: { share: string; right: string }) {
                 <span class="list-meta num">
                   <span>{one.scope.map((right) => more.rights[right] ?? right).join(", ")}</span>
                   <span>{endOf(one)}</span>
+                  <Show when={readersOf(one.cap_id) > 0}><span class="is-busy">{more.readersOfLink(readersOf(one.cap_id))}</span></Show>
                   <Show when={one.scope.includes("append")}><span>{more.grantUsed(one.used_ops, one.max_ops)}</span></Show>
                 </span>
               </span>

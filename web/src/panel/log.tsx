@@ -5,13 +5,12 @@
 import { For, Show, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
 import { Icon } from "../kit/icon.tsx";
-import { asCallError } from "../sync/send.ts";
 import { type Mark, type PastEntry, Travel } from "../sync/travel.ts";
 import { forkAt } from "../view/actions.ts";
 import { api } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
 import { past, setPast, world } from "../view/store.ts";
-import { segment } from "../wire/api.ts";
+import { asCallError, segment } from "../wire/api.ts";
 import { parsePlace } from "../wire/place.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
@@ -176,6 +175,7 @@ function Facts(props: { travel: Travel; index: number; onPick: (index: number) =
               <button type="button" class="quiet row" onClick={() => props.onPick(at())}>
                 <span class="muted num">{more.second(entry.at)}</span>
                 <span class="grow cut">{entry.events.map(({ type, properties }) => describe(type, properties)).filter(Boolean).join(" · ") || entry.events.map(({ type }) => type).join(" · ") || "…"}</span>
+                <Show when={entry.actor}>{(actor) => <span class="muted tiny cut">{actor()}</span>}</Show>
                 <span class="muted num">{parsePlace(entry.position)?.position}</span>
               </button>
             </li>

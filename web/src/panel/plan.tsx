@@ -11,14 +11,15 @@ import { DiffView } from "./diff.tsx";
 
 export type PlannedFile = RevertPlan["files"][number];
 
-const ICONS: Readonly<Record<string, string>> = { create: "plus", delete: "trash-2", change: "file-pen" };
+const ICONS: Readonly<Record<string, string>> = { create: "plus", delete: "trash-2", change: "file-pen", conflict: "hand" };
 
 export function PlanList(props: {
   files: readonly PlannedFile[];
   /** Said when there are none. */
   empty: string;
   forced: ReadonlySet<string>;
-  onToggle: (file: string) => void;
+  /** None: what is left alone cannot be forced. */
+  onToggle?: (file: string) => void;
   patchOf: (file: string) => string | undefined;
 }) {
   return (
@@ -26,8 +27,8 @@ export function PlanList(props: {
       <For each={props.files} fallback={<li class="muted">{props.empty}</li>}>
         {(file) => (
           <li class={`is-${file.action}`} data-file={file.file}>
-            <Show when={file.action === "conflict"} fallback={<Icon name={ICONS[file.action] ?? "file-pen"} />}>
-              <input type="checkbox" checked={props.forced.has(file.file)} onChange={() => props.onToggle(file.file)} aria-label={more.undoForce(file.file)} />
+            <Show when={file.action === "conflict" && props.onToggle} fallback={<Icon name={ICONS[file.action] ?? "file-pen"} />}>
+              <input type="checkbox" checked={props.forced.has(file.file)} onChange={() => props.onToggle?.(file.file)} aria-label={more.undoForce(file.file)} />
             </Show>
             <details class="grow">
               <summary>

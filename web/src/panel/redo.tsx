@@ -1,22 +1,19 @@
-// Redo: which files come back, before they do. The server plans an undo only, so this is what the undo wrote down,
-// turned around; of one turn, the files it had changed. What somebody has changed since is left alone by the server.
+// Redo: which files come back, before they do, and which are left alone because somebody has changed them since the
+// undo. The plan is the server's. Not here: how a plan is shown (`plan.tsx`).
 
-import { Show, createMemo, createSignal } from "solid-js";
+import { Show, createSignal, onMount } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { say } from "../kit/toast.tsx";
-import { asCallError } from "../sync/send.ts";
 import { api } from "../view/live.ts";
-import { message, session, status, thread } from "../view/store.ts";
-import { turnedAround } from "../text/patch.ts";
-import { segment } from "../wire/api.ts";
+import { session, status } from "../view/store.ts";
+import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
-import { type PlannedFile, PlanList, patchBetween } from "./plan.tsx";
+import type { RevertPlan } from "../wire/types.ts";
+import { PlanList, patchBetween } from "./plan.tsx";
 
 const NONE: ReadonlySet<string> = new Set();
-/** What a turn that comes back does to a file it had added, deleted or modified. */
-const ACTIONS = { added: "create", deleted: "delete", modified: "change" } as const;
 
 export function RedoSheet(props: {
   sessionID: string;
@@ -27,10 +24,15 @@ export function RedoSheet(props: {
 }) {
   const [isSent, setSent] = createSignal(false);
   const from = () => session(props.sessionID)?.revert?.messageID ?? "";
-  const files = createMemo(() => comingBack(props.sessionID, from(), props.to));
+  const path = `/session/${segment(props.sessionID)}`;
+  const [plan, setPlan] = createSignal<RevertPlan>();
+  const [trouble, setTrouble] = createSignal("");
+  const read = () => api.post<RevertPlan>(`${path}/unrevert/plan`, props.to === undefined ? {} : { messageID: props.to }).then(setPlan, (cause) => setTrouble(asCallError(cause).message));
+  onMount(() => void read());
+  const files = () => (plan()?.files ?? []).filter((file) => file.action !== "nothing");
+  const left = () => files().filter((file) => file.action === "conflict").length;
   const act = async () => {
     setSent(true);
-    const path = `/session/${segment(props.sessionID)}`;
     try {
       if (props.to === undefined) await api.post(`${path}/unrevert`);
       else await api.post(`${path}/revert`, { messageID: props.to });
@@ -38,6 +40,8 @@ export function RedoSheet(props: {
     } catch (cause) {
       say(asCallError(cause).message, "bad");
       setSent(false);
+      // What is planned may be old by now.
+      void read();
     }
   };
   const busy = () => status(props.sessionID).type !== "idle";
@@ -46,29 +50,18 @@ export function RedoSheet(props: {
     <Dialog label={label()} class="sheet undo" onClose={() => props.onClose()}>
       <h2>{label()}</h2>
       <p class="small muted">{more.redoMessages(props.messages)} {more.redoLeaves}</p>
-      <PlanList files={files()} empty={more.redoNoFiles} forced={NONE} onToggle={() => {}} patchOf={(file) => patchBetween(props.sessionID, from(), props.to, file)} />
+      <Show when={trouble() === ""} fallback={<p class="bad" role="alert">{trouble()}</p>}>
+        <Show when={plan() !== undefined} fallback={<p class="muted pulse">…</p>}>
+          <PlanList files={files()} empty={more.redoNoFiles} forced={NONE} patchOf={(file) => patchBetween(props.sessionID, from(), props.to, file)} />
+        </Show>
+      </Show>
       <Show when={busy()}><p class="warn small">{more.undoBusy}</p></Show>
       <footer class="dialog-buttons">
-        <button type="button" class="primary" disabled={isSent() || busy()} onClick={() => void act()}>
-          <Icon name="redo-2" /> {more.redoButton(files().length)}
+        <button type="button" class="primary" disabled={isSent() || busy() || plan() === undefined || trouble() !== ""} onClick={() => void act()}>
+          <Icon name="redo-2" /> {more.redoButton(files().length - left(), left())}
         </button>
         <button type="button" onClick={() => props.onClose()} autofocus>{words.cancel}</button>
       </footer>
     </Dialog>
   );
-}
-
-function comingBack(sessionID: string, from: string, to: string | undefined): readonly PlannedFile[] {
-  const undone = turnedAround(session(sessionID)?.revert?.diff ?? "");
-  if (to === undefined) return undone;
-  const order = thread(sessionID)?.order ?? [];
-  const did = new Map<string, keyof typeof ACTIONS>();
-  for (const id of order.slice(order.indexOf(from), order.indexOf(to))) {
-    const info = message(sessionID, id);
-    for (const diff of info?.role === "user" ? (info.summary?.diffs ?? []) : []) did.set(diff.file ?? "", diff.status ?? "modified");
-  }
-  return undone.flatMap(({ file }) => {
-    const how = did.get(file);
-    return how === undefined ? [] : [{ file, action: ACTIONS[how] }];
-  });
 }

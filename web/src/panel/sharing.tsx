@@ -4,14 +4,14 @@
 
 import { Show, createEffect, createSignal, on, onCleanup } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
-import { asCallError } from "../sync/send.ts";
 import { api, serverNow } from "../view/live.ts";
 import { session } from "../view/store.ts";
-import { segment } from "../wire/api.ts";
+import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import { Grants } from "./grants.tsx";
 import { LinkBox } from "./link-box.tsx";
+import { PlainLink } from "./visibility.tsx";
 
 /** What `POST /sturdy/session/{id}/share` answers. */
 export interface ShareLink {
@@ -71,6 +71,7 @@ export function SharePanel(props: { sessionID: string }) {
             <Show when={link()}>
               {(found) => (
                 <Show when={found().service === null} fallback={<p class="small muted">{more.shareElsewhere(found().service ?? "")}</p>}>
+                  <PlainLink share={found().shareID} right={found().reference} />
                   <Grants share={found().shareID} right={found().reference} />
                 </Show>
               )}

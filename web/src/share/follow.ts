@@ -52,8 +52,12 @@ export class Follower {
       const path = `/api/share/${encodeURIComponent(this.#share)}/events`;
       const response = await this.#ports.fetch(path, { headers, cache: "no-store" });
       if (response.ok && response.body) await this.#listen(response.body);
-      else if (response.status >= 400 && response.status < 500 && response.status !== 429) this.#end(await codeOf(response));
-      else askedMs = retryAfter(response.headers);
+      else {
+        askedMs = retryAfter(response.headers);
+        const code = isFinal(response.status) ? await codeOf(response) : undefined;
+        // Without a code it may be the word of a proxy, which knows nothing of the share.
+        if (code !== undefined) this.#end(code);
+      }
     } catch {
       // Lost: opened again below.
     }
@@ -73,7 +77,7 @@ export class Follower {
       const { done, value } = await reader.read();
       if (done) return;
       for (const { id, event, data } of frames.push(value)) {
-        if (event === "closed") return this.#end((JSON.parse(data) as { code?: string }).code ?? "");
+        if (event === "closed") return this.#closed((JSON.parse(data) as { code?: string }).code ?? "");
         if (event === "snapshot") this.#ports.snapshot((JSON.parse(data) as { items: ShareItem[] }).items);
         else if (event === "op") this.#ports.item(JSON.parse(data) as ShareItem);
         if (id !== undefined) this.#cursor = id;
@@ -81,6 +85,11 @@ export class Follower {
       this.#tries = 0;
       this.#ports.state({ name: "live" });
     }
+  }
+
+  #closed(code: string): void {
+    // The server is busy; the share has not ended, and is opened again from where it was.
+    if (code !== "overloaded") this.#end(code);
   }
 
   #end(code: string): void {
@@ -96,7 +105,11 @@ export class Follower {
   }
 }
 
-async function codeOf(response: Response): Promise<string> {
+function isFinal(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 429;
+}
+
+async function codeOf(response: Response): Promise<string | undefined> {
   const said = (await response.json().catch(() => ({}))) as { error?: { code?: string } };
-  return said.error?.code ?? String(response.status);
+  return said.error?.code;
 }

@@ -4,7 +4,7 @@
 // Pure: no network, no framework, no document. A value replaces the one with the same key.
 
 import { NOWHERE } from "../wire/place.ts";
-import type { Message, MessageWithParts, Part, Session } from "../wire/types.ts";
+import type { FileDiff, Message, MessageWithParts, Part, Session } from "../wire/types.ts";
 import { type Touched, type World, emptyThread, key } from "../sync/world.ts";
 
 /** One value of a share, or the removal of one. */
@@ -59,10 +59,24 @@ export function putItem(world: World, sessionID: string, item: ShareItem): Touch
       touched.add(key.part(second)).add(key.parts(first));
       break;
     default:
-      // Models and totals are not shown; what is unknown is not for this version.
+      // Models are not shown, what was changed stands beside the conversation (`changesOf`), and what is unknown is
+      // not for this version.
       break;
   }
   return touched;
+}
+
+/** What the session changed, if the item says that. What is no list of files is an empty one. */
+export function changesOf(item: ShareItem): readonly FileDiff[] | undefined {
+  if (item.kind !== "session_diff") return undefined;
+  const said: readonly unknown[] = Array.isArray(item.data) ? item.data : [];
+  return said.flatMap((one) => (typeof one === "object" && one !== null ? [fileDiff(one as Record<string, unknown>)] : []));
+}
+
+function fileDiff(said: Record<string, unknown>): FileDiff {
+  const text = (name: string) => (typeof said[name] === "string" ? said[name] : "");
+  const count = (name: string) => (typeof said[name] === "number" ? said[name] : 0);
+  return { file: text("file"), patch: text("patch"), additions: count("additions"), deletions: count("deletions") };
 }
 
 function inOrder(ids: string[], find: (id: string) => Message | undefined): string[] {

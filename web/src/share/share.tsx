@@ -9,14 +9,17 @@ import { Empty } from "../kit/empty.tsx";
 import { touch, touchAll, world } from "../view/store.ts";
 import { more } from "../words/en-panels.ts";
 import { words } from "../words/en.ts";
+import { SharedChanges } from "./changes.tsx";
 import { Follower, type FollowState } from "./follow.ts";
-import { putItem } from "./items.ts";
+import { type ShareItem, changesOf, putItem } from "./items.ts";
 import { Reader } from "./reader.tsx";
+import type { FileDiff } from "../wire/types.ts";
 
 /** The one session of this page; what its real id is does not matter here. */
 const SESSION = "share";
 
 const [state, setState] = createSignal<FollowState>({ name: "opening" });
+const [changes, setChanges] = createSignal<readonly FileDiff[]>([]);
 const share = location.pathname.split("/")[2] ?? "";
 const right = location.hash.slice(1);
 
@@ -28,12 +31,19 @@ const follower = new Follower(share, right, {
   snapshot: (items) => {
     world.sessions.clear();
     world.threads.clear();
-    for (const item of items) putItem(world, SESSION, item);
+    setChanges([]);
+    for (const item of items) put(item);
     document.title = `${world.sessions.get(SESSION)?.value.title ?? ""} — ${words.name}`;
     touchAll();
   },
-  item: (item) => touch(putItem(world, SESSION, item)),
+  item: (item) => touch(put(item)),
 });
+
+function put(item: ShareItem) {
+  const changed = changesOf(item);
+  if (changed) setChanges(changed);
+  return putItem(world, SESSION, item);
+}
 
 function SharePage() {
   const ended = () => {
@@ -44,6 +54,7 @@ function SharePage() {
   return (
     <Show when={!ended() || world.threads.has(SESSION)} fallback={<main class="page" id="main"><h1 class="off-screen">{words.name}</h1><Empty icon="circle-x" title={more.shareEnded} hint={more.shareWhy(ended()?.code ?? "")} /></main>}>
       <Reader sessionID={SESSION} note={<span class={`pill is-${state().name}`} role="status" data-line={state().name}><span class="dot" />{note()}</span>}>
+        <SharedChanges diffs={changes()} />
         <Show when={ended()}>{(end) => <p class="note is-ended" role="alert">{more.shareEnded}. {more.shareWhy(end().code)}</p>}</Show>
       </Reader>
     </Show>

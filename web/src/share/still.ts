@@ -18,3 +18,13 @@ export function readOlder(): Promise<boolean> {
 export function openThread(): Promise<void> {
   return Promise.resolve();
 }
+
+export function readAround(): Promise<void> {
+  return Promise.resolve();
+}
+
+export function readOutline(): Promise<void> {
+  return Promise.resolve();
+}
+
+export function boundThread(): void {}

@@ -4,7 +4,7 @@
 // Pure: no clock, no network, no framework. Says which keys it touched.
 
 import { isAfter, type Place } from "../wire/place.ts";
-import type { Ask, Entry, Failure, Fields, Message, Part, PermissionRequest, QuestionRequest, Session, Status, Todo } from "../wire/types.ts";
+import type { Ask, BackgroundProcess, Entry, Failure, Fields, Message, Part, PermissionRequest, QuestionRequest, Session, Status, Todo } from "../wire/types.ts";
 import { type Held, type Thread, type Touched, type World, key } from "./world.ts";
 
 /** Applies an entry. Those without a place are hints: what is open is read again. */
@@ -21,7 +21,7 @@ export function apply(world: World, entry: Entry): Touched {
   return touched;
 }
 
-/** Asks that are not in the log, such as for trust: nothing of a session depends on them. */
+/** What is not in the log: asks such as for trust, and what runs in the background. Nothing of a session depends on it. */
 function passing(world: World, type: string, said: Fields, touched: Touched): void {
   if (type === "permission.asked") {
     const request = said as unknown as PermissionRequest;
@@ -30,6 +30,10 @@ function passing(world: World, type: string, said: Fields, touched: Touched): vo
     touched.add(key.asks);
   } else if (type === "permission.replied") {
     if (world.asks.delete(text(said["requestID"]) ?? "")) touched.add(key.asks);
+  } else if (type === "sturdy.processes") {
+    const sessionID = text(said["sessionID"]) ?? "";
+    world.processes.set(sessionID, said["processes"] as BackgroundProcess[]);
+    touched.add(key.processes(sessionID));
   }
 }
 
@@ -52,7 +56,8 @@ function applyStored(world: World, place: Place, type: string, said: Fields, tou
     case "todo.updated":
       return put(world.todos, sessionID, said["todos"] as Todo[], place, touched, key.todos);
     case "sturdy.queue":
-      return put(world.queues, sessionID, said["waiting"] as string[], place, touched, key.queue);
+      world.isQueueTold = true;
+      return put(world.queues, sessionID, said["messages"] as string[], place, touched, key.queue);
     case "session.error":
       return notice(thread, place, said["error"] as Failure | undefined, touched);
     case "permission.asked":
@@ -156,27 +161,28 @@ function putMessage(thread: Thread | undefined, place: Place, info: Message, tou
     touched.add(key.message(info.id));
     return;
   }
-  if (!isAfter(place, thread.base) || isBeforeLoaded(thread, info)) return;
+  // One that was let go is read whole when it is looked at.
+  if (thread.holes.has(info.id) || !isAfter(place, thread.base) || isBeforeLoaded(thread, info)) return;
   thread.messages.set(info.id, { value: info, place, readAt: place });
   thread.parts.set(info.id, []);
+  if (thread.order.length === 0) thread.firstCreated = info.time.created;
   thread.order.push(info.id);
   touched.add(key.message(info.id)).add(key.thread(thread.sessionID));
 }
 
 /** A change of a message on a page that was not read: it will be read with that page. */
 function isBeforeLoaded(thread: Thread, info: Message): boolean {
-  if (thread.older === undefined) return false;
-  const first = thread.order[0];
-  const oldest = first === undefined ? undefined : thread.messages.get(first);
-  return oldest !== undefined && info.time.created < oldest.value.time.created;
+  return thread.older !== undefined && thread.order.length > 0 && info.time.created < thread.firstCreated;
 }
 
 function dropMessage(thread: Thread | undefined, place: Place, id: string | undefined, touched: Touched): void {
   const held = id === undefined ? undefined : thread?.messages.get(id);
-  if (!thread || id === undefined || !held || !isAfter(place, held.place)) return;
+  const isHole = id !== undefined && thread?.holes.delete(id) === true;
+  if (!thread || id === undefined || !(isHole || (held && isAfter(place, held.place)))) return;
   for (const partID of thread.parts.get(id) ?? []) thread.part.delete(partID);
   thread.parts.delete(id);
   thread.messages.delete(id);
+  thread.summaries.delete(id);
   thread.order = thread.order.filter((known) => known !== id);
   touched.add(key.message(id)).add(key.thread(thread.sessionID));
 }
@@ -188,9 +194,17 @@ function putPart(thread: Thread | undefined, place: Place, part: Part, touched: 
   if (held ? !isAfter(place, held.place) : !isAfter(place, message.readAt)) return;
   thread.part.set(part.id, { value: part, place });
   touched.add(key.part(part.id));
+  if (noteSummary(thread, part)) touched.add(key.thread(thread.sessionID));
   if (held) return;
   thread.parts.set(part.messageID, [...(thread.parts.get(part.messageID) ?? []), part.id]);
   touched.add(key.parts(part.messageID));
+}
+
+/** Remembers where a conversation was summarised, so that nobody has to look for it among all parts. */
+export function noteSummary(thread: Thread, part: Part): boolean {
+  if (part.type !== "compaction") return false;
+  thread.summaries.set(part.messageID, part.tail_start_id);
+  return true;
 }
 
 function dropPart(

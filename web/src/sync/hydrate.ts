@@ -3,8 +3,8 @@
 // what was applied already, so the order in which answers and entries come does not matter.
 
 import { isAfter, parsePlace, type Place } from "../wire/place.ts";
-import type { Ask, Entry, MessageWithParts, Opening, Overview, OverviewRow } from "../wire/types.ts";
-import { apply, isPassing } from "./apply.ts";
+import type { Ask, Entry, Message, MessageWithParts, Opening, Overview, OverviewRow } from "../wire/types.ts";
+import { apply, isPassing, noteSummary } from "./apply.ts";
 import { type Thread, type Touched, type World, emptyThread, emptyWorld, key } from "./world.ts";
 
 /** More than this while one read is on its way: reading again is cheaper than remembering. */
@@ -71,11 +71,15 @@ export class Reads {
     return this.#put(reading, answer.position, (place, touched) => {
       const { world } = this;
       const id = answer.session.id;
+      const known = world.threads.get(id);
+      // Two answers that overtook each other: what is here is newer.
+      if (known && isAfter(known.base, place)) return;
       const thread = emptyThread(id, place);
       thread.older = answer.cursor;
-      thread.notices = world.threads.get(id)?.notices ?? [];
+      thread.notices = known?.notices ?? [];
       for (const message of answer.messages) putMessage(thread, message, place, touched);
       thread.order = answer.messages.map((message) => message.info.id);
+      thread.firstCreated = answer.messages[0]?.info.time.created ?? 0;
       world.threads.set(id, thread);
       const status = { info: answer.session, status: answer.status, waiting: answer.queue.length };
       for (const row of [status, ...answer.family]) putRow(world, row, place, touched);
@@ -101,7 +105,45 @@ export class Reads {
       const fresh = messages.filter((message) => !thread.messages.has(message.info.id));
       for (const message of fresh) putMessage(thread, message, place, touched);
       thread.order = [...fresh.map((message) => message.info.id), ...thread.order];
+      thread.firstCreated = fresh[0]?.info.time.created ?? thread.firstCreated;
       thread.older = cursor;
+      touched.add(key.thread(sessionID));
+    });
+  }
+
+  /** Messages around one that is a hole: those that are holes are filled, the others are here already. */
+  around(
+    reading: Reading,
+    sessionID: string,
+    position: string | null,
+    messages: readonly MessageWithParts[],
+  ): { outcome: Outcome; touched: Touched } {
+    return this.#put(reading, position, (place, touched) => {
+      const thread = this.world.threads.get(sessionID);
+      for (const message of messages) {
+        if (thread?.holes.delete(message.info.id)) putMessage(thread, message, place, touched);
+      }
+    });
+  }
+
+  /** Which messages there are before the oldest loaded one: as holes, so that one far away can be gone to. */
+  outline(
+    reading: Reading,
+    sessionID: string,
+    position: string | null,
+    heads: readonly Message[],
+  ): { outcome: Outcome; touched: Touched } {
+    return this.#put(reading, position, (_, touched) => {
+      const thread = this.world.threads.get(sessionID);
+      const first = thread?.order[0];
+      const at = heads.findIndex((head) => head.id === first);
+      // It was removed meanwhile, or the session is longer than outlines are: what is before is read page by page.
+      if (!thread || at <= 0) return;
+      const older = heads.slice(0, at);
+      for (const head of older) thread.holes.add(head.id);
+      thread.order = [...older.map((head) => head.id), ...thread.order];
+      thread.firstCreated = older[0]?.time.created ?? thread.firstCreated;
+      thread.older = undefined;
       touched.add(key.thread(sessionID));
     });
   }
@@ -120,6 +162,17 @@ export class Reads {
       touched.add(key.asks);
     }
     return touched;
+  }
+
+  /**
+   * The stream carries other sessions from now on. Those it did not carry, or will not, have gaps and are dropped; a
+   * read that is on its way may be older than the stream's new beginning, so it is made again.
+   */
+  refollow(isCarried: (sessionID: string) => boolean): void {
+    for (const id of [...this.world.threads.keys()]) {
+      if (!isCarried(id)) this.world.threads.delete(id);
+    }
+    this.#outrun();
   }
 
   /** Everything is dropped: the log goes on elsewhere, or what was missed is gone. */
@@ -197,10 +250,12 @@ function replaceAsks(
   isCovered: (ask: Ask) => boolean,
   touched: Touched,
 ): void {
+  const known = new Map(world.asks);
   for (const [id, held] of world.asks) {
     if (isCovered(held.value) && isAfter(place, held.place)) world.asks.delete(id);
   }
-  for (const ask of asks) world.asks.set(ask.request.id, { value: ask, place });
+  // One that is known stays the same value: somebody may be typing an answer to it.
+  for (const ask of asks) world.asks.set(ask.request.id, { value: known.get(ask.request.id)?.value ?? ask, place });
   touched.add(key.asks);
 }
 
@@ -210,6 +265,7 @@ function putMessage(thread: Thread, message: MessageWithParts, place: Place, tou
   thread.parts.set(id, message.parts.map((part) => part.id));
   for (const part of message.parts) {
     thread.part.set(part.id, { value: part, place });
+    noteSummary(thread, part);
     touched.add(key.part(part.id));
   }
   touched.add(key.message(id)).add(key.parts(id));

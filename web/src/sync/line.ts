@@ -23,6 +23,7 @@ export type LineState =
 /** What a server of ours says first. */
 export interface Hello {
   readonly head: number;
+  readonly horizon: number;
   readonly store: string;
   readonly boot: string;
   readonly now: number;
@@ -83,7 +84,6 @@ export class Line {
   #liveSince = 0;
   #head: number | undefined;
   #first = 0;
-  #takesOver = false;
 
   constructor(ports: Ports, hearing: Hearing) {
     this.#ports = ports;
@@ -94,14 +94,14 @@ export class Line {
     return this.#state;
   }
 
-  /** Opens a stream from the cursor, whatever was before; `again` has a connection already. */
-  async open(how: "anew" | "again" = "anew"): Promise<void> {
+  /** Opens a stream from the cursor, whatever was before; `again` has a connection already, `in place of another` is given one. */
+  async open(how: "anew" | "again" | "in place of another" = "anew"): Promise<void> {
     this.#drop();
     const abort = new AbortController();
     this.#abort = abort;
     this.#set({ name: "opening" });
     this.#watch(OPENING_MS_MAX);
-    if (how === "anew" && !this.#takesOver && !(await this.#ports.hasRoom())) {
+    if (how === "anew" && !(await this.#ports.hasRoom())) {
       if (this.#abort === abort) this.#rest({ name: "crowded" });
       return;
     }
@@ -134,14 +134,13 @@ export class Line {
     else if (this.#state.name === "live" && this.#ports.now() - this.#lastByte > STALE_MS) void this.open();
   }
 
+  /** Once: the next time it looks for room as every tab does. */
   takeOver(): void {
-    this.#takesOver = true;
-    void this.open();
+    void this.open("in place of another");
   }
 
   /** Another tab takes this one's connection. */
   giveUp(): void {
-    this.#takesOver = false;
     this.#rest({ name: "crowded" });
   }
 

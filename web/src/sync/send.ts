@@ -1,15 +1,29 @@
 // A prompt on its way. Its ids are made here, so it can be sent again without being there twice.
 //
-// No answer: look whether it is there. 404: send the same again. 409: it was there already.
+// No answer: look whether it is there. 404: send the same again. A conflict with its own id: it was there already.
 // Not here: drafts (`view/drafts.ts`), what the server makes of it (`apply.ts`).
 
-import { type Api, CallError, segment } from "../wire/api.ts";
+import { type Api, asCallError, CallError, segment } from "../wire/api.ts";
 import type { ModelRef } from "../wire/types.ts";
+
+/** Where in the text of a prompt something is named. */
+export interface SourceText {
+  readonly value: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+export type FileSource =
+  | { readonly type: "file"; readonly path: string; readonly text: SourceText }
+  | { readonly type: "resource"; readonly clientName: string; readonly uri: string; readonly text: SourceText };
 
 export type PromptPart =
   | { readonly id: string; readonly type: "text"; readonly text: string }
-  | { readonly id: string; readonly type: "file"; readonly mime: string; readonly url: string; readonly filename?: string }
-  | { readonly id: string; readonly type: "agent"; readonly name: string };
+  | { readonly id: string; readonly type: "file"; readonly mime: string; readonly url: string; readonly filename?: string; readonly source?: unknown }
+  | { readonly id: string; readonly type: "agent"; readonly name: string; readonly source?: unknown };
+
+/** Without the id it is given when it is sent. */
+export type NewPart = PromptPart extends infer Each ? (Each extends { id: string } ? Omit<Each, "id"> : never) : never;
 
 export interface Prompt {
   readonly sessionID: string;
@@ -36,7 +50,8 @@ export async function send(api: Api, prompt: Prompt, pause: (ms: number) => Prom
       return { as: "stored" };
     } catch (cause) {
       const error = asCallError(cause);
-      if (error.status === 409) return { as: "stored" };
+      // Any other conflict, such as with a session that is busy, stores nothing.
+      if (error.status === 409 && error.resource === prompt.messageID) return { as: "stored" };
       if (!error.isLost && error.status !== 503) return { as: "refused", error };
       last = error;
     }
@@ -45,16 +60,11 @@ export async function send(api: Api, prompt: Prompt, pause: (ms: number) => Prom
   return { as: "refused", error: last };
 }
 
-async function isStored(api: Api, prompt: Prompt): Promise<boolean> {
+export async function isStored(api: Api, prompt: Prompt): Promise<boolean> {
   try {
     await api.call(`/session/${segment(prompt.sessionID)}/message/${segment(prompt.messageID)}`);
     return true;
   } catch {
     return false;
   }
-}
-
-export function asCallError(cause: unknown): CallError {
-  if (cause instanceof CallError) return cause;
-  return new CallError(0, cause instanceof Error ? cause.message : String(cause), undefined);
 }

@@ -13,6 +13,8 @@ import { type Thread, type World, emptyThread, emptyWorld } from "./world.ts";
 export interface PastEntry {
   readonly position: string;
   readonly at: number;
+  /** On whose behalf; empty for what the session did by itself. */
+  readonly actor?: string;
   readonly events: readonly { readonly type: string; readonly properties: Fields }[];
 }
 
@@ -94,12 +96,13 @@ function copyOf(world: World): World {
     todos: new Map(world.todos),
     queues: new Map(world.queues),
     projects: new Map(world.projects),
+    processes: new Map(world.processes),
     threads: new Map([...world.threads].map(([id, thread]) => [id, copyOfThread(thread)])),
   };
 }
 
 function copyOfThread(thread: Thread): Thread {
-  return { ...thread, order: [...thread.order], messages: new Map(thread.messages), parts: new Map(thread.parts), part: new Map(thread.part), notices: [...thread.notices] };
+  return { ...thread, order: [...thread.order], messages: new Map(thread.messages), parts: new Map(thread.parts), part: new Map(thread.part), summaries: new Map(thread.summaries), notices: [...thread.notices] };
 }
 
 function marksOf(entries: readonly PastEntry[]): Mark[] {

@@ -4,7 +4,7 @@
 // a framework. Not here: how entries change it (`apply.ts`), how reads are put in (`hydrate.ts`).
 
 import { NOWHERE, type Place } from "../wire/place.ts";
-import type { Ask, Failure, Message, Part, Project, Session, Status, Todo } from "../wire/types.ts";
+import type { Ask, BackgroundProcess, Failure, Message, Part, Project, Session, Status, Todo } from "../wire/types.ts";
 
 export interface Held<T> {
   readonly value: T;
@@ -24,7 +24,7 @@ export interface Notice {
   readonly error: Failure;
 }
 
-/** The loaded end of one session's conversation. */
+/** The loaded end of one session's conversation, with holes where what is far from the reader was let go. */
 export interface Thread {
   readonly sessionID: string;
   /** Where its newest page was read. */
@@ -32,9 +32,15 @@ export interface Thread {
   /** Asks the server for the page before; absent when everything is loaded. */
   older: string | undefined;
   order: string[];
+  /** When the first of the order was made. */
+  firstCreated: number;
+  /** Of the order: those that are not held, and read when they are looked at. */
+  holes: Set<string>;
   messages: Map<string, HeldMessage>;
   parts: Map<string, string[]>;
   part: Map<string, Held<Part>>;
+  /** Messages at which it was summarised, each with the one from which on the model sees everything. */
+  summaries: Map<string, string | undefined>;
   notices: Notice[];
 }
 
@@ -51,7 +57,11 @@ export interface World {
   todos: Map<string, Held<readonly Todo[]>>;
   /** Ids of prompts that wait, by session. */
   queues: Map<string, Held<readonly string[]>>;
+  /** The server tells of every change of them. */
+  isQueueTold: boolean;
   projects: Map<string, Project>;
+  /** What commands left running, by session. Not in the log. */
+  processes: Map<string, readonly BackgroundProcess[]>;
   threads: Map<string, Thread>;
 }
 
@@ -67,7 +77,9 @@ export function emptyWorld(): World {
     asks: new Map(),
     todos: new Map(),
     queues: new Map(),
+    isQueueTold: false,
     projects: new Map(),
+    processes: new Map(),
     threads: new Map(),
   };
 }
@@ -78,9 +90,12 @@ export function emptyThread(sessionID: string, base: Place): Thread {
     base,
     older: undefined,
     order: [],
+    firstCreated: 0,
+    holes: new Set(),
     messages: new Map(),
     parts: new Map(),
     part: new Map(),
+    summaries: new Map(),
     notices: [],
   };
 }
@@ -92,6 +107,7 @@ export const key = {
   status: (id: string) => `status:${id}`,
   todos: (id: string) => `todos:${id}`,
   queue: (id: string) => `queue:${id}`,
+  processes: (id: string) => `processes:${id}`,
   thread: (id: string) => `thread:${id}`,
   message: (id: string) => `message:${id}`,
   parts: (id: string) => `parts:${id}`,

@@ -3,7 +3,7 @@
 // A block is finished when the one behind it has its first line: until then "2" may become "2. item" and
 // belong to the list before. Not here: what a block looks like (`render.tsx`).
 
-import { type Token, type Tokens, lexer } from "marked";
+import { Lexer, type Token, type Tokens } from "marked";
 
 export interface Blocks {
   /** Drawn once, never again. */
@@ -78,7 +78,7 @@ function finishedCount(tokens: readonly Token[]): number {
 
 export function wholeBlocks(text: string): Token[] {
   try {
-    return [...lexer(text, OPTIONS)];
+    return [...Lexer.lex(text, OPTIONS)];
   } catch {
     // Thousands of levels, one inside the other: not written by anybody who wants to be read. As plain text.
     return [{ type: "text", raw: text, text } as Token];

@@ -124,18 +124,3 @@ export function sideBySide(rows: readonly DiffRow[]): PairRow[] {
   }
   return out;
 }
-
-/** The files of a patch, each with what taking the patch back does to it. */
-export function turnedAround(patch: string): { readonly file: string; readonly action: "create" | "change" | "delete" }[] {
-  return patch
-    .split(/^diff --git /m)
-    .slice(1)
-    .map((section) => {
-      // Behind the first hunk stand lines of the file, which may look like anything.
-      const head = section.split(/^@@ /m)[0] ?? "";
-      const name = /^\+\+\+ b\/(.*)$/m.exec(head)?.[1] ?? /^--- a\/(.*)$/m.exec(head)?.[1] ?? / b\/(.*)$/m.exec(head)?.[1] ?? "";
-      const isGone = /^deleted file|^\+\+\+ \/dev\/null/m.test(head);
-      const isNew = /^new file|^--- \/dev\/null/m.test(head);
-      return { file: name.trimEnd(), action: isGone ? "create" : isNew ? "delete" : "change" };
-    });
-}

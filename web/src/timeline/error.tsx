@@ -14,14 +14,20 @@ interface Told {
   readonly way?: "again" | "go on" | "compact";
 }
 
+/** An error of a kind that nobody knew may come without any. */
+function dataOf(error: Failure): Failure["data"] {
+  return (error.data as Failure["data"] | undefined) ?? {};
+}
+
 function toldOf(error: Failure): Told {
-  const { data } = error;
+  const data = dataOf(error);
   switch (error.name) {
     case "ProviderAuthError":
       return { title: words.error.auth(data.providerID ?? ""), hint: data.message ?? words.error.authHint, tone: "bad", way: "again" };
     case "APIError": {
       const code = data.statusCode === undefined ? "" : ` (${data.statusCode})`;
-      const hint = data.isRetryable === false ? `${data.message ?? ""} ${words.error.apiFinal}` : data.message;
+      const said = (data.message ?? "").trim();
+      const hint = data.isRetryable === false ? `${said}${/[.!?]$/.test(said) || said === "" ? "" : "."} ${words.error.apiFinal}` : said;
       return { title: `${words.error.api}${code}`, hint, tone: "bad", way: "again" };
     }
     case "MessageAbortedError":
@@ -52,7 +58,7 @@ export function ErrorNotice(props: { error: Failure; sessionID: string }) {
 
 function ErrorBox(props: { error: Failure; sessionID: string; promptID: string | undefined }) {
   const told = () => toldOf(props.error);
-  const body = () => props.error.data.responseBody;
+  const body = () => dataOf(props.error).responseBody;
   return (
     <div class={`error is-${told().tone}`} role="group" aria-label={told().title}>
       <Icon name={told().tone === "thin" ? "circle-pause" : "triangle-alert"} />

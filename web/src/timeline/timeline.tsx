@@ -5,17 +5,20 @@
 
 import { Show, createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount } from "solid-js";
 import { Virtualizer, type VirtualizerHandle } from "virtua/solid";
+import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
-import { asCallError } from "../sync/send.ts";
-import { readOlder } from "../view/live.ts";
-import { past, session, thread } from "../view/store.ts";
+import { asCallError } from "../wire/api.ts";
+import { boundThread, readAround, readOlder, readOutline } from "../view/live.ts";
+import { message, past, session, thread } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { pendingPrompts } from "../view/prompts.ts";
 import { say } from "../kit/toast.tsx";
 import { Turn } from "./turn.tsx";
-import { ErrorNotice } from "./error.tsx";
 import { SendingPrompt } from "./sending.tsx";
 
+// Marks beside the conversation, which is drawn first.
+const Rail = lazy(() => import("./rail.tsx").then((file) => ({ default: file.Rail })));
+const ErrorNotice = lazy(() => import("./error.tsx").then((file) => ({ default: file.ErrorNotice })));
 const UndoneBlock = lazy(() => import("../panel/undo.tsx").then((file) => ({ default: file.UndoneBlock })));
 
 /** How near the end counts as being there. */
@@ -23,42 +26,74 @@ const END_PX = 60;
 /** How near the start the page before is asked for. */
 const START_PX = 600;
 
+/** What is beside the conversation waits until that is drawn. */
+const SETTLED_MS = 1000;
+
 /** A jump reads larger pages, and this many of them at most. */
 const PAGE_LARGE = 100;
 const PAGES_MAX = 100;
+/** How often the place of a message is looked up on the way to it. */
+const LOOKS_MAX = 10;
 
 /** What was changed is drawn. */
 const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
 export type TimelineRow =
-  | { readonly kind: "message"; readonly id: string }
+  | { readonly kind: "message"; readonly id: string; /** Older than what the model sees. */ readonly isPast: boolean }
+  | { readonly kind: "tail" }
   | { readonly kind: "undone" }
   | { readonly kind: "notice"; readonly index: number }
   | { readonly kind: "sending"; readonly id: string };
 
 export function Timeline(props: { sessionID: string; target: string | undefined }) {
   let scroller!: HTMLDivElement;
+  let feed!: HTMLDivElement;
   let handle: VirtualizerHandle | undefined;
   const [isFollowing, setFollowing] = createSignal(true);
   const [isPrepending, setPrepending] = createSignal(false);
   const [isLoading, setLoading] = createSignal(false);
+  const [isSettled, setSettled] = createSignal(false);
   const rows = stableRows(() => rowsOf(props.sessionID));
+  /** Where the window stood, and how long the conversation was, when it was looked at last. */
   let lastTop = 0;
+  let lastHeight = 0;
+  /** A finger or the mouse holds the conversation or its scroll bar. */
+  let isHeld = false;
+  /** What was last when the reader left the end; older pages come above it. */
+  const [leftAfter, setLeftAfter] = createSignal<TimelineRow>();
+  const newBelow = () => {
+    const at = leftAfter() === undefined ? -1 : rows().lastIndexOf(leftAfter() as TimelineRow);
+    return at < 0 ? 0 : rows().length - 1 - at;
+  };
+  createEffect(on(isFollowing, (isNow) => !isNow && setLeftAfter(rows().at(-1))));
 
+  /** Which jump is under way: another one, or a click to the end, takes over from it. */
+  let jump = 0;
   const toEnd = () => {
+    jump += 1;
     setFollowing(true);
-    scroller.scrollTop = scroller.scrollHeight;
+    keepEnd();
   };
   const keepEnd = () => {
-    if (isFollowing()) scroller.scrollTop = scroller.scrollHeight;
+    if (!isFollowing()) return;
+    scroller.scrollTop = scroller.scrollHeight;
+    look();
+  };
+  const look = () => {
+    lastTop = scroller.scrollTop;
+    lastHeight = scroller.scrollHeight;
   };
 
   const scrolled = () => {
     const rest = scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop;
-    if (rest < END_PX) setFollowing(true);
-    // Only a movement upwards is a wish to read; a text that grew below is not.
-    else if (scroller.scrollTop < lastTop - 2) setFollowing(false);
-    lastTop = scroller.scrollTop;
+    // Only a movement upwards is a wish to read; a text that grew below is not. Nor is a row that turned out shorter than
+    // guessed, which moves the window up as well.
+    const isUp = scroller.scrollTop < lastTop;
+    const isOfReader = isHeld || scroller.scrollHeight === lastHeight;
+    if (isUp && isOfReader && rest >= 1) setFollowing(false);
+    else if (!isUp && rest < END_PX) setFollowing(true);
+    else if (isUp) keepEnd();
+    look();
     if (scroller.scrollTop < START_PX) void loadOlder();
   };
 
@@ -78,63 +113,92 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
   };
 
   onMount(() => {
+    const settling = setTimeout(() => setSettled(true), SETTLED_MS);
+    onCleanup(() => clearTimeout(settling));
     const watch = new ResizeObserver(keepEnd);
     watch.observe(scroller);
     const content = scroller.firstElementChild;
     if (content) watch.observe(content);
     const byKey = (event: KeyboardEvent) => {
-      if (["ArrowUp", "PageUp", "Home"].includes(event.key) && scroller.contains(document.activeElement)) setFollowing(false);
+      if (["ArrowUp", "PageUp", "Home"].includes(event.key) && scroller.contains(document.activeElement)) leaveEnd();
     };
-    scroller.addEventListener("wheel", (event) => event.deltaY < 0 && setFollowing(false), { passive: true });
+    // Where everything fits there is nothing to scroll, and the next answer is followed.
+    const leaveEnd = () => scroller.scrollTop > 0 && setFollowing(false);
+    const hold = () => (isHeld = true);
+    const letGo = () => (isHeld = false);
+    scroller.addEventListener("wheel", (event) => event.deltaY < 0 && leaveEnd(), { passive: true });
+    scroller.addEventListener("pointerdown", hold, { passive: true });
+    scroller.addEventListener("touchstart", hold, { passive: true });
+    // A finger that scrolls ends the pointer's part of it, and goes on.
+    const ends = ["pointerup", "touchend", "touchcancel"] as const;
+    for (const end of ends) document.addEventListener(end, letGo);
     document.addEventListener("keydown", byKey);
     onCleanup(() => {
       watch.disconnect();
+      for (const end of ends) document.removeEventListener(end, letGo);
       document.removeEventListener("keydown", byKey);
     });
     if (props.target === undefined) requestAnimationFrame(toEnd);
   });
-  createEffect(on(() => rows().length, () => requestAnimationFrame(keepEnd), { defer: true }));
+  createEffect(on(() => rows().length, () => requestAnimationFrame(() => {
+    keepEnd();
+    const top = rows()[isFollowing() ? rows().length - 1 : (handle?.findItemIndex(scroller.scrollTop) ?? 0)];
+    boundThread(props.sessionID, top?.kind === "message" ? top.id : undefined);
+  }), { defer: true }));
 
   createEffect(on(() => props.target, (wanted) => {
-    if (wanted !== undefined) void jumpTo(wanted).catch((cause) => say(asCallError(cause).message, "bad"));
+    if (wanted === undefined) jump += 1;
+    else void jumpTo(wanted).catch((cause) => say(asCallError(cause).message, "bad"));
   }));
-  /** Reads back until the message is here, then goes to it. */
+  /** Reads until the message is here, then goes to it. */
   const jumpTo = async (wanted: string) => {
+    const mine = ++jump;
     setFollowing(false);
     const indexOf = () => rows().findIndex((row) => row.kind === "message" && row.id === wanted);
+    if (indexOf() < 0) {
+      await readOutline(props.sessionID);
+      await frames();
+    }
     for (let pages = 0; indexOf() < 0 && pages < PAGES_MAX; pages += 1) {
       if (!(await readOlder(props.sessionID, PAGE_LARGE))) break;
       await frames();
     }
-    if (props.target !== wanted) return;
+    await readAround(props.sessionID, wanted);
+    if (jump !== mine) return;
     if (indexOf() < 0) return say(words.notFound);
-    // Heights above are guessed until they are drawn: a second look corrects the first.
-    for (let looks = 0; looks < 3; looks += 1) {
-      handle?.scrollToIndex(indexOf(), { align: "start" });
+    // Heights are guessed until they are drawn: looks until it stands still. Not by the list's own `scrollToIndex`, which
+    // goes on pulling as long as anything grows, whatever the reader does meanwhile.
+    for (let looks = 0; looks < LOOKS_MAX && jump === mine; looks += 1) {
+      const before = scroller.scrollTop;
+      scroller.scrollTop = feed.offsetTop + (handle?.getItemOffset(indexOf()) ?? 0);
       await frames();
+      if (looks > 0 && Math.abs(scroller.scrollTop - before) < 1) break;
     }
     // Whoever looks for words goes on typing or presses Enter again.
-    if (!document.activeElement?.closest(".find")) document.getElementById(wanted)?.focus({ preventScroll: true });
+    if (jump === mine && !document.activeElement?.closest(".find")) document.getElementById(wanted)?.focus({ preventScroll: true });
   };
 
   return (
+    <div class="timeline-box">
     <div class="timeline" ref={scroller} onScroll={scrolled} tabindex="0" role="group" aria-label={session(props.sessionID)?.title ?? ""}>
       <div class="timeline-rows">
         <Show when={isLoading()}>
           <p class="muted small centre" aria-live="polite">{words.older}…</p>
         </Show>
         {/* Messages and nothing else: the button below is not one of them. */}
-        <div role="feed" aria-busy={isLoading()} aria-label={words.messages}>
+        <div ref={feed} role="feed" aria-busy={isLoading()} aria-label={words.messages}>
           <Virtualizer ref={(made) => (handle = made)} data={rows()} shift={isPrepending()} scrollRef={scroller} bufferSize={700} onResize={keepEnd}>
-            {(row, index) => <Row row={row} sessionID={props.sessionID} index={index()} total={rows().length} />}
+            {(row, index) => <Guard of={() => rowValue(props.sessionID, row)}><Row row={row} sessionID={props.sessionID} index={index()} total={rows().length} /></Guard>}
           </Virtualizer>
         </div>
       </div>
       <Show when={!isFollowing()}>
-        <button type="button" class="to-end" onClick={toEnd} aria-label={words.toEnd} title={words.toEnd}>
-          <Icon name="arrow-down" /> {words.toEnd}
+        <button type="button" class="to-end" onClick={toEnd} title={words.toEnd}>
+          <Icon name="arrow-down" /> {newBelow() > 0 ? words.newBelow(newBelow()) : words.toEnd}
         </button>
       </Show>
+    </div>
+    <Show when={!READ_ONLY && isSettled() && rows().length > 2}><Guard><Rail sessionID={props.sessionID} rows={rows()} /></Guard></Show>
     </div>
   );
 }
@@ -142,7 +206,9 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
 function Row(props: { row: TimelineRow; sessionID: string; index: number; total: number }) {
   switch (props.row.kind) {
     case "message":
-      return <Turn sessionID={props.sessionID} messageID={props.row.id} position={props.index + 1} total={props.total} />;
+      return <Turn sessionID={props.sessionID} messageID={props.row.id} position={props.index + 1} total={props.total} isPast={props.row.isPast} />;
+    case "tail":
+      return <p class="tail muted small">{words.compactionTail}</p>;
     case "undone":
       return READ_ONLY ? null : <UndoneBlock sessionID={props.sessionID} />;
     case "notice": {
@@ -157,13 +223,19 @@ function Row(props: { row: TimelineRow; sessionID: string; index: number; total:
   }
 }
 
+/** What a row draws, for when it cannot be drawn. */
+function rowValue(sessionID: string, row: TimelineRow): unknown {
+  if (row.kind === "message") return message(sessionID, row.id);
+  return row.kind === "notice" ? thread(sessionID)?.notices[row.index] : row;
+}
+
 /** Rows keep their identity while they say the same, so that nothing is drawn again. */
 function stableRows(rows: () => TimelineRow[]): () => readonly TimelineRow[] {
   let known = new Map<string, TimelineRow>();
   return createMemo(() => {
     const next = new Map<string, TimelineRow>();
     const list = rows().map((row) => {
-      const name = JSON.stringify(row);
+      const name = nameOf(row);
       const kept = known.get(name) ?? row;
       next.set(name, kept);
       return kept;
@@ -173,6 +245,22 @@ function stableRows(rows: () => TimelineRow[]): () => readonly TimelineRow[] {
   });
 }
 
+function nameOf(row: TimelineRow): string {
+  switch (row.kind) {
+    case "message":
+      return row.isPast ? `past ${row.id}` : row.id;
+    case "sending":
+      return `sending ${row.id}`;
+    case "notice":
+      return `notice ${row.index}`;
+    case "undone":
+    case "tail":
+      return row.kind;
+    default:
+      return row satisfies never;
+  }
+}
+
 function rowsOf(sessionID: string): TimelineRow[] {
   const found = thread(sessionID);
   if (!found) return [];
@@ -180,15 +268,15 @@ function rowsOf(sessionID: string): TimelineRow[] {
   const undoneFrom = session(sessionID)?.revert?.messageID;
   const cut = undoneFrom === undefined ? -1 : found.order.indexOf(undoneFrom);
   const shown = cut < 0 ? found.order : found.order.slice(0, cut);
-  const notices = (after: string | undefined) =>
-    found.notices.forEach((notice, index) => {
-      if (notice.after === after && !isSaidByMessage(sessionID, notice.error.data.message)) rows.push({ kind: "notice", index });
-    });
-  notices(undefined);
-  for (const id of shown) {
-    rows.push({ kind: "message", id });
-    notices(id);
-  }
+  const notices = noticesByPlace(sessionID);
+  const tail = tailOf(found.order, found.summaries);
+  const push = (index: number) => rows.push({ kind: "notice", index });
+  notices.get(undefined)?.forEach(push);
+  shown.forEach((id, index) => {
+    if (index === tail.from && !found.summaries.has(id)) rows.push({ kind: "tail" });
+    rows.push({ kind: "message", id, isPast: index < tail.from });
+    notices.get(id)?.forEach(push);
+  });
   if (cut >= 0) rows.push({ kind: "undone" });
   for (const prompt of READ_ONLY || past()?.sessionID === sessionID ? [] : pendingPrompts(sessionID)) {
     if (!found.messages.has(prompt.messageID)) rows.push({ kind: "sending", id: prompt.messageID });
@@ -196,11 +284,29 @@ function rowsOf(sessionID: string): TimelineRow[] {
   return rows;
 }
 
+/** From which message on the model sees everything; what is older is dimmed. */
+function tailOf(order: readonly string[], summaries: ReadonlyMap<string, string | undefined>): { readonly from: number } {
+  if (summaries.size === 0) return { from: -1 };
+  const at = order.findLastIndex((id) => summaries.has(id));
+  const kept = order.indexOf(summaries.get(order[at] ?? "") ?? "");
+  return { from: kept >= 0 && kept < at ? kept : at };
+}
+
+/** Indexes of notices by the message they stand behind; those that an answer says too are left out. */
+function noticesByPlace(sessionID: string): Map<string | undefined, number[]> {
+  const places = new Map<string | undefined, number[]>();
+  thread(sessionID)?.notices.forEach((notice, index) => {
+    if (isSaidByMessage(sessionID, notice.error.data?.message)) return;
+    places.set(notice.after, [...(places.get(notice.after) ?? []), index]);
+  });
+  return places;
+}
+
 /** The same error usually stands on the answer it ended, too. */
 function isSaidByMessage(sessionID: string, text: string | undefined): boolean {
   const found = thread(sessionID);
   return [...(found?.messages.values() ?? [])].some(
-    ({ value }) => value.role === "assistant" && value.error !== undefined && value.error.data.message === text,
+    ({ value }) => value.role === "assistant" && value.error !== undefined && value.error.data?.message === text,
   );
 }
 

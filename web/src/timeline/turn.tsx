@@ -1,31 +1,37 @@
 // One message of the conversation: a prompt, or a step of the answer below it.
 
-import { For, Match, Show, Switch, createMemo } from "solid-js";
+import { For, Match, Show, Switch, createMemo, lazy, onCleanup } from "solid-js";
 import { CopyButton } from "../text/render.tsx";
+import { Fold } from "../kit/fold.tsx";
+import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
-import { message, part, partIds, session, status, thread } from "../view/store.ts";
+import { wantMessage } from "../view/holes.ts";
+import { isHole, message, part, partIds, status } from "../view/store.ts";
 import { preferences } from "../view/preferences.ts";
 import { words } from "../words/en.ts";
 import type { AssistantMessage, Part, UserMessage } from "../wire/types.ts";
 import { isWaiting } from "../view/queue.ts";
 import { MessageMenu } from "./menu.tsx";
-import { StepError } from "./error.tsx";
 import { CompactionDivider } from "./divider.tsx";
-import { PartView } from "./part/part.tsx";
+import { PartView, setAside } from "./part/part.tsx";
+import { RetryGroup } from "./part/retry.tsx";
 import { PromptText } from "./part/prompt.tsx";
 import { LookGroup } from "./tool/look.tsx";
 
-export function Turn(props: { sessionID: string; messageID: string; position: number; total: number }) {
+// Loaded with the first answer that failed.
+const StepError = lazy(() => import("./error.tsx").then((file) => ({ default: file.StepError })));
+
+export function Turn(props: { sessionID: string; messageID: string; position: number; total: number; isPast?: boolean | undefined }) {
   const info = createMemo(() => message(props.sessionID, props.messageID));
   return (
-    <Show when={info()}>
+    <Show when={info()} fallback={<Show when={isHole(props.sessionID, props.messageID)}><Hole sessionID={props.sessionID} messageID={props.messageID} /></Show>}>
       {(found) => (
         <Switch>
           <Match when={found().role === "user" && (found() as UserMessage)}>
-            {(user) => <Prompt info={user()} position={props.position} total={props.total} />}
+            {(user) => <Prompt info={user()} position={props.position} total={props.total} isPast={props.isPast} />}
           </Match>
           <Match when={found().role === "assistant" && (found() as AssistantMessage)}>
-            {(answer) => <Step info={answer()} position={props.position} total={props.total} />}
+            {(answer) => <Step info={answer()} position={props.position} total={props.total} isPast={props.isPast} />}
           </Match>
         </Switch>
       )}
@@ -33,7 +39,13 @@ export function Turn(props: { sessionID: string; messageID: string; position: nu
   );
 }
 
-function Prompt(props: { info: UserMessage; position: number; total: number }) {
+/** Not held: far away until a moment ago. */
+function Hole(props: { sessionID: string; messageID: string }) {
+  onCleanup(wantMessage(props.sessionID, props.messageID));
+  return <p class="hole muted" id={props.messageID} aria-busy="true">…</p>;
+}
+
+function Prompt(props: { info: UserMessage; position: number; total: number; isPast?: boolean | undefined }) {
   const parts = () => partsOf(props.info.sessionID, props.info.id);
   const compaction = () => parts().find((found) => found.type === "compaction");
   return (
@@ -43,7 +55,7 @@ function Prompt(props: { info: UserMessage; position: number; total: number }) {
   );
 }
 
-function PlainPrompt(props: { info: UserMessage; position: number; total: number }) {
+function PlainPrompt(props: { info: UserMessage; position: number; total: number; isPast?: boolean | undefined }) {
   const { sessionID } = props.info;
   const ids = () => partIds(sessionID, props.info.id);
   const plain = () =>
@@ -52,7 +64,7 @@ function PlainPrompt(props: { info: UserMessage; position: number; total: number
       .map((found) => (found.type === "text" ? found.text : ""))
       .join("\n\n");
   return (
-    <article class="prompt" id={props.info.id} tabindex="-1" aria-posinset={props.position} aria-setsize={props.total} aria-labelledby={`h-${props.info.id}`}>
+    <article class="prompt" id={props.info.id} tabindex="-1" classList={{ "is-dimmed": props.isPast }} aria-posinset={props.position} aria-setsize={props.total} aria-labelledby={`h-${props.info.id}`}>
       <header>
         <h2 class="off-screen" id={`h-${props.info.id}`}>
           {words.you}, {words.time(props.info.time.created)}
@@ -66,13 +78,15 @@ function PlainPrompt(props: { info: UserMessage; position: number; total: number
           {(id) => {
             const found = createMemo(() => part(sessionID, id));
             return (
-              <Show when={found()}>
-                {(value) => (
-                  <Show when={value().type === "text"} fallback={<PartView part={value()} />}>
-                    <PromptText part={value() as never} />
-                  </Show>
-                )}
-              </Show>
+              <Guard of={found}>
+                <Show when={found()}>
+                  {(value) => (
+                    <Show when={value().type === "text"} fallback={<PartView part={value()} />}>
+                      <PromptText part={value() as never} />
+                    </Show>
+                  )}
+                </Show>
+              </Guard>
             );
           }}
         </For>
@@ -86,11 +100,13 @@ function PlainPrompt(props: { info: UserMessage; position: number; total: number
   );
 }
 
-type Piece =
-  | { readonly kind: "part"; readonly id: string }
-  | { readonly kind: "look"; readonly ids: readonly string[] };
+/** One part, or several that are folded into one line. */
+interface Piece {
+  readonly kind: "part" | "look" | "retries";
+  readonly ids: readonly string[];
+}
 
-function Step(props: { info: AssistantMessage; position: number; total: number }) {
+function Step(props: { info: AssistantMessage; position: number; total: number; isPast?: boolean | undefined }) {
   const { sessionID } = props.info;
   const pieces = createMemo(() => piecesOf(sessionID, props.info.id), [], { equals: isSame });
   const markdown = () =>
@@ -98,24 +114,13 @@ function Step(props: { info: AssistantMessage; position: number; total: number }
       .map((found) => (found.type === "text" ? found.text : ""))
       .filter(Boolean)
       .join("\n\n");
-  const isBeforeTail = () => isOutOfView(sessionID, props.info.id);
   return (
-    <article class="step" id={props.info.id} tabindex="-1" classList={{ "is-dimmed": isBeforeTail() }} aria-posinset={props.position} aria-setsize={props.total} aria-labelledby={`h-${props.info.id}`}>
+    <article class="step" id={props.info.id} tabindex="-1" classList={{ "is-dimmed": props.isPast }} aria-posinset={props.position} aria-setsize={props.total} aria-labelledby={`h-${props.info.id}`}>
       <h2 class="off-screen" id={`h-${props.info.id}`}>{props.info.agent}, {props.info.modelID}, {words.time(props.info.time.created)}</h2>
-      <For each={pieces()}>
-        {(piece) => (
-          <Switch>
-            <Match when={piece.kind === "part" && piece}>
-              {(one) => {
-                const found = createMemo(() => part(sessionID, one().id));
-                return <Show when={found()}>{(value) => <PartView part={value()} answer={props.info} />}</Show>;
-              }}
-            </Match>
-            <Match when={piece.kind === "look" && piece}>{(group) => <LookGroup sessionID={sessionID} ids={group().ids} />}</Match>
-          </Switch>
-        )}
-      </For>
-      <Show when={props.info.error}>{(error) => <StepError error={error()} info={props.info} />}</Show>
+      <Show when={props.info.summary !== true} fallback={<Fold class="card summary-fold" summary={<><Icon name="scissors" /> <span class="grow">{words.summaryOpen}</span></>}><div class="card-body"><Pieces sessionID={sessionID} pieces={pieces()} info={props.info} /></div></Fold>}>
+        <Pieces sessionID={sessionID} pieces={pieces()} info={props.info} />
+      </Show>
+      <Show when={props.info.error}>{(error) => <Guard of={error}><StepError error={error()} info={props.info} /></Guard>}</Show>
       <Show when={isOpenStep(props.info) && pieces().length === 0}>
         <p class="muted small pulse">{words.thinking}…</p>
       </Show>
@@ -127,6 +132,28 @@ function Step(props: { info: AssistantMessage; position: number; total: number }
         </footer>
       </Show>
     </article>
+  );
+}
+
+function Pieces(props: { sessionID: string; pieces: readonly Piece[]; info: AssistantMessage }) {
+  // By their first part: a piece that takes in another one stays.
+  const firsts = createMemo(() => props.pieces.map((piece) => `${piece.kind} ${piece.ids[0]}`));
+  const byFirst = createMemo(() => new Map(props.pieces.map((piece) => [`${piece.kind} ${piece.ids[0]}`, piece])));
+  return (
+    <For each={firsts()}>
+      {(name) => {
+        const piece = createMemo(() => byFirst().get(name));
+        const found = createMemo(() => part(props.sessionID, piece()?.ids[0] ?? ""));
+        return (
+          <Guard of={found}>
+            <Switch fallback={<Show when={found()}>{(value) => <PartView part={value()} answer={props.info} />}</Show>}>
+              <Match when={piece()?.kind === "look" && piece()}>{(group) => <LookGroup sessionID={props.sessionID} ids={group().ids} />}</Match>
+              <Match when={piece()?.kind === "retries" && piece()}>{(group) => <RetryGroup sessionID={props.sessionID} ids={group().ids} />}</Match>
+            </Switch>
+          </Guard>
+        );
+      }}
+    </For>
   );
 }
 
@@ -153,42 +180,31 @@ export function partsOf(sessionID: string, messageID: string): Part[] {
 
 const LOOKS = new Set(["read", "glob", "grep", "list"]);
 
-/** Parts as they are shown: what only looks around is folded with its neighbours. */
+/** Parts as they are shown: what only looks around, and tries that failed, are folded with their neighbours. */
 function piecesOf(sessionID: string, messageID: string): Piece[] {
   const pieces: Piece[] = [];
-  let looks: string[] = [];
-  const flush = () => {
-    if (looks.length > 1) pieces.push({ kind: "look", ids: looks });
-    else for (const id of looks) pieces.push({ kind: "part", id });
-    looks = [];
-  };
   for (const found of partsOf(sessionID, messageID)) {
-    if (found.type === "tool" && LOOKS.has(found.tool) && found.state.status === "completed") {
-      looks.push(found.id);
-      continue;
-    }
     if (isHidden(found)) continue;
-    flush();
-    pieces.push({ kind: "part", id: found.id });
+    const kind = kindOf(found);
+    const last = pieces.at(-1);
+    if (kind !== "part" && last?.kind === kind) pieces.splice(-1, 1, { kind, ids: [...last.ids, found.id] });
+    else pieces.push({ kind, ids: [found.id] });
   }
-  flush();
-  return pieces;
+  return pieces.map((piece) => (piece.ids.length === 1 ? { ...piece, kind: "part" } : piece));
+}
+
+function kindOf(found: Part): Piece["kind"] {
+  if (found.type === "retry") return "retries";
+  return found.type === "tool" && LOOKS.has(found.tool) && found.state.status === "completed" ? "look" : "part";
 }
 
 function isHidden(found: Part): boolean {
   if (preferences().showEverything) return false;
   if (found.type === "step-finish") return ["stop", "tool-calls"].includes(found.reason);
-  return found.type === "step-start" || found.type === "snapshot" || (found.type === "text" && found.text.trim() === "");
+  if (found.type === "text") return found.text.trim() === "" && setAside(found) === undefined;
+  return found.type === "step-start" || found.type === "snapshot";
 }
 
 function isSame(a: Piece[], b: Piece[]): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
-
-/** Older than where the model's view begins. */
-function isOutOfView(sessionID: string, messageID: string): boolean {
-  const found = thread(sessionID);
-  if (!found || session(sessionID) === undefined) return false;
-  const last = found.order.findLastIndex((id) => partIds(sessionID, id).some((one) => found.part.get(one)?.value.type === "compaction"));
-  return last >= 0 && found.order.indexOf(messageID) < last;
+  return a.length === b.length && a.every((one, index) => one.kind === b[index]?.kind && one.ids.join() === b[index]?.ids.join());
 }

@@ -1,19 +1,19 @@
 // What a person can do to a session. The control waits for the answer; the state changes by the event.
 
-import { asCallError } from "../sync/send.ts";
 import { say } from "../kit/toast.tsx";
-import { segment } from "../wire/api.ts";
-import type { MessageWithParts, Session } from "../wire/types.ts";
+import type { NewPart } from "../sync/send.ts";
+import { asCallError, segment } from "../wire/api.ts";
+import type { MessageWithParts, Session, UserMessage } from "../wire/types.ts";
 import { words } from "../words/en.ts";
 import { api } from "./live.ts";
-import { type NewPart, sendPrompt } from "./prompts.ts";
+import { type Choice, sendPrompt } from "./prompts.ts";
 import { navigate, sessionPath } from "./router.ts";
 import { session, world } from "./store.ts";
 
-const path = (id: string, rest = "") => `/session/${segment(id)}${rest}`;
+export const path = (id: string, rest = "") => `/session/${segment(id)}${rest}`;
 
 /** Runs something; its failure is said in the server's words. */
-async function told<T>(run: () => Promise<T>): Promise<T | undefined> {
+export async function told<T>(run: () => Promise<T>): Promise<T | undefined> {
   try {
     return await run();
   } catch (cause) {
@@ -27,30 +27,38 @@ export const stop = (id: string) => told(() => api.post(path(id, "/abort")));
 export const rename = (id: string, title: string) =>
   told(() => api.call(path(id), { method: "PATCH", body: { title } }));
 
-export const archive = (id: string, at: number | undefined) =>
-  told(() => api.call(path(id), { method: "PATCH", body: { time: { archived: at ?? null } } }));
-
-export async function remove(id: string): Promise<void> {
-  const done = await told(() => api.call(path(id), { method: "DELETE" }));
-  if (done && location.pathname === sessionPath(id)) navigate("/");
-}
-
 export async function forkAt(id: string, messageID: string | undefined): Promise<void> {
   const made = await told(() => api.post<Session>(path(id, "/fork"), messageID === undefined ? {} : { messageID }));
   if (made) navigate(sessionPath(made.id));
 }
 
-export const goOn = (id: string) => sendPrompt(id, [{ type: "text", text: words.error.goOnPrompt }], {});
+/** Agent and model of the newest prompt: what goes on goes on with them. */
+function choiceOf(id: string): Choice {
+  const found = world.threads.get(id);
+  const last = found?.order.findLast((messageID) => found.messages.get(messageID)?.value.role === "user");
+  const info = last === undefined ? undefined : found?.messages.get(last)?.value;
+  return info?.role === "user" ? choiceIn(info) : {};
+}
 
+function choiceIn(info: UserMessage): Choice {
+  const { providerID, modelID, variant } = info.model;
+  return { agent: info.agent, model: { providerID, modelID }, variant };
+}
+
+export const goOn = (id: string) => sendPrompt(id, [{ type: "text", text: words.error.goOnPrompt }], choiceOf(id));
+
+/** The same prompt once more: what was attached and named, by the same agent and model. */
 export async function askAgain(id: string, promptID: string): Promise<void> {
   await told(async () => {
     const found = await api.get<MessageWithParts>(path(id, `/message/${segment(promptID)}`));
     const parts = found.parts.flatMap((part): NewPart[] => {
-      if (part.type === "text" && part.synthetic !== true) return [{ type: "text", text: part.text }];
-      if (part.type === "file") return [{ type: "file", mime: part.mime, url: part.url, ...(part.filename ? { filename: part.filename } : {}) }];
+      if (part.type === "text" && part.synthetic !== true && part.ignored !== true) return [{ type: "text", text: part.text }];
+      if (part.type === "file") return [{ type: "file", mime: part.mime, url: part.url, ...(part.filename ? { filename: part.filename } : {}), ...(part.source ? { source: part.source } : {}) }];
+      if (part.type === "agent") return [{ type: "agent", name: part.name, ...(part.source ? { source: part.source } : {}) }];
       return [];
     });
-    if (parts.length > 0) await sendPrompt(id, parts, {});
+    const choice = found.info.role === "user" ? choiceIn(found.info) : choiceOf(id);
+    if (parts.length > 0) await sendPrompt(id, parts, choice);
   });
 }
 
@@ -69,31 +77,3 @@ export const withdraw = (id: string, messageID: string) =>
 export const resume = (id: string) => told(() => api.post(`/sturdy/session/${segment(id)}/resume`));
 
 export const create = (directory: string | undefined) => told(() => api.post<Session>("/session", {}, { directory }));
-
-/** Everything of a session as one JSON file, put together here. */
-export async function saveJson(id: string): Promise<void> {
-  const found = await told(() => api.get<MessageWithParts[]>(path(id, "/message")));
-  const info = world.sessions.get(id)?.value;
-  if (!found || !info) return;
-  save(`${info.slug}.json`, new Blob([JSON.stringify({ info, messages: found }, null, 2)], { type: "application/json" }));
-}
-
-/** One file that shows the session without a server; the server puts it together. */
-export async function saveHtml(id: string): Promise<void> {
-  const text = await told(() => api.text(`/sturdy${path(id, "/export.html")}`));
-  if (text !== undefined) save(`${world.sessions.get(id)?.value.slug ?? id}.html`, new Blob([text], { type: "text/html" }));
-}
-
-function save(name: string, blob: Blob): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-/** How many sessions go when this one is deleted, itself not counted. */
-export function descendants(id: string): number {
-  const children = [...world.sessions.values()].filter((held) => held.value.parentID === id);
-  return children.reduce((sum, child) => sum + 1 + descendants(child.value.id), 0);
-}

@@ -25,7 +25,23 @@ interface Command {
   readonly description?: string;
 }
 
+interface Config {
+  readonly model?: string;
+  readonly share?: string;
+  readonly enterprise?: { readonly url?: string };
+}
+
 const known = new Map<string, Promise<Catalog>>();
+const configs = new Map<string, Promise<Config>>();
+
+/** What the settings of a directory say, asked for once. */
+export function readConfig(directory: string | undefined): Promise<Config> {
+  const name = directory ?? "";
+  const found = configs.get(name) ?? api.get<Config>("/config", { directory });
+  configs.set(name, found);
+  found.catch(() => configs.delete(name));
+  return found;
+}
 
 export function loadCatalog(directory: string | undefined): Promise<Catalog> {
   const name = directory ?? "";
@@ -40,7 +56,7 @@ async function read(directory: string | undefined): Promise<Catalog> {
     api.get<Providers>("/config/providers", { directory }),
     api.get<Agent[]>("/agent", { directory }),
     api.get<Command[]>("/command", { directory }),
-    api.get<{ model?: string }>("/config", { directory }),
+    readConfig(directory),
   ]);
   const models = providers.providers.flatMap((provider) =>
     Object.values(provider.models).map((model) => ({

@@ -1,11 +1,11 @@
 // Shortcuts. Single letters work only outside of fields, and can be switched off.
 
 import { PANELS, navigate, route, sessionPath } from "./router.ts";
-import { forkAt, stop } from "./actions.ts";
 import { isFinding, setFinding } from "./find.ts";
 import { preferences } from "./preferences.ts";
-import { message, session, sessions, thread } from "./store.ts";
-import { setUndoing } from "./undo.ts";
+import { setRenaming } from "./rename.ts";
+import { session, sessions, thread } from "./store.ts";
+import { undoLast } from "./undo.ts";
 
 export const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["Ctrl K", "Go to a session or a place"],
@@ -14,6 +14,7 @@ export const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["Esc Esc", "Stop the turn"],
   ["j k", "Next and previous message"],
   ["o c f", "Unfold, copy or fork the message"],
+  ["e", "Rename the session"],
   ["[ ]", "Previous and next session"],
   ["g l b a u s", "Sessions, board, asks, usage, search"],
   ["n", "New session"],
@@ -28,7 +29,10 @@ export const SHORTCUTS: readonly (readonly [string, string])[] = [
 const PLACES: Readonly<Record<string, string>> = { l: "/", b: "/board", a: "/asks", u: "/usage", s: "/search" };
 const TWICE_MS = 600;
 
-export function startKeys(openPalette: () => void): void {
+/** Loaded with the first session. */
+const actions = () => import("./actions.ts");
+
+export function startKeys(palette: { readonly isOpen: () => boolean; readonly open: () => void }): void {
   let lastEscape = 0;
   let isGoing = false;
   document.addEventListener("keydown", (event) => {
@@ -36,16 +40,18 @@ export function startKeys(openPalette: () => void): void {
     const isCommand = event.ctrlKey || event.metaKey;
     if (isCommand && event.key.toLowerCase() === "k") {
       event.preventDefault();
-      return openPalette();
+      return palette.open();
     }
     // Once more, and the browser's own find opens.
     if (isCommand && !event.shiftKey && event.key.toLowerCase() === "f" && route().page === "session" && !isFinding()) {
       event.preventDefault();
       return void setFinding(true);
     }
+    // Its field has the focus as soon as its script is here; what is typed before that is not a shortcut.
+    if (palette.isOpen()) return;
     if (event.key === "Escape") {
       const now = route();
-      if (Date.now() - lastEscape < TWICE_MS && now.page === "session") void stop(now.id);
+      if (Date.now() - lastEscape < TWICE_MS && now.page === "session") void actions().then((file) => file.stop(now.id));
       lastEscape = Date.now();
       return;
     }
@@ -84,6 +90,7 @@ function alternate(event: KeyboardEvent): void {
 }
 
 function letter(event: KeyboardEvent): void {
+  const now = route();
   switch (event.key) {
     case "/":
       event.preventDefault();
@@ -95,8 +102,11 @@ function letter(event: KeyboardEvent): void {
       return moveMessage(1);
     case "k":
       return moveMessage(-1);
+    case "e":
+      event.preventDefault();
+      return now.page === "session" ? void setRenaming(now.id) : undefined;
     case "z":
-      return undoLast();
+      return now.page === "session" ? undoLast(now.id) : undefined;
     case "c":
       return here()?.querySelector<HTMLElement>(".copy")?.click();
     case "o":
@@ -134,7 +144,7 @@ function toggleFolds(): void {
 function forkHere(): void {
   const now = route();
   const id = here()?.id;
-  if (now.page === "session" && id !== undefined) void forkAt(now.id, id);
+  if (now.page === "session" && id !== undefined) void actions().then((file) => file.forkAt(now.id, id));
 }
 
 function moveMessage(step: number): void {
@@ -144,14 +154,6 @@ function moveMessage(step: number): void {
   const at = !here() ? (step > 0 ? -1 : order.length) : order.indexOf(here()?.id ?? "");
   const next = order[Math.max(0, Math.min(order.length - 1, at + step))];
   if (next !== undefined) document.getElementById(next)?.focus();
-}
-
-function undoLast(): void {
-  const now = route();
-  if (now.page !== "session") return;
-  const order = thread(now.id)?.order ?? [];
-  const last = order.findLast((id) => message(now.id, id)?.role === "user");
-  if (last !== undefined) setUndoing({ sessionID: now.id, messageID: last });
 }
 
 function moveSession(step: number): void {

@@ -3,18 +3,21 @@
 import { createSignal } from "solid-js";
 import { Line, type Hello, type LineState } from "../sync/line.ts";
 import { Tabs, type TabMessage } from "../sync/tabs.ts";
-import { Api, type CallError, segment } from "../wire/api.ts";
-import type { MessageWithParts, Opening, Overview } from "../wire/types.ts";
-import { asCallError } from "../sync/send.ts";
-import { isWithin, reads, touch, touchAll, world } from "./store.ts";
+import { Api, asCallError, type CallError, segment } from "../wire/api.ts";
+import { letGo } from "../sync/bound.ts";
+import type { Message, MessageWithParts, Opening, Overview } from "../wire/types.ts";
+import { isWithin, reads, setFarBehind, touch, touchAll, world } from "./store.ts";
 
 const [lineState, setLineState] = createSignal<LineState>({ name: "reading" });
 const [server, setServer] = createSignal<Overview["server"]>();
 const [features, setFeatures] = createSignal<Overview["features"]>({});
 const [moreSessions, setMoreSessions] = createSignal<string>();
-const [restarted, setRestarted] = createSignal<number>();
-const [trouble, setTrouble] = createSignal<CallError>();
-export { features, lineState, moreSessions, restarted, server, trouble };
+const [hello, setHello] = createSignal<Hello>();
+/** When it was noticed that the server is another run; when the run before was last heard, by its own clock, and what was at work then. */
+const [restarted, setRestarted] = createSignal<{ readonly at: number; readonly lostAt: number; readonly busy: readonly string[] }>();
+/** Why the page could not be read, and when it is tried again. */
+const [trouble, setTrouble] = createSignal<{ readonly error: CallError; readonly until: number }>();
+export { features, hello, lineState, moreSessions, restarted, server, trouble };
 
 /** How far the server's clock is ahead of the device's. */
 let clockAheadMs = 0;
@@ -26,6 +29,8 @@ export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done
 const browserFetch = (path: string, init: RequestInit) => fetch(path, { ...init, credentials: "same-origin" });
 export const api = new Api(browserFetch, () => line.lock());
 
+/** So many entries that are still to come are not drawn one by one. */
+const FAR_BEHIND = 500;
 /** Not among the first requests: the list is drawn before. */
 const LOOK_AROUND_MS = 500;
 /** Since the line was opened for the first time, or lost. */
@@ -33,6 +38,8 @@ let isSettled = false;
 /** Whether the stream carries only what was asked for: its first frame says so. */
 let isFiltered = false;
 let boot: string | undefined;
+/** When the line last brought something, by the server's clock. */
+let heardAt = 0;
 let openSession: string | undefined;
 
 let isKeptAwake = false;
@@ -68,12 +75,14 @@ export const line = new Line(
     path: () => streamPath(openSession),
     cursor: () => world.head.text,
     entries: (entries) => {
+      heardAt = serverNow();
       for (const entry of entries) touch(reads.entry(entry));
     },
     state: (now) => {
       if (now.name === "live" && !isSettled) setTimeout(() => void lookAround(), LOOK_AROUND_MS);
       if (now.name === "live") isSettled = true;
       else if (now.name !== "opening" && now.name !== "catching up") isSettled = false;
+      setFarBehind(now.name === "catching up" && now.total - now.done > FAR_BEHIND);
       setLineState(now);
     },
     hello: heard,
@@ -93,11 +102,12 @@ function streamPath(sessionID: string | undefined): string {
   return `/global/event?${query}`;
 }
 
-function heard(hello: Hello): void {
+function heard(said: Hello): void {
   isFiltered = true;
-  clockAheadMs = hello.now - Date.now();
-  noteBoot(hello.boot);
-  noteBuild(hello.page);
+  setHello(said);
+  clockAheadMs = said.now - Date.now();
+  noteBoot(said.boot);
+  noteBuild(said.page);
 }
 
 /** A page that was left open while the server was replaced would ask for files that are gone. */
@@ -117,8 +127,14 @@ async function lookAround(): Promise<void> {
 }
 
 function noteBoot(now: string): void {
-  if (boot !== undefined && boot !== now) setRestarted(Date.now());
+  if (boot !== undefined && boot !== now) setRestarted({ at: Date.now(), lostAt: heardAt, busy: busySessions() });
   boot = now;
+}
+
+/** Those that a person began: a sub-agent's turn is part of its parent's. */
+function busySessions(): string[] {
+  const isBegun = (id: string) => world.sessions.get(id)?.value.parentID === undefined;
+  return [...world.statuses].filter(([id, held]) => held.value.type !== "idle" && isBegun(id)).map(([id]) => id);
 }
 
 /** Reads the list and opens the line; again when the cursor is of no use any more. */
@@ -133,9 +149,10 @@ export async function start(why: "first" | "resync" | "login"): Promise<void> {
     void line.open();
   } catch (cause) {
     const error = asCallError(cause);
-    setTrouble(error);
     if (error.status === 401) return line.lock();
-    await pause(error.retryAfterMs ?? 2000);
+    const delay = error.retryAfterMs ?? 2000;
+    setTrouble({ error, until: Date.now() + delay });
+    await pause(delay);
     void start(why);
   }
 }
@@ -191,9 +208,7 @@ export function follow(sessionID: string | undefined): void {
   }
   // What the stream did not follow has gaps, and what it follows no longer will have: both are read anew.
   const isFollowed = (id: string, root: string | undefined) => root !== undefined && isWithin(id, root);
-  for (const id of [...world.threads.keys()]) {
-    if (!isFollowed(id, before) || !isFollowed(id, sessionID)) world.threads.delete(id);
-  }
+  reads.refollow((id) => isFollowed(id, before) && isFollowed(id, sessionID));
   // Before the session is read: what happens from here on comes with the stream.
   line.refilter();
 }
@@ -228,7 +243,42 @@ export async function readOlder(sessionID: string, limit = 40): Promise<boolean>
     }
     const next = headers.get("x-next-cursor") ?? undefined;
     touch(reads.older(reading, sessionID, position, value, next).touched);
+    boundThread(sessionID, value[0]?.info.id);
     return true;
+  } catch (cause) {
+    reads.forget(reading);
+    throw cause;
+  }
+}
+
+/** Keeps what is held of a session within its bound; `near` is the message that is looked at. */
+export function boundThread(sessionID: string, near: string | undefined): void {
+  const found = world.threads.get(sessionID);
+  if (found !== undefined) letGo(found, near);
+}
+
+/** Reads which messages there are before the loaded ones, so that one far away can be gone to at once. */
+export async function readOutline(sessionID: string): Promise<void> {
+  if (world.threads.get(sessionID)?.older === undefined) return;
+  const reading = reads.begin();
+  try {
+    const answer = await api.get<{ position: string; messages: Message[] }>(`/sturdy/session/${segment(sessionID)}/outline`);
+    touch(reads.outline(reading, sessionID, answer.position, answer.messages).touched);
+  } catch (cause) {
+    reads.forget(reading);
+    throw cause;
+  }
+}
+
+/** Reads a message that was let go, or never read, with those beside it. */
+export async function readAround(sessionID: string, messageID: string): Promise<void> {
+  if (world.threads.get(sessionID)?.holes.has(messageID) !== true) return;
+  const reading = reads.begin();
+  try {
+    const query = new URLSearchParams({ limit: "40", around: messageID });
+    const { value, position } = await api.call<MessageWithParts[]>(`/session/${segment(sessionID)}/message?${query}`);
+    touch(reads.around(reading, sessionID, position, value).touched);
+    boundThread(sessionID, messageID);
   } catch (cause) {
     reads.forget(reading);
     throw cause;

@@ -8,9 +8,34 @@ export interface Preferences {
   readonly letterKeys: boolean;
   readonly showArchived: boolean;
   readonly notices: boolean;
+  /** Leaving a session stops its turn. */
+  readonly stopsOnLeaving: boolean;
+  readonly textSize: "usual" | "large" | "larger";
+  /** What the list shows; an empty text is everything. */
+  readonly listProject: string;
+  readonly listNeed: string;
+  readonly listChanged: boolean;
+  /** Of the columns, in pixels; none is the usual one. */
+  readonly listWidth: number | undefined;
+  readonly panelWidth: number | undefined;
+  readonly isListFolded: boolean;
 }
 
-const USUAL: Preferences = { theme: "system", showEverything: false, letterKeys: true, showArchived: false, notices: false };
+const USUAL: Preferences = {
+  theme: "system",
+  showEverything: false,
+  letterKeys: true,
+  showArchived: false,
+  notices: false,
+  stopsOnLeaving: false,
+  textSize: "usual",
+  listProject: "",
+  listNeed: "",
+  listChanged: false,
+  listWidth: undefined,
+  panelWidth: undefined,
+  isListFolded: false,
+};
 const NAME = "sturdy.preferences";
 
 function stored(): Preferences {
@@ -36,7 +61,12 @@ export function readPreferences(): void {
 }
 
 export function showTheme(): void {
-  const { theme } = preferences();
-  if (theme === "system") delete document.documentElement.dataset["theme"];
-  else document.documentElement.dataset["theme"] = theme;
+  const { theme, textSize, listWidth, panelWidth } = preferences();
+  const { dataset, style } = document.documentElement;
+  if (theme === "system") delete dataset["theme"];
+  else dataset["theme"] = theme;
+  dataset["size"] = textSize;
+  const set = (name: string, width: number | undefined) => style.setProperty(name, width === undefined ? "" : `${width}px`);
+  set("--list-width", listWidth);
+  set("--panel-width", panelWidth);
 }

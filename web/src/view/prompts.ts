@@ -1,25 +1,22 @@
-// Prompts of this tab that are on their way. A draft is let go only when the server has stored its prompt.
+// Prompts of this tab that are on their way, and those that were not stored. Each is kept on the device before it is
+// sent, and until the server has stored it.
 
 import { createSignal } from "solid-js";
-import { type Prompt, type PromptPart, send } from "../sync/send.ts";
+import { type NewPart, type Prompt, type PromptPart, isStored, send } from "../sync/send.ts";
 import { newId } from "../wire/ids.ts";
 import type { ModelRef } from "../wire/types.ts";
-import { keepDraft } from "./drafts.ts";
+import { words } from "../words/en.ts";
+import { type Unsent, draft, dropUnsent, keepDraft, keepUnsent, unsentPrompts } from "./drafts.ts";
 import { api, pause, serverNow } from "./live.ts";
 import { world } from "./store.ts";
 
-export interface Pending {
-  readonly prompt: Prompt;
-  readonly error: string | undefined;
-}
-
-const [pending, setPending] = createSignal<ReadonlyMap<string, Pending>>(new Map());
+const [pending, setPending] = createSignal<ReadonlyMap<string, Unsent>>(new Map());
 
 export function pendingPrompts(sessionID: string): Prompt[] {
   return [...pending().values()].map(({ prompt }) => prompt).filter((prompt) => prompt.sessionID === sessionID);
 }
 
-export function pendingPrompt(messageID: string): Pending | undefined {
+export function pendingPrompt(messageID: string): Unsent | undefined {
   return pending().get(messageID);
 }
 
@@ -29,10 +26,8 @@ export interface Choice {
   readonly variant?: string | undefined;
 }
 
-export type NewPart = PromptPart extends infer Each ? (Each extends { id: string } ? Omit<Each, "id"> : never) : never;
-
-/** Sends a prompt; resolves when it is stored or was refused. */
-export async function sendPrompt(sessionID: string, parts: readonly NewPart[], choice: Choice): Promise<boolean> {
+/** Sends a prompt, which is kept on this device from now on; resolves when it is stored or was refused. */
+export function sendPrompt(sessionID: string, parts: readonly NewPart[], choice: Choice): Promise<boolean> {
   const now = serverNow();
   const prompt: Prompt = {
     sessionID,
@@ -42,19 +37,20 @@ export async function sendPrompt(sessionID: string, parts: readonly NewPart[], c
     ...(choice.model ? { model: choice.model } : {}),
     ...(choice.variant ? { variant: choice.variant } : {}),
   };
-  return attempt(prompt);
+  return attempt({ prompt });
 }
 
-async function attempt(prompt: Prompt): Promise<boolean> {
-  put(prompt, undefined);
+async function attempt(unsent: Unsent): Promise<boolean> {
+  const { prompt } = unsent;
+  put({ ...unsent, error: undefined });
   const sent = await send(api, prompt, pause);
   if (sent.as === "stored") {
-    keepDraft(prompt.sessionID, "");
+    dropUnsent(prompt.messageID);
     // It stays until the stream has brought it, so that it does not vanish for a moment.
     void untilSeen(prompt).then(() => forget(prompt.messageID));
     return true;
   }
-  put(prompt, sent.error.message);
+  put({ ...unsent, error: sent.error.message });
   return false;
 }
 
@@ -67,32 +63,50 @@ async function untilSeen(prompt: Prompt): Promise<void> {
 
 export async function resend(messageID: string): Promise<void> {
   const found = pending().get(messageID);
-  if (found) await attempt(found.prompt);
+  if (found) await attempt(found);
 }
 
-let onDropped: (sessionID: string, text: string) => void = () => {};
-export function whenDropped(run: (sessionID: string, text: string) => void): void {
+let onDropped: (sessionID: string, text: string) => boolean = () => false;
+/** `run` says whether it took the words. */
+export function whenDropped(run: (sessionID: string, text: string) => boolean): void {
   onDropped = run;
 }
 
-/** Words go into the composer of a session, if it is open. */
+/** Words go into the composer of a session, or into its draft if it is not open. */
 export function backToComposer(sessionID: string, text: string): void {
-  onDropped(sessionID, text);
+  if (onDropped(sessionID, text)) return;
+  const typed = draft(sessionID);
+  keepDraft(sessionID, typed === "" ? text : `${text}\n${typed}`);
 }
 
 /** Back into the composer. */
 export function dropPrompt(messageID: string): void {
   const found = pending().get(messageID);
   if (!found) return;
+  const text = found.prompt.parts.map((part) => (part.type === "text" ? part.text : "")).filter(Boolean).join("\n");
+  // First where it goes, then where it was.
+  backToComposer(found.prompt.sessionID, text);
   forget(messageID);
-  const text = found.prompt.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-  onDropped(found.prompt.sessionID, text);
 }
 
-function put(prompt: Prompt, error: string | undefined): void {
-  setPending((known) => new Map(known).set(prompt.messageID, { prompt, error }));
+function put(unsent: Unsent): void {
+  keepUnsent(unsent);
+  setPending((known) => new Map(known).set(unsent.prompt.messageID, unsent));
 }
 
 function forget(messageID: string): void {
+  dropUnsent(messageID);
   setPending((known) => new Map([...known].filter(([id]) => id !== messageID)));
 }
+
+/** What another visit left: shown again, unless the server has it. Nothing is sent without being asked. */
+async function recover(unsent: Unsent): Promise<void> {
+  const { prompt } = unsent;
+  const files = unsent.isWithoutFiles ? ` ${words.filesNotKept}` : "";
+  const show = (error: string) => setPending((known) => new Map(known).set(prompt.messageID, { ...unsent, error: `${error}${files}` }));
+  if (unsent.error !== undefined) return void show(unsent.error);
+  if (await isStored(api, prompt)) return dropUnsent(prompt.messageID);
+  show(words.leftUnsent);
+}
+
+if (!READ_ONLY) for (const unsent of unsentPrompts()) void recover(unsent);

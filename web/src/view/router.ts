@@ -15,7 +15,7 @@ export type Route =
   | { readonly page: "login" }
   | { readonly page: "unknown" };
 
-export const PANELS = ["changes", "todo", "context", "family", "files", "log", "share"] as const;
+export const PANELS = ["changes", "todo", "context", "family", "files", "log", "share", "access"] as const;
 export type Panel = (typeof PANELS)[number];
 
 const [address, setAddress] = createSignal(location.pathname + location.search + location.hash);

@@ -1,6 +1,7 @@
 // How far each session was looked at on this device: a turn that ended out of sight is marked.
 
 import { createSignal } from "solid-js";
+import { server, serverNow } from "./live.ts";
 
 const NAME = "sturdy.seen";
 const KEPT_MAX = 500;
@@ -14,12 +15,19 @@ function stored(): Record<string, number> {
 }
 
 const [seen, setSeen] = createSignal(stored());
-/** What had ended before the page was first opened here is not news. */
-const since = Number(localStorage.getItem(`${NAME}.since`) ?? Date.now());
-localStorage.setItem(`${NAME}.since`, String(since));
+/** What had ended before the page was first opened here is not news. By the server's clock, like all it is compared with. */
+let since = Number(localStorage.getItem(`${NAME}.since`) ?? Number.NaN);
+function firstOpened(): number {
+  if (Number.isFinite(since)) return since;
+  // Its clock is known with its first answer.
+  if (server() === undefined) return Number.POSITIVE_INFINITY;
+  since = serverNow();
+  localStorage.setItem(`${NAME}.since`, String(since));
+  return since;
+}
 
 export function isUnseen(id: string, updated: number): boolean {
-  return updated > Math.max(seen()[id] ?? 0, since);
+  return updated > (seen()[id] ?? 0) && updated > firstOpened();
 }
 
 export function look(id: string, updated: number): void {

@@ -3,7 +3,7 @@
 // Growths are joined: entries are applied as they come, and the keys they touched are told once a frame.
 // Not here: what entries do (`sync/apply.ts`), the state of the line (`live.ts`).
 
-import { batch, createSignal } from "solid-js";
+import { batch, createSignal, getListener, onCleanup } from "solid-js";
 import { Reads } from "../sync/hydrate.ts";
 import { type Thread, type Touched, type World, emptyWorld, key } from "../sync/world.ts";
 import type { Ask, Message, Part, Session, Status, Todo } from "../wire/types.ts";
@@ -11,19 +11,41 @@ import type { Ask, Message, Part, Session, Status, Todo } from "../wire/types.ts
 export const world = emptyWorld();
 export const reads = new Reads(world);
 
-const versions = new Map<string, { get: () => number; set: (next: (n: number) => number) => void }>();
+interface Version {
+  readonly get: () => number;
+  readonly set: (next: (n: number) => number) => void;
+  /** Computations that depend on it now. */
+  users: number;
+}
+
+const versions = new Map<string, Version>();
 let touched: Touched = new Set();
 let isScheduled = false;
 
-/** Makes the running computation depend on a key. */
+/** Makes the running computation depend on a key. What nobody depends on any more is forgotten: parts are many. */
 export function track(name: string): void {
-  let version = versions.get(name);
-  if (!version) {
-    const [get, set] = createSignal(0);
-    version = { get, set };
-    versions.set(name, version);
-  }
+  if (getListener() === null) return;
+  const version = versions.get(name) ?? newVersion(name);
   version.get();
+  version.users += 1;
+  onCleanup(() => {
+    version.users -= 1;
+    if (version.users === 0 && versions.get(name) === version) versions.delete(name);
+  });
+}
+
+function newVersion(name: string): Version {
+  const [get, set] = createSignal(0);
+  const version = { get, set, users: 0 };
+  versions.set(name, version);
+  return version;
+}
+
+/** Between two drawings while much that was missed comes: nobody reads what flies by. */
+const FAR_BEHIND_MS = 250;
+let isFarBehind = false;
+export function setFarBehind(isNow: boolean): void {
+  isFarBehind = isNow;
 }
 
 export function touch(names: Iterable<string>): void {
@@ -31,7 +53,8 @@ export function touch(names: Iterable<string>): void {
   if (isScheduled) return;
   isScheduled = true;
   // A hidden page gets no frames.
-  if (document.visibilityState === "hidden") setTimeout(tell, 100);
+  if (isFarBehind) setTimeout(tell, FAR_BEHIND_MS);
+  else if (document.visibilityState === "hidden") setTimeout(tell, 100);
   else requestAnimationFrame(tell);
 }
 
@@ -60,6 +83,7 @@ function worldOf(id: string): World {
 }
 
 const IDLE: Status = { type: "idle" };
+const NONE: readonly string[] = [];
 
 export function session(id: string): Session | undefined {
   track(key.session(id));
@@ -92,6 +116,12 @@ export function todos(id: string): readonly Todo[] {
   return worldOf(id).todos.get(id)?.value ?? [];
 }
 
+/** Ids of prompts that wait, in order. */
+export function queue(id: string): readonly string[] {
+  track(key.queue(id));
+  return worldOf(id).queues.get(id)?.value ?? NONE;
+}
+
 export function thread(id: string): Thread | undefined {
   track(key.thread(id));
   return worldOf(id).threads.get(id);
@@ -100,6 +130,12 @@ export function thread(id: string): Thread | undefined {
 export function message(sessionID: string, id: string): Message | undefined {
   track(key.message(id));
   return worldOf(sessionID).threads.get(sessionID)?.messages.get(id)?.value;
+}
+
+/** It stands in the conversation and is not held: it is read when it is drawn. */
+export function isHole(sessionID: string, id: string): boolean {
+  track(key.message(id));
+  return worldOf(sessionID).threads.get(sessionID)?.holes.has(id) === true;
 }
 
 export function partIds(sessionID: string, messageID: string): readonly string[] {

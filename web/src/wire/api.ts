@@ -12,18 +12,26 @@ export interface Answered<T> {
 export class CallError extends Error {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
+  /** What is in the way of a request that conflicts with it. */
+  readonly resource: string | undefined;
 
-  constructor(status: number, message: string, retryAfterMs: number | undefined) {
+  constructor(status: number, message: string, retryAfterMs: number | undefined, resource?: string) {
     super(message);
     this.name = "CallError";
     this.status = status;
     this.retryAfterMs = retryAfterMs;
+    this.resource = resource;
   }
 
   /** Nobody answered: it is not known whether the server acted. */
   get isLost(): boolean {
     return this.status === 0;
   }
+}
+
+export function asCallError(cause: unknown): CallError {
+  if (cause instanceof CallError) return cause;
+  return new CallError(0, cause instanceof Error ? cause.message : String(cause), undefined);
 }
 
 export interface CallOptions {
@@ -100,7 +108,7 @@ export class Api {
 
   async #refused(response: Response): Promise<CallError> {
     const text = await response.text().catch(() => "");
-    return new CallError(response.status, sentence(text, response.status), retryAfter(response.headers));
+    return new CallError(response.status, sentence(text, response.status), retryAfter(response.headers), resourceOf(text));
   }
 }
 
@@ -116,6 +124,15 @@ export function sentence(body: string, status: number): string {
     if (body !== "" && body.length < 300) return body;
   }
   return `The server answered ${status}`;
+}
+
+function resourceOf(body: string): string | undefined {
+  try {
+    const { resource } = JSON.parse(body) as { resource?: unknown };
+    return typeof resource === "string" ? resource : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export function retryAfter(headers: Headers): number | undefined {

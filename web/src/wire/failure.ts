@@ -4,7 +4,7 @@ import type { Failure } from "./types.ts";
 
 /** The server was restarted under it: nobody wanted this end. */
 export function isInterrupted(error: Failure): boolean {
-  return error.name === "MessageAbortedError" && /restart|interrupt|server/i.test(error.data.message ?? "");
+  return error.name === "MessageAbortedError" && /restart|interrupt|server/i.test(error.data?.message ?? "");
 }
 
 /** A person pressed stop. */

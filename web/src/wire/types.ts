@@ -151,12 +151,19 @@ export interface TextPart extends OfMessage {
   readonly synthetic?: boolean;
   readonly ignored?: boolean;
   readonly time?: Span;
+  readonly metadata?: SetAside;
+}
+
+/** What was said in an attempt that failed is kept here; the text itself is empty. */
+export interface SetAside extends Fields {
+  readonly sturdy?: { readonly failedAttempt?: string };
 }
 
 export interface ReasoningPart extends OfMessage {
   readonly type: "reasoning";
   readonly text: string;
   readonly time: Span;
+  readonly metadata?: SetAside;
 }
 
 export interface FilePart extends OfMessage {
@@ -203,7 +210,7 @@ export type Part =
   | (OfMessage & { readonly type: "step-finish"; readonly reason: string; readonly cost: number; readonly tokens: Tokens; readonly snapshot?: string })
   | (OfMessage & { readonly type: "snapshot"; readonly snapshot: string })
   | (OfMessage & { readonly type: "patch"; readonly hash: string; readonly files: readonly string[] })
-  | (OfMessage & { readonly type: "agent"; readonly name: string })
+  | (OfMessage & { readonly type: "agent"; readonly name: string; readonly source?: Fields })
   | (OfMessage & { readonly type: "retry"; readonly attempt: number; readonly error: Failure; readonly time: { readonly created: number } })
   | (OfMessage & { readonly type: "compaction"; readonly auto: boolean; readonly overflow?: boolean; readonly tail_start_id?: string })
   | (OfMessage & { readonly type: "subtask"; readonly prompt: string; readonly description: string; readonly agent: string; readonly command?: string });
@@ -253,6 +260,18 @@ export interface Todo {
 /** A prompt that is stored and that nobody has begun to answer. */
 export interface Waiting {
   readonly messageID: string;
+}
+
+/** What a command left running. */
+export interface BackgroundProcess {
+  readonly id: string;
+  readonly sessionID: string;
+  readonly command: string;
+  readonly cwd: string;
+  readonly pids: readonly number[];
+  /** It was a person's own command. */
+  readonly user: boolean;
+  readonly time: number;
 }
 
 export interface Project {

@@ -8,14 +8,40 @@ const second = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit
 
 /** By the code the server gives. */
 const SHARE_ENDS: Readonly<Record<string, string>> = {
-  deleted: "Whoever shared it has deleted it.",
+  gone: "Whoever shared it has deleted it.",
   revoked: "The link was revoked.",
   expired: "The link has expired.",
+  unauthorized: "It is private now, or this link does not open it.",
 };
 
 export const more = {
   count,
   second: (at: number) => second.format(at),
+  textSize: "Text size",
+  textSizes: { usual: "Usual", large: "Large", larger: "Larger" },
+  stopsOnLeaving: "Leaving a session stops its turn",
+  horizon: "Oldest position kept whole",
+  store: "Store",
+  languages: "Language servers",
+  byProject: "By project",
+  otherProjects: "others",
+  // Context
+  summarised: (n: number) => `${count(n, "time", "times")} summarised`,
+  outputsRemoved: (n: number) => `${count(n, "output", "outputs")} removed from the model's view`,
+  compactedTitle: "What summaries removed",
+  instructions: "Instructions in use",
+  costOfStep: (cost: string) => `, ${cost}`,
+  // Palette
+  goPanel: (name: string) => `Panel: ${name}`,
+  goSearch: (words: string) => `Search everything for “${words}”`,
+  // Background processes
+  background: (n: number) => `${count(n, "process runs", "processes run")} in the background`,
+  backgroundAll: "Background processes",
+  backgroundNone: "No command left anything running.",
+  backgroundYours: "your own command",
+  backgroundOutput: "Show output",
+  backgroundAgain: "Read output again",
+  backgroundQuiet: "It printed nothing that was not redirected.",
   // Undo
   undoTitle: "Undo from here",
   undoMessages: (n: number) => `${count(n, "message is", "messages are")} taken back. The next prompt makes it final; until then everything can be brought back.`,
@@ -42,7 +68,10 @@ export const more = {
   redoMessages: (n: number) => `${count(n, "message comes", "messages come")} back.`,
   redoLeaves: "A file that somebody has changed since the undo is left alone.",
   redoNoFiles: "No file changes. Only the conversation comes back.",
-  redoButton: (files: number) => (files === 0 ? "Bring the conversation back" : `Bring ${count(files, "file", "files")} back`),
+  redoButton: (files: number, left: number) => {
+    const rest = left === 0 ? "" : `, leave ${left}`;
+    return files === 0 ? `Bring the conversation back${rest}` : `Bring ${count(files, "file", "files")} back${rest}`;
+  },
   // Share
   shareHint: "Whoever has the link sees the whole session, also what is still to come, and can change nothing. It stays until you take it back.",
   shareMake: "Make a link",
@@ -50,6 +79,7 @@ export const more = {
   shareStopSure: "Take it back? Every link to this session ends at once, and whoever reads it now sees no more.",
   shareLink: "The link",
   shareReads: "Opens the page for reading",
+  sharePlain: "Whoever has this link may read",
   shareStates: { creating: "The share is being made.", active: "Changes are sent as they happen.", deleting: "The share is being deleted.", failed: "The last changes could not be sent." } as Readonly<Record<string, string>>,
   shareElsewhere: (service: string) => `${service} keeps this share. Its other links are managed on the command line: sturdy share.`,
   showCode: "Show as QR code",
@@ -57,6 +87,8 @@ export const more = {
   codeOf: (what: string) => `QR code: ${what}`,
   copied: "Copied",
   grants: "Links",
+  readersNow: (n: number, plain: number) => (n === 0 ? "Nobody reads it now." : `${count(n, "reader", "readers")} now${plain === 0 || plain === n ? "" : `, ${words.number(plain)} with the link above`}.`),
+  readersOfLink: (n: number) => `${count(n, "reader", "readers")} now`,
   grantsHint: "Another link can do less, end by itself, and be revoked alone.",
   grantLabel: "Who it is for",
   grantMay: "What it may do",
@@ -76,6 +108,13 @@ export const more = {
   rotate: "Ask every writer again",
   rotateHint: "Every writer shows its right again before it goes on. Links stay as they are.",
   rotated: "Every writer shows its right again.",
+  accessHint: "For a person or a program that may use this one session over the API and nothing else. To show it to somebody, share it.",
+  accessNone: "Nobody was given a right to this session alone.",
+  accessOnce: "this is shown once. Send it as Authorization: Bearer.",
+  accessRights: { read: "reads", prompt: "prompts", answer: "answers" } as const,
+  accessPromptHint: "Whoever may prompt may run commands.",
+  accessUsed: (n: number, most: number | null) => (most === null ? count(n, "use", "uses") : `${words.number(n)} of ${count(most, "use", "uses")}`),
+  accessMake: "Give access",
   audit: "Who did what",
   auditEmpty: "Nothing yet.",
   auditMore: (n: number) => `The newest ${words.number(n)} are shown.`,

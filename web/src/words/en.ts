@@ -15,12 +15,22 @@ function count(n: number, one: string, many: string): string {
   return `${number.format(n)} ${plural.select(n) === "one" ? one : many}`;
 }
 
+const known = new Map<number, string>();
+/** Every message says when it was: a clock that is read once a minute is read seldom. */
+function minutes(at: number): string {
+  const minute = Math.floor(at / MINUTE);
+  const said = known.get(minute) ?? clock.format(minute * MINUTE);
+  if (known.size > 2000) known.clear();
+  known.set(minute, said);
+  return said;
+}
+
 export const words = {
   name: "Sturdy",
   number: (n: number) => number.format(n),
   compact: (n: number) => compact.format(n),
   money: (n: number) => (n === 0 ? "$0" : money.format(n)),
-  time: (at: number) => clock.format(at),
+  time: (at: number) => minutes(at),
   ago(at: number, now: number): string {
     const ms = now - at;
     if (ms < MINUTE) return "now";
@@ -44,12 +54,15 @@ export const words = {
   locked: "Login needed",
   crowded: "Too many tabs",
   outdated: "A new version of the page is here",
+  fileMissing: "This part of the page cannot be loaded: the page is outdated, or the server cannot be reached.",
+  notDrawn: "This cannot be shown",
   reload: "Reload",
   useThisTab: "Use this tab",
   tryNow: "Try now",
   noNetwork: "No network",
   restarted: (at: string) => `Server restarted at ${at}. Nothing was lost.`,
   interrupted: (n: number) => `${count(n, "turn was", "turns were")} interrupted.`,
+  interruptedIn: (n: number) => `${count(n, "turn was", "turns were")} interrupted:`,
   // Places
   sessions: "Sessions",
   board: "Board",
@@ -66,6 +79,19 @@ export const words = {
   skip: "Skip to the conversation",
   // List
   filter: "Filter by title or directory",
+  filters: (n: number) => (n === 0 ? "More filters" : `More filters, ${n} in use`),
+  project: "Project",
+  state: "State",
+  everyProject: "Every project",
+  everyState: "Every state",
+  withChanges: "With changed files",
+  isFork: "Fork",
+  isShared: "Shared",
+  foldList: "Hide the list",
+  unfoldList: "Show the list",
+  columns: "Widths of the columns",
+  resizeList: "Width of the list",
+  resizePanel: "Width of the panel",
   noSessions: "No sessions yet",
   noSessionsHint: "Ask something, and the first one begins.",
   nothingFound: "Nothing found",
@@ -74,6 +100,7 @@ export const words = {
   showArchived: "Show archived",
   status: { idle: "Idle", busy: "Working", retry: "Trying again", asks: "Needs you", unseen: "Done, not looked at", failed: "Failed or interrupted" },
   rename: "Rename",
+  renameHint: "A double click renames it",
   archive: "Archive",
   restore: "Bring back",
   fork: "Fork",
@@ -92,12 +119,15 @@ export const words = {
   setUp: "Set this project up",
   setUpHint: "Writes AGENTS.md, so that every session knows the project.",
   // Timeline
+  callFinished: (tool: string) => `${tool} finished`,
+  answerBegan: "Answer began",
+  answerComplete: (n: number) => (n === 0 ? "Answer complete" : `Answer complete, ${count(n, "word", "words")}`),
   gone: "This session is gone",
   goneHint: "It was deleted. Go back to the list.",
   you: "You",
   older: "Older messages",
   messages: "Messages",
-  newBelow: "New below",
+  newBelow: (n: number) => `${number.format(n)} new below`,
   toEnd: "Go to the end",
   showAll: (lines: number) => `Show all ${number.format(lines)} lines`,
   showLess: "Show less",
@@ -105,6 +135,7 @@ export const words = {
   notSent: "not sent to the model",
   thinking: "Thinking",
   thought: (took: string) => `Thought for ${took}`,
+  failedAttempt: "Said in an attempt that failed; not part of the answer",
   stepEnd: {
     tokens: (input: number, output: number, cached: number) =>
       `${compact.format(input)} in · ${compact.format(output)} out${cached > 0 ? ` · ${compact.format(cached)} cached` : ""}`,
@@ -114,10 +145,13 @@ export const words = {
   },
   changedFiles: (n: number) => `Changed ${count(n, "file", "files")}`,
   attempt: (n: number, what: string) => `Attempt ${n} · ${what}`,
+  attempts: (n: number, what: string) => `${count(n, "attempt", "attempts")} failed · ${what}`,
+  waited: (took: string) => `waited ${took}`,
   compaction: { auto: "Summarised automatically", overflow: "Summarised because the window was full", manual: "Summarised by you" },
   compactionTail: "The model sees everything from here",
   summaryOpen: "Show the summary",
   undoHere: "Undo from here",
+  undoLast: "Undo the last turn",
   subagentOf: (title: string) => `Sub-agent of ${title}`,
   openFile: (path: string) => `Open ${path.split("/").at(-1)}`,
   lookInside: "Look inside",
@@ -140,9 +174,13 @@ export const words = {
     pending: "waiting",
     running: "running",
     failed: "failed",
-    denied: "denied",
+    denied: "denied by you",
+    forbidden: "denied by a rule",
     stopped: "stopped",
-    interrupted: "interrupted by a restart: it may have acted and was not repeated",
+    cut: "broken off",
+    cutHint: "the model's answer broke off: it may have acted and was not repeated",
+    interrupted: "interrupted",
+    interruptedHint: "interrupted by a restart: it may have acted and was not repeated",
     compacted: "output removed from the model's view",
     input: "Input",
     output: "Output",
@@ -151,6 +189,7 @@ export const words = {
     diagnostics: "Problems found by the language server",
     todos: (done: number, total: number) => `${done} of ${total} done`,
     answers: "Answers",
+    todoChange: { done: "done", begun: "begun", added: "added", dropped: "dropped" },
     newest: (n: number) => `the newest ${number.format(n)} lines`,
   },
   // Errors
@@ -188,6 +227,9 @@ export const words = {
   removeFile: (name: string) => `Remove ${name}`,
   sending: "sending",
   notSentYet: "Not sent",
+  leftUnsent: "the page was left before the server had stored it",
+  filesNotKept: "Its files were too large to be kept here; attach them again.",
+  draftNotKept: "There is no room on this device: what you type is lost when you leave the page.",
   edit: "Edit",
   waiting: "waiting",
   withdraw: "Take back",
@@ -215,11 +257,12 @@ export const words = {
   noAsksHint: "Permissions and questions of all sessions appear here.",
   retryIn: (attempt: number, seconds: number, message: string) => `Attempt ${attempt + 1} in ${seconds} s · ${message}`,
   // Panels
-  panels: { changes: "Changes", todo: "Todo", context: "Context", family: "Family", files: "Files", log: "Log", share: "Share" },
+  panels: { changes: "Changes", todo: "Todo", context: "Context", family: "Family", files: "Files", log: "Log", share: "Share", access: "Access" },
   noChanges: "No changes",
   noChangesHint: "What the working tree differs from its last commit appears here.",
   notGit: "The directory is in no git repository.",
   noTodos: "No list",
+  todoBy: "Changed by the agent at",
   noTodosHint: "The agent writes its plan here when it makes one.",
   workingTree: "Working tree",
   viewed: "Viewed",

@@ -223,6 +223,16 @@ test("a refused login locks, a full house says so, and a useless cursor reads ag
   crowded.line.takeOver();
   await settled();
   assert.equal(crowded.asked.length, 1);
+  // Was: a tab that had taken over once never looked for room again, and more than four held a stream.
+  crowded.line.giveUp();
+  void crowded.line.open();
+  await settled();
+  assert.equal(crowded.line.state.name, "crowded");
+  crowded.line.takeOver();
+  await settled();
+  await crowded.asked[1]?.end();
+  await crowded.pass(500);
+  assert.deepEqual([crowded.line.state.name, crowded.asked.length], ["crowded", 2]);
 
   const foreign = new Bench();
   void foreign.line.open();
@@ -233,12 +243,14 @@ test("a refused login locks, a full house says so, and a useless cursor reads ag
 
 test("a prompt is sent again only if it was not stored", async () => {
   const prompt = { sessionID: "ses_1", messageID: "msg_1", parts: [] };
-  const run = async (answers: (number | "lost")[]) => {
+  const run = async (answers: (number | "lost" | "taken" | "busy")[]) => {
     const calls: string[] = [];
     const api = new Api(async (path, init) => {
       calls.push(`${init.method} ${path.split("/").at(-1)}`);
       const answer = answers.shift() ?? 500;
       if (answer === "lost") throw new TypeError("network");
+      if (answer === "taken") return new Response('{"_tag":"ConflictError","message":"taken","resource":"msg_1"}', { status: 409 });
+      if (answer === "busy") return new Response('{"_tag":"SessionBusyError","message":"Session is busy","sessionID":"ses_1"}', { status: 409 });
       return new Response(answer === 204 ? null : "{}", { status: answer });
     }, () => {});
     const sent = await send(api, prompt, async () => {});
@@ -248,6 +260,8 @@ test("a prompt is sent again only if it was not stored", async () => {
   assert.deepEqual(await run([204]), { calls: ["POST prompt_async"], as: "stored" });
   assert.deepEqual(await run(["lost", 200]), { calls: ["POST prompt_async", "GET msg_1"], as: "stored" });
   assert.deepEqual(await run(["lost", 404, 204]), { calls: ["POST prompt_async", "GET msg_1", "POST prompt_async"], as: "stored" });
-  assert.deepEqual(await run(["lost", "lost", 409]), { calls: ["POST prompt_async", "GET msg_1", "POST prompt_async"], as: "stored" });
+  assert.deepEqual(await run(["lost", "lost", "taken"]), { calls: ["POST prompt_async", "GET msg_1", "POST prompt_async"], as: "stored" });
   assert.equal((await run([400])).as, "refused");
+  // Was: every conflict counted as stored, and the prompt of somebody whose session was busy was gone.
+  assert.deepEqual(await run(["busy"]), { calls: ["POST prompt_async"], as: "refused" });
 });

@@ -4,7 +4,7 @@ import { parsePlace, type Place } from "../../src/wire/place.ts";
 import type { Entry, Fields, MessageWithParts, Opening, Overview, OverviewRow, Part, Session } from "../../src/wire/types.ts";
 
 export interface Change {
-  readonly kind: "message" | "part" | "close" | "grow" | "drop message" | "drop part" | "status" | "ask" | "reply" | "todo" | "rename" | "drop session";
+  readonly kind: "message" | "part" | "close" | "grow" | "drop message" | "drop part" | "status" | "ask" | "reply" | "todo" | "queue" | "rename" | "drop session";
   readonly session: "s" | "t";
   readonly at: number;
   readonly text: string;
@@ -13,18 +13,23 @@ export interface Change {
 export type Wanted =
   | { readonly kind: "overview" }
   | { readonly kind: "opening"; readonly session: string }
-  | { readonly kind: "older"; readonly session: string; readonly cursor?: string };
+  | { readonly kind: "older"; readonly session: string; readonly cursor?: string }
+  | { readonly kind: "around"; readonly session: string; readonly message?: string }
+  | { readonly kind: "outline"; readonly session: string };
 
 export type Answer =
   | { readonly kind: "overview"; readonly value: Overview }
   | { readonly kind: "opening"; readonly value: Opening | undefined }
-  | { readonly kind: "older"; readonly value?: undefined; readonly session: string; readonly before: string | undefined; readonly position: string; readonly messages: MessageWithParts[]; readonly cursor: string | undefined };
+  | { readonly kind: "older"; readonly value?: undefined; readonly session: string; readonly before: string | undefined; readonly position: string; readonly messages: MessageWithParts[]; readonly cursor: string | undefined }
+  | { readonly kind: "around"; readonly value?: undefined; readonly session: string; readonly position: string; readonly messages: MessageWithParts[] }
+  | { readonly kind: "outline"; readonly value?: undefined; readonly session: string; readonly position: string; readonly heads: MessageWithParts["info"][] };
 
 interface Kept {
   info: Session;
   status: "idle" | "busy";
   messages: { info: MessageWithParts["info"]; parts: Part[] }[];
   todos: string[];
+  queue: string[];
 }
 
 const PAGE = 3;
@@ -35,6 +40,7 @@ export class ModelServer {
   asks = new Map<string, string>();
   #position = 0;
   #made = 0;
+  #epoch = 0;
 
   constructor() {
     for (const id of ["s", "t"]) this.#create(id);
@@ -101,6 +107,9 @@ export class ModelServer {
       case "todo":
         kept.todos = [...kept.todos, change.text];
         return this.#tell([["todo.updated", { sessionID, todos: kept.todos }]]);
+      case "queue":
+        kept.queue = change.at % 2 === 0 ? kept.queue.slice(1) : [...kept.queue, this.#id("msg")];
+        return this.#tell([["sturdy.queue", { sessionID, messages: kept.queue }]]);
       case "rename":
         kept.info = { ...kept.info, title: change.text };
         return this.#tell([["session.updated", { sessionID, info: kept.info }]]);
@@ -115,8 +124,31 @@ export class ModelServer {
     }
   }
 
+  /** Another run on the same log: what was busy is idle, and says so. */
+  restart(): void {
+    for (const [sessionID, kept] of this.sessions) {
+      if (kept.status === "idle") continue;
+      kept.status = "idle";
+      this.#tell([["session.status", { sessionID, status: { type: "idle" } }]]);
+    }
+  }
+
+  /** The store is another one: other sessions under the same ids, another log. */
+  replace(): void {
+    this.#epoch += 1;
+    this.#position = 0;
+    this.log = [];
+    this.sessions.clear();
+    this.asks.clear();
+    for (const id of ["s", "t"]) this.#create(id);
+  }
+
+  get epoch(): string {
+    return `e${this.#epoch}`;
+  }
+
   answer(wanted: Wanted): Answer {
-    const position = `e.${this.#position}`;
+    const position = `${this.epoch}.${this.#position}`;
     switch (wanted.kind) {
       case "overview":
         return { kind: "overview", value: { position, sessions: [...this.sessions.values()].map(row), projects: [], asks: this.#asks(() => true), features: {}, server: {} as never } };
@@ -132,7 +164,7 @@ export class ModelServer {
           ...(cut > 0 ? { cursor: this.#cursor(kept, cut) } : {}),
           todos: kept.todos as never,
           asks: this.#asks((of) => of === wanted.session),
-          queue: [],
+          queue: kept.queue,
           family: [],
         };
         return { kind: "opening", value };
@@ -145,6 +177,14 @@ export class ModelServer {
         const cursor = kept && cut > 0 ? this.#cursor({ ...kept, messages: before }, cut) : undefined;
         return { kind: "older", session: wanted.session, before: wanted.cursor, position, messages: before.slice(cut).map(copy), cursor };
       }
+      case "around": {
+        const messages = this.sessions.get(wanted.session)?.messages ?? [];
+        const at = messages.findIndex((message) => message.info.id === wanted.message);
+        const near = at < 0 ? [] : messages.slice(Math.max(0, at - 1), at + 2);
+        return { kind: "around", session: wanted.session, position, messages: near.map(copy) };
+      }
+      case "outline":
+        return { kind: "outline", session: wanted.session, position, heads: (this.sessions.get(wanted.session)?.messages ?? []).map((message) => message.info) };
       default:
         return wanted satisfies never;
     }
@@ -161,7 +201,7 @@ export class ModelServer {
 
   #create(id: string): void {
     const info = { id, title: id, time: { created: 0, updated: 0 } } as never as Session;
-    this.sessions.set(id, { info, status: "idle", messages: [], todos: [] });
+    this.sessions.set(id, { info, status: "idle", messages: [], todos: [], queue: [] });
     this.#tell([["session.created", { sessionID: id, info }]]);
   }
 
@@ -174,7 +214,8 @@ export class ModelServer {
     this.#position += 1;
     events.forEach(([type, properties], index) => {
       // The last event of an entry is named after the entry alone.
-      const name = index === events.length - 1 ? `e.${this.#position}` : `e.${this.#position}.${index + 1}`;
+      const entry = `${this.epoch}.${this.#position}`;
+      const name = index === events.length - 1 ? entry : `${entry}.${index + 1}`;
       this.log.push({ place: parsePlace(name), type, properties });
     });
   }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { createTwoFilesPatch } from "diff";
-import { type DiffRow, rowsOf, sideBySide, withWords, withoutSpace, turnedAround } from "../../src/text/patch.ts";
+import { type DiffRow, rowsOf, sideBySide, withWords, withoutSpace } from "../../src/text/patch.ts";
 
 const PATCH = "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n same\n-a red fox\n+a brown fox\n-\tindented\n+    indented\n\\ No newline at end of file\n";
 const line = fc.constantFrom("a", "b b", " b  b", "", "c d e", "\tc d e", "-x", "+x", "@@", "\\");
@@ -44,21 +44,4 @@ test("whatever is compared, both sides keep every line in order, in one column a
 
 test("a text that is no patch is shown as it is", () => {
   assert.deepEqual(rowsOf("@@ not a patch\nsecond"), [{ kind: "same", text: "@@ not a patch" }, { kind: "same", text: "second" }]);
-});
-
-test("taking a patch back makes, changes and deletes the other way round", () => {
-  const patch = [
-    "diff --git a/made b/made", "new file mode 100644", "--- /dev/null", "+++ b/made", "@@ -0,0 +1 @@", "+one",
-    "diff --git a/gone away b/gone away", "deleted file mode 100644", "--- a/gone away", "+++ /dev/null", "@@ -1 +0,0 @@", "--- /dev/null",
-    "diff --git a/kept b/kept", "--- a/kept", "+++ b/kept", "@@ -1 +1 @@", "-a", "+++ b/other",
-    "diff --git a/picture.png b/picture.png", "Binary files a/picture.png and b/picture.png differ", "",
-  ].join("\n");
-
-  assert.deepEqual(turnedAround(patch), [
-    { file: "made", action: "delete" },
-    { file: "gone away", action: "create" },
-    { file: "kept", action: "change" },
-    { file: "picture.png", action: "change" },
-  ]);
-  assert.deepEqual(turnedAround(""), []);
 });

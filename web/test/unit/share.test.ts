@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Follower, type FollowState } from "../../src/share/follow.ts";
-import { type ShareItem, putItem } from "../../src/share/items.ts";
+import { type ShareItem, changesOf, putItem } from "../../src/share/items.ts";
 import { type World, emptyWorld } from "../../src/sync/world.ts";
 
 const message = (n: number): ShareItem => ({ cursor: n, kind: "message", key: `message/msg_${n}`, data: { id: `msg_${n}`, role: "user", time: { created: 1000 - n } } });
@@ -36,6 +36,17 @@ test("what is removed from a share is gone", () => {
   putItem(world, "share", { cursor: 10, kind: "message.remove", key: "message/msg_2" });
 
   assert.deepEqual(seen(world), [["msg_3", ["text 5"]], ["msg_1", ["text 3", "text 6"]]]);
+});
+
+test("what a session changed is a list of files, whatever was sent", () => {
+  const item = (data: unknown): ShareItem => ({ cursor: 1, kind: "session_diff", key: "session_diff", data });
+  const file = { file: "a.txt", patch: "@@ -1 +1 @@\n-a\n+b", additions: 1, deletions: 1 };
+
+  assert.deepEqual(changesOf(item([file])), [file]);
+  assert.deepEqual(changesOf(item([])), []);
+  assert.deepEqual(changesOf(item([{ file: 7 }, null, "x"])), [{ file: "", patch: "", additions: 0, deletions: 0 }]);
+  assert.deepEqual(changesOf(item({ file: "a.txt" })), []);
+  assert.equal(changesOf(message(1)), undefined);
 });
 
 /** Answers with these streams, one after the other. */
@@ -80,4 +91,16 @@ test("a right that opens nothing ends at once", async () => {
   await follower.open();
 
   assert.deepEqual(states, [{ name: "ended", code: "unauthorized" }]);
+});
+
+test("an answer that is nobody's word about the share is asked for again", async () => {
+  const busy = SNAPSHOT + `event: closed\ndata: {"code":"overloaded"}\n\n`;
+  const proxy = () => new Response("<h1>not found</h1>", { status: 404 });
+  const { follower, states, got } = follow([() => new Response(busy), proxy, () => new Response(OP + CLOSED), () => new Response(SNAPSHOT)]);
+
+  await follower.open();
+  while (states.at(-1)?.name !== "ended") await new Promise((done) => setImmediate(done));
+
+  assert.deepEqual(got, ["snapshot 1", "message/msg_1"]);
+  assert.deepEqual(states.at(-1), { name: "ended", code: "revoked" });
 });

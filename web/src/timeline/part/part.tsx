@@ -1,14 +1,19 @@
 // The look of each of the twelve kinds of parts; an unknown kind is shown as what it is, never dropped.
 
-import { Match, Show, Switch, createSignal } from "solid-js";
+import { Match, Show, Switch, createSignal, lazy } from "solid-js";
+import { Fold } from "../../kit/fold.tsx";
 import { Icon } from "../../kit/icon.tsx";
+import { Ticking } from "../../kit/ticking.tsx";
 import { Markdown } from "../../text/render.tsx";
 import { serverNow } from "../../view/live.ts";
-import { sessionPath } from "../../view/router.ts";
 import { words } from "../../words/en.ts";
 import type { AssistantMessage, Part, PartOf } from "../../wire/types.ts";
 import { ToolCard } from "../tool/tool.tsx";
 import { FileView } from "./file.tsx";
+import { Retry } from "./retry.tsx";
+
+// Loaded with the first step that changed files.
+const Patch = lazy(() => import("./patch.tsx").then((file) => ({ default: file.Patch })));
 
 export function PartView(props: { part: Part; answer?: AssistantMessage }) {
   const as = <Type extends Part["type"]>(type: Type) =>
@@ -16,6 +21,7 @@ export function PartView(props: { part: Part; answer?: AssistantMessage }) {
   return (
     <Switch fallback={<Unknown part={props.part} />}>
       <Match when={as("text")}>{(part) => <Answer part={part()} answer={props.answer} />}</Match>
+      <Match when={props.part.type === "reasoning" && setAside(props.part) !== undefined}><FailedAttempt part={props.part} /></Match>
       <Match when={as("reasoning")}>{(part) => <Reasoning part={part()} answer={props.answer} />}</Match>
       <Match when={as("file")}>{(part) => <FileView file={part()} />}</Match>
       <Match when={as("tool")}>{(part) => <ToolCard part={part()} />}</Match>
@@ -39,27 +45,53 @@ function isOpen(span: { end?: number } | undefined, answer: AssistantMessage | u
 
 function Answer(props: { part: PartOf<"text">; answer?: AssistantMessage | undefined }) {
   return (
-    <Show when={props.part.synthetic !== true} fallback={<Chip icon="server" text={`${words.bySystem}: ${props.part.text}`} />}>
-      <Markdown text={props.part.text} isOpen={isOpen(props.part.time, props.answer)} />
+    <Show when={setAside(props.part) === undefined} fallback={<FailedAttempt part={props.part} />}>
+      <Show when={props.part.synthetic !== true} fallback={<Chip icon="server" text={`${words.bySystem}: ${props.part.text}`} />}>
+        <Markdown text={props.part.text} isOpen={isOpen(props.part.time, props.answer)} />
+      </Show>
     </Show>
   );
 }
 
+/** What was said in an attempt that failed: kept, and no part of the answer. */
+export function setAside(part: Part): string | undefined {
+  const said = part.type === "text" || part.type === "reasoning" ? part.metadata?.sturdy?.failedAttempt : undefined;
+  return typeof said === "string" && said !== "" ? said : undefined;
+}
+
+function FailedAttempt(props: { part: Part }) {
+  return (
+    <Fold class="line failed-attempt" summary={<><Icon name="refresh-cw" /> <span class="cut">{words.failedAttempt}</span></>}>
+      <div class="muted"><Markdown text={setAside(props.part) ?? ""} isOpen={false} /></div>
+    </Fold>
+  );
+}
+
+/** Of a growing thought, where its newest heading is looked for. */
+const LAST_CHARS = 2000;
+
 function Reasoning(props: { part: PartOf<"reasoning">; answer?: AssistantMessage | undefined }) {
   const open = () => isOpen(props.part.time, props.answer);
   const took = () => words.took((props.part.time.end ?? serverNow()) - props.part.time.start);
-  const lastLine = () => props.part.text.trim().split("\n").at(-1)?.replaceAll(/[*#`]/g, "") ?? "";
+  // Its end is enough: the whole may be long, and this is asked for in every frame.
+  const lastLine = () => {
+    const end = props.part.text.slice(-LAST_CHARS).trim();
+    const heading = /^(?:#+ .*|\*\*.*\*\*)$/m.exec(end.split("\n").toReversed().join("\n"))?.[0];
+    return (heading ?? end.split("\n").at(-1) ?? "").replaceAll(/[*#`]/g, "").trim();
+  };
   return (
-    <details class="reasoning">
-      <summary>
+    <Fold class="reasoning" summary={
+      <>
         <Icon name="brain" />
         <Show when={open()} fallback={<span>{words.thought(took())}</span>}>
           <span class="pulse">{words.thinking}</span>
+          <Ticking since={props.part.time.start} />
           <span class="cut muted grow">{lastLine()}</span>
         </Show>
-      </summary>
+      </>
+    }>
       <Markdown text={props.part.text} isOpen={open()} />
-    </details>
+    </Fold>
   );
 }
 
@@ -81,66 +113,21 @@ function StepFinish(props: { part: PartOf<"step-finish"> }) {
   return <Chip icon={isNote() ? "scissors" : "check"} text={note()} tone={isNote() ? "warn" : undefined} />;
 }
 
-function Patch(props: { part: PartOf<"patch">; answer?: AssistantMessage | undefined }) {
-  return (
-    <details class="card">
-      <summary>
-        <Icon name="file-diff" />
-        <span class="grow">{words.changedFiles(props.part.files.length)}</span>
-      </summary>
-      <ul class="paths">
-        {props.part.files.map((file) => (
-          <li class="cut">
-            <code>{file}</code>
-          </li>
-        ))}
-      </ul>
-      <Show when={!READ_ONLY}><a class="card-link" href={sessionPath(props.part.sessionID, "changes", props.answer?.parentID)}>{words.panels.changes}</a></Show>
-    </details>
-  );
-}
-
-function Retry(props: { part: PartOf<"retry"> }) {
-  const what = () => {
-    const { statusCode, message } = props.part.error.data;
-    return [statusCode, message].filter((said) => said !== undefined).join(" ");
-  };
-  return (
-    <details class="line">
-      <summary>
-        <Icon name="refresh-cw" />
-        <span class="cut">{words.attempt(props.part.attempt, what())}</span>
-      </summary>
-      <pre class="terminal">{JSON.stringify(props.part.error, null, 2)}</pre>
-    </details>
-  );
-}
-
 function Subtask(props: { part: PartOf<"subtask"> }) {
   return (
-    <details class="card">
-      <summary>
-        <Icon name="bot" />
-        <span class="grow cut">
-          <strong>{props.part.agent}</strong> {props.part.description}
-        </span>
-      </summary>
+    <Fold class="card" summary={<><Icon name="bot" /><span class="grow cut"><strong>{props.part.agent}</strong> {props.part.description}</span></>}>
       <div class="card-body">
         <Markdown text={props.part.prompt} isOpen={false} />
       </div>
-    </details>
+    </Fold>
   );
 }
 
 function Unknown(props: { part: Part }) {
   return (
-    <details class="line">
-      <summary>
-        <Icon name="circle-help" />
-        {words.unknownPart(props.part.type)}
-      </summary>
+    <Fold class="line" summary={<><Icon name="circle-help" /> {words.unknownPart(props.part.type)}</>}>
       <pre class="terminal">{JSON.stringify(props.part, null, 2)}</pre>
-    </details>
+    </Fold>
   );
 }
 

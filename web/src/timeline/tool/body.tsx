@@ -3,9 +3,10 @@
 import { For, Match, Show, Switch, createMemo, lazy } from "solid-js";
 import { CodeText } from "../../text/code.tsx";
 import { Markdown } from "../../text/render.tsx";
+import { thread } from "../../view/store.ts";
 import { words } from "../../words/en.ts";
 import type { Fields, Todo, ToolPart } from "../../wire/types.ts";
-import { TodoList } from "../../panel/todo.tsx";
+import { TodoList, todosIn } from "../../panel/todo.tsx";
 import { Output } from "./output.tsx";
 import { fateOf, text } from "./tool.tsx";
 
@@ -44,7 +45,7 @@ export function ToolBody(props: { part: ToolPart }) {
           </div>
         </Match>
         <Match when={props.part.tool === "todowrite" || props.part.tool === "todoread"}>
-          <Todos input={state().input} metadata={metadata()} />
+          <Todos part={props.part} input={state().input} metadata={metadata()} />
         </Match>
         <Match when={props.part.tool === "question"}>
           <Questions input={state().input} metadata={metadata()} output={output()} />
@@ -64,8 +65,9 @@ function ErrorText(props: { part: ToolPart }) {
   return (
     <Show when={said()}>
       {(error) => (
-        <p class={`tool-error is-${fateOf(props.part.state)}`}>
-          <Show when={fateOf(props.part.state) === "interrupted"}>{words.tool.interrupted}. </Show>
+        <p class={`tool-error is-${fateOf(props.part)}`}>
+          <Show when={fateOf(props.part) === "interrupted"}>{words.tool.interruptedHint}. </Show>
+          <Show when={fateOf(props.part) === "cut"}>{words.tool.cutHint}. </Show>
           {error()}
         </p>
       )}
@@ -128,25 +130,61 @@ function Diagnostics(props: { metadata: Fields }) {
   );
 }
 
-function Todos(props: { input: Fields; metadata: Fields }) {
-  const list = () => (props.metadata["todos"] ?? props.input["todos"] ?? []) as readonly Todo[];
+function Todos(props: { part: ToolPart; input: Fields; metadata: Fields }) {
+  const list = () => todosIn(props.metadata["todos"] ?? props.input["todos"]);
+  const changes = () => (props.part.tool === "todowrite" ? changesOf(todosBefore(props.part), list()) : []);
   return (
     <div class="card-body">
-      <TodoList todos={Array.isArray(list()) ? list() : []} />
+      <Show when={changes().length > 0}><p class="small muted">{changes().join(" · ")}</p></Show>
+      <TodoList todos={list()} />
     </div>
   );
 }
 
+/** The list that the call before this one wrote, as far as the session is loaded. */
+function todosBefore(part: ToolPart): readonly Todo[] {
+  const found = thread(part.sessionID);
+  if (!found) return [];
+  let before: readonly Todo[] = [];
+  for (const id of found.order) {
+    for (const partID of found.parts.get(id) ?? []) {
+      if (partID === part.id) return before;
+      const one = found.part.get(partID)?.value;
+      if (one?.type === "tool" && one.tool === "todowrite" && Array.isArray(one.state.input["todos"])) before = todosIn(one.state.input["todos"]);
+    }
+  }
+  return before;
+}
+
+/** In words: what was done, begun, added or dropped since. */
+function changesOf(before: readonly Todo[], now: readonly Todo[]): string[] {
+  const old = new Map(before.map((todo) => [todo.content, todo.status]));
+  const said: string[] = [];
+  for (const { content, status } of now) {
+    if (!old.has(content)) said.push(`${words.tool.todoChange.added}: ${content}`);
+    else if (old.get(content) === status) continue;
+    else if (status === "completed") said.push(`${words.tool.todoChange.done}: ${content}`);
+    else if (status === "in_progress") said.push(`${words.tool.todoChange.begun}: ${content}`);
+  }
+  const kept = new Set(now.map((todo) => todo.content));
+  for (const content of old.keys()) if (!kept.has(content)) said.push(`${words.tool.todoChange.dropped}: ${content}`);
+  return before.length === 0 ? [] : said;
+}
+
 function Questions(props: { input: Fields; metadata: Fields; output: string }) {
-  const questions = () => (props.input["questions"] ?? []) as readonly { question?: string }[];
-  const answers = () => (props.metadata["answers"] ?? []) as readonly (readonly string[])[];
+  const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+  const questions = () => list(props.input["questions"]) as readonly ({ question?: unknown } | null)[];
+  const answer = (index: number) => {
+    const given = list(props.metadata["answers"])[index];
+    return given === undefined ? "…" : list(given).map(String).join(", ");
+  };
   return (
     <dl class="card-body">
       <For each={questions()}>
         {(one, index) => (
           <>
-            <dt class="small">{one.question}</dt>
-            <dd class="answer">{answers()[index()]?.join(", ") ?? "…"}</dd>
+            <dt class="small">{text(one?.question)}</dt>
+            <dd class="answer">{answer(index())}</dd>
           </>
         )}
       </For>

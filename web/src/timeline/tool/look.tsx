@@ -1,6 +1,7 @@
 // Several calls that only looked around, folded into one line.
 
 import { For, createMemo } from "solid-js";
+import { Fold } from "../../kit/fold.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { part } from "../../view/store.ts";
 import { words } from "../../words/en.ts";
@@ -11,12 +12,13 @@ export function LookGroup(props: { sessionID: string; ids: readonly string[] }) 
   const parts = createMemo(() => props.ids.map((id) => part(props.sessionID, id)).filter((found): found is ToolPart => found?.type === "tool"));
   const files = () => parts().filter((found) => found.tool === "read" || found.tool === "list").length;
   return (
-    <details class="card tool look">
-      <summary>
+    <Fold class="card tool look" summary={
+      <>
         <Icon name="search" />
         <span class="grow">{words.tool.looked(files(), parts().length - files())}</span>
         <Icon name="chevron-down" class="muted" />
-      </summary>
+      </>
+    }>
       <div class="card-body">
         <For each={props.ids}>
           {(id) => {
@@ -25,6 +27,6 @@ export function LookGroup(props: { sessionID: string; ids: readonly string[] }) 
           }}
         </For>
       </div>
-    </details>
+    </Fold>
   );
 }

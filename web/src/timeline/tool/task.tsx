@@ -1,6 +1,7 @@
 // A sub-agent's work: who, what, how it goes, and the way in.
 
 import { For, Show, createMemo, createSignal, onMount } from "solid-js";
+import { Fold } from "../../kit/fold.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { Ticking } from "../../kit/ticking.tsx";
 import { Markdown } from "../../text/render.tsx";
@@ -10,9 +11,9 @@ import { sessionPath } from "../../view/router.ts";
 import { words } from "../../words/en.ts";
 import type { ToolPart } from "../../wire/types.ts";
 import { Turn } from "../turn.tsx";
-import { asCallError } from "../../sync/send.ts";
+import { asCallError } from "../../wire/api.ts";
 import { say } from "../../kit/toast.tsx";
-import { fateOf, text } from "./tool.tsx";
+import { FateMark, fateOf, text } from "./tool.tsx";
 
 /** Messages of the child that are shown in place. */
 const INSIDE_MAX = 12;
@@ -32,7 +33,7 @@ export function TaskCard(props: { part: ToolPart }) {
   };
   const cost = () => (child() === undefined ? 0 : (session(child() ?? "")?.cost ?? 0));
   return (
-    <div class={`card tool task is-${fateOf(state())}`}>
+    <div class={`card tool task is-${fateOf(props.part)}`}>
       <div class="summary">
         <Icon name="bot" />
         <span class="grow cut">
@@ -47,9 +48,7 @@ export function TaskCard(props: { part: ToolPart }) {
             <Icon name="loader-circle" class="spin" />
             <Ticking since={(state() as { time: { start: number } }).time.start} />
           </Show>
-          <Show when={state().status === "error"}>
-            <span class="bad"><Icon name="circle-x" /> {words.tool.failed}</span>
-          </Show>
+          <FateMark fate={fateOf(props.part)} />
         </span>
       </div>
       <Show when={!READ_ONLY && child()}>
@@ -63,12 +62,11 @@ export function TaskCard(props: { part: ToolPart }) {
       </Show>
       <Show when={isInside() && child()}>{(id) => <Inside sessionID={id()} />}</Show>
       <Show when={result() !== "" && !isInside()}>
-        <details>
-          <summary class="card-note">{words.tool.output}</summary>
+        <Fold class="task-result" summary={words.tool.output}>
           <div class="card-body">
             <Markdown text={result()} isOpen={false} />
           </div>
-        </details>
+        </Fold>
       </Show>
     </div>
   );

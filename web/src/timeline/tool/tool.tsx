@@ -1,20 +1,26 @@
 // A tool call as a card: what was called, what became of it, and, opened, all of it.
 
-import { For, Match, Show, Switch, createMemo } from "solid-js";
+import { For, Match, Show, Switch, createMemo, lazy } from "solid-js";
+import { Fold } from "../../kit/fold.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { Ticking } from "../../kit/ticking.tsx";
 import { filePath } from "../../view/router.ts";
+import { message } from "../../view/store.ts";
+import { isInterrupted, isStopped } from "../../wire/failure.ts";
 import { words } from "../../words/en.ts";
 import type { Fields, ToolPart, ToolState } from "../../wire/types.ts";
 import { Chip } from "../part/part.tsx";
 import { FileView } from "../part/file.tsx";
-import { ToolBody } from "./body.tsx";
-import { TaskCard } from "./task.tsx";
 
-/** Four ends that look different, and the three states before them. */
-export type Fate = "pending" | "running" | "done" | "failed" | "denied" | "stopped" | "interrupted";
+// Loaded when the first sub-agent is seen, and when the first card is opened.
+const TaskCard = lazy(() => import("./task.tsx").then((file) => ({ default: file.TaskCard })));
+const ToolBody = lazy(() => import("./body.tsx").then((file) => ({ default: file.ToolBody })));
 
-export function fateOf(state: ToolState): Fate {
+/** Ends that look different, and the states before them. `denied` is by a person, `forbidden` by a rule. */
+export type Fate = "pending" | "running" | "done" | "failed" | "denied" | "forbidden" | "stopped" | "cut" | "interrupted";
+
+export function fateOf(part: ToolPart): Fate {
+  const { state } = part;
   switch (state.status) {
     case "pending":
       return "pending";
@@ -23,13 +29,22 @@ export function fateOf(state: ToolState): Fate {
     case "completed":
       return "done";
     case "error": {
-      if (state.metadata?.["interrupted"] === true) return /restart/i.test(state.error) ? "interrupted" : "stopped";
-      if (/rejected|denied|not allowed|permission/i.test(state.error)) return "denied";
-      return /abort/i.test(state.error) ? "stopped" : "failed";
+      if (state.metadata?.["interrupted"] === true) return endOf(part);
+      // The server's words, by which every client tells them apart; a file that may not be read says "permission", too.
+      if (/rejected permission|user dismissed/.test(state.error)) return "denied";
+      return state.error.includes("specified a rule") ? "forbidden" : "failed";
     }
     default:
       return state satisfies never;
   }
+}
+
+/** Why a call was cut short is said by the answer it belongs to. */
+function endOf(part: ToolPart): Fate {
+  const info = message(part.sessionID, part.messageID);
+  const error = info?.role === "assistant" ? info.error : undefined;
+  if (error === undefined || isStopped(error)) return "stopped";
+  return isInterrupted(error) ? "interrupted" : "cut";
 }
 
 const ICONS: Readonly<Record<string, string>> = {
@@ -61,12 +76,12 @@ export function ToolCard(props: { part: ToolPart }) {
 }
 
 function PlainCard(props: { part: ToolPart }) {
-  const fate = createMemo(() => fateOf(props.part.state));
+  const fate = createMemo(() => fateOf(props.part));
   const isOpenAtFirst = () => fate() === "failed" || ["edit", "write", "apply_patch"].includes(props.part.tool);
   const command = () => (props.part.tool === "bash" ? text(props.part.state.input["command"]) : undefined);
   return (
-    <details class={`card tool is-${fate()}`} open={isOpenAtFirst()}>
-      <summary>
+    <Fold class={`card tool is-${fate()}`} open={isOpenAtFirst()} summary={
+      <>
         <Icon name={ICONS[props.part.tool] ?? (props.part.tool.includes("_") ? "plug" : "wrench")} />
         <Show when={command()} fallback={<Title part={props.part} />}>
           {(line) => (
@@ -77,14 +92,15 @@ function PlainCard(props: { part: ToolPart }) {
           )}
         </Show>
         <Meta part={props.part} fate={fate()} />
-      </summary>
+      </>
+    }>
       <ToolBody part={props.part} />
       <Show when={!READ_ONLY && fileOf(props.part)}>{(file) => <a class="card-link" href={filePath(props.part.sessionID, file().path, file().line)}>{words.openFile(file().path)}</a>}</Show>
       <Attachments state={props.part.state} />
       <Show when={props.part.state.status === "completed" && props.part.state.time.compacted !== undefined}>
         <Chip icon="scissors" text={words.tool.compacted} />
       </Show>
-    </details>
+    </Fold>
   );
 }
 
@@ -123,7 +139,9 @@ export function subjectOf(part: ToolPart): string {
     case "grep":
       return [text(input["pattern"]), text(input["path"] ?? input["include"])].filter(Boolean).join(" in ");
     case "webfetch":
-      return text(input["url"]);
+      return [text(input["url"]), title === text(input["url"]) ? "" : (title ?? "")].filter(Boolean).join(" ");
+    case "lsp":
+      return [text(input["operation"]), text(input["filePath"])].filter(Boolean).join(" ") || (title ?? "");
     case "websearch":
       return text(input["query"]);
     case "skill":
@@ -150,31 +168,41 @@ function Meta(props: { part: ToolPart; fate: Fate }) {
           <span class="off-screen">{words.tool.running}</span>
         </Match>
         <Match when={props.fate === "pending"}>{words.tool.pending}</Match>
-        <Match when={props.fate === "failed"}>
-          <span class="bad"><Icon name="circle-x" /> {words.tool.failed}</span>
-        </Match>
-        <Match when={props.fate === "denied"}>
-          <span class="warn"><Icon name="hand" /> {words.tool.denied}</span>
-        </Match>
-        <Match when={props.fate === "stopped"}>
-          <span><Icon name="square" /> {words.tool.stopped}</span>
-        </Match>
-        <Match when={props.fate === "interrupted"}>
-          <span class="warn" title={words.tool.interrupted}><Icon name="zap" /> interrupted</span>
-        </Match>
       </Switch>
+      <FateMark fate={props.fate} />
       <Show when={running()}>{(since) => <Ticking since={since()} />}</Show>
       <Show when={took() !== undefined && (took() ?? 0) >= 1000}>{words.took(took() ?? 0)}</Show>
     </span>
   );
 }
 
+const MARKS: Readonly<Record<Exclude<Fate, "pending" | "running" | "done">, { readonly icon: string; readonly tone: string; readonly hint?: string }>> = {
+  failed: { icon: "circle-x", tone: "bad" },
+  denied: { icon: "hand", tone: "warn" },
+  forbidden: { icon: "ban", tone: "warn" },
+  stopped: { icon: "square", tone: "" },
+  cut: { icon: "zap", tone: "bad", hint: words.tool.cutHint },
+  interrupted: { icon: "zap", tone: "warn", hint: words.tool.interruptedHint },
+};
+
+/** How a call ended, if it did not end well. */
+export function FateMark(props: { fate: Fate }) {
+  const name = () => props.fate as keyof typeof MARKS;
+  return <Show when={MARKS[name()]}>{(mark) => <span class={mark().tone} title={mark().hint}><Icon name={mark().icon} /> {words.tool[name()]}</span>}</Show>;
+}
+
 function Counts(props: { part: ToolPart }) {
   const metadata = (): Fields => ("metadata" in props.part.state ? (props.part.state.metadata ?? {}) : {});
   const exit = () => metadata()["exit"];
   const changes = createMemo(() => changesOf(metadata()));
+  const matches = () => {
+    if (props.part.tool !== "grep" && props.part.tool !== "glob") return undefined;
+    const found = metadata()["matches"] ?? metadata()["count"];
+    return typeof found === "number" ? found : undefined;
+  };
   return (
     <>
+      <Show when={matches() !== undefined}><span>{words.tool.matches(matches() ?? 0)}</span></Show>
       <Show when={typeof exit() === "number" && exit() !== 0}>
         <span class="bad">{words.tool.exit(exit() as number)}</span>
       </Show>

@@ -1,0 +1,32 @@
+// A session in which nothing was said yet: where it is, and what could be asked first.
+
+import { For, Show, createSignal, onMount } from "solid-js";
+import { Icon } from "../kit/icon.tsx";
+import { Empty } from "../kit/empty.tsx";
+import { setUp } from "../view/actions.ts";
+import { type Beginning, readBeginning } from "../view/beginning.ts";
+import { session } from "../view/store.ts";
+import { words } from "../words/en.ts";
+
+export function Begin(props: { id: string; onPick: (text: string) => void }) {
+  const info = () => session(props.id);
+  const [place, setPlace] = createSignal<Beginning>();
+  onMount(() => void readBeginning(info()?.directory).then(setPlace));
+  return (
+    <div class="timeline">
+      <Empty icon="message-square" title={info()?.title ?? ""} hint={info()?.directory ?? ""}>
+        <Show when={place()}>
+          {(found) => (
+            <>
+              <p class="muted small">{[found().branch, found().model].filter(Boolean).join(" · ")}</p>
+              <div class="begin">
+                <Show when={found().isDemo}><For each={words.demoPrompts}>{(text) => <button type="button" onClick={() => props.onPick(text)}>{text}</button>}</For></Show>
+                <Show when={!found().hasInstructions}><button type="button" title={words.setUpHint} onClick={() => void setUp(props.id)}><Icon name="sparkles" /> {words.setUp}</button></Show>
+              </div>
+            </>
+          )}
+        </Show>
+      </Empty>
+    </div>
+  );
+}

@@ -1,0 +1,34 @@
+// Who may read a share by the plain link: whoever has it, or nobody without a link of their own.
+
+import { createSignal, onCleanup, onMount } from "solid-js";
+import { say } from "../kit/toast.tsx";
+import { api } from "../view/live.ts";
+import { asCallError, segment } from "../wire/api.ts";
+import { more } from "../words/en-panels.ts";
+
+type Visibility = "link" | "private";
+
+export function PlainLink(props: { share: string; right: string }) {
+  const [visibility, setVisibility] = createSignal<Visibility>();
+  const abort = new AbortController();
+  onCleanup(() => abort.abort());
+  const ask = async (rest: string, method: "POST" | "PUT", body: unknown) => {
+    const path = `/api/share/${segment(props.share)}${rest}`;
+    await api.call<{ readonly visibility: Visibility }>(path, { method, body, right: props.right, signal: abort.signal }).then(
+      ({ value }) => setVisibility(value.visibility),
+      (cause: unknown) => abort.signal.aborted || say(asCallError(cause).message, "bad"),
+    );
+  };
+  onMount(() => void ask("/redeem", "POST", {}));
+  return (
+    <label class="small">
+      <input
+        type="checkbox"
+        disabled={visibility() === undefined}
+        checked={visibility() === "link"}
+        onChange={(event) => void ask("/visibility", "PUT", { visibility: event.currentTarget.checked ? "link" : "private" })}
+      />
+      {more.sharePlain}
+    </label>
+  );
+}
