@@ -2,7 +2,7 @@
 // Plants bugs and looks whether a test turns red. A test that no bug turns red is decoration.
 //
 //   scripts/plants.mjs            every bug of every crates/*/plants.txt
-//   scripts/plants.mjs CRATE      those of one crate: session, store, engine
+//   scripts/plants.mjs CRATE      those of one crate: session, store, engine, worktree
 //   scripts/plants.mjs NAME...    only these
 //
 // The crates are copied, and every bug is written into the copy at once, behind a switch: `was` becomes
@@ -48,6 +48,20 @@ function copyCrates() {
   for (const name of ["crates", "Cargo.toml", "Cargo.lock", "clippy.toml"]) {
     rmSync(join(copy, name), { recursive: true, force: true });
     cpSync(join(root, name), join(copy, name), { recursive: true });
+  }
+}
+
+/** Crates of others are the same in the copy: what is built of them already is not built again. */
+function borrow() {
+  const ours = /^(lib)?sturdy|^it-/;
+  for (const part of ["deps", "build", ".fingerprint"]) {
+    const from = join(target, "debug", part);
+    const to = join(copy, "target", "debug", part);
+    if (existsSync(to) || !existsSync(from)) continue;
+    mkdirSync(to, { recursive: true });
+    const names = readdirSync(from).filter((name) => !ours.test(name));
+    // By another name for the same file where that can be, which takes no room. What is missing is built.
+    spawnSync("xargs", ["-0", "cp", "-al", "-t", to], { cwd: from, input: names.join("\0"), stdio: ["pipe", "ignore", "ignore"] });
   }
 }
 
@@ -124,6 +138,7 @@ for (const bug of plants) {
 }
 if (plants.length === 0) fail(`there is no such bug: ${wanted.join(" ")}`);
 copyCrates();
+borrow();
 const misfits = plant(plants);
 const fits = plants.filter((bug) => !misfits.includes(bug));
 const crates = [...new Set(fits.map((bug) => bug.crate))];

@@ -69,6 +69,8 @@ golden('a turn is stopped', [(reply) => void reply.text('Half')], async ({ id, r
 
 golden('a conversation is summarised', [says('First'), says('In short: hello')], async ({ id, reader, say, ask }) => {
   await say();
+  // The answer may come before the last events of its turn.
+  await reader.idle(id);
   const from = reader.frames.length;
   await ask('POST', `/session/${id}/summarize`, { providerID: 'scripted', modelID: 'main' });
   await reader.idle(id, from);

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { readFile, readdir } from 'node:fs/promises';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { processesWith } from '../lib/processes.mjs';
 import { Provider, calls, says } from '../lib/provider.mjs';
 import { said } from '../lib/sdk.mjs';
 import { Server, verify } from '../lib/server.mjs';
@@ -15,15 +15,7 @@ import { World } from '../lib/world.mjs';
 /** A number no other process sleeps for. */
 const word = String(200_000 + process.pid);
 
-/** Processes whose command line has this word. */
-async function sleepers() {
-  const found = [];
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    if (line.split('\0').includes(word)) found.push(Number(pid));
-  }
-  return found;
-}
+const sleepers = () => processesWith(word);
 
 /** A web server that begins an answer and never ends it. */
 class Slow {

@@ -2,9 +2,9 @@
 // they had printed is kept, and the session goes on.
 
 import assert from 'node:assert/strict';
-import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { processesWith } from '../lib/processes.mjs';
 import { Provider, says } from '../lib/provider.mjs';
 import { said } from '../lib/sdk.mjs';
 import { Server, verify } from '../lib/server.mjs';
@@ -15,17 +15,7 @@ import { World } from '../lib/world.mjs';
 /** A number no other process sleeps for, so that the commands of this file can be found. */
 let next = 100_000 + process.pid;
 
-/** Processes whose command line has this word. @param {string} word */
-async function named(word) {
-  const found = [];
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    if (line.split('\0').includes(word)) found.push(Number(pid));
-  }
-  return found;
-}
-
-const gone = (/** @type {string} */ word) => until(`nothing sleeps for ${word}`, async () => (await named(word)).length === 0);
+const gone = (/** @type {string} */ word) => until(`nothing sleeps for ${word}`, async () => (await processesWith(word)).length === 0);
 
 /** Prints, leaves a daemon in a session of its own, ignores the request to end, and stays. */
 const stubborn = (/** @type {string} */ word) =>
@@ -59,7 +49,7 @@ describe('commands when the server ends', { concurrency: 1 }, () => {
       const part = frame.event?.properties?.part;
       return part?.type === 'tool' && part.state.metadata?.output === 'begin\n';
     });
-    await until('all of it sleeps', async () => (await named(word)).length >= 3);
+    await until('all of it sleeps', async () => (await processesWith(word)).length >= 3);
     return { word, session, reader };
   }
 
@@ -85,7 +75,7 @@ describe('commands when the server ends', { concurrency: 1 }, () => {
     const { word, session, reader } = await running();
     await server.kill();
     await reader.ended;
-    assert.ok((await named(word)).length > 0, 'a killed server ends nothing');
+    assert.ok((await processesWith(word)).length > 0, 'a killed server ends nothing');
 
     server = await Server.start(world);
     await gone(word);
@@ -138,14 +128,15 @@ describe('commands when the server ends', { concurrency: 1 }, () => {
     await server.stop();
   });
 
-  test('what commands were given names no key', { timeout: 60_000 }, async () => {
-    const env = { ACME_API_KEY: 'key-of-a-test', STURDY_SERVER_PASSWORD: '' };
+  test('what commands were given names the user\'s variables and no key of a provider', { timeout: 60_000 }, async () => {
+    const env = { OPENAI_API_KEY: 'key-of-a-test', ACME_API_KEY: 'own-of-the-user', STURDY_SERVER_PASSWORD: '' };
     server = await Server.start(world, { env });
     const session = (await server.tell('POST', '/session', { title: 'Keys' })).id;
     provider.scripts = [(reply) => reply.call('bash', { command: 'env', description: 'Shows' }).finish(), says('Seen.')];
     await server.tell('POST', `/session/${session}/message`, { parts: [{ type: 'text', text: 'Go' }] });
     const text = JSON.stringify(await server.tell('GET', `/session/${session}/message`));
     assert.ok(!text.includes('key-of-a-test'));
+    assert.ok(text.includes('own-of-the-user'));
     assert.ok(text.includes(join('home')));
     await server.stop();
   });

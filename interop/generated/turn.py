@@ -8,13 +8,13 @@ from made.sturdy.api.default import session_create, session_messages, v2_session
 from made.sturdy.models import Admit, AdmitPrompt, CreateSession
 
 client = Client(base_url=sys.argv[1], raise_on_unexpected_status=True)
-session = session_create.sync(client=client, body=CreateSession(title="generated")).additional_properties
-admitted = v2_session_prompt.sync(session["id"], client=client, body=Admit(prompt=AdmitPrompt(text="generated")))
-v2_session_wait.sync_detailed(session["id"], client=client)
-history = v2_session_history.sync(session["id"], client=client)
-messages = session_messages.sync(session["id"], client=client)
+session = session_create.sync(client=client, body=CreateSession(title="generated"))
+admitted = v2_session_prompt.sync(session.id, client=client, body=Admit(prompt=AdmitPrompt(text="generated")))
+v2_session_wait.sync_detailed(session.id, client=client)
+history = v2_session_history.sync(session.id, client=client)
+messages = session_messages.sync(session.id, client=client)
 print(json.dumps({
-    "title": session["title"],
+    "title": session.title,
     "kinds": [event.type_ for event in history.data],
-    "roles": [message.additional_properties["info"]["role"] for message in messages],
+    "roles": [message.info.role for message in messages],
 }))

@@ -8,7 +8,8 @@ if (!url) throw new Error('names the server: turn.js http://127.0.0.1:4096');
 const client = createClient<paths>({ baseUrl: url });
 
 const created = await client.POST('/api/session', { body: { model: { providerID: 'demo', id: 'echo' } as never } });
-const { id } = (created.data as unknown as { data: { id: string } }).data;
+if (!created.data) throw new Error(`not created: ${created.response.status}`);
+const { id } = created.data.data;
 const path = { sessionID: id };
 const admitted = await client.POST('/api/session/{sessionID}/prompt', { params: { path }, body: { prompt: { text: 'generated' } } });
 if (admitted.response.status !== 200) throw new Error(`not admitted: ${admitted.response.status}`);

@@ -7,16 +7,16 @@ import { World } from './world.mjs';
 
 /**
  * One server for all tests of a file, with the scripted provider as its default model.
- * @param {{ config?: object, options?: object, env?: Record<string, string>, args?: string[] }} [setup]
+ * @param {{ config?: object, options?: object, env?: Record<string, string>, args?: string[], kind?: import('./world.mjs').Kind }} [setup]
  */
-export function bench({ config = {}, options = {}, env = {}, args = [] } = {}) {
+export function bench({ config = {}, options = {}, env = {}, args = [], kind } = {}) {
   const made = {
     /** @type {World} */ world: /** @type {any} */ (undefined),
     /** @type {Provider} */ provider: /** @type {any} */ (undefined),
     /** @type {Server} */ server: /** @type {any} */ (undefined),
   };
   before(async () => {
-    made.world = await World.make();
+    made.world = await World.make(kind);
     made.provider = await Provider.start();
     await made.world.configure(made.provider.config(config, options));
     made.server = await Server.start(made.world, { env, args });

@@ -16,13 +16,14 @@ const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /**
- * Runs the program without waiting for anything.
+ * Runs a program without waiting for anything.
  * @param {World} world
  * @param {string[]} args
  * @param {Record<string, string>} [env]
+ * @param {string} [path] of the program; the one under test unless told
  */
-function launch(world, args, env) {
-  const child = spawn(/** @type {string} */ (program), args, {
+export function launch(world, args, env, path = program) {
+  const child = spawn(/** @type {string} */ (path), args, {
     cwd: world.project,
     env: world.env(env),
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -75,9 +76,21 @@ export class Server {
    * @param {World} world
    * @param {{ args?: string[], env?: Record<string, string>, port?: number | string }} [options]
    */
-  static async start(world, { args = [], env = {}, port = 0 } = {}) {
+  static start(world, { args = [], env = {}, port = 0 } = {}) {
     const all = ['serve', '--port', String(port), '--data-dir', world.data, ...args];
-    const process = launch(world, all, { STURDY_DEMO_PACE_MS: '1', STURDY_TRUST_ALL: '1', ...env });
+    return Server.listening(launch(world, all, { STURDY_DEMO_PACE_MS: '1', STURDY_TRUST_ALL: '1', ...env }));
+  }
+
+  /**
+   * Starts another program that serves the same API.
+   * @param {World} world @param {string} path @param {string[]} args @param {Record<string, string>} env
+   */
+  static startOther(world, path, args, env) {
+    return Server.listening(launch(world, args, env, path));
+  }
+
+  /** Waits until a process says where it listens. @param {ReturnType<typeof launch>} process */
+  static async listening(process) {
     const listening = new Promise((resolve, reject) => {
       const look = () => {
         const found = LISTENING.exec(process.said.stdout);

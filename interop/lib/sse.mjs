@@ -65,12 +65,12 @@ export class Reader {
 
   /** What is stored, and so can be asked for again. */
   get stored() {
-    return this.frames.filter((frame) => frame.id !== undefined);
+    return this.frames.filter((frame) => frame.id !== undefined && frame.type !== 'server.connected');
   }
 
   /** The cursor a client would come back with. */
   get cursor() {
-    return this.stored.at(-1)?.id;
+    return this.frames.findLast((frame) => frame.id !== undefined)?.id;
   }
 
   /**

@@ -14,6 +14,8 @@ export class Follower {
   /** @type {string | undefined} */
   cursor;
   connections = 0;
+  /** Answers that began, read or not. */
+  answers = 0;
   frames = 0;
   /** Times that the server said it could not go on from the cursor. */
   resyncs = 0;
@@ -74,6 +76,7 @@ export class Follower {
       const headers = this.cursor === undefined ? {} : { 'last-event-id': this.cursor };
       const asked = request(`${this.url()}/global/event`, { headers, agent: false }, (response) => {
         this.#response = response;
+        this.answers += 1;
         let rest = '';
         response.setEncoding('utf8').on('data', (text) => {
           const blocks = (rest + text).split('\n\n');
@@ -103,14 +106,14 @@ export class Follower {
     const outer = JSON.parse(data);
     const { type, properties } = outer.payload ?? outer;
     this.frames += 1;
-    if (type === 'server.connected') {
-      this.connections += 1;
-      return begun();
-    }
     if (type === 'sturdy.resync') this.resyncs += 1;
     if (id !== undefined) {
       if (this.cursor !== undefined && !isLater(id, this.cursor)) this.wrong.push(`${id} after ${this.cursor}`);
       this.cursor = id;
+    }
+    if (type === 'server.connected') {
+      this.connections += 1;
+      return begun();
     }
     this.#read(type, properties);
   }

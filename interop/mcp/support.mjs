@@ -1,9 +1,9 @@
 // A world with published MCP servers: from npm and from PyPI, as programs and over HTTP.
 
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { reservePort } from '../lib/port.mjs';
 import { Provider } from '../lib/provider.mjs';
 import { Server } from '../lib/server.mjs';
 import { until } from '../lib/wait.mjs';
@@ -16,14 +16,6 @@ const PYTHON = [here('.venv/bin/python'), here('server.py')];
 /** Servers over HTTP; none outlives the tests. */
 const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
-
-async function freePort() {
-  const door = createServer();
-  await new Promise((resolve) => door.listen(0, '127.0.0.1', () => resolve(undefined)));
-  const { port } = /** @type {import('node:net').AddressInfo} */ (door.address());
-  await new Promise((resolve) => door.close(resolve));
-  return port;
-}
 
 /** @param {World} world @param {string[]} command @param {Record<string, string>} [env] */
 async function serve(world, command, port, env = {}) {
@@ -41,7 +33,7 @@ export function bench(config = {}) {
   before(async () => {
     made.world = await World.make();
     made.provider = await Provider.start();
-    const [port, other] = [await freePort(), await freePort()];
+    const [port, other] = [await reservePort(), await reservePort()];
     const node = await serve(made.world, ['node', EVERYTHING, 'streamableHttp'], port, { PORT: String(port) });
     const python = await serve(made.world, [...PYTHON, 'http', String(other)], other);
     const mcp = {

@@ -100,3 +100,112 @@ test('a question is answered with an option', async () => {
   await page.locator('.step .prose', { hasText: 'Blue it is.' }).waitFor();
   assert.match(JSON.stringify(desk.provider.asked.at(-1)?.body.messages), /Blue/);
 });
+
+test('an ask of a sub-agent stands in the dock of its root, with who asks, and its work is seen in place', async () => {
+  const session = await desk.session({ title: 'The root' });
+  const work = { description: 'Touch a file', prompt: 'Touch it', subagent_type: 'general' };
+  desk.provider.will(calls('task', work), calls('bash', { command: 'touch by-the-child', description: 'Touches' }), says('The child is done.'), says('All is done.'));
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await ask(session);
+
+  const dock = page.locator('[data-ask]');
+  await dock.getByText('touch by-the-child').waitFor();
+  assert.match(await dock.locator('.chain').innerText(), /^The root › .*Touch a file/);
+  await page.locator('.card.task').getByText('Needs you').waitFor();
+  await dock.getByRole('button', { name: 'Allow once' }).click();
+  await page.locator('.step .prose', { hasText: 'All is done.' }).waitFor();
+  assert.ok(existsSync(join(desk.world.project, 'by-the-child')));
+  await page.getByRole('button', { name: 'Look inside' }).click();
+
+  await page.locator('.inside .prose', { hasText: 'The child is done.' }).waitFor();
+  await page.locator('.inside .command', { hasText: 'touch by-the-child' }).waitFor();
+});
+
+test('a change is asked for with its diff, and a denial can say why', async () => {
+  const session = await desk.session({ title: 'A change' });
+  desk.provider.will(calls('write', { filePath: 'wanted.txt', content: 'first line\nsecond line\n' }), says('As you like.'));
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await ask(session);
+  const dock = page.locator('[data-ask]');
+  await dock.locator('.diff', { hasText: 'second line' }).waitFor();
+
+  await dock.getByRole('button', { name: 'Deny and say why' }).click();
+  await dock.getByLabel('What should it do instead?').fill('Write it into notes.txt');
+  await page.getByRole('link', { name: 'Asks' }).first().click();
+  await page.locator('.ask').getByRole('link', { name: 'Open' }).click();
+  await page.waitForURL(`**/s/${session.id}`);
+
+  // Was: a dock that was drawn anew had forgotten what was typed into it.
+  assert.equal(await dock.getByLabel('What should it do instead?').inputValue(), 'Write it into notes.txt');
+  await dock.getByRole('button', { name: 'Deny', exact: true }).click();
+  await dock.waitFor({ state: 'detached' });
+  await page.locator('.card.is-denied', { hasText: 'Write it into notes.txt' }).waitFor();
+  assert.equal(existsSync(join(desk.world.project, 'wanted.txt')), false);
+});
+
+test('several questions are answered one at a time, with several choices and own words, and back again', async () => {
+  const session = await desk.session({ title: 'Questions' });
+  const option = (label) => ({ label, description: `about ${label}` });
+  const questions = [
+    { question: 'Which colours?', header: 'Colours', multiple: true, options: [option('Red'), option('Blue'), option('Green')] },
+    { question: 'Which name?', header: 'Name', options: [option('Ada'), option('Alan')] },
+  ];
+  desk.provider.will(calls('question', { questions }), says('Noted.'));
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await ask(session);
+  const dock = page.locator('[data-ask]');
+  await dock.getByText('Question 1 of 2').waitFor();
+  await dock.getByLabel('Red').check();
+  await dock.getByLabel('Green').check();
+  await dock.getByRole('button', { name: 'Next' }).click();
+  await dock.getByLabel('Your own answer').fill('Grace');
+  await dock.getByRole('button', { name: 'Back' }).click();
+  assert.equal(await dock.getByLabel('Green').isChecked(), true);
+  await dock.getByRole('button', { name: 'Next' }).click();
+  assert.equal(await dock.getByLabel('Your own answer').inputValue(), 'Grace');
+
+  await dock.getByRole('button', { name: 'Answer', exact: true }).click();
+
+  await page.locator('.step .prose', { hasText: 'Noted.' }).waitFor();
+  await page.locator('.card.tool', { hasText: 'question' }).locator('summary').click();
+  await page.locator('.card .answer', { hasText: 'Red, Green' }).waitFor();
+  await page.locator('.card .answer', { hasText: 'Grace' }).waitFor();
+});
+
+test('a question that is dismissed is told as such', async () => {
+  const session = await desk.session({ title: 'Dismissed' });
+  desk.provider.will(calls('question', { questions: [{ question: 'Now?', header: 'Now', options: [{ label: 'Yes', description: '' }] }] }));
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await ask(session);
+
+  await page.locator('[data-ask]').getByRole('button', { name: 'Dismiss' }).click();
+
+  await page.locator('[data-ask]').waitFor({ state: 'detached' });
+  await page.locator('.card.is-denied').waitFor();
+});
+
+test('prompts that waited when the server was restarted are answered when somebody says so', async () => {
+  const session = await desk.session({ title: 'Waits across a restart' });
+  desk.provider.will(async (reply) => {
+    reply.text('Working');
+    await reply.gone;
+  });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await ask(session, 'first');
+  await page.locator('.step .prose', { hasText: 'Working' }).waitFor();
+  await ask(session, 'second');
+  await page.locator('.queue li', { hasText: 'second' }).waitFor();
+
+  await desk.restart();
+  desk.provider.will(says('The second answer.'));
+  // Was: a prompt that was two seconds old at most was never shown as waiting.
+  await page.getByRole('button', { name: 'Answer them now' }).click();
+
+  await page.locator('.step .prose', { hasText: 'The second answer.' }).waitFor();
+  await page.locator('.queue').waitFor({ state: 'detached' });
+});

@@ -100,7 +100,7 @@ test('a page that was left for a day comes back with everything, and keeps what 
   await page.locator('[data-line="waiting"]').waitFor();
 
   await page.clock.fastForward(24 * 3_600_000);
-  desk.server = await Server.start(desk.world, { ...desk.options, port: desk.server.port });
+  desk.server = await Server.start(desk.world, desk.options);
   desk.provider.will(paced(['Said while you were away.'], 1));
   await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'meanwhile' }] });
   // As when the lid of a laptop is opened.
@@ -123,7 +123,7 @@ test('a server with another store in its place: everything is read anew, and wha
   await desk.server.kill();
   await rm(desk.world.data, { recursive: true });
 
-  desk.server = await Server.start(desk.world, { ...desk.options, port: desk.server.port });
+  desk.server = await Server.start(desk.world, desk.options);
   const made = await desk.session({ title: 'Of the new store' });
 
   await page.locator('.list-row', { hasText: made.title }).waitFor();

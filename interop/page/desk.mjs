@@ -6,6 +6,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { openBrowser } from '../lib/browser.mjs';
+import { reservePort } from '../lib/port.mjs';
 import { Provider } from '../lib/provider.mjs';
 import { Server } from '../lib/server.mjs';
 import { World } from '../lib/world.mjs';
@@ -42,7 +43,8 @@ export class Desk {
     desk.provider = await Provider.start();
     desk.config = { ...desk.provider.config(), ...config };
     await desk.world.configure(desk.config);
-    desk.options = { args, env };
+    // Its own, so that it is the same after a kill.
+    desk.options = { args, env, port: await reservePort() };
     desk.server = await Server.start(desk.world, desk.options);
     desk.browser = await openBrowser(chromium);
     desk.tabs = [];
@@ -59,7 +61,7 @@ export class Desk {
   /** The same store, another process, the same port. */
   async restart() {
     await this.server.kill();
-    this.server = await Server.start(this.world, { ...this.options, port: this.server.port });
+    this.server = await Server.start(this.world, this.options);
   }
 
   session(body = {}) {

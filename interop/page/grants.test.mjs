@@ -51,10 +51,14 @@ test('a link for one reader ends at once when it is revoked, and the other stays
   const two = await desk.tab(new URL(second).pathname + new URL(second).hash);
   for (const reader of [one, two]) await reader.locator('.prompt-text', { hasText: 'Words of Two readers' }).waitFor();
 
+  await panel(page).locator('[data-readers="2"]').waitFor();
+  await rows.filter({ hasText: 'The colleague' }).getByText('1 reader now').waitFor();
+
   await panel(page).getByRole('button', { name: 'Revoke The colleague' }).click();
 
   await one.getByRole('alert').getByText('This share has ended').waitFor();
   await rows.filter({ hasText: 'The colleague' }).getByText('revoked').waitFor();
+  await panel(page).locator('[data-readers="1"]').waitFor();
   await desk.prompt(session, 'Said after one was revoked');
   await two.locator('.prompt-text', { hasText: 'Said after one was revoked' }).waitFor();
   assert.equal(await one.getByText('Said after one was revoked').count(), 0);
@@ -108,4 +112,39 @@ test('a server that is not asked for a share says nothing of its right', async (
   await panel(page).getByRole('button', { name: 'Make a link', exact: true }).waitFor();
 
   assert.deepEqual(asked.filter((one) => one.includes('/share')), []);
+});
+
+test('a narrow right to one session is made, used, looked at and taken back', async () => {
+  const session = await desk.session({ title: 'Only this one' });
+  await desk.prompt(session, 'Words for the holder');
+  const other = await desk.session({ title: 'Not this one' });
+  const page = await desk.tab(`/s/${session.id}?panel=access`);
+  await live(page);
+  const access = page.getByRole('complementary', { name: 'Access' });
+  await access.getByText('Nobody was given a right').waitFor();
+
+  await access.getByLabel('Who it is for').fill('The reviewer');
+  await access.getByRole('checkbox', { name: 'prompts' }).check();
+  await access.getByText('Whoever may prompt may run commands.').waitFor();
+  await access.getByRole('checkbox', { name: 'prompts' }).uncheck();
+  await access.getByRole('button', { name: 'Give access' }).click();
+  const reference = await access.getByLabel('The reviewer', { exact: true }).innerText();
+  const row = access.locator('[data-access]', { hasText: 'The reviewer' });
+  await row.getByText(/reads/).waitFor();
+  const holder = (path) => desk.server.ask('GET', path, undefined, { authorization: `Bearer ${reference.trim()}` });
+
+  assert.match(reference, /^stdy1\./);
+  assert.match((await holder(`/session/${session.id}/message`)).text, /Words for the holder/);
+  assert.ok((await holder(`/session/${other.id}/message`)).status >= 400);
+  await row.getByText('Who did what').click();
+  await row.locator('.audit li code').first().waitFor();
+  await picture(page, 'access');
+  await page.reload();
+  await row.waitFor();
+  assert.equal(await page.getByText('stdy1.').count(), 0, 'it is shown once');
+
+  await row.getByRole('button', { name: 'Revoke The reviewer' }).click();
+
+  await row.getByText('revoked').waitFor();
+  assert.ok((await holder(`/session/${session.id}/message`)).status >= 400);
 });

@@ -40,10 +40,27 @@ test('a server that answers 503 is waited for as long as it asks, and then nothi
   await say(session, 'while you were away');
   assert.equal(refused, 1, 'it does not ask before it was told to');
   await page.unroute('**/global/event*');
-  await page.getByRole('button', { name: 'Try now' }).click();
+  await pill(page).getByRole('button', { name: 'Try now' }).click();
 
   await live(page);
   await page.locator('.step .prose', { hasText: 'Answer to while you were away' }).waitFor();
+});
+
+test('a session that could not be read while the server was away is read when the line is back, without a click', async () => {
+  const session = await desk.session({ title: 'Read late' });
+  await say(session, 'early words');
+  const page = await desk.tab('/board');
+  await live(page);
+  let isAway = true;
+  await page.route(`**/sturdy/session/${session.id}?*`, (route) => (isAway ? route.abort() : route.fallback()));
+  await page.route('**/global/event*', (route) => (isAway ? route.abort() : route.fallback()));
+  await page.locator(`a[href="/s/${session.id}"]`).first().click();
+  await page.getByRole('main').getByRole('button', { name: 'Try now' }).waitFor();
+
+  isAway = false;
+
+  // By itself: the line is opened again, and then the session is read.
+  await page.locator('.step .prose', { hasText: 'Answer to early words' }).waitFor();
 });
 
 test('a page that is read from an overloaded server says so and comes by itself', async () => {

@@ -5,9 +5,12 @@
  * @param {import('./desk.mjs').Desk} desk
  * @param {string} path
  * @param {(page: import('playwright-core').Page) => Promise<unknown>} ready until it is usable
+ * @param {{ cpu: number, latency: number, bytesPerSecond: number }} [slow] how much slower than this machine; -1 is as fast
+ * @param {() => void} [first] runs in the page before its own script
  */
-export async function measured(desk, path, ready) {
+export async function measured(desk, path, ready, slow, first) {
   const page = await desk.tab('/favicon.svg');
+  if (first !== undefined) await page.addInitScript(first);
   const network = await page.context().newCDPSession(page);
   await network.send('Network.enable');
   await network.send('Performance.enable');
@@ -23,6 +26,10 @@ export async function measured(desk, path, ready) {
     const kind = { Script: 'script', Stylesheet: 'style', Font: 'font' }[kinds.get(requestId)];
     if (kind !== undefined) bytes[kind] += encodedDataLength;
   });
+  if (slow !== undefined) {
+    await network.send('Emulation.setCPUThrottlingRate', { rate: slow.cpu });
+    await network.send('Network.emulateNetworkConditions', { offline: false, latency: slow.latency, downloadThroughput: slow.bytesPerSecond, uploadThroughput: slow.bytesPerSecond });
+  }
   const began = Date.now();
   await page.goto(desk.server.url + path);
   await ready(page);

@@ -1,9 +1,10 @@
 // Every kind of part, tool and error has a look of its own, and an unknown one is shown, not dropped.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, afterEach, before, test } from 'node:test';
-import { says } from '../lib/provider.mjs';
-import { until } from '../lib/wait.mjs';
+import { calls, says } from '../lib/provider.mjs';
+import { Gate, until } from '../lib/wait.mjs';
 import { Desk, live, picture } from './desk.mjs';
 
 /** @type {Desk} */
@@ -38,8 +39,8 @@ const ADDED = [
   [done('webfetch', { url: 'https://example.com/page' }, '# A page'), 'https://example.com/page'],
   [done('question', { questions: [{ question: 'Which one?' }] }, '', { answers: [['The second']] }), 'question'],
   [done('weather_forecast', { city: 'Bern' }, 'sunny'), 'weather_forecast'],
-  [tool('bash', { status: 'error', input: { command: 'sleep 9' }, error: 'Tool execution was interrupted by a restart', metadata: { interrupted: true } }), 'interrupted'],
-  [tool('write', { status: 'error', input: { filePath: 'x' }, error: 'The user rejected permission to use this tool' }), 'denied'],
+  [tool('bash', { status: 'error', input: { command: 'sleep 9' }, error: 'Tool execution aborted', metadata: { interrupted: true } }), 'stopped'],
+  [tool('write', { status: 'error', input: { filePath: 'x' }, error: 'The user rejected permission for this call.' }), 'denied by you'],
   [tool('grep', { status: 'error', input: { pattern: 'x' }, error: 'No such directory' }), 'No such directory'],
 ];
 
@@ -60,7 +61,7 @@ test('all parts and tools are shown', async () => {
     await until(`${body.type} ${body.tool ?? ''} shows ${text}`, async () => (await shown()).includes(text), 5000);
   }
   await page.locator('img[alt="pixel.png"]').waitFor();
-  for (const fate of ['interrupted', 'denied', 'failed']) assert.equal(await page.locator(`.card.is-${fate}`).count(), 1, fate);
+  for (const fate of ['stopped', 'denied', 'failed']) assert.equal(await page.locator(`.card.is-${fate}`).count(), 1, fate);
   await picture(page, 'all-parts');
 });
 
@@ -97,6 +98,70 @@ test('a stopped turn reads as stopped and not as an alarm', async () => {
   await page.locator('.session-head .is-busy').waitFor({ state: 'detached' });
 });
 
+test('the line of waiting prompts follows what other clients do, and a message that wants no answer is not in it', async () => {
+  const session = await desk.session({ title: 'Followed' });
+  const gate = new Gate();
+  desk.provider.will(async (reply) => {
+    reply.text('Working');
+    await gate.opened;
+    reply.finish();
+  }, says('And the other.'));
+  const post = (how, body) => desk.server.tell('POST', `/session/${session.id}/${how}`, body);
+  await post('message', { noReply: true, parts: [{ type: 'text', text: 'only said' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.locator('.prompt-text', { hasText: 'only said' }).waitFor();
+  assert.equal(await page.locator('.queue').count(), 0);
+  await post('prompt_async', { parts: [{ type: 'text', text: 'first' }] });
+  await page.locator('.step .prose', { hasText: 'Working' }).waitFor();
+
+  await post('message', { noReply: true, parts: [{ type: 'text', text: 'said meanwhile' }] });
+  await post('prompt_async', { messageID: 'msg_ffffffff0001second00000000', parts: [{ type: 'text', text: 'second' }] });
+  await post('prompt_async', { parts: [{ type: 'text', text: 'third' }] });
+  await page.locator('.queue li').nth(1).waitFor();
+  assert.deepEqual(await page.locator('.queue li > span').allInnerTexts(), ['second', 'third']);
+  await desk.server.tell('DELETE', `/sturdy/session/${session.id}/queue/msg_ffffffff0001second00000000`);
+  await until('one is left', async () => (await page.locator('.queue li').count()) === 1);
+
+  gate.open();
+  await page.locator('.queue').waitFor({ state: 'detached' });
+  await page.locator('.step .prose', { hasText: 'And the other.' }).waitFor();
+});
+
+/** A process that has ended may keep its number until its parent has looked. */
+const runs = (pid) => {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+test('what a command left running is listed, shows what it prints, and is stopped', async () => {
+  const session = await desk.session({ title: 'Leaves something' });
+  desk.provider.will(calls('bash', { command: '(sleep 1; echo it prints; sleep 600) &', description: 'Start it' }), says('It runs.'));
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await desk.server.tell('POST', `/session/${session.id}/prompt_async`, { parts: [{ type: 'text', text: 'start it' }] });
+  const dock = page.getByRole('region', { name: '1 process runs in the background' });
+  await dock.waitFor();
+  await dock.getByText('1 process runs in the background').click();
+  // What it prints before its command has ended is the output of the command.
+  await until('it has printed', async () => {
+    const [one] = await desk.server.tell('GET', `/sturdy/session/${session.id}/process`);
+    return (await desk.server.tell('GET', `/sturdy/session/${session.id}/process/${one.id}`)).output !== '';
+  });
+  await dock.getByRole('button', { name: 'Show output' }).click();
+  await dock.getByText('it prints', { exact: true }).waitFor();
+  const [running] = await desk.server.tell('GET', `/sturdy/session/${session.id}/process`);
+
+  await dock.getByRole('button', { name: 'Stop' }).click();
+
+  await dock.waitFor({ state: 'detached' });
+  assert.deepEqual(await desk.server.tell('GET', `/sturdy/session/${session.id}/process`), []);
+  assert.equal(runs(running.pids[0]), false, 'it is gone');
+});
+
 test('prompts that wait are listed, taken back into the composer, and answered', async () => {
   const session = await desk.session({ title: 'Waiting' });
   let release = () => {};
@@ -126,4 +191,66 @@ test('prompts that wait are listed, taken back into the composer, and answered',
 
   await page.locator('.step .prose', { hasText: 'Both at once.' }).waitFor();
   await page.locator('.queue').waitFor({ state: 'detached' });
+});
+
+test('where a conversation was summarised stands a divider, with the summary, and what is older is dimmed', async () => {
+  const session = await desk.session({ title: 'Summarised' });
+  desk.provider.will(says('A long answer.'), says('In short: nothing.'), says('And on it goes.'));
+  const say = (text) => desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text }] });
+  await say('a long question');
+  await desk.server.tell('POST', `/session/${session.id}/summarize`, { providerID: 'scripted', modelID: 'main' });
+  await say('and now?');
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+
+  const divider = page.getByRole('separator', { name: 'Summarised by you' });
+  await divider.waitFor();
+  await page.locator('.summary-fold summary').click();
+  await page.locator('.summary-fold', { hasText: 'In short: nothing.' }).waitFor();
+
+  assert.equal(await page.locator('.prompt', { hasText: 'a long question' }).evaluate((one) => one.classList.contains('is-dimmed')), true);
+  assert.equal(await page.locator('.prompt', { hasText: 'and now?' }).evaluate((one) => one.classList.contains('is-dimmed')), false);
+  await page.getByText('The model sees everything from here').first().waitFor();
+});
+
+test('a subtask shows whom it is given to, what they are to do, and what came of it', async () => {
+  const session = await desk.session({ title: 'Subtask' });
+  desk.provider.will(says('The roof leaks.'), says('So it is.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'subtask', prompt: 'Look at the roof closely', description: 'Look at the roof', agent: 'general' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+
+  const card = page.locator('.prompt .card', { hasText: 'Look at the roof' });
+  await card.locator('summary').click();
+  await card.getByText('Look at the roof closely').waitFor();
+  const task = page.locator('.card.task', { hasText: 'Look at the roof' });
+  await task.locator('.task-result summary').click();
+
+  await task.getByText('The roof leaks.').first().waitFor();
+});
+
+test('a screen reader is told that an answer began, that a call finished and that the answer ended, and never the text', async () => {
+  const session = await desk.session({ title: 'Announced' });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.evaluate(() => {
+    globalThis.heard = [];
+    const polite = document.querySelector('.off-screen[aria-live="polite"]');
+    new MutationObserver(() => globalThis.heard.push(polite.textContent)).observe(polite, { childList: true, characterData: true, subtree: true });
+  });
+  const gate = new Gate();
+  desk.provider.will(calls('bash', { command: 'true', description: 'Runs' }), async (reply) => {
+    await gate.opened;
+    reply.text('four five').finish();
+  });
+  await desk.server.tell('POST', `/session/${session.id}/prompt_async`, { parts: [{ type: 'text', text: 'go' }] });
+  const isHeard = (text) => until(`"${text}" is told`, () => page.evaluate((wanted) => globalThis.heard.includes(wanted), text));
+
+  await isHeard('Answer began');
+  await isHeard('bash finished');
+  gate.open();
+  await isHeard('Answer complete, 2 words');
+
+  const heard = await page.evaluate(() => globalThis.heard);
+  assert.deepEqual(heard.filter((text) => !/^(Answer (began|complete, \d+ words)|bash finished)$/.test(text)), []);
 });

@@ -73,6 +73,48 @@ test('a share is watched live, and ends with a sentence when its link is revoked
   assert.doesNotMatch(kept, /stdy1/);
 });
 
+test('what a shared session changed stands above its conversation, and follows it', async () => {
+  const made = await share();
+  const diff = (text) => ({ type: 'session_diff', data: [{ file: 'notes/<b>a</b>.txt', patch: `--- a/notes\n+++ b/notes\n@@ -1 +1 @@\n-old words\n+${text}\n`, additions: 1, deletions: 1, status: 'modified' }] });
+  const page = await desk.tab(`/share/${made.id}`);
+  await live(page);
+  await page.locator('.step .prose', { hasText: 'The first answer' }).waitFor();
+  assert.equal(await page.locator('.shared-changes').count(), 0);
+
+  await made.send([diff('new words')]);
+  await page.locator('.shared-changes > summary', { hasText: 'Changed 1 file' }).click();
+  await page.locator('.file-diff > summary', { hasText: 'notes/<b>a</b>.txt' }).click();
+  await page.locator('.file-diff .diff', { hasText: 'new words' }).waitFor();
+  assert.equal(await page.locator('.shared-changes b').count(), 0);
+
+  await made.send([{ type: 'session_diff', data: [] }]);
+  await page.locator('.shared-changes').waitFor({ state: 'detached' });
+});
+
+test('a share is watched through a kill -9 of the server, and shows every character once', async () => {
+  const session = await desk.session({ title: 'Shared and killed' });
+  const url = (await desk.server.tell('POST', `/session/${session.id}/share`)).share.url;
+  desk.provider.will(async (reply) => {
+    for (let i = 0; i < 30; i += 1) reply.text(`piece${i} `);
+    await reply.gone;
+  });
+  const page = await desk.tab(new URL(url).pathname);
+  await live(page);
+  const prompt = (text) => ({ parts: [{ type: 'text', text }] });
+  await desk.server.tell('POST', `/session/${session.id}/prompt_async`, prompt('stream'));
+  await page.locator('.step .prose', { hasText: 'piece29' }).waitFor();
+
+  await desk.restart();
+  await live(page);
+  desk.provider.will(says('And it goes on'));
+  await desk.server.tell('POST', `/session/${session.id}/prompt_async`, prompt('go on'));
+  await page.locator('.step .prose', { hasText: 'And it goes on' }).waitFor();
+
+  const first = await page.locator('.step .prose').first().innerText();
+  assert.equal(first.trim(), Array.from({ length: 30 }, (_, i) => `piece${i}`).join(' '));
+  assert.deepEqual(await page.locator('.prompt-text').allInnerTexts(), ['stream', 'go on']);
+});
+
 test('a wrong link says that it opens nothing', async () => {
   const made = await share('private');
 

@@ -69,6 +69,7 @@ test('undo shows its plan, leaves a conflict alone, and redo brings everything b
   await page.reload();
   await undone.getByRole('button', { name: 'Redo all' }).click();
   const redo = page.getByRole('dialog', { name: 'Redo all' });
+  await redo.locator('.plan li').first().waitFor();
   const coming = await redo.locator('.plan li').evaluateAll((rows) => rows.map((row) => [row.dataset.file, row.className]));
   assert.deepEqual(coming, [['made.txt', 'is-create']]);
   assert.equal(read('made.txt'), null, 'a plan changes nothing');
@@ -77,6 +78,30 @@ test('undo shows its plan, leaves a conflict alone, and redo brings everything b
   await undone.waitFor({ state: 'detached' });
   await page.locator('.step .prose', { hasText: 'Done: second turn' }).waitFor();
   assert.deepEqual([read('made.txt'), read('shared.txt')], ['new\n', 'theirs\nagent\nand mine\n']);
+});
+
+test('the plan of a redo names a file that was changed since the undo, and it is left alone', async () => {
+  const session = await desk.session({ title: 'Changed meanwhile' });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  desk.provider.will(calls('bash', { command: 'echo new > again.txt; echo new > mine-since.txt', description: 'Write' }), says('Written.'));
+  await page.getByLabel('Ask, or say what to do').fill('write two');
+  await page.keyboard.press('Enter');
+  await page.locator('.step .prose', { hasText: 'Written.' }).waitFor();
+  await page.locator('.session-head .is-busy').waitFor({ state: 'detached' });
+  const [prompt] = await desk.server.tell('GET', `/session/${session.id}/message`);
+  await desk.server.tell('POST', `/session/${session.id}/revert`, { messageID: prompt.info.id });
+  writeFileSync(join(desk.world.project, 'mine-since.txt'), 'a person was here\n');
+
+  await page.locator('.undone').getByRole('button', { name: 'Redo all' }).click();
+  const redo = page.getByRole('dialog', { name: 'Redo all' });
+  await redo.locator('.plan li').first().waitFor();
+
+  const coming = await redo.locator('.plan li').evaluateAll((rows) => rows.map((row) => [row.dataset.file, row.className]));
+  assert.deepEqual(coming, [['again.txt', 'is-create'], ['mine-since.txt', 'is-conflict']]);
+  await redo.getByRole('button', { name: 'Bring 1 file back, leave 1' }).click();
+  await page.locator('.undone').waitFor({ state: 'detached' });
+  assert.deepEqual([read('again.txt'), read('mine-since.txt')], ['new\n', 'a person was here\n']);
 });
 
 test('a conflict that is ticked goes back too, and one turn is brought back alone', async () => {
@@ -136,6 +161,34 @@ test('the changes of a turn are reviewed, and a comment on a line goes into the 
 
   await side.getByLabel('Viewed').check();
   await side.getByText('1 of 1 viewed').waitFor();
+});
+
+test('a step that changed files says how many lines, and shows them', async () => {
+  writeFileSync(at('poem.txt'), 'one\ntwo\n');
+  const session = await desk.session({ title: 'Lines' });
+  await turn(session, 'change the poem', "sed -i 's/two/three/' poem.txt; printf 'a\\nb\\n' > added.txt");
+  const page = await desk.tab(`/s/${session.id}`);
+  const patch = page.locator('.card.patch', { hasText: 'Changed 2 files' });
+
+  await patch.getByText('+3').waitFor();
+  await patch.getByText('−1').waitFor();
+  await patch.locator('summary').click();
+
+  await patch.locator('.diff', { hasText: 'three' }).waitFor();
+  assert.equal(await patch.locator('.diff').count(), 2);
+});
+
+test('a step beside another that changed the same file names it without numbers that are not its own', async () => {
+  const session = await desk.session({ title: 'Twice' });
+  desk.provider.will(calls('bash', { command: 'echo a > twice.txt', description: 'Writes' }), calls('bash', { command: 'echo b >> twice.txt', description: 'Writes' }), says('Both.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'write twice' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await page.locator('.step .prose', { hasText: 'Both.' }).waitFor();
+
+  const patches = page.locator('.card.patch', { hasText: 'Changed 1 file' });
+  await until('both steps are drawn', async () => (await patches.count()) === 2);
+
+  assert.equal(await patches.locator('.plus').count(), 0);
 });
 
 test('a call whose changes are not known is named before anything is undone', async () => {

@@ -100,7 +100,7 @@ for (const { name, open } of CLIENTS) {
       const seen = await soon('both are told', readUntil(stream, (event) => created(event) && --left === 0));
       assert.deepEqual(
         seen.filter(created).map((event) => [event.directory, event.project, event.payload.properties.info.title]),
-        [[it.world.project, 'global', 'Here'], [directory, 'global', 'There']],
+        [[it.world.project, it.world.projectID, 'Here'], [directory, 'global', 'There']],
       );
     });
 

@@ -1,13 +1,16 @@
-// Every operation the npm package exports, each asked for real on the built program: with arguments that fit, and what comes
-// back looked at. The list is made from the package, so that an operation that is new in it fails here until somebody says
-// how it is asked.
+// Every function of both clients of the npm package, called on the built program: with arguments that fit, and what comes back
+// looked at. The list is made from the package, so that an operation that is new in it fails here until somebody says how it
+// is asked.
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { bench } from '../lib/bench.mjs';
-import { ABSENT, operations } from '../lib/operations.mjs';
+import { createOpencodeClient as createFirst } from '@opencode-ai/sdk';
+import { createOpencodeClient as createSecond } from '@opencode-ai/sdk/v2';
+import { functionsOf, operations } from '../lib/operations.mjs';
+import { soon } from '../lib/wait.mjs';
 
 const it = bench({ config: { permission: { bash: 'ask' } } });
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -65,9 +68,11 @@ const array = (body) => Array.isArray(body);
 const data = (body) => array(body.data);
 const yes = (body) => body === true;
 const object = (body) => typeof body === 'object' && body !== null && !array(body);
-const nothing = (body) => body === '';
+/** What the package makes of an answer without a body. */
+const nothing = (body) => body === undefined || body === null || body === '' || (object(body) && Object.keys(body).length === 0);
 const has = (...keys) => (body) => keys.every((key) => key in body);
 const dataHas = (...keys) => (body) => keys.every((key) => key in body.data);
+const named = (name) => (body) => body.name === name;
 const tagged = (tag) => (body) => body._tag === tag;
 const stream = (body, type) => type === 'text/event-stream';
 
@@ -97,7 +102,13 @@ const HOW = {
   'GET /api/event': () => ['/api/event', 200, stream],
   'GET /api/fs/find': () => ['/api/fs/find?query=notes', 200, (body) => body.data.some((file) => file.path === 'notes.md')],
   'GET /api/fs/list': () => ['/api/fs/list?path=', 200, data],
-  'GET /api/fs/read/*': () => ['/api/fs/read/notes.md', 200, (body) => body === 'some words\n'],
+  // The function of the package has no argument for the path, and asks for a file of this name.
+  'GET /api/fs/read/*': async () => {
+    await writeFile(join(it.world.project, '*'), 'a starred file\n');
+    const read = await call('GET', '/api/fs/read/notes.md');
+    assert.equal(read.body, 'some words\n');
+    return ['/api/fs/read/*', 200, async (body) => (await new Response(body).text()) === 'a starred file\n'];
+  },
   'GET /api/health': () => ['/api/health', 200, (body) => body.healthy === true],
   'GET /api/integration': () => ['/api/integration', 200, data],
   'GET /api/integration/attempt/{attemptID}': () => ['/api/integration/attempt/x', 400, tagged('InvalidRequestError')],
@@ -279,31 +290,83 @@ const HOW = {
   'PUT /auth/{id}': () => ['/auth/anthropic', 200, yes, { type: 'api', key: 'sk-x' }],
   'PUT /auth/{providerID}': () => ['/auth/anthropic', 200, yes, { type: 'api', key: 'sk-x' }],
   'PUT /pty/{ptyID}': () => [`/pty/${at.pty}`, 200, has('id'), { title: 'new' }],
+  'DELETE /experimental/project/{projectID}/copy': () => [`/experimental/project/${at.project}/copy`, 400, named('ProjectCopyError'), { directory: '/nowhere', force: false }],
+  'DELETE /experimental/workspace/{id}': () => ['/experimental/workspace/wrk_x', 400, named('BadRequest')],
+  'GET /tui/control/next': async () => {
+    // Until somebody waits nothing is kept for it; what others told since somebody did comes first.
+    const tell = setInterval(() => call('POST', '/tui/show-toast', { message: 'x', variant: 'info' }), 50);
+    let heard;
+    do heard = (await call('GET', '/tui/control/next')).body;
+    while (heard.body.type !== 'tui.toast.show');
+    clearInterval(tell);
+    assert.deepEqual([heard.path, heard.body.properties.message], ['/tui/publish', 'x']);
+    // One more, so that the call itself finds something.
+    await call('POST', '/tui/show-toast', { message: 'y', variant: 'info' });
+    return ['/tui/control/next', 200, has('path', 'body')];
+  },
+  'POST /api/session/{sessionID}/permission': async () => {
+    const rules = await call('POST', `/api/session/${at.talk.id}/permission`, { action: 'read', resources: ['notes.md'] });
+    assert.equal(rules.body.data.effect, 'allow', JSON.stringify(rules.body));
+    return [`/api/session/${at.talk.id}/permission`, 200, (body) => body.data.effect === 'ask' && body.data.id.startsWith('per'), { action: 'bash', resources: ['ls'] }];
+  },
+  'POST /experimental/control-plane/move-session': () => ['/experimental/control-plane/move-session', 400, named('MoveSessionError'), { sessionID: at.talk.id, destination: { directory: '/nowhere' } }],
+  'POST /experimental/project/{projectID}/copy': () => [`/experimental/project/${at.project}/copy`, 400, named('ProjectCopyError'), { strategy: 'none', directory: '/nowhere' }],
+  'POST /experimental/project/{projectID}/copy/generate-name': () => [`/experimental/project/${at.project}/copy/generate-name`, 200, (body) => body.name === 'fix-the-flaky-test', { context: 'Fix the flaky test please' }],
+  'POST /experimental/project/{projectID}/copy/refresh': () => [`/experimental/project/${at.project}/copy/refresh`, 204, nothing],
+  'POST /experimental/workspace': () => ['/experimental/workspace', 400, named('WorkspaceCreateError'), { type: 'remote', branch: null }],
+  'POST /experimental/workspace/warp': () => ['/experimental/workspace/warp', 204, nothing, { id: null, sessionID: at.talk.id }],
+  'POST /provider/{providerID}/oauth/authorize': () => ['/provider/anthropic/oauth/authorize', 400, named('ProviderAuthOauthMissing'), { method: 0 }],
+  'POST /provider/{providerID}/oauth/callback': () => ['/provider/anthropic/oauth/callback', 400, named('ProviderAuthOauthMissing'), { method: 0, code: 'x' }],
+  'POST /sync/history': () => ['/sync/history', 200, (body) => body.some((row) => row.type === 'message.updated.1' && row.aggregate_id === at.talk.id), { ses_other: 1 }],
+  'POST /sync/replay': () => ['/sync/replay', 400, named('BadRequest'), { directory: it.world.project, events: [{ id: 'evt_x', aggregateID: 'ses_x', seq: 1, type: 'session.created.1', data: {} }] }],
+  'POST /tui/control/response': () => ['/tui/control/response', 200, yes, { any: 'thing' }],
   // Last: they let go of what the others use.
   'POST /instance/dispose': () => ['/instance/dispose', 200, yes],
   'POST /global/dispose': () => ['/global/dispose', 200, yes],
 };
 
 test('the package has no operation that is not asked for here', async () => {
-  const known = [...Object.keys(HOW), ...ABSENT].sort();
+  const known = Object.keys(HOW).sort();
   assert.deepEqual(await operations(), known);
 });
 
-describe('each operation', () => {
-  before(async () => {
-    await writeFile(join(it.world.project, 'notes.md'), 'some words\n');
-    at.talk = await talked();
-    at.pty = await terminal();
-    const project = (await call('GET', '/project/current')).body;
-    at.project = project.id;
-  });
+/** The list is read before there is a server, so its functions are found again when they are called. */
+const CLIENTS = /** @type {const} */ ([['SDK v1', createFirst], ['SDK v2', createSecond]]);
+const ORDER = Object.keys(HOW);
 
-  for (const [operation, how] of Object.entries(HOW)) {
-    test(operation, async () => {
-      const [path, status, check, body] = await how();
-      const answer = await call(operation.split(' ')[0], path, body);
-      assert.equal(answer.status, status, JSON.stringify(answer.body));
-      assert.ok(check(answer.body, answer.type), JSON.stringify(answer.body)?.slice(0, 500));
+for (const [client, create] of CLIENTS) {
+  const listed = functionsOf(create({ baseUrl: 'http://127.0.0.1:9' }));
+  const last = (operation) => (operation.endsWith('/dispose') ? ORDER.indexOf(operation) : 0);
+  listed.sort((one, other) => last(one.operation) - last(other.operation));
+
+  describe(client, () => {
+    before(async () => {
+      await writeFile(join(it.world.project, 'notes.md'), 'some words\n');
+      at.talk = await talked();
+      at.pty = await terminal();
+      at.project = (await call('GET', '/project/current')).body.id;
     });
-  }
-});
+
+    test('has functions', () => {
+      assert.ok(listed.length > 60, `${listed.length} functions`);
+    });
+
+    for (const { name, operation, isStream } of listed) {
+      test(`${name}: ${operation}`, async () => {
+        const [path, status, check, body] = await HOW[operation]();
+        const called = functionsOf(create({ baseUrl: it.server.url })).find((one) => one.name === name);
+        const answer = await called.call({ path, body });
+        if (isStream) {
+          const { value } = await soon(`${name} tells something`, answer.stream.next());
+          await answer.stream.return();
+          const event = value.payload ?? value;
+          assert.equal(typeof event.type, 'string', JSON.stringify(value));
+          return;
+        }
+        const content = answer.error ?? answer.data;
+        assert.equal(answer.response.status, status, JSON.stringify(content));
+        assert.ok(await check(content, answer.response.headers.get('content-type')), JSON.stringify(content)?.slice(0, 500));
+      });
+    }
+  });
+}

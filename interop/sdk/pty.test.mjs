@@ -75,7 +75,7 @@ describe('terminals', () => {
     await sides.until(() => sides.seen.closed);
     const gone = await second().pty.get({ ptyID: made.id });
     assert.equal(gone.response.status, 404);
-    assert.deepEqual(gone.error, { _tag: 'PtyNotFoundError', ptyID: made.id, message: `Terminal not found: ${made.id}` });
+    assert.deepEqual(gone.error, { _tag: 'PtyNotFoundError', ptyID: made.id, message: `PTY session not found: ${made.id}` });
   });
 
   test('the same through v2', async () => {

@@ -1,6 +1,7 @@
 // Sessions through both clients of the SDK: make, find, rename, remove.
 
 import assert from 'node:assert/strict';
+import { relative } from 'node:path';
 import { describe, test } from 'node:test';
 import { bench } from '../lib/bench.mjs';
 import { CLIENTS } from '../lib/sdk.mjs';
@@ -20,9 +21,9 @@ for (const { name, open } of CLIENTS) {
       const { id, slug, time, ...rest } = made.data;
       assert.equal(time.created, time.updated);
       assert.deepEqual(rest, {
-        projectID: 'global',
+        projectID: it.world.projectID,
         directory: it.world.project,
-        path: it.world.project.slice(1),
+        path: relative(it.world.top, it.world.project),
         title: 'Fix the flaky test',
         cost: 0,
         tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },

@@ -28,7 +28,7 @@ for (const { name, open } of CLIENTS) {
       assert.equal(info.finish, 'stop');
       assert.deepEqual([info.providerID, info.modelID, info.agent, info.mode], [MAIN.providerID, MAIN.modelID, 'build', 'build']);
       assert.deepEqual(info.tokens, { total: 15, input: 10, output: 5, reasoning: 0, cache: { read: 0, write: 0 } });
-      assert.deepEqual(info.path, { cwd: it.world.project, root: '/' });
+      assert.deepEqual(info.path, { cwd: it.world.project, root: it.world.top });
       assert.ok(info.time.completed >= info.time.created);
       assert.deepEqual(
         parts.map((part) => [part.type, part.text]),

@@ -43,6 +43,9 @@ for (const { name, open } of CLIENTS) {
       );
       const { data: all } = await api().diff(id);
       assert.deepEqual(all.map((file) => file.file), ['old.txt']);
+      const range = await it.server.tell('GET', `/session/${id}/diff?messageID=${first}&toMessageID=${second}`);
+      assert.deepEqual(range, all, 'both turns are the whole session');
+      assert.deepEqual(await it.server.tell('GET', `/session/${id}/diff?messageID=${first}&toMessageID=${first}`), diff);
 
       const { data: undone } = await api().revert(id, second);
       assert.equal(undone.revert.messageID, second);

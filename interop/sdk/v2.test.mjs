@@ -209,10 +209,10 @@ describe('v2', () => {
     const key = await integration.connect.key({ integrationID: 'anthropic', key: 'sk-secret' });
     assert.equal(key.response.status, 204);
     const one = (await integration.get({ integrationID: 'anthropic' })).data.data;
-    assert.equal(one.id, 'anthropic');
+    assert.deepEqual(one.connections, [{ type: 'credential', id: 'anthropic', label: 'Anthropic' }]);
     const browser = await integration.connect.oauth({ integrationID: 'anthropic', methodID: 'x', inputs: {} });
     assert.deepEqual([browser.response.status, browser.error._tag], [400, 'InvalidRequestError']);
     assert.equal((await api().v2.credential.remove({ credentialID: 'anthropic' })).response.status, 204);
-    assert.equal((await integration.get({ integrationID: 'anthropic' })).response.status, 400);
+    assert.deepEqual((await integration.get({ integrationID: 'anthropic' })).data.data.connections, []);
   });
 });

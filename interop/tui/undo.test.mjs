@@ -30,6 +30,13 @@ async function clear(terminal, text) {
 const files = (expected) =>
   until(`the files are ${JSON.stringify(expected)}`, async () =>
     Object.entries(expected).every(([name, text]) => read(name) === text));
+/** What remains, as the session's totals and its diff say it. */
+const changed = (expected) =>
+  until(`what is changed is ${JSON.stringify(expected)}`, async () => {
+    const session = await newest();
+    const names = (await it.server.tell('GET', `/session/${session.id}/diff`)).map((one) => one.file).sort();
+    return session.summary?.files === expected.length && JSON.stringify(names) === JSON.stringify(expected);
+  });
 const newest = async () => (await it.server.tell('GET', '/session'))[0];
 
 describe('opencode attach in a repository', { concurrency: 1, timeout: 300_000 }, () => {
@@ -51,9 +58,11 @@ describe('opencode attach in a repository', { concurrency: 1, timeout: 300_000 }
     await send(terminal, 'Do the second thing');
     await terminal.shows('Second done.');
     await files({ 'old.txt': 'one\ntwo\n', 'made.txt': null });
+    await changed(['old.txt']);
 
     await terminal.command('/undo');
     await files({ 'made.txt': 'new\n' });
+    await changed(['made.txt', 'old.txt']);
     await terminal.shows('1 message reverted');
     await terminal.hides('Second done.');
     await until('the session says where it is cut', async () => (await newest()).revert !== undefined);
@@ -61,6 +70,8 @@ describe('opencode attach in a repository', { concurrency: 1, timeout: 300_000 }
 
     await terminal.command('/undo');
     await files({ 'old.txt': 'one\n', 'made.txt': null });
+    await changed([]);
+    await terminal.hides('Modified Files');
     await terminal.shows('2 message reverted');
     await clear(terminal, 'Do the first thing');
 
@@ -71,5 +82,7 @@ describe('opencode attach in a repository', { concurrency: 1, timeout: 300_000 }
     await files({ 'old.txt': 'one\ntwo\n', 'made.txt': null });
     await terminal.shows('Second done.');
     await until('nothing is cut', async () => (await newest()).revert === undefined);
+    await changed(['old.txt']);
+    await terminal.shows('Modified Files');
   });
 });

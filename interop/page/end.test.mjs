@@ -1,0 +1,73 @@
+// The end of a conversation is followed by whoever is there, and by nobody who has left it.
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { MAIN } from '../lib/provider.mjs';
+import { Gate, until } from '../lib/wait.mjs';
+import { Desk, live } from './desk.mjs';
+
+/** @type {Desk} */
+let desk;
+before(async () => {
+  desk = await Desk.open({ env: { STURDY_DEMO_PACE_MS: '0' } });
+});
+after(() => desk.close());
+afterEach(async () => {
+  desk.check();
+  await desk.leave();
+  await desk.rest();
+});
+
+const frames = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const fromEnd = (page) => page.locator('.timeline').evaluate((element) => Math.round(element.scrollHeight - element.clientHeight - element.scrollTop));
+
+test('a conversation that fills faster than it is drawn stays at its end', async () => {
+  // Was: the list, told once to go to the end of nothing, went back to the beginning with every row that was measured.
+  const session = await desk.session({ title: 'Fast' });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+
+  for (let i = 0; i < 12; i += 1) await desk.prompt(session, `Prompt ${i}\n\n${'A line of it.\n\n'.repeat(i % 3 === 0 ? 8 : 1)}`);
+
+  await page.locator('.prompt-text', { hasText: 'Prompt 11' }).waitFor();
+  await until('the end is in sight', async () => (await fromEnd(page)) === 0);
+  assert.equal(await page.locator('.to-end').count(), 0);
+});
+
+test('whoever leaves the end by a little while text streams is left there', async () => {
+  // Was: sixty pixels counted as the end, and a click to the end pulled the reader back for as long as anything grew.
+  const session = await desk.session({ title: 'A little' });
+  await desk.prompt(session, Array.from({ length: 60 }, (_, i) => `Paragraph ${i}.`).join('\n\n'));
+  const gates = [new Gate(), new Gate()];
+  desk.provider.will(async (reply) => {
+    reply.text('begin\n\n');
+    for (const [at, gate] of gates.entries()) {
+      await gate.opened;
+      for (let i = 0; i < 40; i += 1) reply.text(`more ${at}-${i}\n\n`);
+    }
+    reply.finish();
+  });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await desk.server.tell('POST', `/session/${session.id}/prompt_async`, { model: MAIN, parts: [{ type: 'text', text: 'go on' }] });
+  await page.locator('.step .prose', { hasText: 'begin' }).waitFor();
+  await page.locator('.timeline').hover();
+  await page.mouse.wheel(0, -900);
+  await page.locator('.to-end').click();
+  gates[0].open();
+  await page.locator('.step .prose p', { hasText: 'more 0-39' }).waitFor();
+  await until('the end is in sight', async () => (await fromEnd(page)) === 0);
+
+  await page.locator('.timeline').hover();
+  await page.mouse.wheel(0, -30);
+  await page.locator('.to-end').waitFor();
+  const line = page.locator('.prose p', { hasText: /^more 0-3[0-9]$/ }).first();
+  const before = (await line.boundingBox())?.y;
+  gates[1].open();
+  await until('the answer has ended', async () => (await desk.server.tell('GET', `/session/${session.id}/message`)).at(-1).info.time.completed);
+  await page.locator('.session-head .is-busy').waitFor({ state: 'detached' });
+  await frames(page);
+
+  assert.equal((await line.boundingBox())?.y, before);
+  assert.ok((await fromEnd(page)) > 500, 'what came since is below');
+});
