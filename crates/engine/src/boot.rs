@@ -1,7 +1,9 @@
 //! Opening: the store, what was running, the feed.
 
 use crate::clock::Clock;
+use crate::directory::Directories;
 use crate::directory::asking::Asking;
+use crate::directory::checkouts::Checkouts;
 use crate::directory::instances::Instances;
 use crate::directory::mcp::Callback;
 use crate::directory::trust::Trusting;
@@ -54,6 +56,26 @@ async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
     let clock = Clock::new(store.last_time().await?);
     let feed = Feed::new(store.clone());
     let tasks = Tasks::default();
+    let http = Http::new();
+    let files = Arc::new(FileWork::new(tasks.stopping().clone(), options.hang.clone()));
+    let directories = Arc::new(Directories {
+        store: store.clone(),
+        feed: feed.clone(),
+        clock: clock.clone(),
+        tasks: tasks.clone(),
+        http: http.clone(),
+        files: files.clone(),
+        environment: options.environment.clone(),
+        extensions: options.extensions.clone(),
+        data_dir: options.data_dir.clone(),
+        default_directory: options.directory.clone(),
+        instances: Instances::default(),
+        logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
+        returns: Callback::default(),
+        trust: Arc::new(Trusting::new(&options.data_dir)),
+        checkouts: Arc::new(Checkouts::in_directory(&options.data_dir)),
+        asking: Asking::default(),
+    });
     let engine = Engine {
         inner: Arc::new(Inner {
             sharing: Sharing::new(feed.moved().clone()),
@@ -61,20 +83,15 @@ async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
             reads: Reads::new(store.clone()),
             store,
             clock,
-            files: FileWork::new(tasks.stopping().clone(), options.hang.clone()),
+            files,
             tasks,
-            http: Http::new(),
+            http,
             registry: Registry::default(),
             backgrounds: Backgrounds::default(),
             lost: Lost::default(),
             quarantine: Quarantine::default(),
-            instances: Instances::default(),
+            directories,
             credentials: Arc::default(),
-            logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
-            returns: Callback::default(),
-            trust: Arc::new(Trusting::new(&options.data_dir)),
-            checkouts: Arc::new(crate::directory::checkouts::Checkouts::in_directory(&options.data_dir)),
-            asking: Asking::default(),
             trees: crate::run::trees::Trees::default(),
             gates: crate::requests::revert::Gates::default(),
             options,
@@ -87,7 +104,7 @@ async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
     // Much to hold for something that a start rarely has to do.
     Box::pin(crate::requests::revert::tell_of_the_dead(&engine)).await;
     engine.inner.resume_shares().await;
-    engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.clone()));
+    engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.directories.clone()));
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));
     Ok(engine)
@@ -110,7 +127,7 @@ fn patience(environment: &Environment) -> Option<Duration> {
 /// Commands of a process that was killed go on without anybody. The store has one serving process and
 /// that is us, so whoever carries its name and another process's is one of them.
 async fn end_orphans(engine: &Engine) {
-    let realm = engine.inner.realm();
+    let realm = engine.inner.directories.realm();
     let ended = tokio::task::spawn_blocking(move || kill_orphans(&realm)).await.unwrap_or(0);
     if ended > 0 {
         info!(processes = ended, "ended commands that the last process left running");

@@ -1,12 +1,7 @@
 //! The engine: everything that runs, and the way to it.
 
 use crate::clock::Clock;
-use crate::directory::asking::Asking;
-use crate::directory::checkouts::Checkouts;
-use crate::directory::instance::Instance;
-use crate::directory::instances::Instances;
-use crate::directory::mcp::Callback;
-use crate::directory::trust::Trusting;
+use crate::directory::{Directories, Instance};
 use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::extension::Extensions;
@@ -29,7 +24,6 @@ use sturdy_llm::Http;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::status::Status;
 use sturdy_store::{CrashPlan, DamagedRow, Durability, Store};
-use sturdy_worktree::mcp::auth::Logins;
 
 /// Running work is given this long to end when the engine closes.
 const CLOSING_GRACE: Duration = Duration::from_secs(5);
@@ -72,23 +66,16 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) http: Http,
-    pub(crate) files: FileWork,
+    pub(crate) files: Arc<FileWork>,
     pub(crate) registry: Registry,
     /// What commands left running.
     pub(crate) backgrounds: Backgrounds,
     /// Sessions whose task ended before its work did.
     pub(crate) lost: Lost,
     pub(crate) quarantine: Quarantine,
-    pub(crate) instances: Instances,
+    pub(crate) directories: Arc<Directories>,
     /// Held by who changes the stored credentials.
     pub(crate) credentials: Arc<Mutex<()>>,
-    /// At MCP servers; one file for all directories.
-    pub(crate) logins: Logins,
-    pub(crate) returns: Callback,
-    pub(crate) trust: Arc<Trusting>,
-    /// Where they were when they were last opened.
-    pub(crate) checkouts: Arc<Checkouts>,
-    pub(crate) asking: Asking,
     pub(crate) trees: Trees,
     pub(crate) gates: Gates,
     pub(crate) sharing: Sharing,
@@ -139,7 +126,7 @@ impl Engine {
 
     /// The live state of one directory, made on first use.
     pub async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
-        let instance = self.inner.instance(directory).await?;
+        let instance = self.inner.directories.instance(directory).await?;
         self.inner.adopt_sessions(&instance).await?;
         Ok(instance)
     }
@@ -150,20 +137,20 @@ impl Engine {
         &self,
         directory: &str,
     ) -> impl Future<Output = Result<(), EngineError>> + Send + use<> {
-        let inner = self.inner.clone();
+        let directories = self.inner.directories.clone();
         let directory = directory.to_owned();
-        inner.note_started(&directory);
-        async move { inner.start_servers(&directory).await.map(drop) }
+        directories.note_started(&directory);
+        async move { directories.start_servers(&directory).await.map(drop) }
     }
 
     /// Forgets what is known of a directory: its configuration is read again on the next use.
     pub fn dispose(&self, directory: &str) {
-        self.inner.forget(directory);
+        self.inner.directories.forget(directory);
     }
 
     /// Forgets every directory.
     pub fn dispose_all(&self) {
-        self.inner.instances.forget_all();
+        self.inner.directories.instances.forget_all();
     }
 
     /// The running session with this id, started if need be.
@@ -229,22 +216,8 @@ impl Engine {
 
     /// Ends what runs and lets go of the store. A step that is open is settled by the next start.
     pub async fn close(&self) {
-        self.inner.instances.forget_all();
+        self.inner.directories.instances.forget_all();
         self.inner.tasks.finish(CLOSING_GRACE).await;
         self.inner.store.clone().close().await;
-    }
-}
-
-impl Inner {
-    /// Where outputs too long for a model are kept whole.
-    pub(crate) fn output_dir(&self) -> PathBuf {
-        self.options.data_dir.join("tool-output")
-    }
-
-    /// The name under which commands of this store are known to the system.
-    pub(crate) fn realm(&self) -> String {
-        let data_dir = &self.options.data_dir;
-        let place = data_dir.canonicalize().unwrap_or_else(|_| data_dir.clone());
-        place.to_string_lossy().into_owned()
     }
 }

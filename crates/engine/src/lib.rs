@@ -22,6 +22,7 @@ mod keeping;
 pub mod reads;
 mod requests;
 mod run;
+mod schema;
 pub mod share;
 mod supervise;
 pub mod task;

@@ -8,6 +8,7 @@
 mod adopt;
 mod change_settings;
 mod context;
+mod credentials;
 pub(crate) mod data_url;
 mod edits;
 mod fork;

@@ -14,7 +14,6 @@ pub(crate) mod look;
 pub(crate) mod memory;
 pub(crate) mod registry;
 pub(crate) mod request;
-pub(crate) mod schema;
 pub(crate) mod structured;
 pub(crate) mod trees;
 pub(crate) mod window;

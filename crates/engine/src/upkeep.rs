@@ -91,7 +91,7 @@ const OUTPUT_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Removes saved outputs that are older than a week.
 pub(crate) async fn sweep(inner: Arc<Inner>) {
-    let directory = inner.output_dir();
+    let directory = inner.directories.output_dir();
     let mut wait = FIRST;
     while inner.tasks.pause(wait).await {
         wait = SWEEP_EVERY;

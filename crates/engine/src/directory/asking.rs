@@ -5,8 +5,8 @@
 //! nothing a session did depends on them. Whoever asked waits for the answer; a request is taken back when nobody waits
 //! any more, and a process that dies forgets it with whoever waited.
 
+use crate::directory::Directories;
 use crate::directory::config::TrustKey;
-use crate::engine::{Engine, Inner};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::{PermissionId, SessionId};
 use sturdy_session::json::Map;
@@ -55,32 +55,29 @@ impl Asking {
     }
 }
 
-impl Engine {
+impl Directories {
     /// Permission requests that are not stored and wait for a person: of one directory, or of all.
-    #[must_use]
-    pub fn unstored_requests(&self, directory: Option<&str>) -> Vec<PermissionRequest> {
-        let open = self.inner.asking.lock();
+    pub(crate) fn unstored_requests(&self, directory: Option<&str>) -> Vec<PermissionRequest> {
+        let open = self.asking.lock();
         let is_wanted = |one: &&OpenRequest| directory.is_none_or(|wanted| wanted == one.directory);
         open.iter().filter(is_wanted).map(|one| one.request.clone()).collect()
     }
 
     /// Answers one of them. False if it is not open.
-    pub(crate) async fn answer_unstored(&self, id: &str, reply: PermissionReply) -> bool {
+    pub(crate) async fn answer_unstored(self: &Arc<Self>, id: &str, reply: PermissionReply) -> bool {
         let is_this = |one: &mut OpenRequest| one.request.id.as_str() == id;
-        let taken: Option<OpenRequest> = self.inner.asking.lock().extract_if(.., is_this).next();
+        let taken: Option<OpenRequest> = self.asking.lock().extract_if(.., is_this).next();
         let Some(asked) = taken else { return false };
         // It is not open any more. Whoever answered may go away now, and the answer still counts.
-        let inner = self.inner.clone();
+        let directories = self.clone();
         let answering =
-            self.inner.tasks.spawn("answer", async move { inner.answer_taken(asked, reply).await });
+            self.tasks.spawn("answer", async move { directories.answer_taken(asked, reply).await });
         if let Err(cause) = answering.await {
             error!(%cause, "an answer was not passed on");
         }
         true
     }
-}
 
-impl Inner {
     /// Asks, and gives back whom to wait for.
     pub(crate) fn ask_unstored(self: &Arc<Self>, new: NewRequest<'_>) -> WaitingAsk {
         let id = self.clock.stamp().permission_id();
@@ -103,7 +100,7 @@ impl Inner {
         });
         let event = Event::PermissionAsked(request);
         self.feed.tell(self.clock.now(), Some(new.directory), Some(new.project), event);
-        WaitingAsk { inner: self.clone(), id, answered: Some(answered) }
+        WaitingAsk { directories: self.clone(), id, answered: Some(answered) }
     }
 
     /// Remembers the answer, which may take as long as the disk does, and then passes it on to everybody who waits
@@ -111,11 +108,11 @@ impl Inner {
     async fn answer_taken(self: Arc<Self>, asked: OpenRequest, reply: PermissionReply) {
         let mut answered = vec![asked];
         if let Some(key) = answered[0].trust.clone() {
-            let inner = self.clone();
+            let trust = self.trust.clone();
             let named = key.clone();
             let now = self.clock.now();
-            let place = self.options.data_dir.to_string_lossy().into_owned();
-            let remembering = self.files.run(&place, move || inner.trust.remember(&named, reply, now));
+            let place = self.data_dir.to_string_lossy().into_owned();
+            let remembering = self.files.run(&place, move || trust.remember(&named, reply, now));
             if let Err(cause) = remembering.await {
                 warn!(%cause, "an answer about trust may not be remembered beyond this process");
             }
@@ -142,7 +139,7 @@ impl Inner {
 
 /// A request that is taken back when nobody waits for its answer any more.
 pub(crate) struct WaitingAsk {
-    inner: Arc<Inner>,
+    directories: Arc<Directories>,
     pub(crate) id: PermissionId,
     answered: Option<oneshot::Receiver<PermissionReply>>,
 }
@@ -158,9 +155,9 @@ impl WaitingAsk {
 impl Drop for WaitingAsk {
     fn drop(&mut self) {
         let is_this = |one: &mut OpenRequest| one.request.id == self.id;
-        let withdrawn: Vec<OpenRequest> = self.inner.asking.lock().extract_if(.., is_this).collect();
+        let withdrawn: Vec<OpenRequest> = self.directories.asking.lock().extract_if(.., is_this).collect();
         for one in withdrawn {
-            self.inner.tell_replied(&one, PermissionReply::Reject);
+            self.directories.tell_replied(&one, PermissionReply::Reject);
         }
     }
 }

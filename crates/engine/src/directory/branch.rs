@@ -3,8 +3,8 @@
 //! Whoever checks out, a person or a command, writes the file `HEAD`. It is a line, and it is read
 //! once a second for the directories in use, as long as somebody listens.
 
+use crate::directory::Directories;
 use crate::directory::instance::Instance;
-use crate::engine::Inner;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -16,28 +16,28 @@ const EVERY: Duration = Duration::from_secs(1);
 /// `HEAD` is a line. Whatever is longer is not read.
 const HEAD_BYTES_MAX: u64 = 4096;
 
-pub(crate) async fn run(inner: Arc<Inner>) {
-    while inner.tasks.pause(EVERY).await {
-        if !inner.feed.is_read() {
+pub(crate) async fn run(directories: Arc<Directories>) {
+    while directories.tasks.pause(EVERY).await {
+        if !directories.feed.is_read() {
             continue;
         }
-        for instance in inner.instances.ready() {
+        for instance in directories.instances.ready() {
             // A directory that does not answer is looked at again the next time.
-            let looking = tokio::time::timeout(EVERY, moved(&inner, &instance));
+            let looking = tokio::time::timeout(EVERY, moved(&directories, &instance));
             if let Some(branch) = looking.await.unwrap_or_default() {
                 let event = Event::VcsBranchUpdated { branch };
                 let directory = &instance.directory;
                 let project = &instance.project.id;
-                inner.feed.tell(inner.clock.now(), Some(directory), Some(project), event);
+                directories.feed.tell(directories.clock.now(), Some(directory), Some(project), event);
             }
         }
     }
 }
 
 /// The branch, if it is another one than the last time.
-async fn moved(inner: &Inner, instance: &Arc<Instance>) -> Option<Option<String>> {
+async fn moved(directories: &Directories, instance: &Arc<Instance>) -> Option<Option<String>> {
     let file = instance.checkout()?.dirs.own.join("HEAD");
-    let now = inner.files.run(&instance.directory, move || read_head(&file)).await.ok()??;
+    let now = directories.files.run(&instance.directory, move || read_head(&file)).await.ok()??;
     let mut last = instance.head.lock().unwrap_or_else(PoisonError::into_inner);
     let before = last.replace(now.clone());
     let before = before.as_deref().map(branch_of)?;

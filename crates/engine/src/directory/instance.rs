@@ -3,6 +3,7 @@
 //! Made on first use and kept until somebody says that the configuration changed. Sessions do not
 //! belong to it: they live in the store and survive it.
 
+use crate::directory::Directories;
 use crate::directory::agents::{Agent, Agents};
 use crate::directory::branch::read_head;
 use crate::directory::config::{ConfigError, Settings, Warning};
@@ -13,7 +14,6 @@ use crate::directory::languages;
 use crate::directory::mcp::McpServers;
 use crate::directory::sandbox::sandbox;
 use crate::directory::variables;
-use crate::engine::Inner;
 use crate::environment::Environment;
 use crate::error::EngineError;
 use std::fmt;
@@ -121,9 +121,9 @@ impl CatalogMaker {
     }
 }
 
-impl Inner {
+impl Directories {
     pub(crate) async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
-        let directory = absolute(&self.options.directory, directory);
+        let directory = absolute(&self.default_directory, directory);
         let cell = self.instances.cell(&directory);
         cell.get_or_try_init(|| self.make(directory)).await.cloned()
     }
@@ -138,7 +138,7 @@ impl Inner {
 
     async fn make(&self, directory: String) -> Result<Arc<Instance>, EngineError> {
         let place = Path::new(&directory);
-        let environment = &self.options.environment;
+        let environment = &self.environment;
         let Read { found, settings, catalog, formatters, servers, sandbox, head } =
             self.read(&directory).await?;
         let worktree = found.worktree.to_string_lossy().into_owned();
@@ -157,7 +157,7 @@ impl Inner {
         if LSP_TOOL.iter().any(|flag| environment.is_on(flag)) {
             tools.push(Arc::new(LspTool::new()));
         }
-        self.options.extensions.add_tools(&mut tools);
+        self.extensions.add_tools(&mut tools);
         let mut tool_settings = tool_settings(&settings, skills, self.output_dir());
         tool_settings.inherited = inherited.clone();
         tool_settings.obeys_everybody = environment.trusts_all();
@@ -196,7 +196,7 @@ impl Inner {
     /// What stands in the files of a directory. Any of them may lie on a mount that hangs.
     async fn read(&self, directory: &str) -> Result<Read, EngineError> {
         let place = PathBuf::from(directory);
-        let environment = self.options.environment.clone();
+        let environment = self.environment.clone();
         let trust = self.trust.clone();
         let catalog = self.catalog_maker();
         let runtime = tokio::runtime::Handle::current();
@@ -214,7 +214,7 @@ impl Inner {
     }
 
     pub(crate) fn catalog_maker(&self) -> CatalogMaker {
-        CatalogMaker { environment: self.options.environment.clone(), http: self.http.clone() }
+        CatalogMaker { environment: self.environment.clone(), http: self.http.clone() }
     }
 
     /// The project of a session was set up by the command for that.

@@ -1,7 +1,7 @@
 //! All directories in use, and in which of them work has begun.
 
+use crate::directory::Directories;
 use crate::directory::instance::{Instance, absolute};
-use crate::engine::Inner;
 use crate::error::EngineError;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,7 +69,7 @@ impl Instances {
     }
 }
 
-impl Inner {
+impl Directories {
     /// The instance, with its servers started. Whoever only looks does not start anything.
     pub(crate) async fn start_servers(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
         self.note_started(directory);
@@ -80,17 +80,17 @@ impl Inner {
 
     /// From now on whoever makes the instance starts its servers.
     pub(crate) fn note_started(&self, directory: &str) {
-        self.instances.note_started(&absolute(&self.options.directory, directory));
+        self.instances.note_started(&absolute(&self.default_directory, directory));
     }
 
     /// Forgets what is known of a directory. If its servers ran, they are started again.
     pub(crate) fn forget(self: &Arc<Self>, directory: &str) {
         self.instances.forget(directory);
         if self.instances.is_started(directory) {
-            let inner = self.clone();
+            let directories = self.clone();
             let directory = directory.to_owned();
             self.tasks.spawn("restart", async move {
-                if let Err(cause) = inner.start_servers(&directory).await {
+                if let Err(cause) = directories.start_servers(&directory).await {
                     warn!(%cause, "the servers of a directory are not started again");
                 }
             });

@@ -3,8 +3,8 @@
 //! Nothing unless the setting says so. `true` is every server that is known and here; an object is the
 //! same, with its entries put over those of the same name.
 
+use crate::directory::Directories;
 use crate::directory::config::Settings;
-use crate::engine::Inner;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use sturdy_session::types::event::{Event, Nothing};
 use sturdy_worktree::lsp::{Lsp, Server, known};
 use sturdy_worktree::process::{Inherited, STORE};
 
-impl Inner {
+impl Directories {
     /// The language servers of a directory, none of them started yet; nothing when it has none.
     pub(crate) fn languages(
         &self,

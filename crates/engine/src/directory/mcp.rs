@@ -19,10 +19,10 @@ pub(crate) use callback::Callback;
 pub use login::LoginStarted;
 
 use crate::clock::Clock;
+use crate::directory::Directories;
 use crate::directory::config::Settings;
-use crate::engine::Inner;
 use crate::feed::Feed;
-use crate::run::schema;
+use crate::schema;
 use crate::task::Tasks;
 use keeper::{Keeper, Live, Order, State};
 use serde_json::{Map, Value, json};
@@ -154,24 +154,24 @@ fn misfits(schema: &Map<String, Value>, value: &Value) -> Vec<String> {
 
 impl McpServers {
     pub(crate) fn new(
-        inner: &Inner,
+        directories: &Directories,
         directory: &str,
         project: &str,
         settings: &Settings,
         inherited: &Inherited,
     ) -> Self {
-        let stop = inner.tasks.stopping().child_token();
+        let stop = directories.tasks.stopping().child_token();
         let shared = Arc::new(Shared {
             directory: directory.to_owned(),
             project: project.to_owned(),
-            tasks: inner.tasks.clone(),
-            feed: inner.feed.clone(),
-            clock: inner.clock.clone(),
-            logins: inner.logins.clone(),
-            returns: inner.returns.clone(),
+            tasks: directories.tasks.clone(),
+            feed: directories.feed.clone(),
+            clock: directories.clock.clone(),
+            logins: directories.logins.clone(),
+            returns: directories.returns.clone(),
             inherited: inherited.clone(),
-            realm: inner.realm(),
-            browser: inner.options.environment.filled("BROWSER").map(str::to_owned),
+            realm: directories.realm(),
+            browser: directories.environment.filled("BROWSER").map(str::to_owned),
             stop: stop.clone(),
         });
         let servers = Self {

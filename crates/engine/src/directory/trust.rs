@@ -12,10 +12,10 @@ mod list;
 
 pub use list::{TrustEntry, TrustList, TrustListError};
 
+use crate::directory::Directories;
 use crate::directory::agents::cautions;
 use crate::directory::asking::{NewRequest, OpenRequest, WaitingAsk};
 use crate::directory::config::{self, ConfigError, Judge, Places, Settings, Trust, TrustKey};
-use crate::engine::Inner;
 use crate::error::EngineError;
 use serde_json::json;
 use std::collections::HashSet;
@@ -102,7 +102,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Inner {
+impl Directories {
     /// Waits until somebody has said whether the directory of a session is trusted, if that is to be asked.
     pub(crate) async fn settle_trust(
         self: &Arc<Self>,

@@ -65,7 +65,7 @@ impl Inner {
     /// Brings what belongs to the checkout along if it was somewhere else before.
     async fn adopt_moved(self: &Arc<Self>, instance: &Instance) -> Result<(), EngineError> {
         let Some(checkout) = instance.checkout() else { return Ok(()) };
-        let checkouts = self.checkouts.clone();
+        let checkouts = self.directories.checkouts.clone();
         let top = checkout.top.clone();
         let git_dir = checkout.dirs.own.clone();
         let look = move || {
@@ -84,7 +84,7 @@ impl Inner {
             self.bring_sessions(instance, &old, place.path()).await?;
             self.bring_approvals(instance, &old, place.path()).await?;
         }
-        let checkouts = self.checkouts.clone();
+        let checkouts = self.directories.checkouts.clone();
         if let Err(cause) = self.files.run(&instance.directory, move || checkouts.note(place)).await? {
             warn!(%cause, "where a checkout is was not noted");
         }

@@ -42,7 +42,7 @@ impl Engine {
         before: Option<&MessageId>,
     ) -> Result<Session, EngineError> {
         let origin = request::session_info(&self.inner, session).await?;
-        let instance = self.inner.instance(&origin.directory).await?;
+        let instance = self.inner.directories.instance(&origin.directory).await?;
         let before = match before {
             Some(id) => self.inner.store.message(session, id).await?,
             None => None,

@@ -72,11 +72,11 @@ impl Engine {
         let name = request.command.clone();
         let arguments = request.arguments.clone();
         let info = request::session_info(&self.inner, session).await?;
-        let mut instance = self.inner.instance(&info.directory).await?;
+        let mut instance = self.inner.directories.instance(&info.directory).await?;
         let mut command = find(&instance, &name).await?;
         if !command.is_obeyed {
-            self.inner.settle_trust(session, &info.directory).await?;
-            instance = self.inner.instance(&info.directory).await?;
+            self.inner.directories.settle_trust(session, &info.directory).await?;
+            instance = self.inner.directories.instance(&info.directory).await?;
             command = find(&instance, &name).await?;
         }
         let prompt = self.inner.invocation(&instance, &info, command, request).await?;
@@ -120,7 +120,7 @@ async fn find(instance: &Instance, name: &str) -> Result<Command, EngineError> {
 async fn note_end(engine: Engine, session: SessionId, asked: MessageId, command: String, arguments: String) {
     let Ok(answer) = engine.answer(&session, &asked).await else { return };
     if command == INIT
-        && let Err(cause) = engine.inner.note_initialised(&session).await
+        && let Err(cause) = engine.inner.directories.note_initialised(&session).await
     {
         debug!(%session, %cause, "it is not noted that the project is set up");
     }
@@ -301,7 +301,7 @@ impl Inner {
     ) -> Result<(), EngineError> {
         let PermissionAsk { permission, patterns, always, mut metadata, .. } = ask;
         metadata.insert("template".to_owned(), name.into());
-        let waiting = self.ask_unstored(NewRequest {
+        let waiting = self.directories.ask_unstored(NewRequest {
             session: &info.id,
             directory: &instance.directory,
             project: &info.project_id,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use sturdy_session::id::PermissionId;
 use sturdy_session::json::Map;
 use sturdy_session::rules::{Verdict, Wanted};
+use sturdy_session::types::ask::PermissionRequest;
 use sturdy_session::types::session::{Action, Session};
 
 /// More at once would be a client that does not wait for answers.
@@ -29,6 +30,12 @@ pub struct WantedPermission {
 }
 
 impl Engine {
+    /// Permission requests that are not stored and wait for a person: of one directory, or of all.
+    #[must_use]
+    pub fn unstored_requests(&self, directory: Option<&str>) -> Vec<PermissionRequest> {
+        self.inner.directories.unstored_requests(directory)
+    }
+
     /// Judges, and asks a person where the rules do.
     pub async fn request_permission(
         &self,
@@ -65,10 +72,10 @@ impl Inner {
         project: &str,
         wanted: WantedPermission,
     ) -> Result<PermissionId, EngineError> {
-        if self.asking.count() >= OPEN_MAX {
+        if self.directories.asking.count() >= OPEN_MAX {
             return Err(EngineError::Overloaded(info.id.clone()));
         }
-        let waiting = self.ask_unstored(NewRequest {
+        let waiting = self.directories.ask_unstored(NewRequest {
             session: &info.id,
             directory: &info.directory,
             project,

@@ -106,7 +106,7 @@ impl Inner {
             what: cause.to_string(),
             place: format!("session {session}"),
         })?;
-        let instance = self.instance(&info.directory).await?;
+        let instance = self.directories.instance(&info.directory).await?;
         let name = match &request.agent {
             Some(name) => name.clone(),
             None => instance.agents.default_agent()?.name.clone(),
@@ -204,7 +204,7 @@ impl Engine {
                 return Err(EngineError::Denied(Denied::ForbiddenScope("allowing for always")));
             }
             // Those are of no session's log, where a grant could be judged.
-            if !is_by_grant && self.answer_unstored(id, *reply).await {
+            if !is_by_grant && self.inner.directories.answer_unstored(id, *reply).await {
                 return Ok(());
             }
         }

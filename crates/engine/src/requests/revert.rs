@@ -254,7 +254,7 @@ impl Inner {
         let mut totals = None;
         // Where the files were cut with the conversation, the record says already what remains.
         if Boundary::of_files(revert).as_ref() != Some(&cut) {
-            let instance = self.instance(&info.directory).await?;
+            let instance = self.directories.instance(&info.directory).await?;
             let worktree = self.trees_of(&instance).await;
             let work = move || Ok(remaining(&messages, Some(&cut), worktree.as_deref()));
             totals = blocking(work).await?;

@@ -46,7 +46,7 @@ impl Engine {
         expect_title(new.title.as_deref())?;
         let info = self.new_record(instance, new);
         self.inner.create(info.clone(), Vec::new()).await?;
-        self.inner.start_servers(&info.directory).await?;
+        self.inner.directories.start_servers(&info.directory).await?;
         self.share_if_automatic(&info, instance.settings.share());
         Ok(info)
     }

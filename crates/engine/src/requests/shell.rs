@@ -24,7 +24,7 @@ impl Engine {
     /// Runs a command and gives the message with its output. Refused while the session is busy.
     pub async fn shell(&self, session: &SessionId, request: ShellRequest) -> Result<RawMessage, EngineError> {
         let info = request::session_info(&self.inner, session).await?;
-        let instance = self.inner.instance(&info.directory).await?;
+        let instance = self.inner.directories.instance(&info.directory).await?;
         let agent = instance.agent(&request.agent)?;
         let own = agent.model.as_ref().map(|model| (model.provider_id.clone(), model.model_id.clone()));
         let (provider_id, model_id) = match request.model.or(own) {

@@ -28,7 +28,7 @@ impl Engine {
         auto: bool,
     ) -> Result<(), EngineError> {
         let info = request::session_info(&self.inner, session).await?;
-        let instance = self.inner.instance(&info.directory).await?;
+        let instance = self.inner.directories.instance(&info.directory).await?;
         let entry = instance.model(provider, model)?;
         let agent = match info.agent.filter(|name| instance.agents.get(name).is_some()) {
             Some(agent) => agent,

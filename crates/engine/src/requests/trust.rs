@@ -32,13 +32,13 @@ impl Engine {
         let runtime = tokio::runtime::Handle::current();
         let looking = move || runtime.block_on(trusted_checkout(&place, &environment));
         let checkout = self.look_at_files(&directory, looking).await?;
-        let trusting = self.inner.trust.clone();
+        let trusting = self.inner.directories.trust.clone();
         let forgotten = checkout.clone();
         let forgetting = self.look_at_files(&directory, move || trusting.forget(&forgotten));
         let was_trusted = forgetting.await?.map_err(|cause| EngineError::Bad(cause.to_string()))?;
-        for instance in self.inner.instances.made() {
+        for instance in self.inner.directories.instances.made() {
             if instance.settings.trust().key.checkout == checkout {
-                self.inner.read_again(&instance.directory, &instance.project.id);
+                self.inner.directories.read_again(&instance.directory, &instance.project.id);
             }
         }
         Ok((checkout, was_trusted))

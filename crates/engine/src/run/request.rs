@@ -44,7 +44,7 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
     }
     let user = user_message(inner, &call.session, &call.user).await.map_err(unknown)?;
     let info = session_info(inner, &call.session).await.map_err(unknown)?;
-    let instance = inner.instance(&info.directory).await.map_err(unknown)?;
+    let instance = inner.directories.instance(&info.directory).await.map_err(unknown)?;
     let agent = instance.agent(&user.agent).map_err(unknown)?;
     let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
     let model = entry.connect()?;
@@ -111,7 +111,7 @@ fn user_turn(words: &str) -> Turn {
 /// The request for a summary: its agent's words, the conversation as one text, nothing to call.
 async fn for_summary(inner: &Arc<Inner>, call: &Call, text: &str) -> Result<Asked, Failure> {
     let step = assistant_message(inner, &call.session, &call.step).await.map_err(unknown)?;
-    let instance = inner.instance_of(&call.session).await.map_err(unknown)?;
+    let instance = inner.directories.instance_of(&call.session).await.map_err(unknown)?;
     let agent = instance.agent(&step.agent).map_err(unknown)?;
     let entry = instance.model(&step.provider_id, &step.model_id).map_err(unknown)?;
     let model = entry.connect()?;
@@ -145,7 +145,7 @@ pub(crate) async fn for_title(
     session: &SessionId,
     user: &MessageId,
 ) -> Result<Option<Asked>, Failure> {
-    let instance = inner.instance_of(session).await.map_err(unknown)?;
+    let instance = inner.directories.instance_of(session).await.map_err(unknown)?;
     let Some(raw) = inner.store.message(session, user).await.map_err(|cause| unknown(cause.into()))? else {
         return Ok(None);
     };

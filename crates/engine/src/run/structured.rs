@@ -5,7 +5,8 @@
 
 use crate::engine::Inner;
 use crate::error::EngineError;
-use crate::run::{request, schema};
+use crate::run::request;
+use crate::schema;
 use serde_json::Value;
 use std::sync::Arc;
 use sturdy_session::fact::Outcome;

@@ -92,7 +92,7 @@ impl Known {
             return None;
         }
         // A directory that cannot be read any more leaves the name, which the message has.
-        let instance = inner.instance_of(session).await.ok()?;
+        let instance = inner.directories.instance_of(session).await.ok()?;
         self.new_models.insert(id.clone());
         let shown = described(&instance, provider, model)?;
         Some(Draft::of(Kind::Model, id, position, shown.to_string()))
@@ -127,7 +127,7 @@ impl Known {
 
 /// The models with these ids, as far as the session's directory knows them.
 pub(super) async fn models(inner: &Arc<Inner>, session: &SessionId, ids: &[String]) -> Vec<Value> {
-    let Ok(instance) = inner.instance_of(session).await else { return Vec::new() };
+    let Ok(instance) = inner.directories.instance_of(session).await else { return Vec::new() };
     let named = ids.iter().filter_map(|id| id.split_once('/'));
     named.filter_map(|(provider, model)| described(&instance, provider, model)).collect()
 }

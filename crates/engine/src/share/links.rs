@@ -55,7 +55,7 @@ impl Engine {
         session: &SessionId,
         visibility: Visibility,
     ) -> Result<Option<String>, EngineError> {
-        let instance = self.inner.instance_of(session).await?;
+        let instance = self.inner.directories.instance_of(session).await?;
         if instance.settings.share() == ShareMode::Disabled {
             return Err(EngineError::Bad("Sharing is disabled by \"share\": \"disabled\"".to_owned()));
         }

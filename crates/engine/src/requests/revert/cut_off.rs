@@ -32,7 +32,7 @@ impl Inner {
         let files = match handle.ledger.left() {
             Some(files) => Some(files),
             None => {
-                let instance = self.instance_of(&session).await?;
+                let instance = self.directories.instance_of(&session).await?;
                 let Some(worktree) = self.trees_of(&instance).await else { return Ok(()) };
                 let ledger = handle.ledger.clone();
                 let name = session.clone();
@@ -153,7 +153,7 @@ struct Rivals {
 async fn tell(inner: &Arc<Inner>, acting: &Acting, rivals: Rivals) -> Result<usize, EngineError> {
     let session = &acting.session;
     let _inside = inner.gates.enter(session).await?;
-    let instance = inner.instance_of(session).await?;
+    let instance = inner.directories.instance_of(session).await?;
     let messages = inner.conversation(session).await?;
     let Some(message) = messages.iter().find(|one| *one.info.id() == acting.step) else { return Ok(0) };
     if !instance.settings.snapshot() {

@@ -43,7 +43,7 @@ impl Inner {
         session: &SessionId,
     ) -> Result<Scene, EngineError> {
         let info = request::session_info(self, session).await?;
-        let instance = self.instance(&info.directory).await?;
+        let instance = self.directories.instance(&info.directory).await?;
         let worktree = self.trees_of(&instance).await;
         let messages = self.conversation(session).await?;
         let data_dir = self.trees_dir();

@@ -49,7 +49,7 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, wanted: &Wanted) -> Resu
     let Some((user, part_id, part)) = asking(asked) else {
         return Err(Failure::unknown("This message does not ask for a compaction"));
     };
-    let instance = inner.instance_of(session).await.map_err(failed)?;
+    let instance = inner.directories.instance_of(session).await.map_err(failed)?;
     let agent = instance.agent(AGENT).map_err(failed)?;
     let spoken = instance.model(&user.model.provider_id, &user.model.model_id).map_err(failed)?;
     let entry = match &agent.model {

@@ -35,9 +35,9 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
     let failed = |cause: EngineError| Failure::unknown(cause.to_string());
     let prompt = request::user_message(inner, session, user).await.map_err(failed)?;
     let info = request::session_info(inner, session).await.map_err(failed)?;
-    inner.start_servers(&info.directory).await.map_err(failed)?;
-    inner.settle_trust(session, &info.directory).await.map_err(failed)?;
-    let instance = inner.instance(&info.directory).await.map_err(failed)?;
+    inner.directories.start_servers(&info.directory).await.map_err(failed)?;
+    inner.directories.settle_trust(session, &info.directory).await.map_err(failed)?;
+    let instance = inner.directories.instance(&info.directory).await.map_err(failed)?;
     let agent = instance.agent(&prompt.agent).map_err(failed)?;
     let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;
     let structured = structured::retries(&prompt)?;

@@ -27,7 +27,7 @@ async fn ready(
     part: &PartId,
 ) -> Result<(SubtaskPart, Ready), EngineError> {
     let prompt = request::user_message(inner, session, user).await?;
-    let instance = inner.instance_of(session).await?;
+    let instance = inner.directories.instance_of(session).await?;
     let gone = || EngineError::Unknown(format!("Subtask not found: {part}"));
     let PartBody::Subtask(subtask) = inner.part(session, part).await?.ok_or_else(gone)?.body else {
         return Err(gone());

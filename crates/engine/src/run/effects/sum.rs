@@ -39,7 +39,7 @@ async fn work_out(
     let info = request::session_info(inner, session).await?;
     let prompt = request::assistant_message(inner, session, step).await?.parent_id;
     let mut prompt = request::user_message(inner, session, &prompt).await?;
-    let instance = inner.instance(&info.directory).await?;
+    let instance = inner.directories.instance(&info.directory).await?;
     let Some(worktree) = inner.trees_of(&instance).await else { return Ok(None) };
     let messages = inner.conversation(session).await?;
     let work = move || {

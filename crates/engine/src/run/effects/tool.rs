@@ -209,7 +209,7 @@ async fn place(run: &Run) -> Result<CallPlace, EngineError> {
     let record = run.inner.store.session(&run.session).await?;
     let gone = || EngineError::NoSession(run.session.clone());
     let info: Session = read_stored(&record.ok_or_else(gone)?).map_err(|_| gone())?;
-    let instance = run.inner.instance(&info.directory).await?;
+    let instance = run.inner.directories.instance(&info.directory).await?;
     let agent = request::agent_of_step(&run.inner, &run.session, &run.call.step).await?;
     let agent = instance.agent(&agent)?;
     let with_session =

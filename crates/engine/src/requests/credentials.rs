@@ -59,8 +59,8 @@ impl Engine {
             all.save(&path)
         });
         changed.await.map_err(|_| EngineError::Closing)?.map_err(|cause| refused(&cause))?;
-        for instance in self.inner.instances.made() {
-            let catalog = self.inner.catalog_maker();
+        for instance in self.inner.directories.instances.made() {
+            let catalog = self.inner.directories.catalog_maker();
             let settings = instance.settings.clone();
             let made = self.inner.files.run(&instance.directory, move || catalog.make(&settings)).await?;
             instance.renew_catalog(made);
