@@ -1,34 +1,20 @@
-//! Opening: the store, what was running, the feed.
+//! Opening: the store, the rooms, what was running.
+
+mod rooms;
 
 use crate::clock::Clock;
-use crate::directory::Directories;
-use crate::directory::asking::Asking;
-use crate::directory::checkouts::Checkouts;
-use crate::directory::instances::Instances;
-use crate::directory::mcp::Callback;
-use crate::directory::trust::Trusting;
-use crate::engine::{Engine, EngineOptions, Inner};
+use crate::engine::{Engine, EngineOptions};
 use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
-use crate::feed::Feed;
-use crate::files::FileWork;
-use crate::reads::Reads;
-use crate::run::background::Backgrounds;
-use crate::run::handle::Handle;
-use crate::run::registry::Registry;
-use crate::share::Sharing;
-use crate::supervise::{self, Lost, Quarantine};
-use crate::task::Tasks;
+use crate::run::{Handle, supervise};
 use futures_util::{StreamExt as _, stream};
+use rooms::assemble;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
-use sturdy_llm::Http;
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::Session;
 use sturdy_store::{Options, Store};
-use sturdy_worktree::mcp::auth::Logins;
 use sturdy_worktree::process::kill_orphans;
 use tracing::{error, info, warn};
 
@@ -54,52 +40,10 @@ async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
     let store = Store::open(store_options).await?;
     notice_restore(&store).await;
     let clock = Clock::new(store.last_time().await?);
-    let feed = Feed::new(store.clone());
-    let tasks = Tasks::default();
-    let http = Http::new();
-    let files = Arc::new(FileWork::new(tasks.stopping().clone(), options.hang.clone()));
-    let directories = Arc::new(Directories {
-        store: store.clone(),
-        feed: feed.clone(),
-        clock: clock.clone(),
-        tasks: tasks.clone(),
-        http: http.clone(),
-        files: files.clone(),
-        environment: options.environment.clone(),
-        extensions: options.extensions.clone(),
-        data_dir: options.data_dir.clone(),
-        default_directory: options.directory.clone(),
-        instances: Instances::default(),
-        logins: Logins::new(options.environment.shared_data_dir().join("mcp-auth.json")),
-        returns: Callback::default(),
-        trust: Arc::new(Trusting::new(&options.data_dir)),
-        checkouts: Arc::new(Checkouts::in_directory(&options.data_dir)),
-        asking: Asking::default(),
-    });
-    let engine = Engine {
-        inner: Arc::new(Inner {
-            sharing: Sharing::new(feed.moved().clone()),
-            feed,
-            reads: Reads::new(store.clone()),
-            store,
-            clock,
-            files,
-            tasks,
-            http,
-            registry: Registry::default(),
-            backgrounds: Backgrounds::default(),
-            lost: Lost::default(),
-            quarantine: Quarantine::default(),
-            directories,
-            credentials: Arc::default(),
-            trees: crate::run::trees::Trees::default(),
-            gates: crate::requests::revert::Gates::default(),
-            options,
-        }),
-    };
+    let engine = assemble(options, store, clock);
     end_orphans(&engine).await;
     settle(&engine).await?;
-    engine.tasks().spawn("supervise", supervise::run(engine.inner.clone()));
+    engine.tasks().spawn("supervise", supervise::run(engine.inner.sessions.clone()));
     crate::requests::revert::recover(&engine).await;
     // Much to hold for something that a start rarely has to do.
     Box::pin(crate::requests::revert::tell_of_the_dead(&engine)).await;
@@ -162,7 +106,7 @@ async fn settle(engine: &Engine) -> Result<(), BootError> {
             // A full disk, most likely: it is read meanwhile, and settled as soon as it can be.
             Err(cause) => {
                 error!(session = %id, %cause, "a session could not be settled");
-                engine.inner.lost.add(id);
+                engine.inner.sessions.lost.add(id);
             }
         }
     }

@@ -8,13 +8,9 @@ use crate::extension::Extensions;
 use crate::feed::Feed;
 use crate::files::{FileWork, HangPlan};
 use crate::reads::Reads;
-use crate::requests::revert::Gates;
-use crate::run::background::Backgrounds;
-use crate::run::handle::Handle;
-use crate::run::registry::Registry;
-use crate::run::trees::Trees;
+use crate::run::gate::Gates;
+use crate::run::{Damage, Handle, Sessions};
 use crate::share::{SharePace, Sharing};
-use crate::supervise::{Damage, Lost, Quarantine};
 use crate::task::{PanicPlan, Tasks};
 use std::io;
 use std::path::PathBuf;
@@ -67,16 +63,10 @@ pub(crate) struct Inner {
     pub(crate) tasks: Tasks,
     pub(crate) http: Http,
     pub(crate) files: Arc<FileWork>,
-    pub(crate) registry: Registry,
-    /// What commands left running.
-    pub(crate) backgrounds: Backgrounds,
-    /// Sessions whose task ended before its work did.
-    pub(crate) lost: Lost,
-    pub(crate) quarantine: Quarantine,
     pub(crate) directories: Arc<Directories>,
+    pub(crate) sessions: Arc<Sessions>,
     /// Held by who changes the stored credentials.
     pub(crate) credentials: Arc<Mutex<()>>,
-    pub(crate) trees: Trees,
     pub(crate) gates: Gates,
     pub(crate) sharing: Sharing,
 }
@@ -155,28 +145,28 @@ impl Engine {
 
     /// The running session with this id, started if need be.
     pub async fn session(&self, id: &SessionId) -> Result<Handle, EngineError> {
-        self.inner.session(id).await
+        self.inner.sessions.session(id).await
     }
 
     /// What the sessions that do something are doing.
     #[must_use]
     pub fn statuses(&self) -> Vec<(SessionId, Status)> {
-        self.inner.registry.statuses()
+        self.inner.sessions.registry.statuses()
     }
 
     /// Prompts that nobody has begun to answer, in the sessions that have a task.
     #[must_use]
     pub fn waiting_prompts(&self) -> usize {
-        self.inner.registry.waiting()
+        self.inner.sessions.registry.waiting()
     }
 
     /// Sessions that cannot be run because what is stored of them does not fit together, and those of which
     /// something could not be read.
     #[must_use]
     pub fn damaged(&self) -> Vec<Damage> {
-        let mut damaged = self.inner.quarantine.list();
+        let mut damaged = self.inner.sessions.quarantine.list();
         let rows = self.inner.store.damaged_rows();
-        let unlisted = rows.into_iter().filter(|row| !self.inner.quarantine.holds(&row.session));
+        let unlisted = rows.into_iter().filter(|row| !self.inner.sessions.quarantine.holds(&row.session));
         damaged.extend(unlisted.map(|DamagedRow { session, place }| Damage {
             session,
             what: "a stored row cannot be read".to_owned(),
@@ -188,7 +178,7 @@ impl Engine {
     /// How many sessions have a task of their own at the moment.
     #[must_use]
     pub fn awake(&self) -> usize {
-        self.inner.registry.awake()
+        self.inner.sessions.registry.awake()
     }
 
     /// Looks at files of a directory, on a thread that may hang with them.

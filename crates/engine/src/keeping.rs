@@ -100,7 +100,7 @@ impl Engine {
 
 impl Inner {
     async fn stores(&self) -> Result<Vec<StoreUsage>, EngineError> {
-        let trees = self.trees_dir();
+        let trees = self.sessions.trees_dir();
         let place = trees.clone();
         let found = tokio::task::spawn_blocking(move || stores_below(&trees));
         let found = found.await.map_err(|_| EngineError::Closing)?;
@@ -113,7 +113,7 @@ impl Inner {
         for name in &store.usage.names {
             let Ok(session) = SessionId::parse(name) else { continue };
             // Asked first: whoever is not being made any more exists.
-            if self.is_unborn(&session) {
+            if self.sessions.is_unborn(&session) {
                 continue;
             }
             if self.store.session(&session).await?.is_none() {
@@ -124,7 +124,7 @@ impl Inner {
     }
 
     async fn release(&self, store: &StoreUsage, names: &[String]) -> Result<(), EngineError> {
-        let open = self.open_trees().into_iter().find(|one| one.store.dir() == store.dir);
+        let open = self.sessions.open_trees().into_iter().find(|one| one.store.dir() == store.dir);
         let dir = store.dir.clone();
         let names = names.to_vec();
         let work = move || {
@@ -137,7 +137,7 @@ impl Inner {
     }
 
     async fn pack(&self, store: &StoreUsage, recent: Duration) -> Result<Collected, EngineError> {
-        let open = self.open_trees().into_iter().find(|one| one.store.dir() == store.dir);
+        let open = self.sessions.open_trees().into_iter().find(|one| one.store.dir() == store.dir);
         let dir = store.dir.clone();
         let search_path = self.options.environment.filled("PATH").map(OsString::from);
         // Who has it open may be about to anchor what was just stored. One that is opened now is waited for

@@ -20,11 +20,11 @@ pub mod feed;
 pub mod files;
 mod keeping;
 pub mod reads;
+mod records;
 mod requests;
 mod run;
 mod schema;
 pub mod share;
-mod supervise;
 pub mod task;
 mod upkeep;
 pub mod verify;
@@ -38,6 +38,5 @@ pub use requests::{
     ChangedSettings, CommandRequest, LeftOutFile, NewSession, PlannedFile, ProjectEdit, PromptRequest,
     RevertPlan, RevertRequest, ShellRequest, Unreverted, WantedPermission,
 };
-pub use run::{Handle, View};
+pub use run::{Damage, Handle, View};
 pub use sturdy_worktree::process::{SandboxOffer, keep_variables, sandbox_offer};
-pub use supervise::Damage;

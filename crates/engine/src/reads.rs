@@ -7,7 +7,7 @@
 //! Not here: changing something, which is asked of the engine (`requests/`); following what happens (`feed/`).
 
 use crate::feed::{PastPage, past};
-use crate::supervise::readable_record;
+use crate::records::readable_record;
 use std::sync::Arc;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, SessionId};

@@ -6,10 +6,10 @@
 //! Not here: what the session makes of it (`sturdy-session`), and what is done then (`run`).
 
 mod adopt;
+mod backgrounds;
 mod change_settings;
 mod context;
 mod credentials;
-pub(crate) mod data_url;
 mod edits;
 mod fork;
 pub(crate) mod intake;
@@ -21,6 +21,7 @@ pub(crate) mod prompt;
 pub(crate) mod revert;
 pub(crate) mod sessions;
 mod shell;
+mod subagents;
 mod summarize;
 mod trust;
 

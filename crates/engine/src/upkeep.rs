@@ -54,7 +54,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             continue;
         };
         let Some(end) = fold_end(inner.store.head(), by_time) else { continue };
-        let quarantined = inner.quarantine.list().into_iter().map(|damage| damage.session).collect();
+        let quarantined = inner.sessions.quarantine.list().into_iter().map(|damage| damage.session).collect();
         match inner.store.fold_past(end, &quarantined).await {
             Ok(folded) => debug!(?folded, "old growth is folded away"),
             Err(cause) => warn!(%cause, "old growth was not folded away"),

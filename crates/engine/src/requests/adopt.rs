@@ -56,7 +56,7 @@ impl Inner {
     /// One that cannot be written to stays where it is, and keeps nobody from working here.
     async fn bring(self: &Arc<Self>, session: &Session, place: ProjectPlace) {
         let patch = SessionPatch { project: Some(place), ..SessionPatch::default() };
-        let moved = on_nobodys_behalf(self.say(&session.id, vec![Input::Edit(patch)])).await;
+        let moved = on_nobodys_behalf(self.sessions.say(&session.id, vec![Input::Edit(patch)])).await;
         if let Err(cause) = moved {
             warn!(session = %session.id, "the session does not follow its project: {cause}");
         }
@@ -80,7 +80,7 @@ impl Inner {
             }
         };
         for old in old_places {
-            self.bring_trees(instance, &old).await?;
+            self.sessions.bring_trees(instance, &old).await?;
             self.bring_sessions(instance, &old, place.path()).await?;
             self.bring_approvals(instance, &old, place.path()).await?;
         }

@@ -17,11 +17,11 @@ impl Engine {
     /// # Errors
     /// There is no such session, or it cannot be read.
     pub async fn context(&self, session: &SessionId) -> Result<Vec<MessageWithParts>, EngineError> {
-        let info = session_info(&self.inner, session).await?;
-        let waiting = self.inner.session(session).await?.view().prompts.clone();
+        let info = session_info(&self.inner.sessions, session).await?;
+        let waiting = self.inner.sessions.session(session).await?.view().prompts.clone();
         let mut cut = info.revert.as_ref().map(Boundary::of);
         let mut gather = Gather::<MessageWithParts>::default();
-        walk_back(&self.inner, session, None, |mut message| {
+        walk_back(&self.inner.sessions, session, None, |mut message| {
             if let Some(boundary) = &cut {
                 if *message.info.id() != boundary.message {
                     return ControlFlow::Continue(());

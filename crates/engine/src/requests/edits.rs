@@ -32,10 +32,10 @@ impl Engine {
         // What it used is looked up when it is decided.
         let (cost, tokens) = usage_of([]);
         let input = Input::RemoveMessage { message: message.clone(), cost, tokens };
-        match self.inner.say(session, vec![input]).await {
+        match self.inner.sessions.say(session, vec![input]).await {
             Ok(()) => Ok(true),
             Err(EngineError::Absent) => {
-                let is_idle = self.inner.session(session).await?.view().is_idle;
+                let is_idle = self.inner.sessions.session(session).await?.view().is_idle;
                 if is_idle { Ok(false) } else { Err(Refusal::Busy.into()) }
             }
             Err(cause) => Err(cause),
@@ -55,7 +55,7 @@ impl Engine {
         }
         // An undo believes these.
         let names_trees = |part: &Part| matches!(part.body, PartBody::Patch(_) | PartBody::Snapshot(_));
-        let old = self.inner.part(session, &part.id).await?;
+        let old = find_part(&self.inner.store, session, &part.id).await?;
         if old.as_ref() != Some(&part) && old.as_ref().is_some_and(names_trees) {
             return Err(EngineError::Bad("What a step changed cannot be rewritten".to_owned()));
         }
@@ -63,7 +63,7 @@ impl Engine {
             let why = "A patch needs a part before it that names the tree after it: a snapshot, or the end of a step";
             return Err(EngineError::Bad(why.to_owned()));
         }
-        self.inner.say(session, vec![Input::WritePart { part: Box::new(part) }]).await
+        self.inner.sessions.say(session, vec![Input::WritePart { part: Box::new(part) }]).await
     }
 
     /// Removes a part. False when the message has no such part.
@@ -77,7 +77,7 @@ impl Engine {
         self.inner.refuse_undone(session, message, Some(part)).await?;
         let (cost, tokens) = usage_of([]);
         let input = Input::RemovePart { message: message.clone(), part: part.clone(), cost, tokens };
-        match self.inner.say(session, vec![input]).await {
+        match self.inner.sessions.say(session, vec![input]).await {
             Ok(()) => Ok(true),
             Err(EngineError::Absent) => Ok(false),
             Err(cause) => Err(cause),
@@ -86,7 +86,7 @@ impl Engine {
 
     /// The prompts that nobody has begun to answer, in the order they will be.
     pub async fn waiting(&self, session: &SessionId) -> Result<Vec<RawMessage>, EngineError> {
-        let view = self.inner.session(session).await?.view();
+        let view = self.inner.sessions.session(session).await?.view();
         let mut waiting = Vec::with_capacity(view.prompts.len());
         for message in &view.prompts {
             // One that was withdrawn meanwhile does not wait any more.
@@ -97,7 +97,7 @@ impl Engine {
 
     /// Takes a waiting prompt back; its message goes with it.
     pub async fn withdraw(&self, session: &SessionId, message: &MessageId) -> Result<(), EngineError> {
-        self.inner.say(session, vec![Input::Withdraw { message: message.clone() }]).await
+        self.inner.sessions.say(session, vec![Input::Withdraw { message: message.clone() }]).await
     }
 }
 
@@ -109,14 +109,14 @@ impl Inner {
         message: &MessageId,
         part: Option<&PartId>,
     ) -> Result<(), EngineError> {
-        let info = match request::session_info(self, session).await {
+        let info = match request::session_info(&self.sessions, session).await {
             Ok(info) => info,
             // Whoever decides says so, in its own words.
             Err(EngineError::NoSession(_)) => return Ok(()),
             Err(cause) => return Err(cause),
         };
         let Some(revert) = &info.revert else { return Ok(()) };
-        let messages = self.conversation(session).await?;
+        let messages = self.sessions.conversation(session).await?;
         let files = Boundary::of_files(revert);
         let mut undone = [Some(Boundary::of(revert)), files].into_iter().flatten();
         if undone.any(|cut| is_behind(&messages, &cut, message, part)) {
@@ -130,11 +130,6 @@ impl Inner {
         let parts = self.store.parts_of(session, message).await?;
         let bodies = parts.iter().filter_map(|part| Some(read_stored::<Part>(part).ok()?.body));
         Ok(bodies.into_iter().any(|body| matches!(body, PartBody::StepFinish(_) | PartBody::Snapshot(_))))
-    }
-
-    /// A part of a session by its id.
-    pub(crate) async fn part(&self, session: &SessionId, id: &PartId) -> Result<Option<Part>, EngineError> {
-        find_part(&self.store, session, id).await
     }
 
     /// The id a client chose for its message, or a fresh one. Whether it is taken is found out when it is decided.

@@ -41,7 +41,7 @@ impl Engine {
         session: &SessionId,
         before: Option<&MessageId>,
     ) -> Result<Session, EngineError> {
-        let origin = request::session_info(&self.inner, session).await?;
+        let origin = request::session_info(&self.inner.sessions, session).await?;
         let instance = self.inner.directories.instance(&origin.directory).await?;
         let before = match before {
             Some(id) => self.inner.store.message(session, id).await?,
@@ -61,7 +61,7 @@ impl Engine {
         let ids: Vec<MessageId> = heads.iter().map(|head| head.id.clone()).collect();
         let bytes: u64 = self.inner.store.parts_bytes(session, &ids).await?.iter().sum();
         let copier = Copier::new(&ids, info.id.clone(), self.inner.clock.stamp());
-        let unborn = self.inner.unborn(&info.id);
+        let unborn = self.inner.sessions.unborn(&info.id);
         self.keep_trees(&instance, session, &info.id).await?;
         let mut copying = Copying {
             inner: self.inner.clone(),
@@ -94,7 +94,7 @@ impl Engine {
         origin: &SessionId,
         copy: &SessionId,
     ) -> Result<(), EngineError> {
-        let Some(worktree) = self.inner.trees_of(instance).await else { return Ok(()) };
+        let Some(worktree) = self.inner.sessions.trees_of(instance).await else { return Ok(()) };
         let origin = origin.clone();
         let copy = copy.clone();
         let keep = move || worktree.store.keep_also(origin.as_str(), copy.as_str());
@@ -118,12 +118,12 @@ impl Copying {
     async fn run(&mut self, info: Session, heads: Vec<RawMessage>) -> Result<(), EngineError> {
         if !self.is_long {
             self.gather(heads).await?;
-            return self.inner.create(info, mem::take(&mut self.slice)).await.map(|_| ());
+            return self.inner.sessions.create(info, mem::take(&mut self.slice)).await.map(|_| ());
         }
-        self.inner.create(info, vec![Input::StartCopy]).await?;
+        self.inner.sessions.create(info, vec![Input::StartCopy]).await?;
         let copied = self.copy_in_slices(heads).await;
         if copied.is_err()
-            && let Err(cause) = self.inner.say(&self.copy, vec![Input::Remove]).await
+            && let Err(cause) = self.inner.sessions.say(&self.copy, vec![Input::Remove]).await
         {
             // The next start removes it.
             warn!(session = %self.copy, %cause, "a copy that failed could not be removed");
@@ -212,7 +212,7 @@ impl Copying {
 
     async fn store_slice(&mut self) -> Result<(), EngineError> {
         self.slice_bytes = 0;
-        self.inner.say(&self.copy, mem::take(&mut self.slice)).await
+        self.inner.sessions.say(&self.copy, mem::take(&mut self.slice)).await
     }
 }
 

@@ -15,7 +15,7 @@ use crate::directory::agents::Agent;
 use crate::directory::instance::Instance;
 use crate::engine::Inner;
 use crate::error::EngineError;
-use crate::requests::data_url::{self, DataUrl};
+use crate::run::data_url::{self, DataUrl};
 use crate::run::image::{self, Resized};
 use crate::run::memory::{self, SessionMemory, keep_notes};
 use serde_json::{Value, json};

@@ -71,7 +71,7 @@ impl Engine {
     ) -> Result<MessageId, EngineError> {
         let name = request.command.clone();
         let arguments = request.arguments.clone();
-        let info = request::session_info(&self.inner, session).await?;
+        let info = request::session_info(&self.inner.sessions, session).await?;
         let mut instance = self.inner.directories.instance(&info.directory).await?;
         let mut command = find(&instance, &name).await?;
         if !command.is_obeyed {
@@ -125,7 +125,7 @@ async fn note_end(engine: Engine, session: SessionId, asked: MessageId, command:
         debug!(%session, %cause, "it is not noted that the project is set up");
     }
     let executed = Input::Executed { command, arguments, message: answer.id };
-    if let Err(cause) = engine.inner.say(&session, vec![executed]).await {
+    if let Err(cause) = engine.inner.sessions.say(&session, vec![executed]).await {
         debug!(%session, %cause, "the end of a command is not noted");
     }
 }
@@ -253,7 +253,7 @@ impl Inner {
             // What they do outlives a crash, so it is written down first that they were to run.
             let snippets = found.iter().map(|snippet| snippet.command.clone()).collect();
             let run = Input::RunSnippets { command: command.name.clone(), snippets };
-            self.say(&info.id, vec![run]).await?;
+            self.sessions.say(&info.id, vec![run]).await?;
         }
         let printed = found.iter().map(|snippet| self.printed_by(instance, &snippet.command));
         let outputs = join_all(printed).await.into_iter().collect::<Result<Vec<String>, EngineError>>()?;

@@ -6,7 +6,6 @@ use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::requests::intake::{Intake, ResolvedParts};
 use crate::requests::revert::settle_left;
-use crate::run::request;
 use std::sync::Arc;
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, PartId, SessionId};
@@ -19,9 +18,6 @@ use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
 use sturdy_store::share::Refusal as Denied;
 use sturdy_store::{AskQuery, MessageQuery, RawMessage};
-
-/// A session that cannot be written stops; it is looked at again so often before its answer is read.
-const ANSWER_TRIES: usize = 3;
 
 /// Messages looked at for the model of the newest prompt. A turn with more steps falls back to the default.
 const LOOK_BACK: u32 = 32;
@@ -59,37 +55,26 @@ impl Engine {
         let _inside = self.inner.gates.enter(session).await?;
         let mut inputs = self.inner.clean_up(session).await?;
         inputs.push(Input::Prompt(Box::new(prompt)));
-        self.inner.say(session, inputs).await?;
+        self.inner.sessions.say(session, inputs).await?;
         Ok(message)
     }
 
     /// Waits until the session is idle and gives the newest answer: that of the turn which just ended.
     pub async fn answer(&self, session: &SessionId, prompt: &MessageId) -> Result<RawMessage, EngineError> {
-        self.inner.until_idle(session).await?;
-        self.inner.newest_answer(session, prompt).await
+        self.inner.sessions.answer(session, prompt).await
     }
 
     /// Goes on with prompts that an abort or a restart left waiting.
     pub async fn resume(&self, session: &SessionId) -> Result<(), EngineError> {
         let _inside = self.inner.gates.enter(session).await?;
         settle_left(&self.inner, session).await?;
-        self.inner.say(session, vec![Input::Resume]).await
+        self.inner.sessions.say(session, vec![Input::Resume]).await
     }
 
     /// Stops what runs, and waits until it has ended: whoever asks for something behind this finds nothing in
     /// the way. A session that does not exist has nothing to stop.
     pub async fn abort(&self, session: &SessionId) -> Result<(), EngineError> {
-        match self.inner.say(session, vec![Input::Abort]).await {
-            Ok(()) => {}
-            Err(EngineError::NoSession(_)) => return Ok(()),
-            Err(cause) => return Err(cause),
-        }
-        match self.inner.session(session).await {
-            Ok(handle) => handle.stopped().await,
-            Err(EngineError::NoSession(_)) => {}
-            Err(cause) => return Err(cause),
-        }
-        Ok(())
+        self.inner.sessions.abort(session).await
     }
 }
 
@@ -123,7 +108,7 @@ impl Inner {
             of_agent.filter(|name| entry.info.variants.contains_key(name))
         });
         let (provider_id, model_id) = chosen;
-        let memory = self.session(session).await?.memory.clone();
+        let memory = self.sessions.session(session).await?.memory.clone();
         let intake = Intake { inner: self, instance: &instance, session: &info, agent, memory };
         let ResolvedParts { parts, failures } = intake.take(request.parts).await?;
         Ok(NewPrompt {
@@ -171,27 +156,6 @@ impl Inner {
         };
         Ok(page.items.iter().rev().find_map(model))
     }
-
-    /// Waits until the session has nothing to do, also when it is started anew meanwhile.
-    pub(crate) async fn until_idle(self: &Arc<Self>, session: &SessionId) -> Result<(), EngineError> {
-        for _ in 0..ANSWER_TRIES {
-            if self.session(session).await?.idle().await {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    async fn newest_answer(
-        &self,
-        session: &SessionId,
-        prompt: &MessageId,
-    ) -> Result<RawMessage, EngineError> {
-        let found = request::find_back(self, session, |raw| {
-            raw.id == *prompt || matches!(read_stored(&raw.info), Ok(Message::Assistant(_)))
-        });
-        found.await?.ok_or_else(|| EngineError::NoSession(session.clone()))
-    }
 }
 
 impl Engine {
@@ -211,6 +175,6 @@ impl Engine {
         let open = self.inner.store.asks(AskQuery::default()).await?;
         let unknown = || EngineError::Refused(Refusal::UnknownAsk(id.to_owned()));
         let ask = open.into_iter().find(|ask| ask.id == id).ok_or_else(unknown)?;
-        self.inner.say(&ask.session, vec![Input::Answered { ask: id.to_owned(), answer }]).await
+        self.inner.sessions.say(&ask.session, vec![Input::Answered { ask: id.to_owned(), answer }]).await
     }
 }

@@ -9,17 +9,13 @@
 //!
 //! Not here: how files are compared and set (`sturdy-worktree`, `snapshot`).
 
-mod changes;
 mod cut_off;
 mod files;
-mod gate;
 mod note;
 mod plan;
 mod scene;
 
-pub(crate) use changes::{changes_of, session_changes, totals};
 pub(crate) use cut_off::tell_of_the_dead;
-pub(crate) use gate::Gates;
 pub(crate) use note::{recover, settle_left};
 pub use plan::{LeftOutFile, PlannedFile, RevertPlan};
 
@@ -27,7 +23,7 @@ use crate::behalf;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::run::request;
-use changes::remaining;
+use crate::run::trees::{changes_of, remaining};
 use files::{redo, redo_plan, undo};
 use note::Note;
 use scene::Scene;
@@ -133,12 +129,7 @@ impl Engine {
 
     /// What a session has changed, all its turns together; what is behind a cut is left out.
     pub async fn session_diff(&self, session: &SessionId) -> Result<Vec<FileDiff>, EngineError> {
-        let scene = self.inner.scene_at_any_time(session).await?;
-        blocking(move || {
-            let cut = scene.info.revert.as_ref().and_then(Boundary::of_files);
-            Ok(session_changes(&scene.messages, cut.as_ref(), scene.worktree(), None)?.files)
-        })
-        .await
+        self.inner.sessions.session_diff(session).await
     }
 
     /// What the turns of these two prompts and those between them have changed, taken together. What is unknown, or
@@ -165,7 +156,7 @@ impl Engine {
         if inputs.is_empty() {
             return Ok(());
         }
-        self.inner.say(session, inputs).await
+        self.inner.sessions.say(session, inputs).await
     }
 }
 
@@ -219,7 +210,7 @@ impl Inner {
         new: NewRevert,
         note: Option<Note>,
     ) -> Result<Session, EngineError> {
-        if let Err(cause) = self.say(session, vec![Input::Revert(Box::new(new))]).await {
+        if let Err(cause) = self.sessions.say(session, vec![Input::Revert(Box::new(new))]).await {
             // What cannot be settled now is settled before anything else is done in the session.
             if let Err(cause) = settle_left(self, session).await {
                 warn!(%session, %cause, "an undo that could not be recorded is not taken back yet");
@@ -229,16 +220,16 @@ impl Inner {
         if let Some(note) = note {
             tokio::task::spawn_blocking(move || note.remove()).await.map_err(|_| EngineError::Closing)?;
         }
-        request::session_info(self, session).await
+        request::session_info(&self.sessions, session).await
     }
 
     /// What has to be said before something new is asked in a session whose conversation is cut: what lies behind
     /// the cut is removed. An undo that was left half done is settled first: what follows would make it final.
     pub(crate) async fn clean_up(self: &Arc<Self>, session: &SessionId) -> Result<Vec<Input>, EngineError> {
         settle_left(self, session).await?;
-        let info = request::session_info(self, session).await?;
+        let info = request::session_info(&self.sessions, session).await?;
         let Some(revert) = &info.revert else { return Ok(Vec::new()) };
-        let messages = self.conversation(session).await?;
+        let messages = self.sessions.conversation(session).await?;
         let cut = Boundary::of(revert);
         let behind = behind(&messages, &cut);
         let mut inputs = Vec::new();
@@ -255,7 +246,7 @@ impl Inner {
         // Where the files were cut with the conversation, the record says already what remains.
         if Boundary::of_files(revert).as_ref() != Some(&cut) {
             let instance = self.directories.instance(&info.directory).await?;
-            let worktree = self.trees_of(&instance).await;
+            let worktree = self.sessions.trees_of(&instance).await;
             let work = move || Ok(remaining(&messages, Some(&cut), worktree.as_deref()));
             totals = blocking(work).await?;
         }

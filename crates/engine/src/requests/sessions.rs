@@ -3,7 +3,7 @@
 use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
-use crate::supervise::readable_record;
+use crate::records::readable_record;
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::{Map, Num};
@@ -45,7 +45,7 @@ impl Engine {
     pub async fn create_session(&self, instance: &Instance, new: NewSession) -> Result<Session, EngineError> {
         expect_title(new.title.as_deref())?;
         let info = self.new_record(instance, new);
-        self.inner.create(info.clone(), Vec::new()).await?;
+        self.inner.sessions.create(info.clone(), Vec::new()).await?;
         self.inner.directories.start_servers(&info.directory).await?;
         self.share_if_automatic(&info, instance.settings.share());
         Ok(info)
@@ -90,10 +90,10 @@ impl Engine {
         expect_title(patch.title.as_deref())?;
         patch.title = patch.title.as_deref().map(tidy_title);
         let is_archived = patch.archived.is_some_and(|archived| archived.is_some());
-        self.inner.say(id, vec![Input::Edit(patch)]).await?;
+        self.inner.sessions.say(id, vec![Input::Edit(patch)]).await?;
         if is_archived {
             for id in self.inner.with_descendants(id).await? {
-                self.inner.end_backgrounds(&id).await;
+                self.inner.sessions.end_backgrounds(&id).await;
             }
         }
         Ok(())
@@ -117,20 +117,20 @@ impl Engine {
             here.model(&model.provider_id, &model.id)?;
         }
         let patch = SessionPatch { agent, model, ..SessionPatch::default() };
-        self.inner.say(id, vec![Input::Edit(patch)]).await
+        self.inner.sessions.say(id, vec![Input::Edit(patch)]).await
     }
 
     /// Removes a session and everything below it, children first. What runs is stopped.
     pub async fn remove_session(&self, id: &SessionId) -> Result<(), EngineError> {
         self.session_record(id).await?;
         for id in self.inner.with_descendants(id).await?.into_iter().rev() {
-            match self.inner.say(&id, vec![Input::Remove]).await {
+            match self.inner.sessions.say(&id, vec![Input::Remove]).await {
                 Ok(()) | Err(EngineError::NoSession(_)) => {}
-                Err(EngineError::Damaged { .. }) => self.inner.remove_damaged(&id).await?,
+                Err(EngineError::Damaged { .. }) => self.inner.sessions.remove_damaged(&id).await?,
                 Err(cause) => return Err(cause),
             }
             self.inner.store.forget_damage(&id);
-            self.inner.end_backgrounds(&id).await;
+            self.inner.sessions.end_backgrounds(&id).await;
         }
         Ok(())
     }

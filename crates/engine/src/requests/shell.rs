@@ -23,7 +23,7 @@ pub struct ShellRequest {
 impl Engine {
     /// Runs a command and gives the message with its output. Refused while the session is busy.
     pub async fn shell(&self, session: &SessionId, request: ShellRequest) -> Result<RawMessage, EngineError> {
-        let info = request::session_info(&self.inner, session).await?;
+        let info = request::session_info(&self.inner.sessions, session).await?;
         let instance = self.inner.directories.instance(&info.directory).await?;
         let agent = instance.agent(&request.agent)?;
         let own = agent.model.as_ref().map(|model| (model.provider_id.clone(), model.model_id.clone()));
@@ -42,9 +42,9 @@ impl Engine {
         let inside = self.inner.gates.enter(session).await?;
         let mut inputs = self.inner.clean_up(session).await?;
         inputs.push(Input::Shell(Box::new(shell)));
-        self.inner.say(session, inputs).await?;
+        self.inner.sessions.say(session, inputs).await?;
         drop(inside);
-        self.inner.session(session).await?.answered(&message).await;
+        self.inner.sessions.session(session).await?.answered(&message).await;
         self.inner.answer_to(session, &message).await
     }
 }
@@ -57,7 +57,7 @@ impl Inner {
         asked: &MessageId,
     ) -> Result<RawMessage, EngineError> {
         let is_answer = |raw: &RawMessage| matches!(read_stored(&raw.info), Ok(Message::Assistant(info)) if info.parent_id == *asked);
-        let found = request::find_back(self, session, is_answer).await?;
+        let found = request::find_back(&self.sessions, session, is_answer).await?;
         found.ok_or_else(|| EngineError::NoSession(session.clone()))
     }
 }

@@ -27,7 +27,7 @@ impl Engine {
         model: &str,
         auto: bool,
     ) -> Result<(), EngineError> {
-        let info = request::session_info(&self.inner, session).await?;
+        let info = request::session_info(&self.inner.sessions, session).await?;
         let instance = self.inner.directories.instance(&info.directory).await?;
         let entry = instance.model(provider, model)?;
         let agent = match info.agent.filter(|name| instance.agents.get(name).is_some()) {
@@ -43,8 +43,8 @@ impl Engine {
         let inside = self.inner.gates.enter(session).await?;
         let mut inputs = self.inner.clean_up(session).await?;
         inputs.push(Input::Summarize(Box::new(wish)));
-        self.inner.say(session, inputs).await?;
+        self.inner.sessions.say(session, inputs).await?;
         drop(inside);
-        self.inner.until_idle(session).await
+        self.inner.sessions.until_idle(session).await
     }
 }

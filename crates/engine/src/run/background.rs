@@ -8,8 +8,8 @@
 //! Nothing of this is stored: no process outlives its keeper unnoticed, because the next start ends what a
 //! killed server left (`boot.rs`).
 
-use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::run::Sessions;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,7 +65,7 @@ impl Backgrounds {
     }
 }
 
-impl Inner {
+impl Sessions {
     /// Keeps what a command left running; its name, or `None` if it was ended because there are too many.
     pub(crate) fn keep_background(
         self: &Arc<Self>,
@@ -100,10 +100,10 @@ impl Inner {
         kept.insert(number, Kept { session: session.clone(), shown, output, stop, over });
         drop(kept);
         self.tell_background(session, &place);
-        let inner = self.clone();
+        let sessions = self.clone();
         let session = session.clone();
         self.tasks.spawn("background", async move {
-            let stopping = inner.tasks.stopping().clone();
+            let stopping = sessions.tasks.stopping().clone();
             let watched = tokio::select! {
                 watched = leftover.watch(&told, |bytes| keep_tail(&tail, bytes)) => Some(watched),
                 () = stopping.cancelled() => None,
@@ -113,11 +113,11 @@ impl Inner {
                 told.cancel();
                 leftover.watch(&told, |_| {}).await;
             }
-            inner.backgrounds.lock().remove(&number);
+            sessions.backgrounds.lock().remove(&number);
             if let Some(watched) = watched {
                 let by = if watched == Watched::Stopped { "somebody" } else { "itself" };
                 info!(%session, by, "a background process has ended");
-                inner.tell_background(&session, &place);
+                sessions.tell_background(&session, &place);
             }
             drop(is_over);
         });
@@ -142,43 +142,25 @@ impl Inner {
             Event::SturdyProcesses { session_id: session.clone(), processes: self.backgrounds.of(session) };
         self.feed.tell(self.clock.now(), Some(&place.directory), Some(&place.project), event);
     }
-}
 
-impl Engine {
     /// What commands of all sessions left running, oldest first.
-    #[must_use]
-    pub fn background_processes(&self) -> Vec<BackgroundProcess> {
-        self.inner.backgrounds.lock().values().map(|one| one.shown.clone()).collect()
+    pub(crate) fn background_processes(&self) -> Vec<BackgroundProcess> {
+        self.backgrounds.lock().values().map(|one| one.shown.clone()).collect()
     }
 
-    /// What commands of a session and of its sub-agents left running, oldest first.
-    pub async fn background_processes_of(
-        &self,
-        session: &SessionId,
-    ) -> Result<Vec<BackgroundProcess>, EngineError> {
-        let family = self.inner.with_descendants(session).await?;
-        let mut all = self.background_processes();
-        all.retain(|process| family.contains(&process.session_id));
-        Ok(all)
-    }
-
-    /// The end of what one of them has printed. `None` if there is no such process.
-    #[must_use]
-    pub fn background_output(&self, session: &SessionId, id: &str) -> Option<String> {
-        let kept = self.inner.backgrounds.lock();
+    /// The end of what one of them has printed.
+    pub(crate) fn background_output(&self, session: &SessionId, id: &str) -> Option<String> {
+        let kept = self.backgrounds.lock();
         let one = kept.values().find(|one| one.session == *session && one.shown.id == id)?;
         let output = one.output.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = output.iter().copied().collect();
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Ends one; it is gone when this is answered.
-    ///
-    /// # Errors
-    /// [`EngineError::Absent`] if there is no such process.
-    pub async fn stop_background(&self, session: &SessionId, id: &str) -> Result<(), EngineError> {
+    /// Ends one; it is gone when this is.
+    pub(crate) async fn stop_background(&self, session: &SessionId, id: &str) -> Result<(), EngineError> {
         let found = {
-            let kept = self.inner.backgrounds.lock();
+            let kept = self.backgrounds.lock();
             let one = kept.values().find(|one| one.session == *session && one.shown.id == id);
             one.map(|one| (one.stop.clone(), one.over.clone()))
         };

@@ -14,7 +14,7 @@ mod sum;
 mod title;
 mod tool;
 
-use crate::engine::Inner;
+use crate::run::Sessions;
 use crate::run::handle::{Heard, Mail};
 use crate::run::kept::{ChangedMessages, KeptHistory};
 use crate::run::memory::SessionMemory;
@@ -35,7 +35,7 @@ use tracing::{Instrument as _, Span, error, info_span};
 
 #[derive(Debug)]
 pub(crate) struct Effects {
-    inner: Arc<Inner>,
+    sessions: Arc<Sessions>,
     session: SessionId,
     inbox: mpsc::Sender<Mail>,
     /// Please stop: the model is cut off, running calls are told.
@@ -82,21 +82,21 @@ impl Back {
 
 impl Effects {
     pub(crate) fn new(
-        inner: Arc<Inner>,
+        sessions: Arc<Sessions>,
         session: SessionId,
         inbox: mpsc::Sender<Mail>,
         memory: Arc<SessionMemory>,
         ledger: Arc<Ledger>,
     ) -> Self {
-        let kill = inner.tasks.stopping().child_token();
+        let kill = sessions.tasks.stopping().child_token();
         let stop = kill.child_token();
         let asks = Asks::default();
-        let kept = Arc::new(KeptHistory::new(inner.registry.kept_bytes.clone()));
-        Self { inner, session, inbox, stop, kill, asks, memory, ledger, kept }
+        let kept = Arc::new(KeptHistory::new(sessions.registry.kept_bytes.clone()));
+        Self { sessions, session, inbox, stop, kill, asks, memory, ledger, kept }
     }
 
     pub(crate) fn stopping(&self) -> CancellationToken {
-        self.inner.tasks.stopping().clone()
+        self.sessions.tasks.stopping().clone()
     }
 
     /// A commit is durable.
@@ -107,12 +107,12 @@ impl Effects {
     pub(crate) fn stop_all(&mut self) {
         self.kill.cancel();
         self.asks.give_up();
-        self.kill = self.inner.tasks.stopping().child_token();
+        self.kill = self.sessions.tasks.stopping().child_token();
         self.stop = self.kill.child_token();
     }
 
     pub(crate) fn start(&mut self, effect: Effect) {
-        let inner = self.inner.clone();
+        let sessions = self.sessions.clone();
         let session = self.session.clone();
         let back = self.back();
         let kept = self.kept.clone();
@@ -120,23 +120,23 @@ impl Effects {
             Effect::Prepare { user } => {
                 let broke = not_prepared(&user);
                 let stop = self.stop.clone();
-                self.spawn("prepare", prepare::run(inner, session, user, back, stop), broke);
+                self.spawn("prepare", prepare::run(sessions, session, user, back, stop), broke);
             }
             Effect::CallModel { step, user, attempt, tools } => {
                 let broke = not_said(&step, attempt);
                 let span = model_span(&session, &step, attempt);
                 let call = model::Call { session, step, user, attempt, tools, summary: None, kept };
-                let run = model::run(inner, call, back, self.stop.clone()).instrument(span);
+                let run = model::run(sessions, call, back, self.stop.clone()).instrument(span);
                 self.spawn("model", run, broke);
             }
             Effect::PrepareSubtask { user, part } => {
                 let broke = not_prepared(&user);
-                self.spawn("subtask", subtask::run(inner, session, user, part, back), broke);
+                self.spawn("subtask", subtask::run(sessions, session, user, part, back), broke);
             }
             Effect::PrepareCompaction { request, first_waiting, goes_on } => {
                 let broke = not_prepared(&request);
                 let wanted = compact::Wanted { request, first_waiting, goes_on };
-                self.spawn("compact", compact::prepare(inner, session, wanted, back), broke);
+                self.spawn("compact", compact::prepare(sessions, session, wanted, back), broke);
             }
             Effect::Summarise { step, attempt, text } => {
                 let user = step.clone();
@@ -145,27 +145,27 @@ impl Effects {
                 let broke = not_said(&step, attempt);
                 let span = model_span(&session, &step, attempt);
                 let call = model::Call { session, step, user, attempt, tools, summary, kept };
-                let run = model::run(inner, call, back, self.stop.clone()).instrument(span);
+                let run = model::run(sessions, call, back, self.stop.clone()).instrument(span);
                 self.spawn("summary", run, broke);
             }
             Effect::Prune { edits } => {
-                self.inner.tasks.spawn("prune", compact::prune(inner, session, edits, back));
+                self.sessions.tasks.spawn("prune", compact::prune(sessions, session, edits, back));
             }
             Effect::StartTimer { step, attempt, at } => {
-                let wait = Duration::from_millis(at.saturating_sub(self.inner.clock.now()));
+                let wait = Duration::from_millis(at.saturating_sub(self.sessions.clock.now()));
                 let timer = timer(Input::Timer { step, attempt }, wait, back, self.stop.clone());
-                self.inner.tasks.spawn("timer", timer);
+                self.sessions.tasks.spawn("timer", timer);
             }
             Effect::MakeTitle { user } => {
-                let ended = self.inner.tasks.stopping().clone();
-                self.inner.tasks.spawn("title", title::run(inner, session, user, back, ended));
+                let ended = self.sessions.tasks.stopping().clone();
+                self.sessions.tasks.spawn("title", title::run(sessions, session, user, back, ended));
             }
             Effect::RunTool(call) => self.run_tool(call),
             Effect::StopTools { step } => {
                 self.stop.cancel();
                 self.asks.give_up();
                 let timer = timer(Input::Settle { step }, SETTLE_AFTER, back, self.kill.clone());
-                self.inner.tasks.spawn("settle", timer);
+                self.sessions.tasks.spawn("settle", timer);
             }
             Effect::AnswerTool { part, answer } => {
                 // After a restart nobody waits, and nobody needs to.
@@ -182,7 +182,7 @@ impl Effects {
 
     fn run_tool(&self, call: RunTool) {
         let run = tool::Run {
-            inner: self.inner.clone(),
+            sessions: self.sessions.clone(),
             session: self.session.clone(),
             call,
             asks: self.asks.clone(),
@@ -205,8 +205,8 @@ impl Effects {
     fn spawn(&self, name: &'static str, effect: impl Future<Output = ()> + Send + 'static, broke: Input) {
         let session = self.session.clone();
         let back = self.back();
-        let panics = self.inner.options.panics.clone();
-        self.inner.tasks.spawn(name, async move {
+        let panics = self.sessions.panics.clone();
+        self.sessions.tasks.spawn(name, async move {
             let effect = async move {
                 panics.come_true(name);
                 effect.await;
@@ -220,7 +220,7 @@ impl Effects {
     }
 
     pub(crate) fn panic_as_planned(&self, task: &'static str) {
-        self.inner.options.panics.come_true(task);
+        self.sessions.panics.come_true(task);
     }
 
     fn back(&self) -> Back {

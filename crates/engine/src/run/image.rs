@@ -8,7 +8,7 @@
 mod resize;
 
 use crate::directory::config::ImageLimits;
-use crate::requests::data_url::DataUrl;
+use crate::run::data_url::DataUrl;
 
 pub(crate) use resize::Resized;
 
@@ -185,7 +185,7 @@ fn webp(bytes: &[u8]) -> Option<(u32, u32)> {
 mod tests {
     use super::{Unsent, look, size};
     use crate::directory::config::ImageLimits;
-    use crate::requests::data_url::DataUrl;
+    use crate::run::data_url::DataUrl;
     use base64::prelude::{BASE64_STANDARD, Engine as _};
 
     /// All chunks that it takes, with two bytes for pixels.

@@ -13,8 +13,8 @@
 //!
 //! Not here: which messages a model sees (`session/prompt/history.rs`), how pages are read (`request.rs`).
 
-use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::run::Sessions;
 use crate::run::request;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -132,13 +132,13 @@ impl KeptHistory {
     /// part of it; it has its own step.
     pub(crate) async fn history(
         &self,
-        inner: &Arc<Inner>,
+        sessions: &Arc<Sessions>,
         session: &SessionId,
         step: &MessageId,
     ) -> Result<Vec<Arc<MessageWithParts>>, EngineError> {
         let mut reading = self.begin();
         let mut gather = Gather::default();
-        if !reading.run.catch_up(inner, session, step).await? {
+        if !reading.run.catch_up(sessions, session, step).await? {
             reading.run = KeptRun::default();
         }
         let mut is_enough = false;
@@ -158,7 +158,7 @@ impl KeptHistory {
             let first = reading.run.messages.first();
             let mut is_before_step = first.is_some();
             let mut is_from_start = true;
-            request::walk_back(inner, session, first.map(|first| first.place.clone()), |message| {
+            request::walk_back(sessions, session, first.map(|first| first.place.clone()), |message| {
                 if !is_before_step {
                     is_before_step = message.info.id() == step;
                     return ControlFlow::Continue(());
@@ -241,13 +241,13 @@ impl KeptRun {
     /// Goes on to the message before the step, and reads what has changed. False when the run does not lead there.
     async fn catch_up(
         &mut self,
-        inner: &Arc<Inner>,
+        sessions: &Arc<Sessions>,
         session: &SessionId,
         step: &MessageId,
     ) -> Result<bool, EngineError> {
         let Some(last) = self.messages.last() else { return Ok(false) };
         let query = MessageQuery { limit: Some(NEWER_MAX), before: None };
-        let newest = inner.store.message_heads(session, query).await?.items;
+        let newest = sessions.store.message_heads(session, query).await?.items;
         let Some(from) = newest.iter().position(|head| head.id == last.place.id) else { return Ok(false) };
         let Some(to) = newest.iter().position(|head| head.id == *step) else { return Ok(false) };
         if to <= from {
@@ -257,16 +257,20 @@ impl KeptRun {
         let newer = newest.into_iter().take(to).skip(from + 1);
         let unread = newer.map(|head| KeptMessage::unread(Before { id: head.id, time: head.created }));
         self.messages.extend(unread);
-        self.read_changed(inner, session).await
+        self.read_changed(sessions, session).await
     }
 
     /// Reads what is not there. False when one of them is gone.
-    async fn read_changed(&mut self, inner: &Arc<Inner>, session: &SessionId) -> Result<bool, EngineError> {
+    async fn read_changed(
+        &mut self,
+        sessions: &Arc<Sessions>,
+        session: &SessionId,
+    ) -> Result<bool, EngineError> {
         let missing = self.messages.iter_mut().filter(|one| one.message.is_none());
         let mut missing: HashMap<MessageId, &mut KeptMessage> =
             missing.map(|one| (one.place.id.clone(), one)).collect();
         let ids = missing.keys().cloned().collect();
-        let raw = inner.store.messages_of(session, ids).await?;
+        let raw = sessions.store.messages_of(session, ids).await?;
         for message in request::parsed_all(raw).await? {
             let message = message?;
             if let Some(kept) = missing.remove(message.info.id()) {

@@ -2,8 +2,8 @@
 //!
 //! One task per session, whatever fails meanwhile, and a bound on those that are awake with nothing to do.
 
-use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::run::Sessions;
 use crate::run::actor::{Actor, Ended};
 use crate::run::effects::Effects;
 use crate::run::handle::{Asleep, Handle, INBOX, Mail, View};
@@ -121,7 +121,7 @@ impl Registry {
     }
 }
 
-impl Inner {
+impl Sessions {
     /// The running session with this id, started if need be.
     pub(crate) async fn session(self: &Arc<Self>, id: &SessionId) -> Result<Handle, EngineError> {
         for _ in 0..WAKE_TRIES {
@@ -237,22 +237,22 @@ impl Inner {
     /// Runs a session's task, and sees to it that somebody settles the session if it does not end in order.
     fn launch(self: &Arc<Self>, actor: Actor, handle: Handle, inbox: mpsc::Receiver<Mail>) {
         self.registry.make_room();
-        let inner = self.clone();
+        let sessions = self.clone();
         self.tasks.spawn("session", async move {
             // What it held is dropped by the panic, its effects are stopped by that, and the session is loaded anew.
             let ended = AssertUnwindSafe(actor.run(inbox)).catch_unwind().await;
-            inner.registry.ended(&handle);
+            sessions.registry.ended(&handle);
             match ended {
                 Ok(Ended::InOrder) => {}
                 Ok(Ended::Unwritten { cause, info }) => {
                     if let Some(info) = info {
-                        inner.tell_unwritten(&info, &cause);
+                        sessions.tell_unwritten(&info, &cause);
                     }
-                    inner.lost.add(handle.id);
+                    sessions.lost.add(handle.id);
                 }
                 Err(_) => {
                     error!(session = %handle.id, "the task of a session panicked; it is started again");
-                    inner.lost.add(handle.id);
+                    sessions.lost.add(handle.id);
                 }
             }
         });

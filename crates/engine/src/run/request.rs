@@ -2,8 +2,8 @@
 
 use crate::directory::instance::Instance;
 use crate::directory::instructions::{self, addresses};
-use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::run::Sessions;
 use crate::run::effects::model::Call;
 use crate::run::registry::parse_message;
 use crate::run::{structured, window};
@@ -38,17 +38,17 @@ const PARSED_HERE_BYTES_MAX: usize = 16 * 1024;
 pub(crate) type Asked = (Arc<dyn Model>, Request);
 
 /// The request of one step: the conversation up to it, or the summary that is wanted of it.
-pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, Failure> {
+pub(crate) async fn for_step(sessions: &Arc<Sessions>, call: &Call) -> Result<Asked, Failure> {
     if let Some(text) = &call.summary {
-        return for_summary(inner, call, text).await;
+        return for_summary(sessions, call, text).await;
     }
-    let user = user_message(inner, &call.session, &call.user).await.map_err(unknown)?;
-    let info = session_info(inner, &call.session).await.map_err(unknown)?;
-    let instance = inner.directories.instance(&info.directory).await.map_err(unknown)?;
+    let user = user_message(sessions, &call.session, &call.user).await.map_err(unknown)?;
+    let info = session_info(sessions, &call.session).await.map_err(unknown)?;
+    let instance = sessions.directories.instance(&info.directory).await.map_err(unknown)?;
     let agent = instance.agent(&user.agent).map_err(unknown)?;
     let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
     let model = entry.connect()?;
-    let mut history = call.kept.history(inner, &call.session, &call.step).await.map_err(unknown)?;
+    let mut history = call.kept.history(sessions, &call.session, &call.step).await.map_err(unknown)?;
     drop_failed_compactions(&mut history);
     reminders::remind(&mut history, &user.agent);
     let object = structured::tool(&user);
@@ -85,7 +85,7 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
     }
     instance.fetched.refresh(addresses(&instance.settings), instance.tool_settings.reach).await;
     let settings = instance.settings.clone();
-    let reading = inner.files.run(&instance.directory, move || instructions::read(&settings));
+    let reading = sessions.files.run(&instance.directory, move || instructions::read(&settings));
     let instructions = reading.await.map_err(unknown)?;
     let request = Request {
         model: entry.info.api.id.clone(),
@@ -93,7 +93,7 @@ pub(crate) async fn for_step(inner: &Arc<Inner>, call: &Call) -> Result<Asked, F
         tool_choice,
         system: instance.system_text(agent, &entry, instructions, is_structured, user.system.as_deref()),
         messages,
-        output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
+        output_tokens_max: Some(entry.output_tokens_max(ceiling(sessions))),
         temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
         top_p: agent.top_p.or(sampling.top_p),
         top_k: sampling.top_k,
@@ -109,9 +109,9 @@ fn user_turn(words: &str) -> Turn {
 }
 
 /// The request for a summary: its agent's words, the conversation as one text, nothing to call.
-async fn for_summary(inner: &Arc<Inner>, call: &Call, text: &str) -> Result<Asked, Failure> {
-    let step = assistant_message(inner, &call.session, &call.step).await.map_err(unknown)?;
-    let instance = inner.directories.instance_of(&call.session).await.map_err(unknown)?;
+async fn for_summary(sessions: &Arc<Sessions>, call: &Call, text: &str) -> Result<Asked, Failure> {
+    let step = assistant_message(sessions, &call.session, &call.step).await.map_err(unknown)?;
+    let instance = sessions.directories.instance_of(&call.session).await.map_err(unknown)?;
     let agent = instance.agent(&step.agent).map_err(unknown)?;
     let entry = instance.model(&step.provider_id, &step.model_id).map_err(unknown)?;
     let model = entry.connect()?;
@@ -127,7 +127,7 @@ async fn for_summary(inner: &Arc<Inner>, call: &Call, text: &str) -> Result<Aske
         model: entry.info.api.id.clone(),
         system: agent.prompt.iter().cloned().collect(),
         messages: vec![Turn::User(vec![UserItem::Text(text.to_owned())])],
-        output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
+        output_tokens_max: Some(entry.output_tokens_max(ceiling(sessions))),
         temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
         top_p: agent.top_p.or(sampling.top_p),
         top_k: sampling.top_k,
@@ -141,12 +141,13 @@ async fn for_summary(inner: &Arc<Inner>, call: &Call, text: &str) -> Result<Aske
 
 /// The request for a title; none when the conversation has no words of a person.
 pub(crate) async fn for_title(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     user: &MessageId,
 ) -> Result<Option<Asked>, Failure> {
-    let instance = inner.directories.instance_of(session).await.map_err(unknown)?;
-    let Some(raw) = inner.store.message(session, user).await.map_err(|cause| unknown(cause.into()))? else {
+    let instance = sessions.directories.instance_of(session).await.map_err(unknown)?;
+    let Some(raw) = sessions.store.message(session, user).await.map_err(|cause| unknown(cause.into()))?
+    else {
         return Ok(None);
     };
     let message = parse_message(&raw).map_err(|cause| Failure::unknown(cause.to_string()))?;
@@ -164,7 +165,7 @@ pub(crate) async fn for_title(
             )]),
             Turn::User(vec![UserItem::Text(text)]),
         ],
-        output_tokens_max: Some(entry.output_tokens_max(ceiling(inner))),
+        output_tokens_max: Some(entry.output_tokens_max(ceiling(sessions))),
         temperature: agent.temperature.filter(|_| entry.info.capabilities.temperature),
         options: entry.options(ask),
         headers: headers(session, None),
@@ -176,20 +177,20 @@ pub(crate) async fn for_title(
 
 /// A message with its parts.
 pub(crate) async fn message(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     id: &MessageId,
 ) -> Result<MessageWithParts, EngineError> {
-    parsed(&inner.store.message(session, id).await?.ok_or_else(|| no_message(id))?)
+    parsed(&sessions.store.message(session, id).await?.ok_or_else(|| no_message(id))?)
 }
 
 /// The prompt a step answers.
 pub(crate) async fn user_message(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     user: &MessageId,
 ) -> Result<UserMessage, EngineError> {
-    match message_info(inner, session, user).await? {
+    match message_info(sessions, session, user).await? {
         Message::User(info) => Ok(*info),
         Message::Assistant(_) => Err(no_message(user)),
     }
@@ -197,11 +198,11 @@ pub(crate) async fn user_message(
 
 /// The answer a call belongs to.
 pub(crate) async fn assistant_message(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     step: &MessageId,
 ) -> Result<AssistantMessage, EngineError> {
-    match message_info(inner, session, step).await? {
+    match message_info(sessions, session, step).await? {
         Message::Assistant(info) => Ok(*info),
         Message::User(_) => Err(no_message(step)),
     }
@@ -209,11 +210,11 @@ pub(crate) async fn assistant_message(
 
 /// A message without its parts.
 async fn message_info(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     id: &MessageId,
 ) -> Result<Message, EngineError> {
-    let info = inner.store.message_info(session, id).await?.ok_or_else(|| no_message(id))?;
+    let info = sessions.store.message_info(session, id).await?.ok_or_else(|| no_message(id))?;
     read_stored(&info).map_err(|cause| {
         let place = format!("message {id}");
         ReadError::Broken { what: cause.to_string(), place }.into()
@@ -226,29 +227,53 @@ fn no_message(id: &MessageId) -> EngineError {
 
 /// Who makes a call: its rules are judged by that agent's.
 pub(crate) async fn agent_of_step(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     step: &MessageId,
 ) -> Result<String, EngineError> {
-    Ok(assistant_message(inner, session, step).await?.agent)
+    Ok(assistant_message(sessions, session, step).await?.agent)
 }
 
-pub(crate) async fn session_info(inner: &Arc<Inner>, session: &SessionId) -> Result<Session, EngineError> {
+pub(crate) async fn session_info(
+    sessions: &Arc<Sessions>,
+    session: &SessionId,
+) -> Result<Session, EngineError> {
     let gone = || EngineError::NoSession(session.clone());
-    let record = inner.store.session(session).await?.ok_or_else(gone)?;
+    let record = sessions.store.session(session).await?.ok_or_else(gone)?;
     read_stored(&record).map_err(|_| gone())
+}
+
+impl Sessions {
+    /// The whole conversation, oldest first.
+    pub(crate) async fn conversation(
+        &self,
+        session: &SessionId,
+    ) -> Result<Vec<MessageWithParts>, EngineError> {
+        let page = self.store.messages(session, MessageQuery::default()).await?;
+        let read = move || {
+            let parse = |raw| {
+                parse_message(raw).map_err(|cause| {
+                    let what = cause.to_string();
+                    let place = format!("message {}", raw.id);
+                    ReadError::Broken { what, place }
+                })
+            };
+            page.items.iter().map(parse).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(tokio::task::spawn_blocking(read).await.map_err(|_| EngineError::Closing)??)
+    }
 }
 
 /// What the model sees: everything before the step, back to the last compaction. A prompt that came
 /// in since is not part of it; it has its own step.
 pub(crate) async fn history(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     step: &MessageId,
 ) -> Result<Vec<MessageWithParts>, EngineError> {
     let mut gather = Gather::default();
     let mut reached_step = false;
-    walk_back(inner, session, None, |message| {
+    walk_back(sessions, session, None, |message| {
         if !reached_step {
             reached_step = message.info.id() == step;
             return ControlFlow::Continue(());
@@ -264,13 +289,13 @@ pub(crate) async fn history(
 /// Pages grow, and from the second on the next is read while this one is looked at: a long conversation
 /// costs as much as its reading or its parsing, whichever is more, and a short one is read no further.
 pub(crate) async fn walk_back(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     before: Option<Before>,
     mut visit: impl FnMut(MessageWithParts) -> ControlFlow<()>,
 ) -> Result<(), EngineError> {
     let mut limit = PAGE;
-    let mut page = inner.store.messages(session, MessageQuery { limit: Some(limit), before }).await?;
+    let mut page = sessions.store.messages(session, MessageQuery { limit: Some(limit), before }).await?;
     loop {
         let oldest = page.items.first().filter(|_| page.more);
         let before = oldest.map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
@@ -279,7 +304,7 @@ pub(crate) async fn walk_back(
         let query = before.map(|before| MessageQuery { limit: Some(limit), before: Some(before) });
         let ahead = async {
             match &query {
-                Some(query) if !is_first => Some(inner.store.messages(session, query.clone()).await),
+                Some(query) if !is_first => Some(sessions.store.messages(session, query.clone()).await),
                 _ => None,
             }
         };
@@ -295,21 +320,21 @@ pub(crate) async fn walk_back(
         let (ControlFlow::Continue(()), Some(query)) = (seen?, query) else { return Ok(()) };
         page = match ahead {
             Some(page) => page?,
-            None => inner.store.messages(session, query).await?,
+            None => sessions.store.messages(session, query).await?,
         };
     }
 }
 
 /// The newest message that is wanted, as it is stored. Few are read at a time: it is usually among the last.
 pub(crate) async fn find_back(
-    inner: &Inner,
+    sessions: &Sessions,
     session: &SessionId,
     is_wanted: impl Fn(&RawMessage) -> bool,
 ) -> Result<Option<RawMessage>, EngineError> {
     let mut before: Option<Before> = None;
     loop {
         let query = MessageQuery { limit: Some(FEW), before: before.take() };
-        let mut page = inner.store.messages(session, query).await?;
+        let mut page = sessions.store.messages(session, query).await?;
         before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
         if let Some(at) = page.items.iter().rposition(&is_wanted) {
             return Ok(Some(page.items.swap_remove(at)));
@@ -376,8 +401,8 @@ pub(crate) fn target(entry: &ModelEntry) -> Target {
 }
 
 /// Most tokens of one answer here.
-fn ceiling(inner: &Inner) -> u64 {
-    window::output_tokens_max(&inner.options.environment)
+fn ceiling(sessions: &Sessions) -> u64 {
+    window::output_tokens_max(&sessions.environment)
 }
 
 /// Lets a provider keep the requests of one session on one machine.

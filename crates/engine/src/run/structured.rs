@@ -3,8 +3,8 @@
 //! Counting tries and ending the turn is the machine's (`sturdy-session`); the library that checks is
 //! behind `schema.rs`.
 
-use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::run::Sessions;
 use crate::run::request;
 use crate::schema;
 use serde_json::Value;
@@ -53,8 +53,8 @@ pub(crate) fn offer(tool: ToolSpec, offered: &mut Vec<ToolSpec>, messages: &mut 
 }
 
 /// Looks at what the model gave.
-pub(crate) async fn judge(inner: &Arc<Inner>, session: &SessionId, call: &RunTool) -> Outcome {
-    let complaint = match misfits(inner, session, call).await {
+pub(crate) async fn judge(sessions: &Arc<Sessions>, session: &SessionId, call: &RunTool) -> Outcome {
+    let complaint = match misfits(sessions, session, call).await {
         Ok(misfits) if misfits.is_empty() => {
             return Outcome::Done {
                 output: "Structured output captured successfully.".to_owned(),
@@ -74,12 +74,12 @@ pub(crate) async fn judge(inner: &Arc<Inner>, session: &SessionId, call: &RunToo
 }
 
 async fn misfits(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     call: &RunTool,
 ) -> Result<Vec<String>, EngineError> {
-    let step = request::assistant_message(inner, session, &call.step).await?;
-    let user = request::user_message(inner, session, &step.parent_id).await?;
+    let step = request::assistant_message(sessions, session, &call.step).await?;
+    let user = request::user_message(sessions, session, &step.parent_id).await?;
     let Some(OutputFormat::JsonSchema { schema, .. }) = &user.format else {
         return Err(EngineError::Unknown("No object was asked for".to_owned()));
     };

@@ -14,19 +14,21 @@
 //!
 //! Not here: what an undo does with it (`requests/revert.rs`).
 
+mod changes;
 mod journal;
 mod ledger;
 mod moved;
 mod sharing;
 mod watch;
 
+pub(crate) use changes::{changes_of, remaining, session_changes, steps, totals};
 pub(crate) use journal::{Acting, acting_notes};
 pub(crate) use ledger::{Ledger, absolute};
 pub(crate) use sharing::are_related;
 pub(crate) use watch::{Watch, can_write};
 
 use crate::directory::instance::Instance;
-use crate::engine::Inner;
+use crate::run::Sessions;
 use crate::task::Tasks;
 use moved::From;
 use sharing::Commands;
@@ -91,13 +93,13 @@ pub(crate) struct Trees {
 
 /// A session that is being made.
 pub(crate) struct Unborn {
-    inner: Arc<Inner>,
+    sessions: Arc<Sessions>,
     session: SessionId,
 }
 
 impl Drop for Unborn {
     fn drop(&mut self) {
-        lock(&self.inner.trees.unborn).remove(&self.session);
+        lock(&self.sessions.trees.unborn).remove(&self.session);
     }
 }
 
@@ -134,7 +136,7 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Inner {
+impl Sessions {
     /// The captured trees of a directory; none when captures are switched off or refused there.
     pub(crate) async fn trees_of(&self, instance: &Instance) -> Option<Arc<Worktree>> {
         if !instance.settings.snapshot() {
@@ -181,7 +183,7 @@ impl Inner {
     }
 
     fn store_options(&self, instance: &Instance, project: PathBuf) -> StoreOptions {
-        let environment = &self.options.environment;
+        let environment = &self.environment;
         let mut options = StoreOptions {
             any_root: environment.is_on(ANYWHERE),
             home: Some(environment.home.clone()),
@@ -206,7 +208,7 @@ impl Inner {
 
     /// The user's own list of what git ignores everywhere: the one that their settings name, or the usual one.
     async fn excludes_file(&self) -> Option<PathBuf> {
-        let environment = &self.options.environment;
+        let environment = &self.environment;
         let config = environment.filled("XDG_CONFIG_HOME").map(PathBuf::from);
         let config = config.unwrap_or_else(|| environment.home.join(".config"));
         let named = user_excludes_file(&environment.home, &config, environment.filled("PATH")).await;
@@ -215,7 +217,7 @@ impl Inner {
 
     /// Where captured trees are kept.
     pub(crate) fn trees_dir(&self) -> PathBuf {
-        self.options.data_dir.join("trees")
+        self.data_dir.join("trees")
     }
 
     /// The tree before a step. None when there is none, or when it takes too long.
@@ -225,13 +227,14 @@ impl Inner {
         session: &SessionId,
         user: &MessageId,
     ) -> Option<TreeId> {
-        let inner = self.clone();
+        let sessions = self.clone();
         let instance = instance.clone();
         let session = session.clone();
         let user = user.clone();
         // Opening a store waits for a disk too, and keeping a tree for git; both go on when nobody waits any more.
-        let looking =
-            self.tasks.spawn("tree", async move { inner.find_tree_before(&instance, &session, &user).await });
+        let looking = self
+            .tasks
+            .spawn("tree", async move { sessions.find_tree_before(&instance, &session, &user).await });
         match tokio::time::timeout(PROMPT_PATIENCE, looking).await {
             Ok(found) => found.ok().flatten(),
             Err(_) => {
@@ -259,7 +262,7 @@ impl Inner {
     /// Until the answer is dropped, what is kept for this session is not taken for that of a removed one.
     pub(crate) fn unborn(self: &Arc<Self>, session: &SessionId) -> Unborn {
         lock(&self.trees.unborn).insert(session.clone());
-        Unborn { inner: self.clone(), session: session.clone() }
+        Unborn { sessions: self.clone(), session: session.clone() }
     }
 
     pub(crate) fn is_unborn(&self, session: &SessionId) -> bool {

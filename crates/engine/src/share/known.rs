@@ -5,7 +5,7 @@
 //! to be said leads to them again.
 
 use crate::directory::instance::Instance;
-use crate::engine::{Engine, Inner};
+use crate::engine::Inner;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -109,8 +109,7 @@ impl Known {
         if self.diff_of.as_ref() == Some(&depends_on) {
             return None;
         }
-        let engine = Engine { inner: inner.clone() };
-        match engine.session_diff(session).await {
+        match inner.sessions.session_diff(session).await {
             Ok(diff) => {
                 self.new_diff_of = Some(depends_on);
                 let text = serde_json::to_string(&diff).expect("BUG: a diff is always JSON");

@@ -214,7 +214,7 @@ impl Inner {
     ) -> Result<(), EngineError> {
         let share = url.map(|url| Share { url: url.to_owned() });
         let patch = SessionPatch { share: Some(share), ..SessionPatch::default() };
-        self.say(session, vec![Input::Edit(patch)]).await
+        self.sessions.say(session, vec![Input::Edit(patch)]).await
     }
 
     /// The same on the behalf of whoever asked for it.

@@ -33,7 +33,7 @@ impl Inner {
             Some(files) => Some(files),
             None => {
                 let instance = self.directories.instance_of(&session).await?;
-                let Some(worktree) = self.trees_of(&instance).await else { return Ok(()) };
+                let Some(worktree) = self.sessions.trees_of(&instance).await else { return Ok(()) };
                 let ledger = handle.ledger.clone();
                 let name = session.clone();
                 blocking(move || ledger.account(&worktree, worktree.last(), &name)).await?
@@ -66,7 +66,7 @@ impl Inner {
             body,
         });
         let inputs = parts.into_iter().map(|part| Input::WritePart { part: Box::new(part) });
-        self.say(session, inputs.collect()).await
+        self.sessions.say(session, inputs.collect()).await
     }
 
     /// Says in the calls of a step that did not end why an undo does not know what they changed.
@@ -76,7 +76,7 @@ impl Inner {
         step: &MessageId,
         why: &str,
     ) -> Result<(), EngineError> {
-        let messages = self.conversation(session).await?;
+        let messages = self.sessions.conversation(session).await?;
         let Some(message) = messages.into_iter().find(|one| one.info.id() == step) else { return Ok(()) };
         let mut inputs = Vec::new();
         for mut part in message.parts {
@@ -92,7 +92,7 @@ impl Inner {
         if inputs.is_empty() {
             return Ok(());
         }
-        self.say(session, inputs).await
+        self.sessions.say(session, inputs).await
     }
 }
 
@@ -100,10 +100,10 @@ impl Inner {
 /// waits for it.
 pub(crate) async fn tell_of_the_dead(engine: &Engine) {
     let inner = &engine.inner;
-    let notes = acting_notes(&inner.trees_dir());
+    let notes = acting_notes(&inner.sessions.trees_dir());
     let mut acted = Vec::with_capacity(notes.len());
     for (_, one) in &notes {
-        let who = inner.family_above(&one.session).await;
+        let who = inner.sessions.family_above(&one.session).await;
         acted.push(Acted { who, files: one.files().into_keys().collect(), found: one.scanned() });
     }
     for (at, (place, acting)) in notes.iter().enumerate() {
@@ -154,7 +154,7 @@ async fn tell(inner: &Arc<Inner>, acting: &Acting, rivals: Rivals) -> Result<usi
     let session = &acting.session;
     let _inside = inner.gates.enter(session).await?;
     let instance = inner.directories.instance_of(session).await?;
-    let messages = inner.conversation(session).await?;
+    let messages = inner.sessions.conversation(session).await?;
     let Some(message) = messages.iter().find(|one| *one.info.id() == acting.step) else { return Ok(0) };
     if !instance.settings.snapshot() {
         return Ok(0);
@@ -163,7 +163,7 @@ async fn tell(inner: &Arc<Inner>, acting: &Acting, rivals: Rivals) -> Result<usi
         inner.say_uncaptured(session, &acting.step, why).await?;
     }
     let told = trees_of_step(&message.parts);
-    let Some(worktree) = inner.trees_of(&instance).await else {
+    let Some(worktree) = inner.sessions.trees_of(&instance).await else {
         let why = "captured trees could not be opened";
         return Err(SnapshotError::Malformed(why.to_owned()).into());
     };

@@ -3,9 +3,9 @@
 //! In this order: what is there is captured and anchored, a note of what is about to be done is on the disk, the
 //! files are set. Whoever calls records it and removes the note.
 
-use super::changes::remaining;
 use super::note::Note;
 use super::scene::Scene;
+use crate::run::trees::remaining;
 use std::collections::BTreeMap;
 use sturdy_session::revert::{Boundary, trees_behind};
 use sturdy_session::turn::RevertTotals;

@@ -65,7 +65,7 @@ fn store(place: &Path, text: &[u8]) -> io::Result<()> {
 
 /// Ends what a dead process began. One that cannot be ended keeps its note; nothing else waits for it.
 pub(crate) async fn recover(engine: &Engine) {
-    let trees = engine.inner.trees_dir();
+    let trees = engine.inner.sessions.trees_dir();
     let Ok(notes) = directory(&trees).read_dir() else { return };
     for place in notes.filter_map(|entry| Some(entry.ok()?.path())) {
         let is_whole = place.extension().is_some_and(|end| end == "json");
@@ -91,7 +91,7 @@ pub(crate) async fn recover(engine: &Engine) {
 /// Settles an undo that was left half done, by this process or by one that died. Before anything else is done in the
 /// session: a prompt would make the files final as they are.
 pub(crate) async fn settle_left(inner: &Arc<Inner>, session: &SessionId) -> Result<(), EngineError> {
-    let place = directory(&inner.trees_dir()).join(format!("{session}.json"));
+    let place = directory(&inner.sessions.trees_dir()).join(format!("{session}.json"));
     let Ok(text) = std::fs::read(&place) else { return Ok(()) };
     if let Ok(written) = serde_json::from_slice::<Written>(&text) {
         end(inner, written).await?;

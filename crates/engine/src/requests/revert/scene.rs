@@ -1,12 +1,10 @@
 //! What one undo needs to know, gathered before it begins.
 
-use super::changes::steps;
 use super::note::settle_left;
 use crate::engine::Inner;
 use crate::error::EngineError;
-use crate::run::registry::parse_message;
 use crate::run::request;
-use crate::run::trees::Worktree;
+use crate::run::trees::{Worktree, steps};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +13,6 @@ use sturdy_session::revert::{Boundary, trees_behind};
 use sturdy_session::turn::Refusal;
 use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::session::Session;
-use sturdy_store::MessageQuery;
 use sturdy_worktree::snapshot::{SnapshotError, Standing, Targets, TreeId, TreePath, Undo};
 
 /// What one undo needs to know, gathered before it begins.
@@ -29,7 +26,7 @@ pub(super) struct Scene {
 
 impl Inner {
     pub(super) async fn scene(self: &Arc<Self>, session: &SessionId) -> Result<Scene, EngineError> {
-        let handle = self.session(session).await?;
+        let handle = self.sessions.session(session).await?;
         if !handle.view().is_idle {
             return Err(Refusal::Busy.into());
         }
@@ -42,31 +39,12 @@ impl Inner {
         self: &Arc<Self>,
         session: &SessionId,
     ) -> Result<Scene, EngineError> {
-        let info = request::session_info(self, session).await?;
+        let info = request::session_info(&self.sessions, session).await?;
         let instance = self.directories.instance(&info.directory).await?;
-        let worktree = self.trees_of(&instance).await;
-        let messages = self.conversation(session).await?;
-        let data_dir = self.trees_dir();
+        let worktree = self.sessions.trees_of(&instance).await;
+        let messages = self.sessions.conversation(session).await?;
+        let data_dir = self.sessions.trees_dir();
         Ok(Scene { session: session.clone(), info, messages, worktree, data_dir })
-    }
-
-    /// The whole conversation, oldest first.
-    pub(crate) async fn conversation(
-        &self,
-        session: &SessionId,
-    ) -> Result<Vec<MessageWithParts>, EngineError> {
-        let page = self.store.messages(session, MessageQuery::default()).await?;
-        let read = move || {
-            let parse = |raw| {
-                parse_message(raw).map_err(|cause| {
-                    let what = cause.to_string();
-                    let place = format!("message {}", raw.id);
-                    sturdy_store::ReadError::Broken { what, place }
-                })
-            };
-            page.items.iter().map(parse).collect::<Result<Vec<_>, _>>()
-        };
-        Ok(tokio::task::spawn_blocking(read).await.map_err(|_| EngineError::Closing)??)
     }
 }
 

@@ -5,9 +5,9 @@
 
 use super::Back;
 use crate::directory::instance::Instance;
-use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::extension::SummaryWords;
+use crate::run::Sessions;
 use crate::run::request;
 use crate::run::window;
 use std::sync::Arc;
@@ -34,37 +34,37 @@ pub(crate) struct Wanted {
     pub(crate) goes_on: bool,
 }
 
-pub(crate) async fn prepare(inner: Arc<Inner>, session: SessionId, wanted: Wanted, back: Back) {
+pub(crate) async fn prepare(sessions: Arc<Sessions>, session: SessionId, wanted: Wanted, back: Back) {
     let user = wanted.request.clone();
-    let input = match ready(&inner, &session, &wanted).await {
+    let input = match ready(&sessions, &session, &wanted).await {
         Ok(ready) => Input::Prepared { user, ready: Box::new(ready) },
         Err(failure) => Input::NotPrepared { user, failure },
     };
     back.say(input).await;
 }
 
-async fn ready(inner: &Arc<Inner>, session: &SessionId, wanted: &Wanted) -> Result<Ready, Failure> {
+async fn ready(sessions: &Arc<Sessions>, session: &SessionId, wanted: &Wanted) -> Result<Ready, Failure> {
     let failed = |cause: EngineError| Failure::unknown(cause.to_string());
-    let asked = request::message(inner, session, &wanted.request).await.map_err(failed)?;
+    let asked = request::message(sessions, session, &wanted.request).await.map_err(failed)?;
     let Some((user, part_id, part)) = asking(asked) else {
         return Err(Failure::unknown("This message does not ask for a compaction"));
     };
-    let instance = inner.directories.instance_of(session).await.map_err(failed)?;
+    let instance = sessions.directories.instance_of(session).await.map_err(failed)?;
     let agent = instance.agent(AGENT).map_err(failed)?;
     let spoken = instance.model(&user.model.provider_id, &user.model.model_id).map_err(failed)?;
     let entry = match &agent.model {
         Some(own) => instance.model(&own.provider_id, &own.model_id).map_err(failed)?,
         None => spoken.clone(),
     };
-    let mut history = request::history(inner, session, &wanted.request).await.map_err(failed)?;
+    let mut history = request::history(sessions, session, &wanted.request).await.map_err(failed)?;
     let waits = |message: &MessageWithParts| Some(message.info.id()) == wanted.first_waiting.as_ref();
     if let Some(at) = history.iter().position(waits) {
         // Nobody has answered these: they stay as they are, whatever else is summarised.
         history.truncate(at);
     }
-    let plan = divide(inner, &instance, &history, &part, wanted, &spoken);
+    let plan = divide(sessions, &instance, &history, &part, wanted, &spoken);
     let mut words = SummaryWords::default();
-    inner.options.extensions.before_summary(session, &mut words).await;
+    sessions.extensions.before_summary(session, &mut words).await;
     let text = summary_request(&plan, &words)?;
     let compaction = Compaction {
         part: part_id,
@@ -90,7 +90,7 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, wanted: &Wanted) -> Resu
 }
 
 fn divide<'a>(
-    inner: &Inner,
+    sessions: &Sessions,
     instance: &Instance,
     history: &'a [MessageWithParts],
     part: &CompactionPart,
@@ -98,7 +98,7 @@ fn divide<'a>(
     spoken: &ModelEntry,
 ) -> Plan<'a> {
     let settings = instance.settings.compaction();
-    let usable = window::usable(spoken, &instance.settings, &inner.options.environment);
+    let usable = window::usable(spoken, &instance.settings, &sessions.environment);
     let rules = TailRules {
         turns: settings.tail_turns.map(|turns| i64::try_from(turns).unwrap_or(i64::MAX)),
         tokens: settings.preserve_recent_tokens,
@@ -173,17 +173,17 @@ pub(super) fn limits(entry: &ModelEntry) -> Limits {
 }
 
 /// Nobody waits for it and nothing fails with it: what is not marked now is marked after the next turn.
-pub(crate) async fn prune(inner: Arc<Inner>, session: SessionId, edits: u32, back: Back) {
-    let Ok(parts) = prunable(&inner, &session).await else { return };
+pub(crate) async fn prune(sessions: Arc<Sessions>, session: SessionId, edits: u32, back: Back) {
+    let Ok(parts) = prunable(&sessions, &session).await else { return };
     for parts in parts.chunks(PRUNED_AT_ONCE) {
         back.say(Input::Pruned { edits, parts: parts.to_vec() }).await;
     }
 }
 
-async fn prunable(inner: &Arc<Inner>, session: &SessionId) -> Result<Vec<Part>, EngineError> {
+async fn prunable(sessions: &Arc<Sessions>, session: &SessionId) -> Result<Vec<Part>, EngineError> {
     let mut prune = Prune::default();
     let mut tools = Vec::new();
-    request::walk_back(inner, session, None, |message| {
+    request::walk_back(sessions, session, None, |message| {
         let flow = prune.push(&message);
         tools.extend(message.parts.into_iter().filter(|part| matches!(part.body, PartBody::Tool(_))));
         flow

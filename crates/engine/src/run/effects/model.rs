@@ -5,9 +5,9 @@
 //! the provider wait.
 
 use super::Back;
-use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::extension::{Extensions, Moment};
+use crate::run::Sessions;
 use crate::run::coalesce::{FLOOR, Gathered};
 use crate::run::kept::KeptHistory;
 use crate::run::request;
@@ -43,25 +43,25 @@ pub(crate) struct Call {
     pub(crate) kept: Arc<KeptHistory>,
 }
 
-pub(crate) async fn run(inner: Arc<Inner>, call: Call, back: Back, stop: CancellationToken) {
+pub(crate) async fn run(sessions: Arc<Sessions>, call: Call, back: Back, stop: CancellationToken) {
     // Dropping the stream ends the request; what was said and not sent is late news anyway.
     tokio::select! {
         () = stop.cancelled() => {}
-        () = talk(&inner, &call, &back) => {}
+        () = talk(&sessions, &call, &back) => {}
     }
 }
 
-async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
-    let failure = match request::for_step(inner, call).await {
+async fn talk(sessions: &Arc<Sessions>, call: &Call, back: &Back) {
+    let failure = match request::for_step(sessions, call).await {
         Ok((model, mut request)) => {
             let moment = Moment { session: &call.session, message: &call.step };
-            inner.options.extensions.before_request(moment, &mut request).await;
+            sessions.extensions.before_request(moment, &mut request).await;
             Span::current().record("model", request.model.as_str());
             info!("model called");
-            let texts = Texts::new(&inner.options.extensions, call);
-            match said_before(inner, call).await {
+            let texts = Texts::new(&sessions.extensions, call);
+            match said_before(sessions, call).await {
                 Ok(before) => {
-                    let panics = inner.options.panics.clone();
+                    let panics = sessions.panics.clone();
                     let stream = model.stream(request).inspect(move |_| panics.come_true("stream")).boxed();
                     pump(stream, call, texts, before, back).await
                 }
@@ -78,11 +78,11 @@ async fn talk(inner: &Arc<Inner>, call: &Call, back: &Back) {
 }
 
 /// What earlier attempts of this step have said; it is set aside as soon as this one is heard.
-async fn said_before(inner: &Arc<Inner>, call: &Call) -> Result<Option<Input>, EngineError> {
+async fn said_before(sessions: &Arc<Sessions>, call: &Call) -> Result<Option<Input>, EngineError> {
     if call.attempt == 0 {
         return Ok(None);
     }
-    let parts = request::message(inner, &call.session, &call.step).await?.parts;
+    let parts = request::message(sessions, &call.session, &call.step).await?.parts;
     let is_said = |part: &Part| matches!(part.body, PartBody::Text(_) | PartBody::Reasoning(_));
     let parts: Vec<_> = parts.into_iter().filter(is_said).collect();
     let step = call.step.clone();

@@ -2,8 +2,8 @@
 
 use super::Back;
 use super::compact::limits;
-use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::run::Sessions;
 use crate::run::request;
 use crate::run::{structured, window};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use sturdy_session::types::failure::Failure;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(
-    inner: Arc<Inner>,
+    sessions: Arc<Sessions>,
     session: SessionId,
     user: MessageId,
     back: Back,
@@ -21,7 +21,7 @@ pub(crate) async fn run(
 ) {
     // Somebody may be asked on the way, and the turn stopped instead of answered.
     let ready = tokio::select! {
-        ready = ready(&inner, &session, &user) => ready,
+        ready = ready(&sessions, &session, &user) => ready,
         () = stop.cancelled() => return,
     };
     let input = match ready {
@@ -31,18 +31,18 @@ pub(crate) async fn run(
     back.say(input).await;
 }
 
-async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Result<Ready, Failure> {
+async fn ready(sessions: &Arc<Sessions>, session: &SessionId, user: &MessageId) -> Result<Ready, Failure> {
     let failed = |cause: EngineError| Failure::unknown(cause.to_string());
-    let prompt = request::user_message(inner, session, user).await.map_err(failed)?;
-    let info = request::session_info(inner, session).await.map_err(failed)?;
-    inner.directories.start_servers(&info.directory).await.map_err(failed)?;
-    inner.directories.settle_trust(session, &info.directory).await.map_err(failed)?;
-    let instance = inner.directories.instance(&info.directory).await.map_err(failed)?;
+    let prompt = request::user_message(sessions, session, user).await.map_err(failed)?;
+    let info = request::session_info(sessions, session).await.map_err(failed)?;
+    sessions.directories.start_servers(&info.directory).await.map_err(failed)?;
+    sessions.directories.settle_trust(session, &info.directory).await.map_err(failed)?;
+    let instance = sessions.directories.instance(&info.directory).await.map_err(failed)?;
     let agent = instance.agent(&prompt.agent).map_err(failed)?;
     let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;
     let structured = structured::retries(&prompt)?;
     let compaction = instance.settings.compaction();
-    let tree = inner.tree_before(&instance, session, user).await;
+    let tree = sessions.tree_before(&instance, session, user).await;
     Ok(Ready {
         agent: prompt.agent.clone(),
         provider_id: prompt.model.provider_id.clone(),
@@ -62,7 +62,7 @@ async fn ready(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Res
             .chain(structured.map(|_| STRUCTURED_TOOL.to_owned()))
             .collect(),
         continue_on_deny: instance.settings.continue_loop_on_deny(),
-        usable: window::usable(&entry, &instance.settings, &inner.options.environment),
+        usable: window::usable(&entry, &instance.settings, &sessions.environment),
         auto_compact: compaction.auto,
         prune: compaction.prune,
         structured,

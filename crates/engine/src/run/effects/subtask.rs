@@ -1,8 +1,9 @@
 //! Finds out what a subtask needs: its agent, its model, the place.
 
 use super::Back;
-use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::run::Sessions;
+use crate::run::look::find_part;
 use crate::run::request;
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, PartId, SessionId};
@@ -10,8 +11,14 @@ use sturdy_session::turn::{Follow, Input, Ready, StepKind};
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::part::{PartBody, SubtaskPart};
 
-pub(crate) async fn run(inner: Arc<Inner>, session: SessionId, user: MessageId, part: PartId, back: Back) {
-    let input = match ready(&inner, &session, &user, &part).await {
+pub(crate) async fn run(
+    sessions: Arc<Sessions>,
+    session: SessionId,
+    user: MessageId,
+    part: PartId,
+    back: Back,
+) {
+    let input = match ready(&sessions, &session, &user, &part).await {
         Ok((subtask, ready)) => {
             Input::SubtaskReady { part, subtask: Box::new(subtask), ready: Box::new(ready) }
         }
@@ -21,15 +28,16 @@ pub(crate) async fn run(inner: Arc<Inner>, session: SessionId, user: MessageId, 
 }
 
 async fn ready(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     user: &MessageId,
     part: &PartId,
 ) -> Result<(SubtaskPart, Ready), EngineError> {
-    let prompt = request::user_message(inner, session, user).await?;
-    let instance = inner.directories.instance_of(session).await?;
+    let prompt = request::user_message(sessions, session, user).await?;
+    let instance = sessions.directories.instance_of(session).await?;
     let gone = || EngineError::Unknown(format!("Subtask not found: {part}"));
-    let PartBody::Subtask(subtask) = inner.part(session, part).await?.ok_or_else(gone)?.body else {
+    let PartBody::Subtask(subtask) = find_part(&sessions.store, session, part).await?.ok_or_else(gone)?.body
+    else {
         return Err(gone());
     };
     instance.agent(&subtask.agent)?;

@@ -1,9 +1,9 @@
 //! Works out what a turn and a session have changed on the disk, for summaries and clients that show it.
 
-use crate::engine::Inner;
 use crate::error::EngineError;
-use crate::requests::revert::{changes_of, session_changes, totals};
+use crate::run::Sessions;
 use crate::run::request;
+use crate::run::trees::{changes_of, session_changes, totals};
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::revert::{Boundary, StepTrees, trees_of_turn};
@@ -14,14 +14,14 @@ use tracing::warn;
 /// What the turn of a step has changed, up to and with these files of the step. None, with a word in the log, when
 /// it cannot be worked out: the turn goes on without.
 pub(super) async fn diffed(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     step: &MessageId,
     files: &StepFiles,
 ) -> Option<Diffed> {
     let StepFiles { before, after, shared, .. } = files.clone();
     let newest = StepTrees { before, after: Some(after), shared };
-    match work_out(inner, session, step, newest).await {
+    match work_out(sessions, session, step, newest).await {
         Ok(diffed) => diffed,
         Err(cause) => {
             warn!(%session, %cause, "what a turn changed could not be worked out");
@@ -31,17 +31,17 @@ pub(super) async fn diffed(
 }
 
 async fn work_out(
-    inner: &Arc<Inner>,
+    sessions: &Arc<Sessions>,
     session: &SessionId,
     step: &MessageId,
     newest: StepTrees,
 ) -> Result<Option<Diffed>, EngineError> {
-    let info = request::session_info(inner, session).await?;
-    let prompt = request::assistant_message(inner, session, step).await?.parent_id;
-    let mut prompt = request::user_message(inner, session, &prompt).await?;
-    let instance = inner.directories.instance(&info.directory).await?;
-    let Some(worktree) = inner.trees_of(&instance).await else { return Ok(None) };
-    let messages = inner.conversation(session).await?;
+    let info = request::session_info(sessions, session).await?;
+    let prompt = request::assistant_message(sessions, session, step).await?.parent_id;
+    let mut prompt = request::user_message(sessions, session, &prompt).await?;
+    let instance = sessions.directories.instance(&info.directory).await?;
+    let Some(worktree) = sessions.trees_of(&instance).await else { return Ok(None) };
+    let messages = sessions.conversation(session).await?;
     let work = move || {
         let mut turn = trees_of_turn(&messages, &prompt.id);
         turn.push(newest.clone());

@@ -1,7 +1,7 @@
 //! Finds a title for a conversation. Nobody waits for it and nothing fails with it.
 
 use super::Back;
-use crate::engine::Inner;
+use crate::run::Sessions;
 use crate::run::request;
 use futures_util::StreamExt as _;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 pub(crate) async fn run(
-    inner: Arc<Inner>,
+    sessions: Arc<Sessions>,
     session: SessionId,
     user: MessageId,
     back: Back,
@@ -28,7 +28,7 @@ pub(crate) async fn run(
 ) {
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        found = tokio::time::timeout(PATIENCE, find(&inner, &session, &user)) => found,
+        found = tokio::time::timeout(PATIENCE, find(&sessions, &session, &user)) => found,
     };
     match found {
         Ok(Ok(Some(title))) => back.say(Input::Titled { title }).await,
@@ -38,8 +38,12 @@ pub(crate) async fn run(
     }
 }
 
-async fn find(inner: &Arc<Inner>, session: &SessionId, user: &MessageId) -> Result<Option<String>, Failure> {
-    let Some((model, request)) = request::for_title(inner, session, user).await? else { return Ok(None) };
+async fn find(
+    sessions: &Arc<Sessions>,
+    session: &SessionId,
+    user: &MessageId,
+) -> Result<Option<String>, Failure> {
+    let Some((model, request)) = request::for_title(sessions, session, user).await? else { return Ok(None) };
     let mut stream = model.stream(request);
     let mut answer = String::new();
     while let Some(said) = stream.next().await {

@@ -14,9 +14,9 @@ pub(crate) use ask::{Asks, By};
 use super::{Back, sum};
 use crate::directory::instance::Instance;
 use crate::directory::permits::real_checkout;
-use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::extension::ToolMoment;
+use crate::run::Sessions;
 use crate::run::background;
 use crate::run::memory::{SessionMemory, keep_notes};
 use crate::run::request;
@@ -50,7 +50,7 @@ const SHELL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
 /// One call on its way.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) sessions: Arc<Sessions>,
     pub(crate) session: SessionId,
     pub(crate) call: RunTool,
     pub(crate) asks: Asks,
@@ -108,15 +108,15 @@ pub(crate) async fn run(run: Run) {
     };
     // The process ends, and the call with it. The next start settles what it finds open, and a call that waits for
     // a person goes on waiting: its end must not take back what it asked.
-    if run.inner.tasks.stopping().is_cancelled() {
+    if run.sessions.tasks.stopping().is_cancelled() {
         return;
     }
-    let extensions = &run.inner.options.extensions;
+    let extensions = &run.sessions.extensions;
     extensions.after_tool(run.moment(), &mut outcome).await;
     let mut inputs = Vec::new();
     let step = run.call.step.clone();
     if let Some(files) = files {
-        let diffed = sum::diffed(&run.inner, &run.session, &step, &files).await;
+        let diffed = sum::diffed(&run.sessions, &run.session, &step, &files).await;
         inputs.push(Input::FilesChanged { step, files });
         inputs.extend(diffed.map(|diffed| Input::Diffed(Box::new(diffed))));
     }
@@ -134,17 +134,17 @@ pub(crate) async fn run(run: Run) {
 /// What came of a call, and what its step has changed on the disk so far.
 async fn perform(run: &Run) -> (Outcome, Option<StepFiles>) {
     if run.call.tool == STRUCTURED_TOOL {
-        return (structured::judge(&run.inner, &run.session, &run.call).await, None);
+        return (structured::judge(&run.sessions, &run.session, &run.call).await, None);
     }
     let place = match place(run).await {
         Ok(place) => place,
         Err(cause) => return (Outcome::Failed { error: cause.to_string(), metadata: None }, None),
     };
-    let memory = run.memory.for_call(&run.inner.store, &run.session).await;
+    let memory = run.memory.for_call(&run.sessions.store, &run.session).await;
     if !run.is_users_shell() {
-        let who = run.inner.family_above(&run.session).await;
+        let who = run.sessions.family_above(&run.session).await;
         let RunTool { step, tool, .. } = &run.call;
-        let watch = Watch::begin(&run.inner, &place.instance, &run.ledger, who, step, tool, &memory).await;
+        let watch = Watch::begin(&run.sessions, &place.instance, &run.ledger, who, step, tool, &memory).await;
         watch.map(|watch| run.watch.set(Arc::new(watch)));
     }
     let mut outcome = act(run, &place, &memory).await;
@@ -174,7 +174,7 @@ async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> Outcome {
             // A person who waits says stop; nobody else does.
             input.insert("timeout".to_owned(), SHELL_TIMEOUT_MS.into());
         }
-        let extensions = &run.inner.options.extensions;
+        let extensions = &run.sessions.extensions;
         extensions.before_tool(run.moment(), &mut input).await;
         // The part's, not the provider's: some providers count their calls from one in every answer.
         let id = run.call.part.as_str().trim_start_matches("prt_").to_owned();
@@ -196,7 +196,7 @@ async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> Outcome {
         Ok(mut done) => {
             keep_notes(memory, &mut done.metadata);
             let done = outcome::with_images_that_can_be_sent(done, place.instance.settings.images()).await;
-            outcome::done(done, run, &run.inner.clock)
+            outcome::done(done, run, &run.sessions.clock)
         }
         Err(mut failure) => {
             keep_notes(memory, &mut failure.metadata);
@@ -206,11 +206,11 @@ async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> Outcome {
 }
 
 async fn place(run: &Run) -> Result<CallPlace, EngineError> {
-    let record = run.inner.store.session(&run.session).await?;
+    let record = run.sessions.store.session(&run.session).await?;
     let gone = || EngineError::NoSession(run.session.clone());
     let info: Session = read_stored(&record.ok_or_else(gone)?).map_err(|_| gone())?;
-    let instance = run.inner.directories.instance(&info.directory).await?;
-    let agent = request::agent_of_step(&run.inner, &run.session, &run.call.step).await?;
+    let instance = run.sessions.directories.instance(&info.directory).await?;
+    let agent = request::agent_of_step(&run.sessions, &run.session, &run.call.step).await?;
     let agent = instance.agent(&agent)?;
     let with_session =
         |rules: &[Rule]| rules.iter().chain(info.permission.iter().flatten()).cloned().collect();
@@ -229,8 +229,8 @@ async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
     if run.call.tool != "task" {
         return Ok(Vec::new());
     }
-    let step = request::assistant_message(&run.inner, &run.session, &run.call.step).await?;
-    let parts = run.inner.store.parts_of(&run.session, &step.parent_id).await?;
+    let step = request::assistant_message(&run.sessions, &run.session, &run.call.step).await?;
+    let parts = run.sessions.store.parts_of(&run.session, &step.parent_id).await?;
     let named = |text: &String| match read_stored::<Part>(text).ok()?.body {
         PartBody::Agent(agent) => Some(agent.name),
         _ => None,
@@ -242,8 +242,8 @@ async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
 async fn look_at(run: &Run, place: &CallPlace) -> Result<FoundPlace, ToolFailure> {
     let info = place.info.clone();
     let worktree = place.instance.worktree.clone();
-    let temporary = run.inner.options.environment.temporary_dir();
-    let looking = run.inner.files.run(&place.info.directory, move || {
+    let temporary = run.sessions.environment.temporary_dir();
+    let looking = run.sessions.files.run(&place.info.directory, move || {
         let roots = Roots::new(info.directory.as_ref(), worktree.as_ref())?;
         let checkout = real_checkout(&info);
         Ok(FoundPlace { roots: roots.with_temporary(&temporary), checkout })
@@ -264,8 +264,8 @@ fn world(
     let acting = asker.clone();
     let reading = asker.clone();
     let back = run.back.clone();
-    let feed = run.inner.feed.clone();
-    let clock = run.inner.clock.clone();
+    let feed = run.sessions.feed.clone();
+    let clock = run.sessions.clock.clone();
     let directory = place.info.directory.clone();
     let project = place.info.project_id.clone();
     let delegate = delegate::Delegate::new(run, place, progress.clone());
@@ -312,12 +312,12 @@ fn world(
 
 /// Keeps what a command left running for its session.
 fn keep_background(run: &Run, place: &CallPlace) -> Arc<KeepBackground> {
-    let inner = run.inner.clone();
+    let sessions = run.sessions.clone();
     let session = run.session.clone();
     let directory = place.info.directory.clone();
     let project = place.info.project_id.clone();
     let place = background::Place { directory, project };
-    Arc::new(move |left| inner.keep_background(&session, place.clone(), left))
+    Arc::new(move |left| sessions.keep_background(&session, place.clone(), left))
 }
 
 /// Asks the language servers about changed files.

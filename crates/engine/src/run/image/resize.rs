@@ -4,7 +4,7 @@
 //! Drawing takes memory for every pixel, so there is a bound on pixels, and one image is drawn at a time.
 
 use super::{ImageLimit, Unsent};
-use crate::requests::data_url;
+use crate::run::data_url;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
@@ -102,7 +102,7 @@ fn on_white(image: &DynamicImage) -> RgbImage {
 mod tests {
     use super::super::{ImageLimit, Unsent};
     use super::resize;
-    use crate::requests::data_url::DataUrl;
+    use crate::run::data_url::DataUrl;
     use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
     use std::io::Cursor;
 

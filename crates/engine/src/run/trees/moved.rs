@@ -5,15 +5,15 @@
 
 use super::lock;
 use crate::directory::instance::Instance;
-use crate::engine::Inner;
 use crate::error::EngineError;
+use crate::run::Sessions;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use sturdy_worktree::snapshot::{store_name, stores_of};
 use tracing::{info, warn};
 
-impl Inner {
+impl Sessions {
     /// The worktree of a directory, and where its captured trees are kept.
     pub(super) fn store_place(&self, instance: &Instance) -> (PathBuf, PathBuf) {
         let root = match instance.worktree.as_str() {

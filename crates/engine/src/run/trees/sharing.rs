@@ -8,7 +8,7 @@
 //! found it.
 
 use super::{Worktree, lock};
-use crate::engine::Inner;
+use crate::run::Sessions;
 use std::collections::{BTreeMap, BTreeSet};
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
@@ -142,7 +142,7 @@ impl Worktree {
     }
 }
 
-impl Inner {
+impl Sessions {
     /// A session and those above it: each works for the next.
     pub(crate) async fn family_above(&self, session: &SessionId) -> Vec<SessionId> {
         let mut family = vec![session.clone()];

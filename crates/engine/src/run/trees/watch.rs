@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use super::{CALL_PATIENCE, Worktree, lock};
 use crate::directory::instance::Instance;
-use crate::engine::Inner;
+use crate::run::Sessions;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use sturdy_session::id::{MessageId, SessionId};
@@ -86,7 +86,7 @@ impl Drop for Watch {
 impl Watch {
     /// Begins to watch a call. None when it can write nothing, or nothing is captured here.
     pub(crate) async fn begin(
-        inner: &Inner,
+        sessions: &Sessions,
         instance: &Instance,
         ledger: &Arc<Ledger>,
         who: Vec<SessionId>,
@@ -98,9 +98,9 @@ impl Watch {
         if reach == Reach::Nothing {
             return None;
         }
-        let worktree = inner.trees_of(instance).await?;
+        let worktree = sessions.trees_of(instance).await?;
         let session = who.first()?.clone();
-        ledger.open(step, &inner.trees_dir(), &session);
+        ledger.open(step, &sessions.trees_dir(), &session);
         let witness = witness(worktree.clone(), ledger.clone(), who.clone());
         memory.set_witness(witness);
         let _acting = ledger.acting.clone().acquire_owned().await.ok()?;

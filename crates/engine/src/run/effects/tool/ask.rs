@@ -79,11 +79,11 @@ impl Asker {
         Self {
             part: run.call.part.clone(),
             rules: place.rules.clone(),
-            store: run.inner.store.clone(),
+            store: run.sessions.store.clone(),
             checkout,
             asks: run.asks.clone(),
             back: run.back.clone(),
-            clock: run.inner.clock.clone(),
+            clock: run.sessions.clock.clone(),
             by_user: run.call.by_user,
             watch: run.watch.get().cloned(),
             stop: run.stop.clone(),

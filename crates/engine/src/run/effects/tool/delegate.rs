@@ -2,18 +2,18 @@
 
 use super::{CallPlace, Run};
 use crate::directory::instance::Instance;
-use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
-use crate::requests::prompt::PromptRequest;
-use crate::requests::sessions::NewSession;
+use crate::records::readable_record;
+use crate::run::Sessions;
 use crate::run::request;
+use crate::run::subagents::{ChildPrompt, NewChild, Subagents};
 use serde_json::json;
 use std::sync::Arc;
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::json::Map;
 use sturdy_session::types::message::Message;
-use sturdy_session::types::part::{PartBody, TextPart};
+use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::{Action, Rule, Session};
 use sturdy_session::types::tool::ToolState;
 use sturdy_worktree::tool::{Delegated, Progress, Task, ToolFailure};
@@ -26,7 +26,7 @@ const DEPTH_DEFAULT: u64 = 1;
 
 #[derive(Clone)]
 pub(super) struct Delegate {
-    inner: Arc<Inner>,
+    sessions: Arc<Sessions>,
     instance: Arc<Instance>,
     parent: Session,
     step: MessageId,
@@ -36,7 +36,7 @@ pub(super) struct Delegate {
 
 /// Work that a child does for a call. A call that is dropped calls it off: nobody would read the result.
 struct Job {
-    engine: Engine,
+    sessions: Arc<Sessions>,
     /// None once it is done.
     child: Option<SessionId>,
 }
@@ -51,15 +51,15 @@ impl Job {
     }
 
     fn abort(&self, child: SessionId) -> JoinHandle<Result<(), EngineError>> {
-        let engine = self.engine.clone();
-        self.engine.tasks().spawn("call off", async move { engine.abort(&child).await })
+        let sessions = self.sessions.clone();
+        self.sessions.tasks.spawn("call off", async move { sessions.abort(&child).await })
     }
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
         // When the engine stops, so does every child.
-        let stops = self.engine.tasks().stopping().is_cancelled();
+        let stops = self.sessions.tasks.stopping().is_cancelled();
         if let Some(child) = self.child.take().filter(|_| !stops) {
             drop(self.abort(child));
         }
@@ -69,7 +69,7 @@ impl Drop for Job {
 impl Delegate {
     pub(super) fn new(run: &Run, place: &CallPlace, progress: watch::Sender<Progress>) -> Self {
         Self {
-            inner: run.inner.clone(),
+            sessions: run.sessions.clone(),
             instance: place.instance.clone(),
             parent: place.info.clone(),
             step: run.call.step.clone(),
@@ -82,15 +82,16 @@ impl Delegate {
         let failed = |cause: EngineError| ToolFailure::failed(cause.to_string());
         self.check_depth().await?;
         let agent = self.instance.agent(&task.agent).map_err(failed)?;
-        let engine = Engine { inner: self.inner.clone() };
+        // Gone with the engine, and then nothing is delegated any more.
+        let subagents = self.sessions.subagents.upgrade().ok_or_else(|| failed(EngineError::Closing))?;
         let asker =
-            request::assistant_message(&self.inner, &self.parent.id, &self.step).await.map_err(failed)?;
+            request::assistant_message(&self.sessions, &self.parent.id, &self.step).await.map_err(failed)?;
         let (model, variant) = match &agent.model {
             Some(own) => ((own.provider_id.clone(), own.model_id.clone()), None),
             None => ((asker.provider_id.clone(), asker.model_id.clone()), asker.variant.clone()),
         };
-        let child = self.child(&engine, &task).await.map_err(failed)?;
-        let mut errand = Job { engine: engine.clone(), child: Some(child.clone()) };
+        let child = self.child(subagents.clone(), &task).await.map_err(failed)?;
+        let mut errand = Job { sessions: self.sessions.clone(), child: Some(child.clone()) };
         let metadata = json!({
             "parentSessionId": self.parent.id,
             "sessionId": child,
@@ -100,18 +101,10 @@ impl Delegate {
         let title = Some(task.description.clone());
         self.progress.send_replace(Progress { title, metadata: metadata.clone() });
 
-        let text = TextPart { text: task.prompt.clone(), ..TextPart::default() };
-        // What a model writes is not expanded: a file it may not read must not come in by its name.
-        let prompt = PromptRequest {
-            agent: Some(task.agent.clone()),
-            model: Some(model),
-            variant,
-            parts: vec![(None, PartBody::Text(text))],
-            ..PromptRequest::default()
-        };
-        let asked = engine.prompt(&child, prompt).await.map_err(failed)?;
+        let prompt = ChildPrompt { agent: task.agent.clone(), model, variant, text: task.prompt.clone() };
+        let asked = subagents.prompt_child(child.clone(), prompt).await.map_err(failed)?;
         let answer = tokio::select! {
-            answer = engine.answer(&child, &asked) => answer.map_err(failed)?,
+            answer = self.sessions.answer(&child, &asked) => answer.map_err(failed)?,
             () = self.stop.cancelled() => {
                 errand.call_off().await;
                 return Err(ToolFailure::aborted());
@@ -121,20 +114,19 @@ impl Delegate {
         self.result(child, &answer.info, &answer.parts, metadata)
     }
 
-    async fn child(&self, engine: &Engine, task: &Task) -> Result<SessionId, EngineError> {
+    async fn child(&self, subagents: Arc<dyn Subagents>, task: &Task) -> Result<SessionId, EngineError> {
         if let Some(earlier) = task.resume.as_deref().and_then(|id| SessionId::parse(id).ok())
-            && engine.session_record(&earlier).await.is_ok()
+            && matches!(readable_record(&self.sessions.store, &earlier).await, Ok(Some(_)))
         {
             return Ok(earlier);
         }
-        let new = NewSession {
-            parent: Some(self.parent.id.clone()),
-            title: Some(format!("{} (@{} subagent)", task.description, task.agent)),
-            agent: Some(task.agent.clone()),
-            permission: Some(self.rules_of_child(&task.agent)?),
-            ..NewSession::default()
+        let new = NewChild {
+            parent: self.parent.id.clone(),
+            title: format!("{} (@{} subagent)", task.description, task.agent),
+            agent: task.agent.clone(),
+            permission: self.rules_of_child(&task.agent)?,
         };
-        Ok(engine.create_session(&self.instance, new).await?.id)
+        subagents.create_child(self.instance.clone(), new).await
     }
 
     /// What the parent forbids stays forbidden; what the child's agent does not mention it may not do.
@@ -164,7 +156,7 @@ impl Delegate {
         let mut above = self.parent.parent_id.clone();
         while let Some(id) = above.filter(|_| depth <= most) {
             depth += 1;
-            let record = self.inner.store.session(&id).await.ok().flatten();
+            let record = self.sessions.store.session(&id).await.ok().flatten();
             above = record.and_then(|text| read_stored::<Session>(&text).ok()?.parent_id);
         }
         if depth < most {

@@ -1,17 +1,41 @@
 //! What some steps, or a whole session, changed on the disk.
 
-use crate::run::trees::Worktree;
+use super::Worktree;
+use crate::error::EngineError;
+use crate::run::{Sessions, request};
+use std::sync::Arc;
+use sturdy_session::id::SessionId;
 use sturdy_session::json::Num;
 use sturdy_session::revert::{Boundary, StepTrees, trees_behind};
 use sturdy_session::turn::RevertTotals;
+use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::session::SessionSummary;
 use sturdy_worktree::snapshot::{Changes, SnapshotError, Step, Targets, TreeId, differences};
 use tracing::warn;
 
+impl Sessions {
+    /// What a session has changed, all its turns together; what is behind a cut is left out.
+    pub(crate) async fn session_diff(
+        self: &Arc<Self>,
+        session: &SessionId,
+    ) -> Result<Vec<FileDiff>, EngineError> {
+        let info = request::session_info(self, session).await?;
+        let instance = self.directories.instance(&info.directory).await?;
+        let worktree = self.trees_of(&instance).await;
+        let messages = self.conversation(session).await?;
+        let work = move || {
+            let cut = info.revert.as_ref().and_then(Boundary::of_files);
+            session_changes(&messages, cut.as_ref(), worktree.as_deref(), None)
+        };
+        let changes = tokio::task::spawn_blocking(work).await.map_err(|_| EngineError::Closing)??;
+        Ok(changes.files)
+    }
+}
+
 /// The trees of some steps as the store of trees wants them. Which files a step changed is read from its trees:
 /// the names in its patch are for people.
-pub(super) fn steps(worktree: &Worktree, trees: &[StepTrees]) -> Result<Vec<Step>, SnapshotError> {
+pub(crate) fn steps(worktree: &Worktree, trees: &[StepTrees]) -> Result<Vec<Step>, SnapshotError> {
     let mut steps = Vec::with_capacity(trees.len());
     for step in trees {
         let before: TreeId = step.before.parse()?;
@@ -49,7 +73,7 @@ pub(crate) fn session_changes(
 
 /// The same for the record of a session. None, with a word in the log, when it cannot be worked out: a step that another
 /// program captured must not stand in the way of an undo that does not touch it.
-pub(super) fn remaining(
+pub(crate) fn remaining(
     messages: &[MessageWithParts],
     cut: Option<&Boundary>,
     worktree: Option<&Worktree>,

@@ -8,9 +8,10 @@
 //! wrong and where, read as far as it can be read, and it can be removed. Nothing else suffers from it.
 
 use crate::behalf;
-use crate::engine::Inner;
 use crate::error::EngineError;
 use crate::feed::Published;
+use crate::records::readable_record;
+use crate::run::Sessions;
 use crate::run::actor::new_entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -19,13 +20,12 @@ use std::time::Duration;
 use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
-use sturdy_session::placeholder;
 use sturdy_session::rows::{Folded, fold};
 use sturdy_session::turn::State;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::session::Session;
-use sturdy_store::{Commit, CommitError, ReadError, Store};
+use sturdy_store::{Commit, CommitError};
 use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
@@ -93,38 +93,38 @@ impl Quarantine {
 }
 
 /// Settles lost sessions as soon as the store answers.
-pub(crate) async fn run(inner: Arc<Inner>) {
-    let stopping = inner.tasks.stopping().clone();
+pub(crate) async fn run(sessions: Arc<Sessions>) {
+    let stopping = sessions.tasks.stopping().clone();
     loop {
         tokio::select! {
-            () = inner.lost.wake.notified() => {}
+            () = sessions.lost.wake.notified() => {}
             () = stopping.cancelled() => return,
         }
         let mut pause = FIRST_PAUSE;
-        let mut waiting = inner.lost.take();
+        let mut waiting = sessions.lost.take();
         while !waiting.is_empty() {
             let mut left = BTreeSet::new();
             for id in waiting {
-                if let Err(id) = settle(&inner, id).await {
+                if let Err(id) = settle(&sessions, id).await {
                     left.insert(id);
                 }
             }
             if left.is_empty() {
                 break;
             }
-            if !inner.tasks.pause(pause).await {
+            if !sessions.tasks.pause(pause).await {
                 return;
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
-            left.append(&mut inner.lost.take());
+            left.append(&mut sessions.lost.take());
             waiting = left;
         }
     }
 }
 
 /// Loading a session settles it. Gives the id back when it is worth another try.
-async fn settle(inner: &Arc<Inner>, id: SessionId) -> Result<(), SessionId> {
-    match inner.session(&id).await {
+async fn settle(sessions: &Arc<Sessions>, id: SessionId) -> Result<(), SessionId> {
+    match sessions.session(&id).await {
         Ok(_) => {
             info!(session = %id, "a session that stopped in the middle is settled");
             Ok(())
@@ -138,7 +138,7 @@ async fn settle(inner: &Arc<Inner>, id: SessionId) -> Result<(), SessionId> {
     }
 }
 
-impl Inner {
+impl Sessions {
     /// Tells who looks at a session that it stopped because it cannot be stored. It is settled later.
     pub(crate) fn tell_unwritten(&self, info: &Session, cause: &CommitError) {
         let message = format!("The session stopped because it cannot be stored: {}.", reason(cause));
@@ -182,19 +182,6 @@ impl Inner {
             |cause: serde_json::Error| self.set_damaged(id, cause.to_string(), format!("session {id}"));
         read_stored(&record).map_err(unreadable)
     }
-}
-
-/// A session's record as it is stored; if that cannot be read, as much as the columns beside it know. None if there
-/// is no such session.
-pub(crate) async fn readable_record(store: &Store, id: &SessionId) -> Result<Option<String>, ReadError> {
-    let Some(record) = store.session(id).await? else { return Ok(None) };
-    if read_stored::<Session>(&record).is_ok() {
-        return Ok(Some(record));
-    }
-    let Some(columns) = store.session_columns(id).await? else { return Ok(None) };
-    store.note_damage(id, &format!("session {id}"));
-    let known = placeholder::session(id, columns);
-    Ok(Some(serde_json::to_string(&known).expect("BUG: a session is always JSON")))
 }
 
 fn reason(cause: &CommitError) -> String {
