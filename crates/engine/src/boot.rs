@@ -47,7 +47,7 @@ async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
     crate::requests::revert::recover(&engine).await;
     // Much to hold for something that a start rarely has to do.
     Box::pin(crate::requests::revert::tell_of_the_dead(&engine)).await;
-    engine.inner.resume_shares().await;
+    engine.inner.shares.resume().await;
     engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.directories.clone()));
     engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
     engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));

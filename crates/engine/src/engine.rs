@@ -10,13 +10,12 @@ use crate::files::{FileWork, HangPlan};
 use crate::reads::Reads;
 use crate::run::gate::Gates;
 use crate::run::{Damage, Handle, Sessions};
-use crate::share::{SharePace, Sharing};
+use crate::share::{SharePace, Shares};
 use crate::task::{PanicPlan, Tasks};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use sturdy_llm::Http;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::status::Status;
 use sturdy_store::{CrashPlan, DamagedRow, Durability, Store};
@@ -61,14 +60,13 @@ pub(crate) struct Inner {
     pub(crate) feed: Feed,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
-    pub(crate) http: Http,
     pub(crate) files: Arc<FileWork>,
     pub(crate) directories: Arc<Directories>,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) shares: Shares,
     /// Held by who changes the stored credentials.
     pub(crate) credentials: Arc<Mutex<()>>,
     pub(crate) gates: Gates,
-    pub(crate) sharing: Sharing,
 }
 
 impl Engine {

@@ -20,6 +20,7 @@ mod projects;
 pub(crate) mod prompt;
 pub(crate) mod revert;
 pub(crate) mod sessions;
+mod shares;
 mod shell;
 mod subagents;
 mod summarize;

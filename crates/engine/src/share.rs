@@ -24,11 +24,18 @@ mod wakes;
 pub use ids::{new_capability_id, new_secret, new_share_id};
 pub use wakes::Wakes;
 
+use crate::clock::Clock;
+use crate::directory::Directories;
+use crate::environment::Environment;
 use crate::feed::Moved;
+use crate::run::Sessions;
+use crate::task::Tasks;
 use attempts::Attempts;
 use flush::Ways;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use sturdy_llm::Http;
+use sturdy_store::Store;
 use sturdy_store::share::ShareLimits;
 use tokio::sync::Semaphore;
 
@@ -67,9 +74,54 @@ impl Default for SharePace {
 /// Requests to services at once.
 const SENDING_MAX: usize = 8;
 
+/// What sharing is handed to work with.
+#[derive(Debug)]
+pub(crate) struct SharePorts {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) tasks: Tasks,
+    pub(crate) http: Http,
+    pub(crate) environment: Environment,
+    pub(crate) pace: SharePace,
+    pub(crate) directories: Arc<Directories>,
+    pub(crate) sessions: Arc<Sessions>,
+}
+
+/// The sessions that are shared. Cheap to clone; all clones are one.
+#[derive(Clone, Debug)]
+pub(crate) struct Shares {
+    inner: Arc<Inner>,
+}
+
+impl Shares {
+    pub(crate) fn new(ports: SharePorts, moved: Moved) -> Self {
+        let SharePorts { store, clock, tasks, http, environment, pace, directories, sessions } = ports;
+        let sharing = Sharing::new(moved);
+        let inner = Inner { store, clock, tasks, http, environment, pace, directories, sessions, sharing };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn limits(&self) -> ShareLimits {
+        self.inner.sharing.limits()
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    clock: Clock,
+    tasks: Tasks,
+    http: Http,
+    environment: Environment,
+    pace: SharePace,
+    directories: Arc<Directories>,
+    sessions: Arc<Sessions>,
+    sharing: Sharing,
+}
+
 /// What sharing has in memory.
 #[derive(Debug)]
-pub(crate) struct Sharing {
+struct Sharing {
     /// Links of shares that this store receives begin with this.
     own_url: OnceLock<String>,
     /// And are bounded by these.
@@ -82,7 +134,7 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    pub(crate) fn new(moved: Moved) -> Self {
+    fn new(moved: Moved) -> Self {
         Self {
             own_url: OnceLock::new(),
             limits: OnceLock::new(),
@@ -94,7 +146,7 @@ impl Sharing {
         }
     }
 
-    pub(crate) fn limits(&self) -> ShareLimits {
+    fn limits(&self) -> ShareLimits {
         self.limits.get().copied().unwrap_or_default()
     }
 }

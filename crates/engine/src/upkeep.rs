@@ -40,7 +40,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             Ok(removed) => debug!(removed, "blobs that nothing names are collected"),
             Err(cause) => warn!(%cause, "blobs were not collected"),
         }
-        match inner.store.tidy_shares(inner.clock.now(), inner.sharing.limits()).await {
+        match inner.store.tidy_shares(inner.clock.now(), inner.shares.limits()).await {
             Ok((shares, rows)) => debug!(shares, rows, "old shares are tidied"),
             Err(cause) => warn!(%cause, "old shares were not tidied"),
         }

@@ -18,7 +18,7 @@ use crate::run::registry::Registry;
 use crate::run::subagents::Subagents;
 use crate::run::supervise::{Lost, Quarantine};
 use crate::run::trees::Trees;
-use crate::share::Sharing;
+use crate::share::{SharePorts, Shares};
 use crate::task::Tasks;
 use std::sync::{Arc, Weak};
 use sturdy_llm::Http;
@@ -45,19 +45,19 @@ pub(super) fn assemble(options: EngineOptions, store: Store, clock: Clock) -> En
     let directories = Arc::new(handles.directories());
     let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
         let sessions = Arc::new(handles.sessions(directories.clone(), inner.clone()));
-        let Handles { options, store, clock, feed, tasks, http, files } = handles;
+        let shares = handles.shares(directories.clone(), sessions.clone());
+        let Handles { options, store, clock, feed, tasks, files, .. } = handles;
         Inner {
-            sharing: Sharing::new(feed.moved().clone()),
             options,
             reads: Reads::new(store.clone()),
             store,
             feed,
             clock,
             tasks,
-            http,
             files,
             directories,
             sessions,
+            shares,
             credentials: Arc::default(),
             gates: Gates::default(),
         }
@@ -108,5 +108,19 @@ impl Handles {
             quarantine: Quarantine::default(),
             trees: Trees::default(),
         }
+    }
+
+    fn shares(&self, directories: Arc<Directories>, sessions: Arc<Sessions>) -> Shares {
+        let ports = SharePorts {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            tasks: self.tasks.clone(),
+            http: self.http.clone(),
+            environment: self.options.environment.clone(),
+            pace: self.options.share,
+            directories,
+            sessions,
+        };
+        Shares::new(ports, self.feed.moved().clone())
     }
 }

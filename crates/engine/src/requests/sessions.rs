@@ -47,7 +47,7 @@ impl Engine {
         let info = self.new_record(instance, new);
         self.inner.sessions.create(info.clone(), Vec::new()).await?;
         self.inner.directories.start_servers(&info.directory).await?;
-        self.share_if_automatic(&info, instance.settings.share());
+        self.inner.shares.share_if_automatic(&info, instance.settings.share());
         Ok(info)
     }
 

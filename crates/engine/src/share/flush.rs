@@ -8,8 +8,8 @@
 //!
 //! Not here: what follows from an answer (`sender.rs`); requests over plain HTTP (`target.rs`).
 
+use super::Inner;
 use super::target::{Target, Unsent};
-use crate::engine::Inner;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -124,7 +124,7 @@ impl Flusher {
             return target.append(batch).await;
         }
         let ways = &inner.sharing.ways;
-        let pause = inner.options.share.way_pause;
+        let pause = inner.pace.way_pause;
         if is_watched && ways.is_open(&link.target, Way::Socket) {
             match self.over_socket(inner, link, &batch).await {
                 Some(flushed) => return flushed,
@@ -143,7 +143,7 @@ impl Flusher {
 
     /// None: it does not work this way.
     async fn over_socket(&mut self, inner: &Arc<Inner>, link: &Link, batch: &Batch) -> Option<Flushed> {
-        let limit = inner.options.share.request;
+        let limit = inner.pace.request;
         if self.socket.is_none() {
             self.socket = timeout(limit, connect(inner, link)).await.ok().flatten();
         }
@@ -155,7 +155,7 @@ impl Flusher {
 async fn connect(inner: &Arc<Inner>, link: &Link) -> Option<Socket> {
     // Without TLS: a service behind https is sent requests.
     let place = link.target.strip_prefix("http://")?;
-    let key = inner.options.environment.filled("STURDY_SHARE_SERVICE_KEY");
+    let key = inner.environment.filled("STURDY_SHARE_SERVICE_KEY");
     let key = key.map(|key| ("x-opencode-share-key", key));
     let url = format!("ws://{place}{RPC}");
     let client = ws::connect(&url, key.as_slice(), None, Options::default()).await.ok()?;

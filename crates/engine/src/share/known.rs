@@ -4,8 +4,8 @@
 //! said before that row: if a batch has no room for all, or the process dies after it was sealed, the row that is still
 //! to be said leads to them again.
 
+use super::Inner;
 use crate::directory::instance::Instance;
-use crate::engine::Inner;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;

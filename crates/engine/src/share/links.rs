@@ -3,11 +3,11 @@
 use super::attempts::Attempt;
 use super::ids::{new_request_id, new_secret, new_writer_id};
 use super::target::{Target, Unsent};
-use super::{Wakes, sender};
+use super::{Inner, Shares, Wakes, sender};
 use crate::behalf::{self, Behalf, on_behalf};
 use crate::directory::config::ShareMode;
-use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::records::readable_record;
 use std::sync::Arc;
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
@@ -17,17 +17,24 @@ use sturdy_store::outbox::{Link, LinkSecret, LinkState, WantedLink};
 use sturdy_store::share::{ShareLimits, Visibility};
 use tracing::{error, warn};
 
-impl Engine {
+impl Shares {
+    /// Starts what the last process left: links are created, sent and deleted further.
+    pub(crate) async fn resume(&self) {
+        match self.inner.store.share_links().await {
+            Ok(links) => links.iter().for_each(|link| self.inner.start_sender(&link.session)),
+            Err(cause) => error!(%cause, "shared sessions cannot be read; nothing is sent"),
+        }
+    }
+
     /// From now on this store receives shares, and their links begin with this.
-    pub fn receive_shares(&self, public_url: &str, limits: ShareLimits) {
+    pub(crate) fn receive_shares(&self, public_url: &str, limits: ShareLimits) {
         let _ = self.inner.sharing.limits.set(limits);
         // Set once, by whoever serves.
         let _ = self.inner.sharing.own_url.set(public_url.trim_end_matches('/').to_owned());
     }
 
     /// Whoever watches shares of this store is woken by it.
-    #[must_use]
-    pub fn share_wakes(&self) -> &Wakes {
+    pub(crate) fn share_wakes(&self) -> &Wakes {
         &self.inner.sharing.wakes
     }
 
@@ -35,7 +42,7 @@ impl Engine {
     ///
     /// If the service does not answer, nothing is shared: what it may have made after all is deleted as soon as it
     /// answers, and the next wish goes by the same request, so that there is never a second share.
-    pub async fn share_session(
+    pub(crate) async fn share_session(
         &self,
         session: &SessionId,
         visibility: Visibility,
@@ -137,8 +144,9 @@ impl Engine {
     }
 
     /// Takes a session back. Its URL is forgotten at once; the share is deleted as soon as its service answers.
-    pub async fn unshare_session(&self, session: &SessionId) -> Result<(), EngineError> {
-        self.session_record(session).await?;
+    pub(crate) async fn unshare_session(&self, session: &SessionId) -> Result<(), EngineError> {
+        let gone = || EngineError::NoSession(session.clone());
+        readable_record(&self.inner.store, session).await?.ok_or_else(gone)?;
         let link = self.inner.store.share_link(session).await?;
         // The link first: a share that is made this moment sees that nobody wants it any more and takes its URL out of
         // the record itself. If the process dies in between, the link's task does.
@@ -156,12 +164,12 @@ impl Engine {
     }
 
     /// Every session that is shared.
-    pub async fn share_links(&self) -> Result<Vec<Link>, EngineError> {
+    pub(crate) async fn share_links(&self) -> Result<Vec<Link>, EngineError> {
         Ok(self.inner.store.share_links().await?)
     }
 
     /// The link of one.
-    pub async fn share_link(&self, session: &SessionId) -> Result<Option<Link>, EngineError> {
+    pub(crate) async fn share_link(&self, session: &SessionId) -> Result<Option<Link>, EngineError> {
         Ok(self.inner.store.share_link(session).await?)
     }
 
@@ -170,12 +178,12 @@ impl Engine {
         if mode != ShareMode::Auto || session.parent_id.is_some() {
             return;
         }
-        let engine = self.clone();
+        let shares = self.clone();
         let id = session.id.clone();
         // Nobody waits: what does not succeed now is tried until it does.
         self.inner.tasks.spawn("share", async move {
-            match engine.want_link(&id, Visibility::Link).await {
-                Ok(_) => engine.inner.start_sender(&id),
+            match shares.want_link(&id, Visibility::Link).await {
+                Ok(_) => shares.inner.start_sender(&id),
                 Err(cause) => warn!(session = %id, %cause, "a new session is not shared"),
             }
         });
@@ -191,14 +199,6 @@ const NOWHERE: &str = "There is no place to share sessions to. Start the server 
     or name a service in the configuration: \"enterprise\": { \"url\": \"https://…\" }";
 
 impl Inner {
-    /// Starts what the last process left: links are created, sent and deleted further.
-    pub(crate) async fn resume_shares(self: &Arc<Self>) {
-        match self.store.share_links().await {
-            Ok(links) => links.iter().for_each(|link| self.start_sender(&link.session)),
-            Err(cause) => error!(%cause, "shared sessions cannot be read; nothing is sent"),
-        }
-    }
-
     /// One task for each link; if there is one it is told to look.
     pub(super) fn start_sender(self: &Arc<Self>, session: &SessionId) {
         if let Some(moved) = self.sharing.moved.join(session) {

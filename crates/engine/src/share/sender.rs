@@ -3,13 +3,13 @@
 //! Each step reads the link, does one thing, and stores what came of it; so the task may die anywhere, and the next
 //! one goes on from what is stored.
 
+use super::Inner;
 use super::attempts::Attempt;
 use super::flush::Flusher;
 use super::ids::new_writer_id;
 use super::judge::{Finding, judge};
 use super::known::{Known, models};
 use super::target::{Target, Unsent};
-use crate::engine::Inner;
 use crate::error::EngineError;
 use rand::RngExt as _;
 use serde_json::Value;
@@ -124,7 +124,7 @@ impl Sender {
 
     /// Waits for the session to move, then a moment for more of it.
     async fn rest(&mut self) {
-        let pace = self.inner.options.share;
+        let pace = self.inner.pace;
         tokio::select! {
             () = self.moved.notified() => {}
             () = self.attempt.asked() => return,
@@ -138,7 +138,7 @@ impl Sender {
 
     /// Full jitter: many links of one service do not come back at once.
     fn back_off(&mut self, wait: Option<Duration>) -> Duration {
-        let pace = self.inner.options.share;
+        let pace = self.inner.pace;
         let longest = pace.retry_first.saturating_mul(1 << self.failures.min(16)).min(pace.retry_last);
         self.failures = self.failures.saturating_add(1);
         let drawn = longest.mul_f64(rand::rng().random_range(0.0..=1.0));
@@ -340,7 +340,7 @@ impl Sender {
     }
 
     fn is_reconciling_due(&self) -> bool {
-        self.heard.is_none_or(|heard| heard.elapsed() >= self.inner.options.share.reconcile)
+        self.heard.is_none_or(|heard| heard.elapsed() >= self.inner.pace.reconcile)
     }
 
     /// Compares the link with what the service knows: either side may have been restored from a backup.

@@ -3,9 +3,9 @@
 //! Both answer the same questions with the same answers. What goes to another service is plain HTTP: numbered batches
 //! if it says that it understands them, lists of values as OpenCode's own service takes them otherwise.
 
+use super::Inner;
 use super::ids::{new_capability_id, new_share_id};
 use super::judge::Seen;
-use crate::engine::Inner;
 use serde_json::{Value, json};
 use std::time::Duration;
 use sturdy_llm::http::{Exchange, ExchangeAnswer, ExchangeMethod};
@@ -279,7 +279,7 @@ impl<'a> Target<'a> {
         body: Vec<u8>,
     ) -> Result<ExchangeAnswer, Unsent> {
         let url = format!("{}{path}", self.link.target);
-        let key = self.inner.options.environment.filled("STURDY_SHARE_SERVICE_KEY");
+        let key = self.inner.environment.filled("STURDY_SHARE_SERVICE_KEY");
         let key = key.map(|key| ("x-opencode-share-key", key));
         let exchange = Exchange {
             method,
@@ -287,7 +287,7 @@ impl<'a> Target<'a> {
             bearer,
             headers: key.as_slice(),
             body,
-            limit: self.inner.options.share.request,
+            limit: self.inner.pace.request,
             answer_bytes_max: ANSWER_BYTES_MAX,
         };
         self.inner.http.exchange(exchange).await.map_err(Unsent::later)
