@@ -91,7 +91,7 @@ impl Delegate {
             None => ((asker.provider_id.clone(), asker.model_id.clone()), asker.variant.clone()),
         };
         let child = self.child(subagents.clone(), &task).await.map_err(failed)?;
-        let mut errand = Job { sessions: self.sessions.clone(), child: Some(child.clone()) };
+        let mut job = Job { sessions: self.sessions.clone(), child: Some(child.clone()) };
         let metadata = json!({
             "parentSessionId": self.parent.id,
             "sessionId": child,
@@ -106,11 +106,11 @@ impl Delegate {
         let answer = tokio::select! {
             answer = self.sessions.answer(&child, &asked) => answer.map_err(failed)?,
             () = self.stop.cancelled() => {
-                errand.call_off().await;
+                job.call_off().await;
                 return Err(ToolFailure::aborted());
             }
         };
-        errand.child = None;
+        job.child = None;
         self.result(child, &answer.info, &answer.parts, metadata)
     }
 
