@@ -1,7 +1,7 @@
 //! The engine: everything that runs, and the way to it.
 
 use crate::clock::Clock;
-use crate::directory::{Directories, Instance};
+use crate::directory::Directories;
 use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::extension::Extensions;
@@ -110,13 +110,6 @@ impl Engine {
     #[must_use]
     pub fn options(&self) -> &EngineOptions {
         &self.inner.options
-    }
-
-    /// The live state of one directory, made on first use.
-    pub async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
-        let instance = self.inner.directories.instance(directory).await?;
-        self.inner.adopt_sessions(&instance).await?;
-        Ok(instance)
     }
 
     /// Starts what a directory runs beside turns: its MCP servers. They stay started when its settings are read

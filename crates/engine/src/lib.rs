@@ -18,7 +18,6 @@ mod error;
 pub mod extension;
 pub mod feed;
 pub mod files;
-mod keeping;
 pub mod reads;
 mod records;
 mod requests;
@@ -33,10 +32,10 @@ pub use directory::Instance;
 pub use engine::{Engine, EngineOptions};
 pub use environment::Environment;
 pub use error::{BootError, EngineError};
-pub use keeping::{Garbage, GarbageReport, TreesUsage, trees_usage};
 pub use requests::{
     ChangedSettings, CommandRequest, LeftOutFile, NewSession, PlannedFile, ProjectEdit, PromptRequest,
     RevertPlan, RevertRequest, ShellRequest, Unreverted, WantedPermission,
 };
 pub use run::{Damage, Handle, View};
 pub use sturdy_worktree::process::{SandboxOffer, keep_variables, sandbox_offer};
+pub use upkeep::{Garbage, GarbageReport, TreesUsage, trees_usage};

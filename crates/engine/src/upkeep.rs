@@ -12,8 +12,11 @@
 //!
 //! Outputs of tools that were too long for a model are kept in files for a week.
 
+mod keeping;
+
+pub use keeping::{Garbage, GarbageReport, TreesUsage, trees_usage};
+
 use crate::engine::Inner;
-use crate::keeping;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use sturdy_store::{CommitError, Store};

@@ -11,7 +11,7 @@
 use crate::behalf::on_nobodys_behalf;
 use crate::directory::checkouts::CheckoutPlace;
 use crate::directory::instance::Instance;
-use crate::engine::Inner;
+use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use std::io;
 use std::path::Path;
@@ -23,6 +23,15 @@ use sturdy_session::types::project::GLOBAL;
 use sturdy_session::types::session::Session;
 use sturdy_store::SessionQuery;
 use tracing::warn;
+
+impl Engine {
+    /// The live state of one directory, made on first use.
+    pub async fn instance(&self, directory: &str) -> Result<Arc<Instance>, EngineError> {
+        let instance = self.inner.directories.instance(directory).await?;
+        self.inner.adopt_sessions(&instance).await?;
+        Ok(instance)
+    }
+}
 
 impl Inner {
     /// Once for each time a directory is read.
