@@ -22,7 +22,7 @@ pub(crate) mod revert;
 pub(crate) mod sessions;
 mod shares;
 mod shell;
-mod subagents;
+pub(crate) mod subagents;
 mod summarize;
 mod trust;
 

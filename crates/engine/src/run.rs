@@ -36,7 +36,7 @@ use crate::task::{PanicPlan, Tasks};
 use background::Backgrounds;
 use registry::Registry;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use sturdy_store::Store;
 use subagents::Subagents;
 use supervise::{Lost, Quarantine};
@@ -57,8 +57,7 @@ pub(crate) struct Sessions {
     /// Where the store lives, and captured trees beside it.
     pub(crate) data_dir: PathBuf,
     pub(crate) directories: Arc<Directories>,
-    /// Gone when the engine is.
-    pub(crate) subagents: Weak<dyn Subagents>,
+    pub(crate) subagents: Subagents,
     pub(crate) registry: Registry,
     /// What commands left running.
     pub(crate) backgrounds: Backgrounds,

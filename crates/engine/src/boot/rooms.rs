@@ -11,6 +11,7 @@ use crate::engine::{Engine, EngineOptions, Inner};
 use crate::feed::Feed;
 use crate::files::FileWork;
 use crate::reads::Reads;
+use crate::requests::subagents::subagents;
 use crate::run::Sessions;
 use crate::run::background::Backgrounds;
 use crate::run::gate::Gates;
@@ -44,7 +45,7 @@ pub(super) fn assemble(options: EngineOptions, store: Store, clock: Clock) -> En
     let handles = Handles { options, store, clock, feed, tasks, http: Http::new(), files };
     let directories = Arc::new(handles.directories());
     let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
-        let sessions = Arc::new(handles.sessions(directories.clone(), inner.clone()));
+        let sessions = Arc::new(handles.sessions(directories.clone(), subagents(inner)));
         let shares = handles.shares(directories.clone(), sessions.clone());
         let Handles { options, store, clock, feed, tasks, files, .. } = handles;
         Inner {
@@ -88,7 +89,7 @@ impl Handles {
         }
     }
 
-    fn sessions(&self, directories: Arc<Directories>, subagents: Weak<dyn Subagents>) -> Sessions {
+    fn sessions(&self, directories: Arc<Directories>, subagents: Subagents) -> Sessions {
         let EngineOptions { data_dir, environment, extensions, panics, .. } = &self.options;
         Sessions {
             store: self.store.clone(),

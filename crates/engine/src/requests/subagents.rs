@@ -7,42 +7,49 @@ use crate::requests::prompt::PromptRequest;
 use crate::requests::sessions::NewSession;
 use crate::run::subagents::{ChildPrompt, NewChild, Subagents};
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::part::{PartBody, TextPart};
 
-impl Subagents for Inner {
-    fn create_child(
-        self: Arc<Self>,
-        instance: Arc<Instance>,
-        child: NewChild,
-    ) -> BoxFuture<'static, Result<SessionId, EngineError>> {
-        let engine = Engine { inner: self };
-        let new = NewSession {
-            parent: Some(child.parent),
-            title: Some(child.title),
-            agent: Some(child.agent),
-            permission: Some(child.permission),
-            ..NewSession::default()
-        };
-        async move { Ok(engine.create_session(&instance, new).await?.id) }.boxed()
+/// The way from a running call to the engine, which holds the room that the call runs in. Gone when the engine is.
+pub(crate) fn subagents(engine: &Weak<Inner>) -> Subagents {
+    let creates = engine.clone();
+    let prompts = engine.clone();
+    Subagents {
+        create: Box::new(move |instance, child| create(creates.upgrade(), instance, child).boxed()),
+        prompt: Box::new(move |session, prompt| ask(prompts.upgrade(), session, prompt).boxed()),
     }
+}
 
-    fn prompt_child(
-        self: Arc<Self>,
-        child: SessionId,
-        prompt: ChildPrompt,
-    ) -> BoxFuture<'static, Result<MessageId, EngineError>> {
-        let engine = Engine { inner: self };
-        let text = TextPart { text: prompt.text, ..TextPart::default() };
-        let request = PromptRequest {
-            agent: Some(prompt.agent),
-            model: Some(prompt.model),
-            variant: prompt.variant,
-            parts: vec![(None, PartBody::Text(text))],
-            ..PromptRequest::default()
-        };
-        async move { engine.prompt(&child, request).await }.boxed()
-    }
+async fn create(
+    inner: Option<Arc<Inner>>,
+    instance: Arc<Instance>,
+    child: NewChild,
+) -> Result<SessionId, EngineError> {
+    let engine = Engine { inner: inner.ok_or(EngineError::Closing)? };
+    let new = NewSession {
+        parent: Some(child.parent),
+        title: Some(child.title),
+        agent: Some(child.agent),
+        permission: Some(child.permission),
+        ..NewSession::default()
+    };
+    Ok(engine.create_session(&instance, new).await?.id)
+}
+
+async fn ask(
+    inner: Option<Arc<Inner>>,
+    session: SessionId,
+    prompt: ChildPrompt,
+) -> Result<MessageId, EngineError> {
+    let engine = Engine { inner: inner.ok_or(EngineError::Closing)? };
+    let text = TextPart { text: prompt.text, ..TextPart::default() };
+    let request = PromptRequest {
+        agent: Some(prompt.agent),
+        model: Some(prompt.model),
+        variant: prompt.variant,
+        parts: vec![(None, PartBody::Text(text))],
+        ..PromptRequest::default()
+    };
+    engine.prompt(&session, request).await
 }

@@ -30,17 +30,18 @@ pub(crate) struct ChildPrompt {
     pub(crate) text: String,
 }
 
-pub(crate) trait Subagents: fmt::Debug + Send + Sync {
-    fn create_child(
-        self: Arc<Self>,
-        instance: Arc<Instance>,
-        child: NewChild,
-    ) -> BoxFuture<'static, Result<SessionId, EngineError>>;
+/// What becomes of something that was asked.
+pub(crate) type Asked<T> = BoxFuture<'static, Result<T, EngineError>>;
 
+/// The way to them.
+pub(crate) struct Subagents {
+    pub(crate) create: Box<dyn Fn(Arc<Instance>, NewChild) -> Asked<SessionId> + Send + Sync>,
     /// Makes the prompt durable. The turn goes on by itself.
-    fn prompt_child(
-        self: Arc<Self>,
-        child: SessionId,
-        prompt: ChildPrompt,
-    ) -> BoxFuture<'static, Result<MessageId, EngineError>>;
+    pub(crate) prompt: Box<dyn Fn(SessionId, ChildPrompt) -> Asked<MessageId> + Send + Sync>,
+}
+
+impl fmt::Debug for Subagents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subagents").finish_non_exhaustive()
+    }
 }

@@ -6,7 +6,7 @@ use crate::error::EngineError;
 use crate::records::readable_record;
 use crate::run::Sessions;
 use crate::run::request;
-use crate::run::subagents::{ChildPrompt, NewChild, Subagents};
+use crate::run::subagents::{ChildPrompt, NewChild};
 use serde_json::json;
 use std::sync::Arc;
 use sturdy_session::depth::read_stored;
@@ -82,15 +82,13 @@ impl Delegate {
         let failed = |cause: EngineError| ToolFailure::failed(cause.to_string());
         self.check_depth().await?;
         let agent = self.instance.agent(&task.agent).map_err(failed)?;
-        // Gone with the engine, and then nothing is delegated any more.
-        let subagents = self.sessions.subagents.upgrade().ok_or_else(|| failed(EngineError::Closing))?;
         let asker =
             request::assistant_message(&self.sessions, &self.parent.id, &self.step).await.map_err(failed)?;
         let (model, variant) = match &agent.model {
             Some(own) => ((own.provider_id.clone(), own.model_id.clone()), None),
             None => ((asker.provider_id.clone(), asker.model_id.clone()), asker.variant.clone()),
         };
-        let child = self.child(subagents.clone(), &task).await.map_err(failed)?;
+        let child = self.child(&task).await.map_err(failed)?;
         let mut job = Job { sessions: self.sessions.clone(), child: Some(child.clone()) };
         let metadata = json!({
             "parentSessionId": self.parent.id,
@@ -102,7 +100,7 @@ impl Delegate {
         self.progress.send_replace(Progress { title, metadata: metadata.clone() });
 
         let prompt = ChildPrompt { agent: task.agent.clone(), model, variant, text: task.prompt.clone() };
-        let asked = subagents.prompt_child(child.clone(), prompt).await.map_err(failed)?;
+        let asked = (self.sessions.subagents.prompt)(child.clone(), prompt).await.map_err(failed)?;
         let answer = tokio::select! {
             answer = self.sessions.answer(&child, &asked) => answer.map_err(failed)?,
             () = self.stop.cancelled() => {
@@ -114,7 +112,7 @@ impl Delegate {
         self.result(child, &answer.info, &answer.parts, metadata)
     }
 
-    async fn child(&self, subagents: Arc<dyn Subagents>, task: &Task) -> Result<SessionId, EngineError> {
+    async fn child(&self, task: &Task) -> Result<SessionId, EngineError> {
         if let Some(earlier) = task.resume.as_deref().and_then(|id| SessionId::parse(id).ok())
             && matches!(readable_record(&self.sessions.store, &earlier).await, Ok(Some(_)))
         {
@@ -126,7 +124,7 @@ impl Delegate {
             agent: task.agent.clone(),
             permission: self.rules_of_child(&task.agent)?,
         };
-        subagents.create_child(self.instance.clone(), new).await
+        (self.sessions.subagents.create)(self.instance.clone(), new).await
     }
 
     /// What the parent forbids stays forbidden; what the child's agent does not mention it may not do.
