@@ -1,12 +1,10 @@
 //! Values as text and back. Without a session: plain data only.
 //!
-//! `json` reads and writes the text, `encode` makes an expression of a value, `evaluate` a value of an expression, `names`
-//! knows the members that JavaScript gives a meaning of its own.
+//! `json` reads and writes the text, `encode` makes an expression of a value, `evaluate` a value of an expression.
 
 pub(crate) mod encode;
 pub(crate) mod evaluate;
 pub(crate) mod json;
-pub(crate) mod names;
 
 use crate::{ErrorValue, Limits, Thrown, Value};
 use encode::{Encoder, ReferenceTarget};

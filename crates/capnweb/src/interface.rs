@@ -30,7 +30,7 @@ use std::{
 
 use crate::{
     Call, Member, Outcome, Reply, Stub, Target,
-    reference::path::{PathPart, not_a_function},
+    value::reference::path::{PathPart, not_a_function},
 };
 
 type End<T> = Box<dyn Fn(&T) + Send + Sync>;

@@ -9,16 +9,13 @@
 //! directions.
 
 pub mod codec;
-mod gather;
 mod interface;
 mod limits;
 mod map;
 mod promise;
-mod reference;
 mod serde;
 mod session;
 mod stream;
-mod stub;
 mod target;
 mod transport;
 pub mod typed;
@@ -28,17 +25,15 @@ pub use interface::Interface;
 pub use limits::Limits;
 pub use map::MapScope;
 pub use promise::{Asked, Promise};
-pub use reference::path::PathPart;
 pub use serde::{ConvertError, from_value, to_value};
 pub use session::{Connection, Ended, Handle, Options, Stats};
 pub use stream::{Flow, Readable, Ticket, Writable};
-pub use stub::Stub;
 pub use target::{Call, CallContext, Member, Outcome, Reply, Target};
 pub use transport::{batch, pair};
 pub use typed::{Arg, Typed};
 pub use value::{
-    BigInt, Blob, Body, Bytes, ErrorValue, Headers, Kind, Object, Request, Response, Thrown, Unexpected, Url,
-    Value,
+    BigInt, Blob, Body, Bytes, ErrorValue, Headers, Kind, Object, PathPart, Request, Response, Stub, Thrown,
+    Unexpected, Url, Value,
 };
 
 #[cfg(feature = "http")]

@@ -9,7 +9,7 @@ mod record;
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use crate::reference::hook::Ref;
+use crate::value::reference::hook::Ref;
 
 pub(crate) use apply::{Frame, apply};
 pub use record::MapScope;

@@ -4,6 +4,8 @@
 //! so a chain of them costs one round trip. Only an awaited promise makes the peer send
 //! its value.
 
+pub(crate) mod gather;
+
 use std::{
     future::Future,
     pin::Pin,
@@ -15,11 +17,11 @@ use futures_util::future::{BoxFuture, FutureExt};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    MapScope, Outcome, Stub, Thrown, Value, gather, map,
-    reference::cell::{Cell, Stage, into_outcome},
-    reference::hook::{Hook, Ref},
-    reference::path::{Path, PathPart},
+    MapScope, Outcome, Stub, Thrown, Value, map,
     target::asker,
+    value::reference::cell::{Cell, Stage, into_outcome},
+    value::reference::hook::{Hook, Ref},
+    value::reference::path::{Path, PathPart},
 };
 
 /// Something that will be a value.

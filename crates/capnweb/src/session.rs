@@ -32,7 +32,7 @@ pub(crate) use import::ImportRef;
 pub(crate) use send::{Sending, StreamSent};
 use tables::State;
 
-use crate::{CallContext, ErrorValue, Limits, Thrown, reference::cell::Task};
+use crate::{CallContext, ErrorValue, Limits, Thrown, value::reference::cell::Task};
 
 /// Which way messages can still go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,12 +7,12 @@ use std::{any::Any, fmt, future::Future, pin::Pin, sync::Arc};
 
 use crate::{
     ErrorValue, Stub, Thrown, Value,
-    codec::names::is_inherited,
-    gather,
-    reference::cell::{Cell, Resolver, Task, poll_once},
-    reference::hook::{Hook, Ref},
-    reference::path::{Path, PathPart, not_a_function, read_of_undefined},
-    reference::turn::{self, Origin},
+    promise::gather,
+    value::reference::cell::{Cell, Resolver, Task, poll_once},
+    value::reference::hook::{Hook, Ref},
+    value::reference::path::{Path, PathPart, not_a_function, read_of_undefined},
+    value::reference::turn::{self, Origin},
+    value::reserved::is_inherited,
 };
 
 /// What a method ends with.

@@ -15,6 +15,9 @@ mod error;
 mod fetch;
 mod name;
 mod object;
+pub(crate) mod reference;
+pub(crate) mod reserved;
+mod stub;
 
 pub use bigint::BigInt;
 pub use bytes::{Bytes, Kind};
@@ -23,9 +26,11 @@ pub use error::{ErrorValue, Thrown};
 pub(crate) use fetch::is_token;
 pub use fetch::{Blob, Body, Headers, Request, Response};
 pub use object::Object;
+pub use reference::path::PathPart;
+pub use stub::Stub;
 pub use url::Url;
 
-use crate::{Promise, Readable, Stub, Writable};
+use crate::{Promise, Readable, Writable};
 
 /// A value of the protocol.
 #[derive(Clone, Debug, Default, PartialEq)]

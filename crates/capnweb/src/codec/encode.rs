@@ -11,9 +11,9 @@ use crate::{
     Writable,
     codec::evaluate::plain_members,
     codec::json::{write_number, write_string},
-    codec::names::{is_dropped, is_error_slot},
     map::Recording,
     session::Sending,
+    value::reserved::{is_dropped, is_error_slot},
 };
 
 /// Where references of a value go.

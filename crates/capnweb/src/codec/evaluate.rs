@@ -13,8 +13,8 @@ mod reference;
 pub(crate) use data::plain_members;
 
 use crate::{
-    BigInt, ErrorValue, Limits, Object, Thrown, Value, codec::json::Json, codec::names::is_dropped,
-    map::Frame, reference::turn::Origin, session::Shared,
+    BigInt, ErrorValue, Limits, Object, Thrown, Value, codec::json::Json, map::Frame, session::Shared,
+    value::reference::turn::Origin, value::reserved::is_dropped,
 };
 use std::sync::Arc;
 

@@ -10,9 +10,9 @@ use crate::{
     ErrorValue, Limits, Outcome, Thrown, Value,
     codec::evaluate::{Evaluator, Scope},
     codec::json::{self, Arena, Json},
-    reference::cell::Cell,
-    reference::hook::{Hook, Ref},
-    reference::turn::Origin,
+    value::reference::cell::Cell,
+    value::reference::hook::{Hook, Ref},
+    value::reference::turn::Origin,
 };
 use bumpalo::Bump;
 

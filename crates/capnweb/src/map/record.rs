@@ -9,9 +9,9 @@ use super::Mapper;
 use crate::{
     ErrorValue, Limits, Promise, Stub, Thrown, Value,
     codec::encode::{Encoder, ReferenceTarget},
-    reference::hook::{Hook, Ref},
-    reference::path::{Path, PathPart, write_path},
     target::asker,
+    value::reference::hook::{Hook, Ref},
+    value::reference::path::{Path, PathPart, write_path},
 };
 
 /// A placeholder: an entry in the table of the map being recorded.

@@ -17,9 +17,9 @@ use super::{
 use crate::{
     ErrorValue, Stub, Thrown,
     codec::json::Arena,
-    reference::cell::Task,
-    reference::hook::{Hook, Ref},
-    reference::turn,
+    value::reference::cell::Task,
+    value::reference::hook::{Hook, Ref},
+    value::reference::turn,
 };
 
 /// One end of a session, without its transport.

@@ -10,7 +10,7 @@ use super::{Shared, tables::OnBroken};
 use crate::{
     ErrorValue, Thrown, Value,
     codec::encode::{Encoder, ReferenceTarget},
-    reference::turn,
+    value::reference::turn,
 };
 
 /// Close code of the protocol.

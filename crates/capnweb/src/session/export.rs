@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{Shared, import::ImportKind, tables::Export};
 use crate::{
     ErrorValue, Readable, Thrown, Value, Writable,
-    reference::cell::Cell,
-    reference::hook::Hook,
     session::ImportRef,
     stream::{self, Pipe, RemoteWriter, Writer},
+    value::reference::cell::Cell,
+    value::reference::hook::Hook,
 };
 
 impl Shared {
@@ -82,7 +82,7 @@ impl Shared {
     }
 
     /// Sends `resolve` or `reject` for an export as soon as it can. Counted in `unanswered` before.
-    pub(super) fn answer_when_settled(&self, id: i64, reference: &crate::reference::hook::Ref) {
+    pub(super) fn answer_when_settled(&self, id: i64, reference: &crate::value::reference::hook::Ref) {
         let Some(this) = self.this.upgrade() else { return };
         let origin = Some(Arc::clone(&this));
         reference.resolve(&origin, Box::new(move |cell| this.answer(id, &cell)));

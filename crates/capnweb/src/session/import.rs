@@ -13,9 +13,9 @@ use super::{Mode, Shared, tables::OnBroken};
 use crate::{
     ErrorValue, Thrown, Value,
     map::Mapper,
-    reference::cell::{Cell, Resolver, Stage},
-    reference::hook::Hook,
-    reference::path::PathPart,
+    value::reference::cell::{Cell, Resolver, Stage},
+    value::reference::hook::Hook,
+    value::reference::path::PathPart,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

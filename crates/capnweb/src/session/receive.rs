@@ -9,7 +9,7 @@ use crate::{
     ErrorValue, Thrown, Value,
     codec::evaluate::{Evaluator, Scope},
     codec::json::{self, Json, ReadError},
-    reference::hook::Hook,
+    value::reference::hook::Hook,
 };
 
 impl Shared {

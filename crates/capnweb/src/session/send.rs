@@ -17,10 +17,10 @@ use crate::{
     codec::encode::{Encoder, ReferenceTarget},
     codec::json::write_integer,
     map::Mapper,
-    reference::cell::Stage,
-    reference::hook::{Hook, Ref},
-    reference::path::{PathPart, write_path},
     stream,
+    value::reference::cell::Stage,
+    value::reference::hook::{Hook, Ref},
+    value::reference::path::{PathPart, write_path},
 };
 
 /// The tables, while a message is being written.

@@ -9,7 +9,8 @@ use std::{
 
 use super::{Ended, ImportRef, Shared, import::ImportKind};
 use crate::{
-    ErrorValue, Readable, Thrown, codec::json::write_integer, reference::cell::Task, reference::hook::Hook,
+    ErrorValue, Readable, Thrown, codec::json::write_integer, value::reference::cell::Task,
+    value::reference::hook::Hook,
 };
 
 /// Something of ours the peer can address.

@@ -2,9 +2,9 @@
 
 use crate::{
     Blob, ErrorValue, Promise, Readable, Thrown, Value,
-    reference::cell::{Cell, Task, poll_once},
-    reference::hook::{Hook, Ref},
-    reference::turn,
+    value::reference::cell::{Cell, Task, poll_once},
+    value::reference::hook::{Hook, Ref},
+    value::reference::turn,
 };
 
 /// A promise of the blob whose bytes come out of `readable`.

@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::{ErrorValue, Readable, Thrown, Value, reference::cell::Resolver};
+use crate::{ErrorValue, Readable, Thrown, Value, value::reference::cell::Resolver};
 
 pub(crate) struct Pipe {
     state: Mutex<State>,

@@ -5,8 +5,8 @@ use std::{future::poll_fn, sync::Arc};
 use super::{RemoteWriter, remote::answered};
 use crate::{
     Readable, Thrown,
-    reference::cell::Task,
     session::{ImportRef, Mode},
+    value::reference::cell::Task,
 };
 
 /// Pumps until the stream ends, either side fails, or the session is over. The pipe is

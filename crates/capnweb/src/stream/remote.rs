@@ -8,8 +8,8 @@ use std::{
 use super::{Flow, pipe::closed};
 use crate::{
     Thrown, Value,
-    reference::cell::{Cell, Stage},
     session::{ImportRef, Mode, StreamSent},
+    value::reference::cell::{Cell, Stage},
 };
 
 /// The peer's end and our count of what is on its way.

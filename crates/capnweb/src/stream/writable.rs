@@ -9,10 +9,10 @@ use super::{
 };
 use crate::{
     Call, ErrorValue, Limits, Member, Reply, Target, Thrown, Value,
-    reference::cell::Cell,
-    reference::hook::Hook,
-    reference::path::PathPart,
-    reference::turn::{self, Origin},
+    value::reference::cell::Cell,
+    value::reference::hook::Hook,
+    value::reference::path::PathPart,
+    value::reference::turn::{self, Origin},
 };
 
 /// A stream to write to: here, or at a peer. Clones share it. Dropping the last one without

@@ -11,7 +11,7 @@ use super::{Evaluator, Scope};
 use crate::{
     Body, Bytes, ErrorValue, Headers, Kind, Object, Request, Response, Thrown, Url, Value,
     codec::json::Json,
-    codec::names::{is_dropped, is_error_slot},
+    value::reserved::{is_dropped, is_error_slot},
     value_token,
 };
 

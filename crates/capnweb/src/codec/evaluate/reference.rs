@@ -6,11 +6,11 @@ use super::{Evaluator, Scope, unknown};
 use crate::{
     ErrorValue, Promise, Stub, Thrown, Value,
     codec::json::Json,
-    codec::names::is_inherited,
     map::Mapper,
-    reference::hook::{Hook, Ref},
-    reference::path::{Path, PathPart},
     target::{self, Held},
+    value::reference::hook::{Hook, Ref},
+    value::reference::path::{Path, PathPart},
+    value::reserved::is_inherited,
 };
 
 type Found = Result<Option<Value>, Thrown>;

@@ -21,8 +21,8 @@ use std::{
 
 use crate::{
     ErrorValue, Thrown, Value,
-    reference::hook::{Hook, Ref},
-    reference::turn,
+    value::reference::hook::{Hook, Ref},
+    value::reference::turn,
 };
 
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -5,9 +5,9 @@
 
 use crate::{
     MapScope, Promise, Thrown, Value, map,
-    reference::hook::{Hook, Ref},
-    reference::path::PathPart,
     target::asker,
+    value::reference::hook::{Hook, Ref},
+    value::reference::path::PathPart,
 };
 
 /// An object or function, here or at a peer.

@@ -8,8 +8,8 @@ use std::fmt;
 use crate::{
     ErrorValue, Thrown, Value,
     codec::json::{write_number, write_string},
-    codec::names::is_inherited,
-    reference::hook::Ref,
+    value::reference::hook::Ref,
+    value::reserved::is_inherited,
 };
 
 /// One element of a path: a member name, or the place in an array.

@@ -9,12 +9,12 @@ use std::{fmt, sync::Arc};
 use crate::{
     ErrorValue, Stub, Thrown, Value, Writable,
     map::{self, Mapper, Variable},
-    reference::cell::{Cell, Stage},
-    reference::path::{Found, Path, PathPart, not_a_function, walk},
-    reference::turn::Origin,
     session::ImportRef,
     stream::Writer,
     target::{self, Held},
+    value::reference::cell::{Cell, Stage},
+    value::reference::path::{Found, Path, PathPart, not_a_function, walk},
+    value::reference::turn::Origin,
 };
 
 #[derive(Clone)]
