@@ -7,14 +7,13 @@ pub(crate) mod evaluate;
 pub(crate) mod json;
 
 use crate::{ErrorValue, Limits, Thrown, Value};
-use encode::{Encoder, ReferenceTarget};
+use encode::Encoder;
 use evaluate::{Evaluator, Scope};
 
 /// The expression a value is written as.
 pub fn encode(value: &Value) -> Result<String, Thrown> {
     let depth_max = Limits::default().depth_max;
-    let mut encoder =
-        Encoder { out: String::new(), place: ReferenceTarget::Alone, depth_max, allow_dropped: false };
+    let mut encoder = Encoder { out: String::new(), references: None, depth_max, allow_dropped: false };
     encoder.value(value, 0)?;
     Ok(encoder.out)
 }

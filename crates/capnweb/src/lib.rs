@@ -24,16 +24,16 @@ mod value;
 pub use interface::Interface;
 pub use limits::Limits;
 pub use map::MapScope;
-pub use promise::{Asked, Promise};
+pub use promise::Asked;
 pub use serde::{ConvertError, from_value, to_value};
 pub use session::{Connection, Ended, Handle, Options, Stats};
-pub use stream::{Flow, Readable, Ticket, Writable};
-pub use target::{Call, CallContext, Member, Outcome, Reply, Target};
+pub use stream::{Flow, Ticket};
+pub use target::{Call, Member, Reply, Target};
 pub use transport::{batch, pair};
 pub use typed::{Arg, Typed};
 pub use value::{
-    BigInt, Blob, Body, Bytes, ErrorValue, Headers, Kind, Object, PathPart, Request, Response, Stub, Thrown,
-    Unexpected, Url, Value,
+    BigInt, Blob, Body, Bytes, CallContext, ErrorValue, Headers, Kind, Object, Outcome, PathPart, Promise,
+    Readable, Request, Response, Stub, Thrown, Unexpected, Url, Value, Writable,
 };
 
 #[cfg(feature = "http")]
@@ -42,8 +42,6 @@ pub use transport::http;
 pub use transport::wire;
 #[cfg(feature = "ws")]
 pub use transport::ws;
-
-pub(crate) use value::is_token as value_token;
 
 /// The examples of the README, compiled and run.
 #[cfg(all(doctest, feature = "ws"))]

@@ -9,25 +9,35 @@ mod record;
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use crate::value::reference::hook::Ref;
+use crate::{
+    Outcome,
+    value::reference::{caller::Origin, cell::Cell, ends::Mapper, hook::Ref},
+};
 
-pub(crate) use apply::{Frame, apply};
 pub use record::MapScope;
-pub(crate) use record::{Recording, Variable, not_now, record};
 
-/// A recorded function, with the objects it uses from outside.
-#[derive(Clone)]
-pub(crate) struct Mapper {
-    pub(crate) captures: Vec<Ref>,
+/// A function as a list of instructions.
+pub(crate) struct Recorded {
+    captures: Vec<Ref>,
     /// JSON texts, read when the map is applied.
-    pub(crate) instructions: Arc<[String]>,
+    instructions: Arc<[String]>,
     /// Evaluations left, shared with the maps inside.
-    pub(crate) budget: Arc<AtomicU64>,
+    budget: Arc<AtomicU64>,
 }
 
-impl Mapper {
-    /// The instructions as they stand in a message.
-    pub(crate) fn write_instructions(&self, out: &mut String) {
+impl Recorded {
+    /// With a budget of its own.
+    pub(crate) fn new(captures: Vec<Ref>, instructions: Arc<[String]>, evaluations_max: u64) -> Recorded {
+        Recorded { captures, instructions, budget: Arc::new(AtomicU64::new(evaluations_max)) }
+    }
+}
+
+impl Mapper for Recorded {
+    fn captures(&self) -> &[Ref] {
+        &self.captures
+    }
+
+    fn write_instructions(&self, out: &mut String) {
         out.push('[');
         for (at, instruction) in self.instructions.iter().enumerate() {
             if at > 0 {
@@ -38,7 +48,7 @@ impl Mapper {
         out.push(']');
     }
 
-    pub(crate) fn budget(evaluations: u64) -> Arc<AtomicU64> {
-        Arc::new(AtomicU64::new(evaluations))
+    fn apply(&self, settled: &Arc<Cell>, origin: &Origin) -> Outcome {
+        apply::apply(settled, self, origin)
     }
 }

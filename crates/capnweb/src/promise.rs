@@ -1,8 +1,7 @@
-//! A value that is on its way, and can be used before it arrives.
+//! Awaiting a value that is on its way.
 //!
-//! Calls, reads and maps on a promise are sent at once and run where the value will be,
-//! so a chain of them costs one round trip. Only an awaited promise makes the peer send
-//! its value.
+//! Only an awaited promise makes the peer send its value. What arrives may hold promises
+//! again; `gather` waits for those too.
 
 pub(crate) mod gather;
 
@@ -17,60 +16,16 @@ use futures_util::future::{BoxFuture, FutureExt};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    MapScope, Outcome, Stub, Thrown, Value, map,
-    target::asker,
-    value::reference::cell::{Cell, Stage, into_outcome},
-    value::reference::hook::{Hook, Ref},
-    value::reference::path::{Path, PathPart},
+    Outcome, Promise, Stub, Thrown, Value,
+    value::reference::{
+        cell::{Cell, Stage, into_outcome},
+        hook::{Hook, Ref, not_now},
+        path::Path,
+        turn,
+    },
 };
 
-/// Something that will be a value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Promise(pub(crate) Ref);
-
 impl Promise {
-    /// A promise that is already kept.
-    pub fn ready(value: impl Into<Value>) -> Promise {
-        Promise(Ref::from(Hook::value(value.into())))
-    }
-
-    /// Calls a method of the value to come.
-    pub fn call(&self, method: &str, args: impl IntoIterator<Item = Value>) -> Promise {
-        Promise(Ref::from(self.0.call(vec![PathPart::from(method)], args.into_iter().collect(), &asker())))
-    }
-
-    /// Calls the function to come.
-    pub fn invoke(&self, args: impl IntoIterator<Item = Value>) -> Promise {
-        Promise(Ref::from(self.0.call(Path::new(), args.into_iter().collect(), &asker())))
-    }
-
-    /// A member of the value to come. Nothing is sent until it is awaited, called or passed on.
-    pub fn get(&self, part: impl Into<PathPart>) -> Promise {
-        Promise(Ref { hook: self.0.hook.clone(), path: self.0.joined(vec![part.into()]) })
-    }
-
-    /// Runs `body` where the value will be: once per element of an array, not at all on null
-    /// or undefined, once on anything else.
-    ///
-    /// `body` runs here, once, with a placeholder; what it does to the placeholder is recorded
-    /// and sent. Stubs from outside are brought in with [`MapScope::capture`].
-    pub fn map<V: Into<Value>>(&self, body: impl FnOnce(&MapScope, Promise) -> V) -> Promise {
-        map::record(&self.0, body)
-    }
-
-    /// A second promise for the same value, with an entry of its own at the peer. A clone is
-    /// cheaper and shares the first one's.
-    #[must_use]
-    pub fn dup(&self) -> Promise {
-        Promise(Ref::from(self.0.read(Path::new(), &asker())))
-    }
-
-    /// The object to come, usable as one already. Passed to a peer, it arrives as a stub and the
-    /// call does not wait for it.
-    pub fn into_stub(self) -> Stub {
-        Stub(self.0)
-    }
-
     /// Asks for the value now, without waiting for it. Awaiting does this by itself; a batch
     /// needs it before the request is sent.
     pub fn ask(self) -> Asked {
@@ -87,13 +42,6 @@ impl Promise {
     /// The value as a Rust type.
     pub async fn parse<T: DeserializeOwned>(self) -> Result<T, Thrown> {
         Ok(crate::from_value(self.await?)?)
-    }
-}
-
-/// An object is a promise of itself.
-impl From<Stub> for Promise {
-    fn from(stub: Stub) -> Promise {
-        Promise(stub.0)
     }
 }
 
@@ -134,7 +82,7 @@ impl Asked {
     fn begin(&mut self) {
         if let State::Walking(reference) = &mut self.state {
             if !reference.path.is_empty() {
-                *reference = Ref::from(reference.read(Path::new(), &asker()));
+                *reference = Ref::from(reference.read(Path::new(), &turn::origin()));
             }
             if let Hook::Import(import) = &reference.hook {
                 import.pull();
@@ -146,7 +94,7 @@ impl Asked {
     fn walk(reference: &mut Ref, cx: &Context<'_>) -> Option<Outcome> {
         loop {
             if !reference.path.is_empty() {
-                *reference = Ref::from(reference.read(Path::new(), &asker()));
+                *reference = Ref::from(reference.read(Path::new(), &turn::origin()));
             }
             let cell = match &reference.hook {
                 Hook::Cell(cell) => Arc::clone(cell),
@@ -161,7 +109,7 @@ impl Asked {
                 Hook::Writer(writer) => {
                     return Some(Ok(Value::Writable(crate::Writable::local(Arc::clone(writer)))));
                 }
-                Hook::Variable(_) => return Some(Err(map::not_now())),
+                Hook::Variable(_) => return Some(Err(not_now())),
             };
             match cell.stage_when_served() {
                 Stage::Settled => return Some(Self::take(reference, cell)),

@@ -7,13 +7,15 @@
 //!
 //! Children: `tables` (entries and counts), `import` (what a stub of the peer's holds),
 //! `export` (what we hold for the peer), `receive` (messages in), `send` (messages out),
-//! `end` (abort, close, broken).
+//! `remote` and `pump` (streams to the peer), `end` (abort, close, broken).
 
 mod connection;
 mod end;
 mod export;
 mod import;
+mod pump;
 mod receive;
+mod remote;
 mod send;
 mod tables;
 
@@ -28,11 +30,15 @@ use std::{
 
 pub use connection::{Connection, Handle, Stats};
 pub use end::Ended;
-pub(crate) use import::ImportRef;
-pub(crate) use send::{Sending, StreamSent};
 use tables::State;
 
-use crate::{CallContext, ErrorValue, Limits, Thrown, value::reference::cell::Task};
+use crate::{
+    CallContext, ErrorValue, Limits, Thrown,
+    value::reference::{
+        caller::{Caller, Origin},
+        cell::Task,
+    },
+};
 
 /// Which way messages can still go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,8 +142,10 @@ impl Shared {
         &self.options.limits
     }
 
-    pub(crate) fn context(&self) -> CallContext {
-        self.options.context.clone()
+    /// This session, as the one that asks.
+    fn origin(self: &Arc<Self>) -> Origin {
+        let this: Arc<Shared> = Arc::clone(self);
+        Some(this)
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -146,16 +154,6 @@ impl Shared {
 
     pub(crate) fn now(&self) -> Duration {
         (self.options.clock)()
-    }
-
-    /// Takes over a call that is running.
-    pub(crate) fn spawn(&self, task: Task) {
-        self.adopt(task, |state| &mut state.fresh_calls);
-    }
-
-    /// Takes over the pumping of a stream.
-    pub(crate) fn spawn_pump(&self, task: Task) {
-        self.adopt(task, |state| &mut state.fresh_pumps);
     }
 
     fn adopt(&self, task: Task, line: impl FnOnce(&mut State) -> &mut Vec<Task>) {
@@ -174,6 +172,24 @@ impl Shared {
     fn rewritten(&self, reason: &Thrown) -> Option<Thrown> {
         let rewrite = self.options.rewrite.as_ref()?;
         Some(rewrite(reason.error()?.clone()).into())
+    }
+}
+
+impl Caller for Shared {
+    fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    fn context(&self) -> CallContext {
+        self.options.context.clone()
+    }
+
+    fn spawn(&self, task: Task) {
+        self.adopt(task, |state| &mut state.fresh_calls);
+    }
+
+    fn spawn_pump(&self, task: Task) {
+        self.adopt(task, |state| &mut state.fresh_pumps);
     }
 }
 

@@ -3,20 +3,20 @@
 //! `Target` is the one open trait of the crate. Most users do not write it by hand but
 //! build an `Interface` once and make stubs from it.
 
-use std::{any::Any, fmt, future::Future, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use crate::{
-    ErrorValue, Stub, Thrown, Value,
+    CallContext, ErrorValue, Outcome, Stub, Thrown, Value,
     promise::gather,
-    value::reference::cell::{Cell, Resolver, Task, poll_once},
-    value::reference::hook::{Hook, Ref},
-    value::reference::path::{Path, PathPart, not_a_function, read_of_undefined},
-    value::reference::turn::{self, Origin},
+    value::reference::{
+        caller::Origin,
+        cell::{Cell, Resolver, Task, poll_once},
+        ends::LocalObject,
+        hook::{Hook, Ref},
+        path::{Path, PathPart, not_a_function, read_of_undefined},
+    },
     value::reserved::is_inherited,
 };
-
-/// What a method ends with.
-pub type Outcome = Result<Value, Thrown>;
 
 /// The answer of a method: there at once, or on its way.
 pub enum Reply {
@@ -92,27 +92,6 @@ pub struct Call {
     context: CallContext,
 }
 
-/// What the session was given for its calls: who asks, with which rights.
-#[derive(Clone, Default)]
-pub struct CallContext(Option<Arc<dyn Any + Send + Sync>>);
-
-impl CallContext {
-    pub fn new<T: Send + Sync + 'static>(value: T) -> CallContext {
-        CallContext(Some(Arc::new(value)))
-    }
-
-    /// The value, if it is of this type.
-    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.0.as_deref()?.downcast_ref()
-    }
-}
-
-impl fmt::Debug for CallContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "CallContext(..)" } else { "CallContext" })
-    }
-}
-
 impl Call {
     pub(crate) fn new(args: Vec<Value>, origin: &Origin) -> Call {
         let context = origin.as_ref().map_or_else(CallContext::default, |session| session.context());
@@ -154,8 +133,8 @@ impl Call {
 }
 
 /// A target as long as stubs hold it.
-pub(crate) struct Held {
-    pub(crate) target: Arc<dyn Target>,
+struct Held {
+    target: Arc<dyn Target>,
 }
 
 impl Drop for Held {
@@ -164,11 +143,33 @@ impl Drop for Held {
     }
 }
 
-pub(crate) fn call(held: &Arc<Held>, path: Path, mut args: Vec<Value>, origin: &Origin) -> Hook {
+impl LocalObject for Held {
+    fn call(self: Arc<Self>, path: Path, args: Vec<Value>, origin: &Origin) -> Hook {
+        call(&self, path, args, origin)
+    }
+
+    fn get(self: Arc<Self>, path: Path, origin: &Origin) -> Hook {
+        get(&self, path, origin)
+    }
+
+    fn has_method(&self, name: &str) -> bool {
+        !is_inherited(name) && self.target.member(name) == Member::Method
+    }
+
+    fn call_method(self: Arc<Self>, name: &str, mut args: Vec<Value>, origin: &Origin) -> Hook {
+        match complete(&mut args) {
+            Ok(true) => run(invoke(&self, Some(name), args, origin), origin),
+            Ok(false) => call_when_settled(&self, Some(name.to_owned()), args, origin),
+            Err(reason) => Hook::rejected(reason),
+        }
+    }
+}
+
+fn call(held: &Arc<Held>, path: Path, mut args: Vec<Value>, origin: &Origin) -> Hook {
     if let [PathPart::Name(name)] = path.as_slice()
-        && has_method(held, name)
+        && held.has_method(name)
     {
-        return call_method(held, name, args, origin);
+        return Arc::clone(held).call_method(name, args, origin);
     }
     if !path.is_empty() {
         // Not a method here, so perhaps one of a property: ask that, in order.
@@ -185,23 +186,9 @@ pub(crate) fn call(held: &Arc<Held>, path: Path, mut args: Vec<Value>, origin: &
     }
 }
 
-/// Calls what [`has_method`] said is a method.
-pub(crate) fn call_method(held: &Arc<Held>, name: &str, mut args: Vec<Value>, origin: &Origin) -> Hook {
-    match complete(&mut args) {
-        Ok(true) => run(invoke(held, Some(name), args, origin), origin),
-        Ok(false) => call_when_settled(held, Some(name.to_owned()), args, origin),
-        Err(reason) => Hook::rejected(reason),
-    }
-}
-
 /// True when the arguments are values, all promises among them being kept.
 fn complete(args: &mut [Value]) -> Result<bool, Thrown> {
     if gather::has_promise(args) { gather::complete_now(args) } else { Ok(true) }
-}
-
-/// Only the first name of a path can be a method of the target.
-pub(crate) fn has_method(held: &Arc<Held>, name: &str) -> bool {
-    !is_inherited(name) && held.target.member(name) == Member::Method
 }
 
 fn is_property(held: &Arc<Held>, path: &[PathPart]) -> bool {
@@ -269,9 +256,10 @@ fn start(mut task: Task, cell: &Arc<Cell>, origin: &Origin) {
     }
 }
 
-pub(crate) fn get(held: &Arc<Held>, mut path: Path, origin: &Origin) -> Hook {
+fn get(held: &Arc<Held>, mut path: Path, origin: &Origin) -> Hook {
     if path.is_empty() {
-        return Hook::Target(Arc::clone(held));
+        let object: Arc<Held> = Arc::clone(held);
+        return Hook::Target(object);
     }
     let rest = path.split_off(1);
     let member = match &path[0] {
@@ -326,9 +314,4 @@ impl Stub {
     pub fn shared(target: Arc<dyn Target>) -> Stub {
         Stub(Ref::from(Hook::Target(Arc::new(Held { target }))))
     }
-}
-
-/// Runs `body` with calls it makes attributed to the current session.
-pub(crate) fn asker() -> Origin {
-    turn::origin()
 }

@@ -4,9 +4,13 @@
 //! dates, bytes and errors are data; a stub, a promise and the two ends of a stream
 //! are references, and dropping the last copy of one tells the peer.
 //!
+//! A reference answers with values, so both are in this room; who answers is above, behind the
+//! traits of `reference/ends.rs`.
+//!
 //! Children: `object` (ordered members), `name` (their names), `bytes` (typed buffers), `bigint`, `error`
 //! (errors and what is thrown), `fetch` (URL-shaped things: headers, requests,
-//! responses, blobs), `convert` (from and to Rust types).
+//! responses, blobs), `convert` (from and to Rust types), `reserved` (names that never cross the wire), `reference`
+//! (what is behind a reference), `stub` (objects and promises), `readable` and `writable` (the ends of a stream).
 
 mod bigint;
 mod bytes;
@@ -15,9 +19,11 @@ mod error;
 mod fetch;
 mod name;
 mod object;
+mod readable;
 pub(crate) mod reference;
 pub(crate) mod reserved;
 mod stub;
+mod writable;
 
 pub use bigint::BigInt;
 pub use bytes::{Bytes, Kind};
@@ -26,11 +32,16 @@ pub use error::{ErrorValue, Thrown};
 pub(crate) use fetch::is_token;
 pub use fetch::{Blob, Body, Headers, Request, Response};
 pub use object::Object;
+pub use readable::Readable;
+pub use reference::caller::CallContext;
 pub use reference::path::PathPart;
-pub use stub::Stub;
+pub use stub::{Promise, Stub};
 pub use url::Url;
+pub use writable::Writable;
+pub(crate) use writable::WritingEnd;
 
-use crate::{Promise, Readable, Writable};
+/// What a method ends with.
+pub type Outcome = Result<Value, Thrown>;
 
 /// A value of the protocol.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,39 +1,43 @@
 //! Values to expressions.
 //!
-//! Writes straight into the text of a message. Where a reference goes depends on the
-//! place: into the tables of a session, into the captures of a map that is being
+//! Writes straight into the text of a message. Where a reference goes is said by whoever
+//! encodes: into the tables of a session, into the captures of a map that is being
 //! recorded, or nowhere.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 
 use crate::{
-    Blob, Body, ErrorValue, Headers, Kind, Object, Promise, Readable, Request, Response, Stub, Thrown, Value,
-    Writable,
+    Blob, Body, ErrorValue, Headers, Kind, Object, PathPart, Promise, Readable, Request, Response, Stub,
+    Thrown, Value, Writable,
     codec::evaluate::plain_members,
     codec::json::{write_number, write_string},
-    map::Recording,
-    session::Sending,
+    value::reference::hook::Ref,
     value::reserved::{is_dropped, is_error_slot},
 };
 
-/// Where references of a value go.
-pub(crate) enum ReferenceTarget<'p, 's> {
-    Session(&'p mut Sending<'s>),
-    Map(&'p mut Recording),
-    Alone,
+/// Where references of a value go: each is entered somewhere, and written as what it is called there.
+pub(crate) trait References {
+    fn stub(&mut self, out: &mut String, reference: &Ref) -> Written;
+
+    fn promise(&mut self, out: &mut String, reference: &Ref) -> Written;
+
+    fn readable(&mut self, out: &mut String, stream: &Readable) -> Written;
+
+    fn writable(&mut self, out: &mut String, stream: &Writable) -> Written;
 }
 
-pub(crate) struct Encoder<'p, 's> {
+pub(crate) struct Encoder<'p> {
     pub(crate) out: String,
-    pub(crate) place: ReferenceTarget<'p, 's>,
+    /// `None` for plain data: a reference is an error.
+    pub(crate) references: Option<&'p mut dyn References>,
     pub(crate) depth_max: usize,
     /// Send members an npm peer would drop.
     pub(crate) allow_dropped: bool,
 }
 
-type Written = Result<(), Thrown>;
+pub(crate) type Written = Result<(), Thrown>;
 
-impl Encoder<'_, '_> {
+impl Encoder<'_> {
     pub(crate) fn value(&mut self, value: &Value, depth: usize) -> Written {
         match value {
             Value::Null => self.out.push_str("null"),
@@ -180,7 +184,7 @@ impl Encoder<'_, '_> {
         for (name, value) in props.iter().filter(|(name, _)| !is_error_slot(name)) {
             let mut alone = Encoder {
                 out: String::new(),
-                place: ReferenceTarget::Alone,
+                references: None,
                 depth_max: self.depth_max,
                 allow_dropped: self.allow_dropped,
             };
@@ -326,34 +330,30 @@ impl Encoder<'_, '_> {
     }
 
     fn readable(&mut self, stream: &Readable) -> Written {
-        match &mut self.place {
-            ReferenceTarget::Session(sending) => sending.readable(&mut self.out, stream),
-            ReferenceTarget::Map(_) => Err(not_in_a_map()),
-            ReferenceTarget::Alone => Err(not_here()),
+        match &mut self.references {
+            Some(references) => references.readable(&mut self.out, stream),
+            None => Err(not_here()),
         }
     }
 
     fn writable(&mut self, stream: &Writable) -> Written {
-        match &mut self.place {
-            ReferenceTarget::Session(sending) => sending.writable(&mut self.out, stream),
-            ReferenceTarget::Map(_) => Err(not_in_a_map()),
-            ReferenceTarget::Alone => Err(not_here()),
+        match &mut self.references {
+            Some(references) => references.writable(&mut self.out, stream),
+            None => Err(not_here()),
         }
     }
 
     fn stub(&mut self, stub: &Stub) -> Written {
-        match &mut self.place {
-            ReferenceTarget::Session(sending) => sending.stub(&mut self.out, &stub.0),
-            ReferenceTarget::Map(recording) => recording.reference(&mut self.out, "import", &stub.0),
-            ReferenceTarget::Alone => Err(not_here()),
+        match &mut self.references {
+            Some(references) => references.stub(&mut self.out, &stub.0),
+            None => Err(not_here()),
         }
     }
 
     fn promise(&mut self, promise: &Promise) -> Written {
-        match &mut self.place {
-            ReferenceTarget::Session(sending) => sending.promise(&mut self.out, &promise.0),
-            ReferenceTarget::Map(recording) => recording.reference(&mut self.out, "pipeline", &promise.0),
-            ReferenceTarget::Alone => Err(not_here()),
+        match &mut self.references {
+            Some(references) => references.promise(&mut self.out, &promise.0),
+            None => Err(not_here()),
         }
     }
 }
@@ -362,6 +362,17 @@ fn not_here() -> Thrown {
     ErrorValue::new("Can't serialize RPC stubs in this context.").into()
 }
 
-fn not_in_a_map() -> Thrown {
-    ErrorValue::new("a stream cannot be used in the body of a map").into()
+/// The way to a member, as it stands in a message.
+pub(crate) fn write_path(out: &mut String, path: &[PathPart]) {
+    out.push('[');
+    for (at, part) in path.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        match part {
+            PathPart::Name(name) => write_string(out, name),
+            PathPart::Index(place) => write_number(out, *place),
+        }
+    }
+    out.push(']');
 }

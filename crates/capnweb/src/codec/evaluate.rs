@@ -13,17 +13,52 @@ mod reference;
 pub(crate) use data::plain_members;
 
 use crate::{
-    BigInt, ErrorValue, Limits, Object, Thrown, Value, codec::json::Json, map::Frame, session::Shared,
-    value::reference::turn::Origin, value::reserved::is_dropped,
+    BigInt, ErrorValue, Limits, Object, Readable, Thrown, Value, Writable,
+    codec::json::Json,
+    value::reference::{
+        caller::Origin,
+        ends::Mapper,
+        hook::{Hook, Ref},
+    },
+    value::reserved::is_dropped,
 };
 use std::sync::Arc;
+
+/// The tables of a session, as a message refers to them.
+pub(crate) trait SessionTables {
+    /// Something of ours.
+    fn export(&self, id: i64) -> Option<Hook>;
+
+    /// An object of the sender's, perhaps one we know.
+    fn introduce(&self, id: i64) -> Result<Hook, Thrown>;
+
+    /// A promise of the sender's, always a new one.
+    fn introduce_promise(&self, id: i64) -> Result<Hook, Thrown>;
+
+    fn introduce_writable(&self, id: i64) -> Result<Writable, Thrown>;
+
+    /// The reading end of a pipe, once.
+    fn take_readable(&self, id: i64) -> Result<Readable, Thrown>;
+
+    /// A blob, which is there when its pipe is closed.
+    fn take_blob(&self, id: i64, mime: String) -> Result<Value, Thrown>;
+
+    fn mapper(&self, captures: Vec<Ref>, instructions: Arc<[String]>) -> Arc<dyn Mapper>;
+}
+
+/// The private table of a map's body.
+pub(crate) trait MapTable {
+    fn entry(&self, id: i64) -> Option<Ref>;
+
+    /// A map inside of the map.
+    fn mapper(&self, captures: Vec<Ref>, instructions: Arc<[String]>) -> Arc<dyn Mapper>;
+}
 
 /// Where references lead.
 #[derive(Clone, Copy)]
 pub(crate) enum Scope<'s> {
-    Session(&'s Arc<Shared>),
-    /// The body of a map, with its private table.
-    Map(&'s Frame<'s>),
+    Session(&'s dyn SessionTables),
+    Map(&'s dyn MapTable),
     /// Plain data: no reference is allowed.
     Alone,
 }

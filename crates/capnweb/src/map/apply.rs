@@ -5,40 +5,41 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::Mapper;
+use super::Recorded;
 use crate::{
     ErrorValue, Limits, Outcome, Thrown, Value,
-    codec::evaluate::{Evaluator, Scope},
+    codec::evaluate::{Evaluator, MapTable, Scope},
     codec::json::{self, Arena, Json},
-    value::reference::cell::Cell,
-    value::reference::hook::{Hook, Ref},
-    value::reference::turn::Origin,
+    value::reference::{
+        caller::Origin,
+        cell::Cell,
+        ends::Mapper,
+        hook::{Hook, Ref},
+    },
 };
 use bumpalo::Bump;
 
 /// The private table of one run of the body.
-pub(crate) struct Frame<'m> {
-    mapper: &'m Mapper,
+struct Frame<'m> {
+    mapper: &'m Recorded,
     /// The element, then the result of each instruction so far.
     entries: Vec<Hook>,
 }
 
-impl Frame<'_> {
-    pub(crate) fn entry(&self, id: i64) -> Option<Ref> {
+impl MapTable for Frame<'_> {
+    fn entry(&self, id: i64) -> Option<Ref> {
         match usize::try_from(id) {
             Ok(place) => self.entries.get(place).cloned().map(Ref::from),
             Err(_) => self.mapper.captures.get(usize::try_from(-(id + 1)).ok()?).cloned(),
         }
     }
 
-    pub(crate) fn budget(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.mapper.budget)
+    fn mapper(&self, captures: Vec<Ref>, instructions: Arc<[String]>) -> Arc<dyn Mapper> {
+        Arc::new(Recorded { captures, instructions, budget: Arc::clone(&self.mapper.budget) })
     }
 }
 
-/// Maps a settled value. The result is there when the body was *started* for all elements;
-/// what it waits for stands in it as promises.
-pub(crate) fn apply(settled: &Arc<Cell>, mapper: Mapper, origin: &Origin) -> Outcome {
+pub(super) fn apply(settled: &Arc<Cell>, mapper: &Recorded, origin: &Origin) -> Outcome {
     let value = match settled.value() {
         Some(Ok(value)) => value,
         Some(Err(reason)) => return Err(reason.clone()),
@@ -49,23 +50,23 @@ pub(crate) fn apply(settled: &Arc<Cell>, mapper: Mapper, origin: &Origin) -> Out
         Value::Null => Ok(Value::Null),
         Value::Array(items) => {
             let mut arena = Arena::default();
-            let body = read(&mapper, arena.fresh())?;
+            let body = read(mapper, arena.fresh())?;
             items
                 .iter()
-                .map(|item| run(item.clone(), &mapper, &body, origin))
+                .map(|item| run(item.clone(), mapper, &body, origin))
                 .collect::<Result<_, _>>()
                 .map(Value::Array)
         }
         single => {
             let mut arena = Arena::default();
-            let body = read(&mapper, arena.fresh())?;
-            run(single.clone(), &mapper, &body, origin)
+            let body = read(mapper, arena.fresh())?;
+            run(single.clone(), mapper, &body, origin)
         }
     }
 }
 
 /// The instructions, read once for all elements.
-fn read<'t>(mapper: &'t Mapper, arena: &'t Bump) -> Result<Vec<Json<'t>>, Thrown> {
+fn read<'t>(mapper: &'t Recorded, arena: &'t Bump) -> Result<Vec<Json<'t>>, Thrown> {
     let brackets = Limits::default().bracket_depth_max;
     let instructions = mapper.instructions.iter().map(|text| match json::read(text, brackets, arena) {
         Ok((tree, _)) => Ok(tree),
@@ -74,7 +75,7 @@ fn read<'t>(mapper: &'t Mapper, arena: &'t Bump) -> Result<Vec<Json<'t>>, Thrown
     instructions.collect()
 }
 
-fn run(element: Value, mapper: &Mapper, body: &[Json<'_>], origin: &Origin) -> Outcome {
+fn run(element: Value, mapper: &Recorded, body: &[Json<'_>], origin: &Origin) -> Outcome {
     let element = match element {
         Value::Stub(stub) if stub.0.path.is_empty() => stub.0.hook,
         other => Hook::value(other),

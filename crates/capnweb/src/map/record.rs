@@ -5,21 +5,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Mapper;
+use super::Recorded;
 use crate::{
-    ErrorValue, Limits, Promise, Stub, Thrown, Value,
-    codec::encode::{Encoder, ReferenceTarget},
-    target::asker,
-    value::reference::hook::{Hook, Ref},
-    value::reference::path::{Path, PathPart, write_path},
+    ErrorValue, Limits, PathPart, Promise, Readable, Stub, Thrown, Value, Writable,
+    codec::encode::{Encoder, References, write_path},
+    value::reference::{
+        ends::{MapRecorder, Mapper, Variable},
+        hook::{Hook, Ref},
+        path::Path,
+        turn,
+    },
 };
-
-/// A placeholder: an entry in the table of the map being recorded.
-#[derive(Clone)]
-pub(crate) struct Variable {
-    recorder: Arc<Recorder>,
-    index: i64,
-}
 
 struct Recorder(Mutex<Tape>);
 
@@ -33,6 +29,25 @@ struct Tape {
 impl Recorder {
     fn tape(&self) -> MutexGuard<'_, Tape> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn placeholder(self: &Arc<Self>, index: i64) -> Hook {
+        let recorder: Arc<Recorder> = Arc::clone(self);
+        Hook::Variable(Variable { recorder, index })
+    }
+
+    fn instruction(self: &Arc<Self>, text: String) -> Hook {
+        let index = {
+            let mut tape = self.tape();
+            tape.instructions.push(text);
+            i64::try_from(tape.instructions.len()).unwrap_or(i64::MAX)
+        };
+        self.placeholder(index)
+    }
+
+    fn fail(&self, reason: Thrown) -> Hook {
+        self.tape().failed.get_or_insert_with(|| reason.clone());
+        Hook::rejected(reason)
     }
 }
 
@@ -59,13 +74,12 @@ impl MapScope {
 
     fn bring(&self, reference: &Ref) -> Promise {
         let index = Recording { recorder: Arc::clone(&self.0) }.capture(&reference.hook);
-        let variable = Variable { recorder: Arc::clone(&self.0), index };
-        Promise(Ref { hook: Hook::Variable(variable), path: reference.path.clone() })
+        Promise(Ref { hook: self.0.placeholder(index), path: reference.path.clone() })
     }
 }
 
 /// Where the encoder puts references while a body is recorded.
-pub(crate) struct Recording {
+struct Recording {
     recorder: Arc<Recorder>,
 }
 
@@ -83,12 +97,16 @@ impl Recording {
 
     fn index_of(&self, hook: &Hook) -> i64 {
         match hook {
-            Hook::Variable(variable) if Arc::ptr_eq(&variable.recorder, &self.recorder) => variable.index,
+            Hook::Variable(variable) if self.is_ours(variable) => variable.index,
             other => self.capture(other),
         }
     }
 
-    pub(crate) fn reference(&mut self, out: &mut String, tag: &str, reference: &Ref) -> Result<(), Thrown> {
+    fn is_ours(&self, variable: &Variable) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&variable.recorder), Arc::as_ptr(&self.recorder))
+    }
+
+    fn reference(&self, out: &mut String, tag: &str, reference: &Ref) -> Result<(), Thrown> {
         if matches!(&reference.hook, Hook::Target(_) | Hook::Writer(_)) && tag == "export" {
             return Err(ErrorValue::new("a map cannot make new objects").into());
         }
@@ -102,6 +120,28 @@ impl Recording {
     }
 }
 
+impl References for Recording {
+    fn stub(&mut self, out: &mut String, reference: &Ref) -> Result<(), Thrown> {
+        self.reference(out, "import", reference)
+    }
+
+    fn promise(&mut self, out: &mut String, reference: &Ref) -> Result<(), Thrown> {
+        self.reference(out, "pipeline", reference)
+    }
+
+    fn readable(&mut self, _: &mut String, _: &Readable) -> Result<(), Thrown> {
+        Err(no_streams())
+    }
+
+    fn writable(&mut self, _: &mut String, _: &Writable) -> Result<(), Thrown> {
+        Err(no_streams())
+    }
+}
+
+fn no_streams() -> Thrown {
+    ErrorValue::new("a stream cannot be used in the body of a map").into()
+}
+
 fn write_head(out: &mut String, tag: &str, index: i64) {
     out.push_str("[\"");
     out.push_str(tag);
@@ -109,17 +149,17 @@ fn write_head(out: &mut String, tag: &str, index: i64) {
     out.push_str(&index.to_string());
 }
 
-impl Variable {
-    pub(crate) fn call(&self, path: &[PathPart], args: Vec<Value>) -> Hook {
-        let mut recording = Recording { recorder: Arc::clone(&self.recorder) };
+impl MapRecorder for Recorder {
+    fn call(self: Arc<Self>, index: i64, path: &[PathPart], args: Vec<Value>) -> Hook {
+        let mut recording = Recording { recorder: Arc::clone(&self) };
         let mut out = String::new();
-        write_head(&mut out, "pipeline", self.index);
+        write_head(&mut out, "pipeline", index);
         out.push(',');
         write_path(&mut out, path);
         out.push(',');
         let mut encoder = Encoder {
             out,
-            place: ReferenceTarget::Map(&mut recording),
+            references: Some(&mut recording),
             depth_max: Limits::default().depth_max,
             allow_dropped: false,
         };
@@ -134,23 +174,23 @@ impl Variable {
     }
 
     /// Reads are written where they are used; nothing is recorded until then.
-    pub(crate) fn get(&self, path: &[PathPart]) -> Hook {
+    fn get(self: Arc<Self>, index: i64, path: &[PathPart]) -> Hook {
         let mut out = String::new();
-        write_head(&mut out, "pipeline", self.index);
+        write_head(&mut out, "pipeline", index);
         out.push(',');
         write_path(&mut out, path);
         out.push(']');
         self.instruction(out)
     }
 
-    pub(crate) fn map(&self, path: &[PathPart], mapper: Mapper) -> Hook {
-        let recording = Recording { recorder: Arc::clone(&self.recorder) };
+    fn map(self: Arc<Self>, index: i64, path: &[PathPart], mapper: &dyn Mapper) -> Hook {
+        let recording = Recording { recorder: Arc::clone(&self) };
         let mut out = String::new();
-        write_head(&mut out, "remap", self.index);
+        write_head(&mut out, "remap", index);
         out.push(',');
         write_path(&mut out, path);
         out.push_str(",[");
-        for (at, capture) in mapper.captures.iter().enumerate() {
+        for (at, capture) in mapper.captures().iter().enumerate() {
             if at > 0 {
                 out.push(',');
             }
@@ -162,37 +202,43 @@ impl Variable {
         out.push(']');
         self.instruction(out)
     }
+}
 
-    fn instruction(&self, text: String) -> Hook {
-        let mut tape = self.recorder.tape();
-        tape.instructions.push(text);
-        let index = i64::try_from(tape.instructions.len()).unwrap_or(i64::MAX);
-        Hook::Variable(Variable { recorder: Arc::clone(&self.recorder), index })
+impl Stub {
+    /// Runs `body` where the object is. See [`Promise::map`].
+    pub fn map<V: Into<Value>>(&self, body: impl FnOnce(&MapScope, Promise) -> V) -> Promise {
+        record(&self.0, body)
     }
+}
 
-    fn fail(&self, reason: Thrown) -> Hook {
-        self.recorder.tape().failed.get_or_insert_with(|| reason.clone());
-        Hook::rejected(reason)
+impl Promise {
+    /// Runs `body` where the value will be: once per element of an array, not at all on null
+    /// or undefined, once on anything else.
+    ///
+    /// `body` runs here, once, with a placeholder; what it does to the placeholder is recorded
+    /// and sent. Stubs from outside are brought in with [`MapScope::capture`].
+    pub fn map<V: Into<Value>>(&self, body: impl FnOnce(&MapScope, Promise) -> V) -> Promise {
+        record(&self.0, body)
     }
 }
 
 /// Runs `body` on a placeholder and asks for the map of `reference`.
-pub(crate) fn record<V: Into<Value>>(reference: &Ref, body: impl FnOnce(&MapScope, Promise) -> V) -> Promise {
+fn record<V: Into<Value>>(reference: &Ref, body: impl FnOnce(&MapScope, Promise) -> V) -> Promise {
     let recorder = Arc::new(Recorder(Mutex::default()));
-    let element = Variable { recorder: Arc::clone(&recorder), index: 0 };
+    let element = recorder.placeholder(0);
     let scope = MapScope(Arc::clone(&recorder));
-    let result = body(&scope, Promise(Ref::from(Hook::Variable(element)))).into();
+    let result = body(&scope, Promise(Ref::from(element))).into();
     match finish(&recorder, &result) {
-        Ok(mapper) => Promise(Ref::from(reference.map(Path::new(), mapper, &asker()))),
+        Ok(mapper) => Promise(Ref::from(reference.map(Path::new(), Arc::new(mapper), &turn::origin()))),
         Err(reason) => Promise(Ref::from(Hook::rejected(reason))),
     }
 }
 
-fn finish(recorder: &Arc<Recorder>, result: &Value) -> Result<Mapper, Thrown> {
+fn finish(recorder: &Arc<Recorder>, result: &Value) -> Result<Recorded, Thrown> {
     let mut recording = Recording { recorder: Arc::clone(recorder) };
     let mut encoder = Encoder {
         out: String::new(),
-        place: ReferenceTarget::Map(&mut recording),
+        references: Some(&mut recording),
         depth_max: Limits::default().depth_max,
         allow_dropped: false,
     };
@@ -203,14 +249,6 @@ fn finish(recorder: &Arc<Recorder>, result: &Value) -> Result<Mapper, Thrown> {
         return Err(reason);
     }
     let limits = Limits::default();
-    Ok(Mapper {
-        captures: tape.captures,
-        instructions: tape.instructions.into_iter().chain(std::iter::once(last)).collect(),
-        budget: Mapper::budget(limits.map_evaluations_max),
-    })
-}
-
-/// A placeholder has no value here.
-pub(crate) fn not_now() -> Thrown {
-    ErrorValue::new("the body of a map cannot wait: its placeholder has no value here").into()
+    let instructions = tape.instructions.into_iter().chain(std::iter::once(last)).collect();
+    Ok(Recorded::new(tape.captures, instructions, limits.map_evaluations_max))
 }

@@ -87,7 +87,7 @@ impl Connection {
     pub fn receive(&mut self, text: &str) {
         let Connection { shared, arena, .. } = self;
         let arena = arena.fresh();
-        turn::on_behalf_of(shared, || turn::gather(|| shared.receive(text, arena)));
+        turn::on_behalf_of(shared.clone(), || turn::gather(|| shared.receive(text, arena)));
     }
 
     /// False while the peer should wait: too many calls run, or it does not read its answers.
@@ -188,7 +188,7 @@ impl Connection {
         if calls.is_empty() && pumps.is_empty() {
             return false;
         }
-        turn::on_behalf_of(shared, || {
+        turn::on_behalf_of(shared.clone(), || {
             turn::gather(|| {
                 let mut more = false;
                 for tasks in [calls, pumps] {

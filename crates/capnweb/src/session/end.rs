@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use super::{Shared, tables::OnBroken};
+use super::Shared;
 use crate::{
     ErrorValue, Thrown, Value,
-    codec::encode::{Encoder, ReferenceTarget},
-    value::reference::turn,
+    codec::encode::Encoder,
+    value::reference::{ends::OnBroken, turn},
 };
 
 /// Close code of the protocol.
@@ -140,12 +140,8 @@ impl Shared {
 }
 
 fn abort_text(reason: &Thrown, depth_max: usize) -> String {
-    let mut encoder = Encoder {
-        out: "[\"abort\",".to_owned(),
-        place: ReferenceTarget::Alone,
-        depth_max,
-        allow_dropped: false,
-    };
+    let mut encoder =
+        Encoder { out: "[\"abort\",".to_owned(), references: None, depth_max, allow_dropped: false };
     if encoder.value(&reason.0, 0).is_err() {
         return "[\"abort\",[\"error\",\"Error\",\"session aborted\"]]".to_owned();
     }

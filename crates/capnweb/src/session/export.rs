@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
-use super::{Shared, import::ImportKind, tables::Export};
+use super::{
+    Shared,
+    import::{ImportKind, ImportRef},
+    remote::PeerStream,
+    tables::Export,
+};
 use crate::{
     ErrorValue, Readable, Thrown, Value, Writable,
-    session::ImportRef,
-    stream::{self, Pipe, RemoteWriter, Writer},
-    value::reference::cell::Cell,
-    value::reference::hook::Hook,
+    codec::evaluate::SessionTables,
+    map::Recorded,
+    stream::{self, Pipe, Writer},
+    value::reference::{
+        cell::Cell,
+        ends::Mapper,
+        hook::{Hook, Ref},
+    },
 };
 
 impl Shared {
-    pub(crate) fn export(&self, id: i64) -> Option<Hook> {
-        self.lock().exports.get(&id).map(|export| export.hook.clone())
-    }
-
     /// Enters the result of the peer's next push, and returns its id.
     pub(super) fn enter(&self, hook: Hook, once: bool) -> Result<i64, Thrown> {
         let cell = match &hook {
@@ -82,9 +87,9 @@ impl Shared {
     }
 
     /// Sends `resolve` or `reject` for an export as soon as it can. Counted in `unanswered` before.
-    pub(super) fn answer_when_settled(&self, id: i64, reference: &crate::value::reference::hook::Ref) {
+    pub(super) fn answer_when_settled(&self, id: i64, reference: &Ref) {
         let Some(this) = self.this.upgrade() else { return };
-        let origin = Some(Arc::clone(&this));
+        let origin = this.origin();
         reference.resolve(&origin, Box::new(move |cell| this.answer(id, &cell)));
     }
 
@@ -175,20 +180,8 @@ impl Shared {
         Ok(())
     }
 
-    pub(crate) fn take_readable(&self, id: i64) -> Result<Readable, Thrown> {
-        let taken = self.lock().exports.get_mut(&id).and_then(|export| export.readable.take());
-        let refused = || format!("Export {id} is not a pipe or its readable end was already consumed.");
-        taken.ok_or_else(|| ErrorValue::new(refused()).into())
-    }
-
-    /// A blob, which is there when its pipe is closed.
-    pub(crate) fn take_blob(&self, id: i64, mime: String) -> Result<Value, Thrown> {
-        let readable = self.take_readable(id)?;
-        Ok(stream::collect_blob(readable, mime, self.limits().blob_bytes_max))
-    }
-
     /// An object of the peer's, perhaps one we know.
-    pub(crate) fn introduce(self: &Arc<Self>, id: i64) -> Result<Arc<ImportRef>, Thrown> {
+    fn introduced(self: &Arc<Self>, id: i64) -> Result<Arc<ImportRef>, Thrown> {
         check_introduced(id)?;
         let mut state = self.lock();
         if let Some(import) = state.imports.get_mut(&id) {
@@ -204,9 +197,30 @@ impl Shared {
         state.check_room(self.limits().table_entries_max)?;
         Ok(state.add_import(self, id, ImportKind::Object, 1))
     }
+}
 
-    /// A promise of the peer's, always a new one.
-    pub(crate) fn introduce_promise(self: &Arc<Self>, id: i64) -> Result<Hook, Thrown> {
+/// For the session as it is shared: what is introduced holds on to it.
+impl SessionTables for Arc<Shared> {
+    fn export(&self, id: i64) -> Option<Hook> {
+        self.lock().exports.get(&id).map(|export| export.hook.clone())
+    }
+
+    fn introduce(&self, id: i64) -> Result<Hook, Thrown> {
+        Ok(Hook::Import(self.introduced(id)?))
+    }
+
+    fn take_readable(&self, id: i64) -> Result<Readable, Thrown> {
+        let taken = self.lock().exports.get_mut(&id).and_then(|export| export.readable.take());
+        let refused = || format!("Export {id} is not a pipe or its readable end was already consumed.");
+        taken.ok_or_else(|| ErrorValue::new(refused()).into())
+    }
+
+    fn take_blob(&self, id: i64, mime: String) -> Result<Value, Thrown> {
+        let readable = self.take_readable(id)?;
+        Ok(stream::collect_blob(readable, mime, self.limits().blob_bytes_max))
+    }
+
+    fn introduce_promise(&self, id: i64) -> Result<Hook, Thrown> {
         check_introduced(id)?;
         let mut state = self.lock();
         if state.imports.contains_key(&id) {
@@ -218,8 +232,12 @@ impl Shared {
         Ok(Hook::Import(state.add_import(self, id, ImportKind::Promise, 1)))
     }
 
-    pub(crate) fn introduce_writable(self: &Arc<Self>, id: i64) -> Result<Writable, Thrown> {
-        Ok(Writable::remote(Arc::new(RemoteWriter::new(self.introduce(id)?))))
+    fn introduce_writable(&self, id: i64) -> Result<Writable, Thrown> {
+        Ok(Writable::remote(Arc::new(PeerStream::new(self.introduced(id)?))))
+    }
+
+    fn mapper(&self, captures: Vec<Ref>, instructions: Arc<[String]>) -> Arc<dyn Mapper> {
+        Arc::new(Recorded::new(captures, instructions, self.limits().map_evaluations_max))
     }
 }
 

@@ -9,13 +9,16 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{Mode, Shared, tables::OnBroken};
+use super::{Mode, Shared};
 use crate::{
     ErrorValue, Thrown, Value,
-    map::Mapper,
-    value::reference::cell::{Cell, Resolver, Stage},
-    value::reference::hook::Hook,
-    value::reference::path::PathPart,
+    value::reference::{
+        caller::Caller,
+        cell::{Cell, Resolver},
+        ends::{Mapper, OnBroken, RemoteObject},
+        hook::Hook,
+        path::PathPart,
+    },
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,29 +61,16 @@ impl ImportRef {
         })
     }
 
-    pub(crate) fn id(&self) -> i64 {
+    pub(super) fn id(&self) -> i64 {
         self.id
     }
 
-    pub(crate) fn session(&self) -> &Arc<Shared> {
+    pub(super) fn session(&self) -> &Arc<Shared> {
         &self.session
     }
 
-    pub(crate) fn cell(&self) -> &Arc<Cell> {
+    pub(super) fn cell(&self) -> &Arc<Cell> {
         &self.cell
-    }
-
-    /// True for what stands for itself: it will never turn into something else.
-    pub(crate) fn is_object(&self) -> bool {
-        matches!(self.kind, ImportKind::Main | ImportKind::Object | ImportKind::Pipe)
-    }
-
-    /// The cell, once it has an answer; until then the peer is asked.
-    pub(crate) fn settled(&self) -> Option<Arc<Cell>> {
-        match self.cell.stage_when_served() {
-            Stage::Pending => None,
-            Stage::Linked(_) | Stage::Settled => Some(Arc::clone(&self.cell)),
-        }
     }
 
     pub(super) fn settle(&self, value: Result<Value, Thrown>) {
@@ -89,9 +79,26 @@ impl ImportRef {
             resolver.settle(value);
         }
     }
+}
 
-    /// Makes the peer send the value, once.
-    pub(crate) fn pull(&self) {
+impl RemoteObject for ImportRef {
+    fn id(&self) -> i64 {
+        self.id
+    }
+
+    fn is_of(&self, session: &dyn Caller) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.session), session)
+    }
+
+    fn cell(&self) -> &Arc<Cell> {
+        &self.cell
+    }
+
+    fn is_object(&self) -> bool {
+        matches!(self.kind, ImportKind::Main | ImportKind::Object | ImportKind::Pipe)
+    }
+
+    fn pull(&self) {
         if self.kind != ImportKind::Result || self.pulled.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -101,19 +108,19 @@ impl ImportRef {
         self.session.post_pull(self.id);
     }
 
-    pub(crate) fn call(&self, path: &[PathPart], args: Vec<Value>) -> Hook {
+    fn call(&self, path: &[PathPart], args: Vec<Value>) -> Hook {
         self.session.push_call(self.id, path, &args)
     }
 
-    pub(crate) fn get(&self, path: &[PathPart]) -> Hook {
+    fn get(&self, path: &[PathPart]) -> Hook {
         self.session.push_get(self.id, path)
     }
 
-    pub(crate) fn map(&self, path: &[PathPart], mapper: Mapper) -> Hook {
-        self.session.push_map(self.id, path, &mapper)
+    fn map(&self, path: &[PathPart], mapper: &dyn Mapper) -> Hook {
+        self.session.push_map(self.id, path, mapper)
     }
 
-    pub(crate) fn on_broken(&self, react: OnBroken) {
+    fn on_broken(&self, react: OnBroken) {
         self.session.on_broken(self.id, react);
     }
 }

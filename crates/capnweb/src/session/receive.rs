@@ -85,7 +85,7 @@ impl Shared {
     }
 
     fn evaluate(self: &Arc<Self>, expression: &Json<'_>) -> Result<Value, Thrown> {
-        let origin = Some(Arc::clone(self));
+        let origin = self.origin();
         Evaluator { scope: Scope::Session(self), limits: self.limits(), origin: &origin, fills: false }
             .value(expression, 0)
     }
@@ -179,7 +179,7 @@ fn number(text: &str) -> Option<i64> {
 fn as_hook(value: Value, session: &Arc<Shared>) -> Hook {
     match value {
         Value::Promise(promise) if promise.0.path.is_empty() => promise.0.hook,
-        Value::Promise(promise) => promise.0.read(Vec::new(), &Some(Arc::clone(session))),
+        Value::Promise(promise) => promise.0.read(Vec::new(), &session.origin()),
         other => Hook::value(other),
     }
 }

@@ -10,21 +10,24 @@ use std::sync::Arc;
 use super::{
     Mode, Shared,
     import::{ImportKind, ImportRef, no_return_path},
+    pump::pump,
     tables::{Export, State},
 };
 use crate::{
     ErrorValue, Readable, Thrown, Value, Writable,
-    codec::encode::{Encoder, ReferenceTarget},
+    codec::encode::{Encoder, References, write_path},
     codec::json::write_integer,
-    map::Mapper,
-    stream,
-    value::reference::cell::Stage,
-    value::reference::hook::{Hook, Ref},
-    value::reference::path::{PathPart, write_path},
+    value::reference::{
+        caller::Caller,
+        cell::Stage,
+        ends::Mapper,
+        hook::{Hook, Ref},
+        path::PathPart,
+    },
 };
 
 /// The tables, while a message is being written.
-pub(crate) struct Sending<'s> {
+struct Sending<'s> {
     session: &'s Arc<Shared>,
     state: &'s mut State,
     after: After,
@@ -41,10 +44,10 @@ struct After {
 }
 
 /// A `stream` message that was sent.
-pub(crate) struct StreamSent {
-    pub(crate) import: Arc<ImportRef>,
+pub(super) struct StreamSent {
+    pub(super) import: Arc<ImportRef>,
     /// Its length as JavaScript counts it.
-    pub(crate) units: usize,
+    pub(super) units: usize,
 }
 
 impl Shared {
@@ -52,20 +55,14 @@ impl Shared {
     fn write<R>(
         self: &Arc<Self>,
         head: String,
-        body: impl FnOnce(&mut Encoder<'_, '_>) -> Result<(), Thrown>,
+        body: impl FnOnce(&mut Sending<'_>, &mut String) -> Result<(), Thrown>,
         commit: impl FnOnce(&mut State, String) -> R,
     ) -> Result<R, Thrown> {
         let mut guard = self.lock();
         guard.check_alive()?;
         let mut sending = Sending { session: self, state: &mut guard, after: After::default() };
-        let mut encoder = Encoder {
-            out: head,
-            place: ReferenceTarget::Session(&mut sending),
-            depth_max: self.limits().depth_max,
-            allow_dropped: self.options.allow_dropped_names,
-        };
-        let written = body(&mut encoder);
-        let mut text = encoder.out;
+        let mut text = head;
+        let written = body(&mut sending, &mut text);
         let Sending { state, mut after, .. } = sending;
         let result = match written {
             Ok(()) => {
@@ -86,57 +83,54 @@ impl Shared {
     fn push(
         self: &Arc<Self>,
         head: String,
-        body: impl FnOnce(&mut Encoder<'_, '_>) -> Result<(), Thrown>,
+        body: impl FnOnce(&mut Sending<'_>, &mut String) -> Result<(), Thrown>,
     ) -> Hook {
         let most = self.limits().table_entries_max;
-        let body = |encoder: &mut Encoder<'_, '_>| {
-            if let ReferenceTarget::Session(sending) = &encoder.place {
-                sending.state.check_room(most)?;
-            }
-            body(encoder)?;
-            encoder.out.push(']');
+        let body = |sending: &mut Sending<'_>, out: &mut String| {
+            sending.state.check_room(most)?;
+            body(sending, out)?;
+            out.push(']');
             Ok(())
         };
         let pushed = self.write(head, body, |state, text| {
             state.post(text);
             state.add_sent(self, ImportKind::Result)
         });
-        pushed.map_or_else(Hook::rejected, Hook::Import)
+        pushed.map_or_else(Hook::rejected, |import| Hook::Import(import))
     }
 
     pub(super) fn push_call(self: &Arc<Self>, id: i64, path: &[PathPart], args: &[Value]) -> Hook {
         let mut head = opened("[\"push\",[\"pipeline\",", id);
         write_path(&mut head, path);
         head.push(',');
-        self.push(head, |encoder| encoder.args(args, 0))
+        self.push(head, |sending, out| sending.encode(out, |encoder| encoder.args(args, 0)))
     }
 
     pub(super) fn push_get(self: &Arc<Self>, id: i64, path: &[PathPart]) -> Hook {
         let mut head = opened("[\"push\",[\"pipeline\",", id);
         write_path(&mut head, path);
-        self.push(head, |_| Ok(()))
+        self.push(head, |_, _| Ok(()))
     }
 
-    pub(super) fn push_map(self: &Arc<Self>, id: i64, path: &[PathPart], mapper: &Mapper) -> Hook {
+    pub(super) fn push_map(self: &Arc<Self>, id: i64, path: &[PathPart], mapper: &dyn Mapper) -> Hook {
         let mut head = opened("[\"push\",[\"remap\",", id);
         write_path(&mut head, path);
         head.push_str(",[");
-        self.push(head, |encoder| {
-            for (at, capture) in mapper.captures.iter().enumerate() {
+        self.push(head, |sending, out| {
+            for (at, capture) in mapper.captures().iter().enumerate() {
                 if at > 0 {
-                    encoder.out.push(',');
+                    out.push(',');
                 }
-                let ReferenceTarget::Session(sending) = &mut encoder.place else { continue };
-                sending.capture(&mut encoder.out, capture)?;
+                sending.capture(out, capture)?;
             }
-            encoder.out.push_str("],");
-            mapper.write_instructions(&mut encoder.out);
+            out.push_str("],");
+            mapper.write_instructions(out);
             Ok(())
         })
     }
 
     /// One call on a writable stream of the peer's, answered unasked.
-    pub(crate) fn stream_call(
+    pub(super) fn stream_call(
         self: &Arc<Self>,
         id: i64,
         method: &str,
@@ -146,9 +140,9 @@ impl Shared {
             return Err(no_return_path());
         }
         let head = format!("[\"stream\",[\"pipeline\",{id},[\"{method}\"],");
-        let body = |encoder: &mut Encoder<'_, '_>| {
-            encoder.args(args, 0)?;
-            encoder.out.push(']');
+        let body = |sending: &mut Sending<'_>, out: &mut String| {
+            sending.encode(out, |encoder| encoder.args(args, 0))?;
+            out.push(']');
             Ok(())
         };
         self.write(head, body, |state, text| {
@@ -178,7 +172,10 @@ impl Shared {
         let reason = match value {
             Ok(value) => {
                 let head = opened("[\"resolve\",", id);
-                match self.write(head, |encoder| encoder.value(value, 0), State::post) {
+                let body = |sending: &mut Sending<'_>, out: &mut String| {
+                    sending.encode(out, |encoder| encoder.value(value, 0))
+                };
+                match self.write(head, body, State::post) {
                     Ok(()) => return,
                     Err(reason) => reason,
                 }
@@ -188,7 +185,7 @@ impl Shared {
         let reason = self.rewritten(&reason).unwrap_or(reason);
         let mut encoder = Encoder {
             out: opened("[\"reject\",", id),
-            place: ReferenceTarget::Alone,
+            references: None,
             depth_max: self.limits().depth_max,
             allow_dropped: self.options.allow_dropped_names,
         };
@@ -228,7 +225,7 @@ impl After {
         // Of a message that was not sent, the pipes are let go unread: dropping tells the peer.
         for (readable, import) in self.pumps {
             if !self.failed {
-                session.spawn_pump(stream::pump(readable, import));
+                session.spawn_pump(pump(readable, import));
             }
         }
         drop(self.undone);
@@ -236,6 +233,21 @@ impl After {
 }
 
 impl Sending<'_> {
+    /// Goes on writing `out`, with values that may refer to what the tables hold.
+    fn encode(
+        &mut self,
+        out: &mut String,
+        write: impl FnOnce(&mut Encoder<'_>) -> Result<(), Thrown>,
+    ) -> Result<(), Thrown> {
+        let depth_max = self.session.limits().depth_max;
+        let allow_dropped = self.session.options.allow_dropped_names;
+        let mut encoder =
+            Encoder { out: std::mem::take(out), references: Some(self), depth_max, allow_dropped };
+        let written = write(&mut encoder);
+        *out = encoder.out;
+        written
+    }
+
     fn export(&mut self, out: &mut String, tag: &str, hook: Hook) -> Result<i64, Thrown> {
         self.state.check_room(self.session.limits().table_entries_max)?;
         let id = self.state.add_export(hook);
@@ -247,16 +259,27 @@ impl Sending<'_> {
     /// The peer's own thing, if that is what this is.
     fn theirs(&self, hook: &Hook) -> Option<i64> {
         match hook {
-            Hook::Import(import)
-                if Arc::ptr_eq(import.session(), self.session) && import.settled().is_none() =>
-            {
+            Hook::Import(import) if import.is_of(&**self.session) && import.settled().is_none() => {
                 Some(import.id())
             }
             _ => None,
         }
     }
 
-    pub(crate) fn stub(&mut self, out: &mut String, reference: &Ref) -> Result<(), Thrown> {
+    fn capture(&mut self, out: &mut String, reference: &Ref) -> Result<(), Thrown> {
+        let reference = reference.clone().shortened();
+        match self.theirs(&reference.hook) {
+            Some(id) if reference.path.is_empty() => {
+                write_theirs(out, "import", id, &[]);
+                Ok(())
+            }
+            _ => self.stub(out, &reference),
+        }
+    }
+}
+
+impl References for Sending<'_> {
+    fn stub(&mut self, out: &mut String, reference: &Ref) -> Result<(), Thrown> {
         let reference = settled_stub(reference.clone().shortened());
         if let Some(id) = self.theirs(&reference.hook) {
             write_theirs(out, "import", id, &reference.path);
@@ -271,7 +294,7 @@ impl Sending<'_> {
         Err(ErrorValue::new("a property has to be awaited, or sent as a promise, before it is sent").into())
     }
 
-    pub(crate) fn promise(&mut self, out: &mut String, reference: &Ref) -> Result<(), Thrown> {
+    fn promise(&mut self, out: &mut String, reference: &Ref) -> Result<(), Thrown> {
         let reference = reference.clone().shortened();
         if let Some(id) = self.theirs(&reference.hook) {
             write_theirs(out, "pipeline", id, &reference.path);
@@ -286,23 +309,12 @@ impl Sending<'_> {
         Ok(())
     }
 
-    fn capture(&mut self, out: &mut String, reference: &Ref) -> Result<(), Thrown> {
-        let reference = reference.clone().shortened();
-        match self.theirs(&reference.hook) {
-            Some(id) if reference.path.is_empty() => {
-                write_theirs(out, "import", id, &[]);
-                Ok(())
-            }
-            _ => self.stub(out, &reference),
-        }
-    }
-
-    pub(crate) fn writable(&mut self, out: &mut String, stream: &Writable) -> Result<(), Thrown> {
+    fn writable(&mut self, out: &mut String, stream: &Writable) -> Result<(), Thrown> {
         self.export(out, "writable", stream.hook()).map(drop)
     }
 
     /// Opens a pipe before this message and mentions its reading end in it.
-    pub(crate) fn readable(&mut self, out: &mut String, stream: &Readable) -> Result<(), Thrown> {
+    fn readable(&mut self, out: &mut String, stream: &Readable) -> Result<(), Thrown> {
         if self.session.mode() == Mode::BatchServer {
             let text = "batch_no_streams: a stream cannot be returned in an HTTP batch";
             return Err(ErrorValue::new(text).code("batch_no_streams").into());

@@ -7,10 +7,14 @@ use std::{
     task::Waker,
 };
 
-use super::{Ended, ImportRef, Shared, import::ImportKind};
+use super::{
+    Ended, Shared,
+    import::{ImportKind, ImportRef},
+};
 use crate::{
-    ErrorValue, Readable, Thrown, codec::json::write_integer, value::reference::cell::Task,
-    value::reference::hook::Hook,
+    ErrorValue, Readable, Thrown,
+    codec::json::write_integer,
+    value::reference::{cell::Task, ends::OnBroken, hook::Hook},
 };
 
 /// Something of ours the peer can address.
@@ -42,8 +46,6 @@ pub(super) struct Import {
     pub(super) kind: ImportKind,
     pub(super) on_broken: Vec<(u64, OnBroken)>,
 }
-
-pub(super) type OnBroken = Box<dyn FnOnce(Thrown) + Send>;
 
 /// Export ids are counters, ours and the peer's pushes: nobody can choose them to collide.
 /// Import ids are the peer's choice, and hashed with a key.

@@ -12,7 +12,10 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::{ErrorValue, Readable, Thrown, Value, value::reference::cell::Resolver};
+use crate::{
+    ErrorValue, Outcome, Readable, Thrown, Value,
+    value::reference::{cell::Resolver, ends::PipeReader},
+};
 
 pub(crate) struct Pipe {
     state: Mutex<State>,
@@ -146,8 +149,15 @@ impl Pipe {
         }
     }
 
-    /// The reader wants no more.
-    pub(super) fn refuse(&self, reason: Thrown) {
+    fn empty(&self, state: &mut State) -> VecDeque<Chunk> {
+        self.session_bytes.fetch_sub(state.bytes, Ordering::Relaxed);
+        state.bytes = 0;
+        std::mem::take(&mut state.waiting)
+    }
+}
+
+impl PipeReader for Pipe {
+    fn refuse(&self, reason: Thrown) {
         let (lost, end) = {
             let mut state = self.lock();
             if state.refused.is_some() || matches!(state.end, Some(End::Closed)) {
@@ -171,14 +181,7 @@ impl Pipe {
         }
     }
 
-    fn empty(&self, state: &mut State) -> VecDeque<Chunk> {
-        self.session_bytes.fetch_sub(state.bytes, Ordering::Relaxed);
-        state.bytes = 0;
-        std::mem::take(&mut state.waiting)
-    }
-
-    /// The next chunk, `None` at the end.
-    pub(super) fn poll_take(&self, cx: &Context<'_>) -> Poll<Option<Result<Value, Thrown>>> {
+    fn poll_take(&self, cx: &Context<'_>) -> Poll<Option<Outcome>> {
         let mut state = self.lock();
         if let Some(chunk) = state.waiting.pop_front() {
             state.bytes -= chunk.bytes;
@@ -228,6 +231,6 @@ fn wake(mut state: MutexGuard<'_, State>) {
     }
 }
 
-pub(super) fn closed() -> Thrown {
+pub(crate) fn closed() -> Thrown {
     ErrorValue::type_error("the stream is closed").code("stream_closed").into()
 }

@@ -10,8 +10,8 @@ use std::{
 use super::pipe::closed;
 use crate::{
     Call, ErrorValue, Reply, Target, Thrown, Value,
+    value::reference::caller::Origin,
     value::reference::cell::{Resolver, Task, poll_once},
-    value::reference::turn::Origin,
 };
 
 /// What a target is asked to do.

@@ -1,30 +1,22 @@
-//! The writing end of a stream.
+//! Writing to a stream, here or at a peer.
 
-use std::{future::poll_fn, sync::Arc};
+use std::{future::poll_fn, sync::Arc, task::Poll};
 
 use super::{
-    Pipe, RemoteWriter,
-    remote::answered,
+    Pipe,
     sink::{Op, Sink},
 };
 use crate::{
-    Call, ErrorValue, Limits, Member, Reply, Target, Thrown, Value,
-    value::reference::cell::Cell,
-    value::reference::hook::Hook,
-    value::reference::path::PathPart,
-    value::reference::turn::{self, Origin},
+    Call, ErrorValue, Limits, Member, PathPart, Reply, Target, Thrown, Value, Writable,
+    value::WritingEnd,
+    value::reference::{
+        caller::Origin,
+        cell::{Cell, Stage},
+        ends::{LocalWriter, RemoteObject, RemoteWriter},
+        hook::Hook,
+        turn,
+    },
 };
-
-/// A stream to write to: here, or at a peer. Clones share it. Dropping the last one without
-/// closing it aborts the stream.
-#[derive(Clone)]
-pub struct Writable(Kind);
-
-#[derive(Clone)]
-enum Kind {
-    Local(Arc<Writer>),
-    Remote(Arc<RemoteWriter>),
-}
 
 impl Writable {
     /// A stream into `target`, which is asked to `write(chunk)`, then to `close()` or to
@@ -33,30 +25,14 @@ impl Writable {
         Writable::local(Arc::new(Writer(Into::Sink(Sink::new(Arc::new(target))))))
     }
 
-    pub(crate) fn local(writer: Arc<Writer>) -> Writable {
-        Writable(Kind::Local(writer))
-    }
-
-    pub(crate) fn remote(writer: Arc<RemoteWriter>) -> Writable {
-        Writable(Kind::Remote(writer))
-    }
-
     /// What to export when this is sent. A peer's stream is passed on through us.
     pub(crate) fn hook(&self) -> Hook {
         match &self.0 {
-            Kind::Local(writer) => Hook::Writer(Arc::clone(writer)),
-            Kind::Remote(writer) => {
+            WritingEnd::Local(writer) => Hook::Writer(Arc::clone(writer)),
+            WritingEnd::Remote(writer) => {
                 let relay = Sink::new(Arc::new(Relay(Arc::clone(writer))));
                 Hook::Writer(Arc::new(Writer(Into::Sink(relay))))
             }
-        }
-    }
-
-    /// Where a call that reached this stream through a path goes.
-    pub(crate) fn callee(&self) -> Hook {
-        match &self.0 {
-            Kind::Local(writer) => Hook::Writer(Arc::clone(writer)),
-            Kind::Remote(writer) => Hook::Import(Arc::clone(writer.import())),
         }
     }
 
@@ -65,22 +41,22 @@ impl Writable {
     pub async fn write(&self, chunk: impl std::convert::Into<Value>) -> Result<(), Thrown> {
         let chunk = chunk.into();
         match &self.0 {
-            Kind::Remote(writer) => {
+            WritingEnd::Remote(writer) => {
                 writer.write(chunk)?;
                 poll_fn(|cx| writer.poll_room(cx)).await
             }
-            Kind::Local(writer) => wait(writer, "write", vec![chunk]).await,
+            WritingEnd::Local(writer) => wait(writer, "write", vec![chunk]).await,
         }
     }
 
     /// Ends the stream. Returns when everything was accepted, with the first error otherwise.
     pub async fn close(&self) -> Result<(), Thrown> {
         match &self.0 {
-            Kind::Remote(writer) => {
+            WritingEnd::Remote(writer) => {
                 let closed = answered(writer.close()?).await;
                 writer.failure().map_or(closed, Err)
             }
-            Kind::Local(writer) => wait(writer, "close", Vec::new()).await,
+            WritingEnd::Local(writer) => wait(writer, "close", Vec::new()).await,
         }
     }
 
@@ -88,17 +64,34 @@ impl Writable {
     pub fn abort(&self, reason: impl std::convert::Into<Thrown>) {
         let reason = reason.into();
         match &self.0 {
-            Kind::Remote(writer) => writer.abort(&reason),
-            Kind::Local(writer) => {
+            WritingEnd::Remote(writer) => writer.abort(&reason),
+            WritingEnd::Local(writer) => {
                 drop(writer.call(&[PathPart::from("abort")], vec![reason.0], &turn::origin()));
             }
         }
     }
 }
 
-async fn wait(writer: &Arc<Writer>, method: &str, args: Vec<Value>) -> Result<(), Thrown> {
+async fn wait(writer: &Arc<dyn LocalWriter>, method: &str, args: Vec<Value>) -> Result<(), Thrown> {
     let answer = writer.call(&[PathPart::from(method)], args, &turn::origin());
     crate::Promise(answer.into()).await.map(drop)
+}
+
+/// Waits for the answer to a `stream` message.
+pub(crate) async fn answered(import: Arc<dyn RemoteObject>) -> Result<(), Thrown> {
+    let cell: &Arc<Cell> = import.cell();
+    poll_fn(|cx| match cell.stage_when_served() {
+        Stage::Pending => {
+            cell.watch(cx.waker());
+            if matches!(cell.stage_when_served(), Stage::Pending) { Poll::Pending } else { Poll::Ready(()) }
+        }
+        Stage::Linked(_) | Stage::Settled => Poll::Ready(()),
+    })
+    .await;
+    match cell.value() {
+        Some(Err(reason)) => Err(reason.clone()),
+        _ => Ok(()),
+    }
 }
 
 /// The writing end of a stream of this process, as others reach it.
@@ -113,9 +106,11 @@ impl Writer {
     pub(crate) fn pipe(pipe: Arc<Pipe>) -> Writer {
         Writer(Into::Pipe(pipe))
     }
+}
 
+impl LocalWriter for Writer {
     /// Exactly three things can be asked of a stream, by a path of one name.
-    pub(crate) fn call(&self, path: &[PathPart], args: Vec<Value>, origin: &Origin) -> Hook {
+    fn call(&self, path: &[PathPart], args: Vec<Value>, origin: &Origin) -> Hook {
         let mut args = args.into_iter();
         let op = match path {
             [PathPart::Name(name)] => match name.as_str() {
@@ -173,7 +168,7 @@ impl Drop for Writer {
 }
 
 /// Passes what is written on to a stream of another peer.
-struct Relay(Arc<RemoteWriter>);
+struct Relay(Arc<dyn RemoteWriter>);
 
 impl Target for Relay {
     fn member(&self, _: &str) -> Member {
@@ -193,24 +188,5 @@ impl Target for Relay {
                 Reply::value(())
             }
         }
-    }
-}
-
-impl PartialEq for Writable {
-    fn eq(&self, other: &Writable) -> bool {
-        match (&self.0, &other.0) {
-            (Kind::Local(a), Kind::Local(b)) => Arc::ptr_eq(a, b),
-            (Kind::Remote(a), Kind::Remote(b)) => Arc::ptr_eq(a, b),
-            (Kind::Local(_), Kind::Remote(_)) | (Kind::Remote(_), Kind::Local(_)) => false,
-        }
-    }
-}
-
-impl std::fmt::Debug for Writable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0 {
-            Kind::Local(_) => "Writable(local)",
-            Kind::Remote(_) => "Writable(remote)",
-        })
     }
 }

@@ -1,7 +1,9 @@
 //! Rust types in and out of values, one by one. For whole structs see `serde`.
 
-use super::{BigInt, Blob, Bytes, ErrorValue, Headers, Object, Request, Response, Thrown, Url, Value};
-use crate::{Promise, Readable, Stub, Writable};
+use super::{
+    BigInt, Blob, Bytes, ErrorValue, Headers, Object, Promise, Readable, Request, Response, Stub, Thrown,
+    Url, Value, Writable,
+};
 
 /// A value that is not what was asked for. Becomes a `TypeError` at the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

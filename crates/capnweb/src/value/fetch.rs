@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Object, Value};
-use crate::Readable;
+use super::{Object, Readable, Value};
 use url::Url;
 
 /// An HTTP header list. Names are lower case and unique; values of one name are joined.

@@ -11,8 +11,8 @@ use super::{Evaluator, Scope};
 use crate::{
     Body, Bytes, ErrorValue, Headers, Kind, Object, Request, Response, Thrown, Url, Value,
     codec::json::Json,
+    value::is_token,
     value::reserved::{is_dropped, is_error_slot},
-    value_token,
 };
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -204,7 +204,7 @@ impl Evaluator<'_> {
 
 fn method(json: &Json<'_>) -> Result<String, Thrown> {
     match json.as_str() {
-        Some(name) if value_token(name) => {
+        Some(name) if is_token(name) => {
             let upper = name.to_ascii_uppercase();
             let known = matches!(upper.as_str(), "DELETE" | "GET" | "HEAD" | "OPTIONS" | "POST" | "PUT");
             Ok(if known { upper } else { name.to_owned() })

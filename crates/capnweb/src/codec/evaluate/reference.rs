@@ -6,8 +6,7 @@ use super::{Evaluator, Scope, unknown};
 use crate::{
     ErrorValue, Promise, Stub, Thrown, Value,
     codec::json::Json,
-    map::Mapper,
-    target::{self, Held},
+    value::reference::ends::LocalObject,
     value::reference::hook::{Hook, Ref},
     value::reference::path::{Path, PathPart},
     value::reserved::is_inherited,
@@ -19,7 +18,7 @@ type Found = Result<Option<Value>, Thrown>;
 enum Callee<'t> {
     /// A method of an object of ours, which nearly every call is.
     Method {
-        held: Arc<Held>,
+        held: Arc<dyn LocalObject>,
         name: &'t str,
     },
     Other {
@@ -52,7 +51,7 @@ impl Evaluator<'_> {
             let target = self.lookup(id)?;
             if let Hook::Target(held) = &target.hook
                 && target.path.is_empty()
-                && target::has_method(held, name)
+                && held.has_method(name)
             {
                 return Ok(Callee::Method { held: Arc::clone(held), name });
             }
@@ -64,7 +63,7 @@ impl Evaluator<'_> {
     #[inline(never)]
     fn call(&self, callee: Callee<'_>, args: Vec<Value>) -> Value {
         let (hook, is_promise) = match callee {
-            Callee::Method { held, name } => (target::call_method(&held, name, args, self.origin), true),
+            Callee::Method { held, name } => (held.call_method(name, args, self.origin), true),
             Callee::Other { target, path, is_promise } => (target.call(path, args, self.origin), is_promise),
         };
         let found = Ref::from(hook);
@@ -169,7 +168,7 @@ impl Evaluator<'_> {
             }
         };
         let value = match tag {
-            "export" => Value::Stub(Stub(Ref::from(Hook::Import(session.introduce(id)?)))),
+            "export" => Value::Stub(Stub(Ref::from(session.introduce(id)?))),
             "promise" => Value::Promise(Promise(Ref::from(session.introduce_promise(id)?))),
             "writable" => Value::Writable(session.introduce_writable(id)?),
             _ => Value::Readable(session.take_readable(id)?),
@@ -188,11 +187,12 @@ impl Evaluator<'_> {
         let wanted = self.lookup(id)?;
         let captures = captures.iter().map(|capture| self.capture(capture)).collect::<Result<_, _>>()?;
         let instructions = instructions.iter().map(Json::text).collect();
-        let budget = match &self.scope {
-            Scope::Map(frame) => frame.budget(),
-            Scope::Session(_) | Scope::Alone => Mapper::budget(self.limits.map_evaluations_max),
+        let mapper = match &self.scope {
+            Scope::Session(session) => session.mapper(captures, instructions),
+            Scope::Map(frame) => frame.mapper(captures, instructions),
+            // Plain data has no entry that could have been found above.
+            Scope::Alone => return Ok(None),
         };
-        let mapper = Mapper { captures, instructions, budget };
         Ok(Some(Value::Promise(Promise(Ref::from(wanted.map(path, mapper, self.origin))))))
     }
 

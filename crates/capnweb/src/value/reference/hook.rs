@@ -6,27 +6,24 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{
-    ErrorValue, Stub, Thrown, Value, Writable,
-    map::{self, Mapper, Variable},
-    session::ImportRef,
-    stream::Writer,
-    target::{self, Held},
-    value::reference::cell::{Cell, Stage},
-    value::reference::path::{Found, Path, PathPart, not_a_function, walk},
-    value::reference::turn::Origin,
+use super::{
+    caller::Origin,
+    cell::{Cell, Stage},
+    ends::{LocalObject, LocalWriter, Mapper, RemoteObject, Variable},
+    path::{Found, Path, PathPart, not_a_function, walk},
 };
+use crate::{ErrorValue, Stub, Thrown, Value, Writable};
 
 #[derive(Clone)]
 pub(crate) enum Hook {
     /// An object or function of this process.
-    Target(Arc<Held>),
+    Target(Arc<dyn LocalObject>),
     /// Something at the peer of a session.
-    Import(Arc<ImportRef>),
+    Import(Arc<dyn RemoteObject>),
     /// A promise of this process, or a value that was one.
     Cell(Arc<Cell>),
     /// The writing end of a stream of this process.
-    Writer(Arc<Writer>),
+    Writer(Arc<dyn LocalWriter>),
     /// A placeholder inside the body of a map that is being recorded.
     Variable(Variable),
 }
@@ -57,7 +54,7 @@ impl Ref {
         self.hook.get(self.joined(rest), origin)
     }
 
-    pub(crate) fn map(&self, rest: Path, mapper: Mapper, origin: &Origin) -> Hook {
+    pub(crate) fn map(&self, rest: Path, mapper: Arc<dyn Mapper>, origin: &Origin) -> Hook {
         self.hook.map(self.joined(rest), mapper, origin)
     }
 
@@ -138,7 +135,7 @@ impl Hook {
 
     pub(crate) fn call(&self, path: Path, args: Vec<Value>, origin: &Origin) -> Hook {
         match self {
-            Hook::Target(held) => target::call(held, path, args, origin),
+            Hook::Target(held) => Arc::clone(held).call(path, args, origin),
             Hook::Import(import) => match import.settled() {
                 Some(cell) => Hook::Cell(cell).call(path, args, origin),
                 None => import.call(&path, args),
@@ -148,13 +145,13 @@ impl Hook {
                 after(cell, origin, move |cell| call_settled(&cell, path, args, &held))
             }
             Hook::Writer(writer) => writer.call(&path, args, origin),
-            Hook::Variable(variable) => variable.call(&path, args),
+            Hook::Variable(Variable { recorder, index }) => Arc::clone(recorder).call(*index, &path, args),
         }
     }
 
     pub(crate) fn get(&self, path: Path, origin: &Origin) -> Hook {
         match self {
-            Hook::Target(held) => target::get(held, path, origin),
+            Hook::Target(held) => Arc::clone(held).get(path, origin),
             Hook::Import(import) => match import.settled() {
                 Some(cell) => Hook::Cell(cell).get(path, origin),
                 None => import.get(&path),
@@ -166,19 +163,24 @@ impl Hook {
             }
             Hook::Writer(_) if path.is_empty() => self.clone(),
             Hook::Writer(_) => Hook::rejected(ErrorValue::type_error("a writable stream has no properties")),
-            Hook::Variable(variable) => variable.get(&path),
+            Hook::Variable(Variable { recorder, index }) => Arc::clone(recorder).get(*index, &path),
         }
     }
 
-    pub(crate) fn map(&self, path: Path, mapper: Mapper, origin: &Origin) -> Hook {
+    pub(crate) fn map(&self, path: Path, mapper: Arc<dyn Mapper>, origin: &Origin) -> Hook {
         match self {
-            Hook::Import(import) if import.settled().is_none() => import.map(&path, mapper),
-            Hook::Variable(variable) => variable.map(&path, mapper),
+            Hook::Import(import) if import.settled().is_none() => import.map(&path, &*mapper),
+            Hook::Variable(Variable { recorder, index }) => Arc::clone(recorder).map(*index, &path, &*mapper),
             Hook::Writer(_) => Hook::rejected(ErrorValue::type_error("a writable stream cannot be mapped")),
             Hook::Target(_) | Hook::Import(_) | Hook::Cell(_) => {
                 let (cell, resolver) = Cell::pending();
                 let held = origin.clone();
-                let then = move |settled: Arc<Cell>| resolver.settle(map::apply(&settled, mapper, &held));
+                let then = move |settled: Arc<Cell>| {
+                    let mapped = mapper.apply(&settled, &held);
+                    // What it captured is let go before anybody hears of the result.
+                    drop(mapper);
+                    resolver.settle(mapped);
+                };
                 self.get(path, origin).resolve(origin, Box::new(then));
                 Hook::Cell(cell)
             }
@@ -195,7 +197,7 @@ impl Hook {
             Hook::Writer(writer) => {
                 then(Cell::settled(Ok(Value::Writable(Writable::local(Arc::clone(writer))))));
             }
-            Hook::Variable(_) => then(Cell::rejected(map::not_now())),
+            Hook::Variable(_) => then(Cell::rejected(not_now())),
             Hook::Import(import) => {
                 import.pull();
                 // The job keeps the import: whoever waits for it still wants it.
@@ -227,6 +229,11 @@ impl Hook {
             _ => false,
         }
     }
+}
+
+/// A placeholder has no value here.
+pub(crate) fn not_now() -> Thrown {
+    ErrorValue::new("the body of a map cannot wait: its placeholder has no value here").into()
 }
 
 fn resolve_served(cell: &Arc<Cell>, origin: &Origin, then: Then) {

@@ -5,12 +5,7 @@
 
 use std::fmt;
 
-use crate::{
-    ErrorValue, Thrown, Value,
-    codec::json::{write_number, write_string},
-    value::reference::hook::Ref,
-    value::reserved::is_inherited,
-};
+use crate::{ErrorValue, Thrown, Value, value::reference::hook::Ref, value::reserved::is_inherited};
 
 /// One element of a path: a member name, or the place in an array.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,18 +95,4 @@ pub(crate) fn read_of_undefined(wanted: &PathPart) -> Thrown {
 pub(crate) fn not_a_function(path: &[PathPart]) -> Thrown {
     let joined: Vec<String> = path.iter().map(ToString::to_string).collect();
     ErrorValue::type_error(format!("'{}' is not a function.", joined.join("."))).into()
-}
-
-pub(crate) fn write_path(out: &mut String, path: &[PathPart]) {
-    out.push('[');
-    for (at, part) in path.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        match part {
-            PathPart::Name(name) => write_string(out, name),
-            PathPart::Index(place) => write_number(out, *place),
-        }
-    }
-    out.push(']');
 }

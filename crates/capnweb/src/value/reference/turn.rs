@@ -13,12 +13,9 @@ use std::{
     sync::Arc,
 };
 
-use crate::session::Shared;
+use super::caller::{Caller, Origin};
 
 type Job = Box<dyn FnOnce()>;
-
-/// The session that asked. `None` outside of any.
-pub(crate) type Origin = Option<Arc<Shared>>;
 
 thread_local! {
     // Some while jobs are being run or gathered on this thread. Bounded by what the tables
@@ -97,8 +94,8 @@ pub(crate) fn origin() -> Origin {
 }
 
 /// Runs `body` on behalf of a session.
-pub(crate) fn on_behalf_of<R>(session: &Arc<Shared>, body: impl FnOnce() -> R) -> R {
-    let before = ORIGIN.replace(Some(Arc::clone(session)));
+pub(crate) fn on_behalf_of<R>(session: Arc<dyn Caller>, body: impl FnOnce() -> R) -> R {
+    let before = ORIGIN.replace(Some(session));
     let _restore = Restore(Some(before));
     body()
 }

@@ -2,25 +2,25 @@
 
 use std::{future::poll_fn, sync::Arc};
 
-use super::{RemoteWriter, remote::answered};
+use super::{Mode, import::ImportRef, remote::PeerStream};
 use crate::{
     Readable, Thrown,
-    session::{ImportRef, Mode},
-    value::reference::cell::Task,
+    stream::answered,
+    value::reference::{cell::Task, ends::RemoteWriter},
 };
 
 /// Pumps until the stream ends, either side fails, or the session is over. The pipe is
 /// released when the task is dropped.
-pub(crate) fn pump(readable: Readable, pipe: Arc<ImportRef>) -> Task {
+pub(super) fn pump(readable: Readable, pipe: Arc<ImportRef>) -> Task {
     let readable = readable.moved();
     Box::pin(async move {
-        let writer = RemoteWriter::new(pipe);
+        let writer = PeerStream::new(pipe);
         // Nobody is left to tell: the reader knows why the stream broke off.
         let _ = run(readable, &writer).await;
     })
 }
 
-async fn run(mut readable: Readable, writer: &RemoteWriter) -> Result<(), Thrown> {
+async fn run(mut readable: Readable, writer: &PeerStream) -> Result<(), Thrown> {
     loop {
         poll_fn(|cx| writer.poll_room(cx)).await.inspect_err(|reason| readable.cancel(reason.clone()))?;
         let Some(chunk) = next(&mut readable, writer).await? else { break };
@@ -42,7 +42,7 @@ async fn run(mut readable: Readable, writer: &RemoteWriter) -> Result<(), Thrown
 type Chunk = Option<Result<crate::Value, Thrown>>;
 
 /// The next chunk, unless a write fails while the source is silent.
-async fn next(readable: &mut Readable, writer: &RemoteWriter) -> Result<Chunk, Thrown> {
+async fn next(readable: &mut Readable, writer: &PeerStream) -> Result<Chunk, Thrown> {
     use futures_util::stream::StreamExt;
     use std::task::Poll;
 

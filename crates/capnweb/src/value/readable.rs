@@ -8,8 +8,7 @@ use std::{
 
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
-use super::Pipe;
-use crate::{Blob, Bytes, ErrorValue, Thrown, Value};
+use super::{Blob, Bytes, ErrorValue, Thrown, Value, reference::ends::PipeReader};
 
 /// A stream of values to read. Clones share it. Dropping the last one unread tells the writer
 /// that nobody wants the rest.
@@ -17,7 +16,7 @@ use crate::{Blob, Bytes, ErrorValue, Thrown, Value};
 pub struct Readable(Arc<Mutex<Source>>);
 
 enum Source {
-    Pipe(Arc<Pipe>),
+    Pipe(Arc<dyn PipeReader>),
     Local(BoxStream<'static, Result<Value, Thrown>>),
     /// Read to its end, cancelled, or handed to somebody else.
     Spent,
@@ -35,7 +34,7 @@ impl Readable {
         Readable::new(stream::iter(chunks.into_iter().map(Ok)))
     }
 
-    pub(crate) fn from_pipe(pipe: Arc<Pipe>) -> Readable {
+    pub(crate) fn from_pipe(pipe: Arc<dyn PipeReader>) -> Readable {
         Readable(Arc::new(Mutex::new(Source::Pipe(pipe))))
     }
 

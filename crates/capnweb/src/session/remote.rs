@@ -5,15 +5,15 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::{Flow, pipe::closed};
+use super::{Mode, import::ImportRef, send::StreamSent};
 use crate::{
-    Thrown, Value,
-    session::{ImportRef, Mode, StreamSent},
-    value::reference::cell::{Cell, Stage},
+    Flow, Thrown, Value,
+    stream::closed,
+    value::reference::ends::{RemoteObject, RemoteWriter},
 };
 
 /// The peer's end and our count of what is on its way.
-pub(crate) struct RemoteWriter {
+pub(super) struct PeerStream {
     import: Arc<ImportRef>,
     state: Arc<Mutex<State>>,
 }
@@ -34,40 +34,13 @@ impl State {
     }
 }
 
-impl RemoteWriter {
-    /// For a single call through a path, without a stream object.
-    pub(super) fn import(&self) -> &Arc<ImportRef> {
-        &self.import
-    }
-
-    pub(crate) fn new(import: Arc<ImportRef>) -> RemoteWriter {
-        RemoteWriter { import, state: Arc::default() }
+impl PeerStream {
+    pub(super) fn new(import: Arc<ImportRef>) -> PeerStream {
+        PeerStream { import, state: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ready when one more write may be sent; with the error once one has failed.
-    pub(super) fn poll_room(&self, cx: &Context<'_>) -> Poll<Result<(), Thrown>> {
-        let mut state = self.lock();
-        if let Some(reason) = &state.failed {
-            return Poll::Ready(Err(reason.clone()));
-        }
-        // A batch is sent before the first answer comes: waiting for one would be for ever.
-        if state.flow.is_open() || self.import.session().mode() == Mode::BatchClient {
-            return Poll::Ready(Ok(()));
-        }
-        state.keep(cx.waker());
-        Poll::Pending
-    }
-
-    /// Sends a chunk without waiting for it.
-    pub(super) fn write(&self, value: Value) -> Result<(), Thrown> {
-        self.check_open()?;
-        let sent = self.import.session().stream_call(self.import.id(), "write", &[value])?;
-        self.watch(sent);
-        Ok(())
     }
 
     fn check_open(&self) -> Result<(), Thrown> {
@@ -100,16 +73,50 @@ impl RemoteWriter {
         }));
     }
 
-    /// Ends the stream; the cell settles when everything before was accepted.
-    pub(super) fn close(&self) -> Result<Arc<ImportRef>, Thrown> {
+    /// Wakes the task when an answer comes, which may be a failure.
+    pub(super) fn wake_on_failure(&self, cx: &Context<'_>) {
+        self.lock().keep(cx.waker());
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.import.session().mode()
+    }
+}
+
+impl RemoteWriter for PeerStream {
+    fn import(&self) -> Arc<dyn RemoteObject> {
+        let import: Arc<ImportRef> = Arc::clone(&self.import);
+        import
+    }
+
+    fn write(&self, chunk: Value) -> Result<(), Thrown> {
+        self.check_open()?;
+        let sent = self.import.session().stream_call(self.import.id(), "write", &[chunk])?;
+        self.watch(sent);
+        Ok(())
+    }
+
+    fn poll_room(&self, cx: &Context<'_>) -> Poll<Result<(), Thrown>> {
+        let mut state = self.lock();
+        if let Some(reason) = &state.failed {
+            return Poll::Ready(Err(reason.clone()));
+        }
+        // A batch is sent before the first answer comes: waiting for one would be for ever.
+        if state.flow.is_open() || self.import.session().mode() == Mode::BatchClient {
+            return Poll::Ready(Ok(()));
+        }
+        state.keep(cx.waker());
+        Poll::Pending
+    }
+
+    fn close(&self) -> Result<Arc<dyn RemoteObject>, Thrown> {
         self.check_open()?;
         self.lock().closed = true;
         let sent = self.import.session().stream_call(self.import.id(), "close", &[])?;
         Ok(sent.import)
     }
 
-    /// Gives the stream up.
-    pub(super) fn abort(&self, reason: &Thrown) {
+    fn abort(&self, reason: &Thrown) {
         if self.check_open().is_err() {
             return;
         }
@@ -123,34 +130,7 @@ impl RemoteWriter {
         }
     }
 
-    /// The first error, if a write has failed meanwhile.
-    pub(super) fn failure(&self) -> Option<Thrown> {
+    fn failure(&self) -> Option<Thrown> {
         self.lock().failed.clone()
-    }
-
-    /// Wakes the task when an answer comes, which may be a failure.
-    pub(super) fn wake_on_failure(&self, cx: &Context<'_>) {
-        self.lock().keep(cx.waker());
-    }
-
-    pub(super) fn mode(&self) -> Mode {
-        self.import.session().mode()
-    }
-}
-
-/// Waits for the answer to a `stream` message.
-pub(super) async fn answered(import: Arc<ImportRef>) -> Result<(), Thrown> {
-    let cell: &Arc<Cell> = import.cell();
-    std::future::poll_fn(|cx| match cell.stage_when_served() {
-        Stage::Pending => {
-            cell.watch(cx.waker());
-            if matches!(cell.stage_when_served(), Stage::Pending) { Poll::Pending } else { Poll::Ready(()) }
-        }
-        Stage::Linked(_) | Stage::Settled => Poll::Ready(()),
-    })
-    .await;
-    match cell.value() {
-        Some(Err(reason)) => Err(reason.clone()),
-        _ => Ok(()),
     }
 }
