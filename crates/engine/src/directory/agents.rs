@@ -9,8 +9,8 @@
 mod native;
 mod overlay;
 
-use crate::directory::config::{ConfigError, Settings, Standing};
-use serde::Serialize;
+use crate::directory::config::{AgentEntry, ConfigError, Settings, Standing};
+use serde::{Deserialize, Serialize};
 use sturdy_session::json::{Map, Num};
 use sturdy_session::types::session::Rule;
 
@@ -52,7 +52,7 @@ pub struct Agent {
     pub steps: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// A person talks to it.
@@ -165,7 +165,7 @@ fn assemble(
 }
 
 /// Section, name and entry of the configuration.
-type Entry<'a> = (&'static str, &'a str, &'a serde_json::Map<String, serde_json::Value>);
+type Entry<'a> = (&'static str, &'a str, &'a AgentEntry);
 
 fn floor(
     name: &str,
@@ -177,7 +177,7 @@ fn floor(
         let mut rules = vec![native::allow_all()];
         rules.extend(settings.user_rules().iter().cloned());
         for (section, _, entry) in settings.user_agents().into_iter().filter(|(_, own, _)| *own == name) {
-            rules.extend(settings.rules_of(entry, &[section, name])?);
+            rules.extend(settings.rules_of(&entry.tools, &entry.permission, &[section, name])?);
         }
         return Ok(rules);
     }

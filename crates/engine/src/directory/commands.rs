@@ -5,9 +5,9 @@
 //!
 //! Not here: putting arguments in (`sturdy_session::command`) and running shell snippets.
 
-use crate::directory::config::{Level, Settings};
+use crate::directory::config::{CommandEntry, Level, Settings};
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sturdy_session::command::hints;
 
 const INIT: &str = include_str!("commands/init.md");
@@ -69,7 +69,7 @@ pub fn commands(settings: &Settings, prompts: Vec<Command>) -> Vec<Command> {
     };
     let configured = settings
         .commands()
-        .into_iter()
+        .iter()
         .map(|(name, entry)| Command { is_obeyed: is_obeyed(name), ..from_config(name, entry) });
     for command in configured.chain(prompts) {
         match all.iter_mut().find(|known| known.name == command.name) {
@@ -103,15 +103,15 @@ fn native(settings: &Settings) -> Vec<Command> {
     vec![init, review]
 }
 
-fn from_config(name: &str, entry: &Map<String, Value>) -> Command {
-    let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+fn from_config(name: &str, entry: &CommandEntry) -> Command {
+    let entry = entry.clone();
     Command {
-        description: text("description"),
-        agent: text("agent"),
-        model: text("model"),
-        variant: text("variant"),
-        subtask: entry.get("subtask").and_then(Value::as_bool),
-        ..Command::new(name, Source::Config, text("template").unwrap_or_default())
+        description: entry.description,
+        agent: entry.agent,
+        model: entry.model,
+        variant: entry.variant,
+        subtask: entry.subtask,
+        ..Command::new(name, Source::Config, entry.template.unwrap_or_default())
     }
 }
 

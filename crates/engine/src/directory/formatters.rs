@@ -3,8 +3,7 @@
 //! Nothing unless the setting says so. `true` is every formatter that is known and here; an object is
 //! the same, with its entries put over those of the same name.
 
-use crate::directory::config::Settings;
-use serde_json::{Map, Value};
+use crate::directory::config::{FormatterEntry, Programs, Settings};
 use std::path::Path;
 use sturdy_worktree::format::{Formatter, known};
 
@@ -18,22 +17,18 @@ pub(crate) fn formatters(settings: &Settings, directory: &Path, worktree: &Path)
 }
 
 fn configured(settings: &Settings, known: Vec<Formatter>) -> Vec<Formatter> {
-    let entries = match settings.formatter() {
-        Value::Bool(true) => return known,
-        Value::Object(entries) => entries,
-        _ => return Vec::new(),
-    };
     let mut all = known;
-    for (name, entry) in entries {
-        let Some(entry) = entry.as_object() else { continue };
-        put(&mut all, name, entry);
+    match settings.formatters() {
+        Programs::Off => all.clear(),
+        Programs::Known => {}
+        Programs::Changed(entries) => entries.iter().for_each(|(name, entry)| put(&mut all, name, entry)),
     }
     all
 }
 
-fn put(all: &mut Vec<Formatter>, name: &str, entry: &Map<String, Value>) {
+fn put(all: &mut Vec<Formatter>, name: &str, entry: &FormatterEntry) {
     let place = all.iter().position(|one| one.name == name);
-    if entry.get("disabled") == Some(&Value::Bool(true)) {
+    if entry.disabled == Some(true) {
         if let Some(place) = place {
             all.remove(place);
         }
@@ -46,18 +41,15 @@ fn put(all: &mut Vec<Formatter>, name: &str, entry: &Map<String, Value>) {
         variables: Vec::new(),
         is_enabled: false,
     });
-    if let Some(command) = texts(entry.get("command")).filter(|command| !command.is_empty()) {
-        formatter.command = command;
+    if let Some(command) = entry.command.as_ref().filter(|command| !command.is_empty()) {
+        formatter.command = command.clone();
         // Whoever writes a command down means it, found or not: a missing program is then a warning.
         formatter.is_enabled = true;
     }
-    if let Some(extensions) = texts(entry.get("extensions")) {
-        formatter.extensions = extensions.into_iter().map(with_dot).collect();
+    if let Some(extensions) = &entry.extensions {
+        formatter.extensions = extensions.iter().cloned().map(with_dot).collect();
     }
-    let variables = entry.get("environment").and_then(Value::as_object).into_iter().flatten();
-    formatter
-        .variables
-        .extend(variables.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))));
+    formatter.variables.extend(entry.environment.iter().cloned());
     match place {
         Some(place) => all[place] = formatter,
         // Without a command there is nothing to run.
@@ -70,9 +62,4 @@ fn put(all: &mut Vec<Formatter>, name: &str, entry: &Map<String, Value>) {
 fn with_dot(end: String) -> String {
     let is_plain = end.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit());
     if is_plain { format!(".{end}") } else { end }
-}
-
-fn texts(value: Option<&Value>) -> Option<Vec<String>> {
-    let items = value?.as_array()?;
-    Some(items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
 }

@@ -4,8 +4,8 @@
 //! same, with its entries put over those of the same name.
 
 use crate::directory::Directories;
-use crate::directory::config::Settings;
-use serde_json::{Map, Value};
+use crate::directory::config::{LanguageEntry, Programs, Settings};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use sturdy_session::types::event::{Event, Nothing};
@@ -46,22 +46,19 @@ impl Directories {
 
 /// Those that the settings switch on. Looks for their programs on the disk, which may hang: see `files.rs`.
 pub(crate) fn servers(settings: &Settings, directory: &Path, worktree: &Path) -> Vec<Server> {
-    let entries = match settings.lsp() {
-        Value::Bool(true) => return known(directory, worktree),
-        Value::Object(entries) => entries,
-        _ => return Vec::new(),
+    let entries = match settings.languages() {
+        Programs::Off => return Vec::new(),
+        Programs::Known => return known(directory, worktree),
+        Programs::Changed(entries) => entries,
     };
     let mut all = known(directory, worktree);
-    for (id, entry) in entries {
-        let Some(entry) = entry.as_object() else { continue };
-        put(&mut all, id, entry);
-    }
+    entries.iter().for_each(|(id, entry)| put(&mut all, id, entry));
     all
 }
 
-fn put(all: &mut Vec<Server>, id: &str, entry: &Map<String, Value>) {
+fn put(all: &mut Vec<Server>, id: &str, entry: &LanguageEntry) {
     let place = all.iter().position(|one| one.id == id);
-    if entry.get("disabled") == Some(&Value::Bool(true)) {
+    if entry.disabled == Some(true) {
         if let Some(place) = place {
             all.remove(place);
         }
@@ -75,17 +72,14 @@ fn put(all: &mut Vec<Server>, id: &str, entry: &Map<String, Value>) {
         initialization: Value::Null,
         root_files: Vec::new(),
     });
-    if let Some(command) = texts(entry.get("command")).filter(|command| !command.is_empty()) {
-        server.command = command;
+    if let Some(command) = entry.command.as_ref().filter(|command| !command.is_empty()) {
+        server.command = command.clone();
     }
-    if let Some(extensions) = texts(entry.get("extensions")) {
-        server.extensions = extensions;
+    if let Some(extensions) = &entry.extensions {
+        server.extensions = extensions.clone();
     }
-    let variables = entry.get("env").and_then(Value::as_object).into_iter().flatten();
-    server
-        .variables
-        .extend(variables.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))));
-    if let Some(initialization) = entry.get("initialization") {
+    server.variables.extend(entry.env.iter().cloned());
+    if let Some(initialization) = &entry.initialization {
         server.initialization = initialization.clone();
     }
     match place {
@@ -94,9 +88,4 @@ fn put(all: &mut Vec<Server>, id: &str, entry: &Map<String, Value>) {
         None if server.command.is_empty() => {}
         None => all.push(server),
     }
-}
-
-fn texts(value: Option<&Value>) -> Option<Vec<String>> {
-    let items = value?.as_array()?;
-    Some(items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
 }

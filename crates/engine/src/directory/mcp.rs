@@ -20,7 +20,7 @@ pub use login::LoginStarted;
 
 use crate::clock::Clock;
 use crate::directory::Directories;
-use crate::directory::config::Settings;
+use crate::directory::config::{McpEntry, Settings};
 use crate::feed::Feed;
 use crate::schema;
 use crate::task::Tasks;
@@ -37,7 +37,6 @@ use sturdy_worktree::tool::Tool;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tracing::warn;
 
 /// How long a prompt waits for servers that are not there yet.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -181,15 +180,8 @@ impl McpServers {
             withheld: settings.withheld_servers().to_vec(),
             _stop: stop.drop_guard(),
         };
-        for (name, config) in settings.mcp().into_iter().flatten() {
-            // An entry without a type only switches one of an earlier layer; alone it is nothing.
-            let Some(config) = config.as_object().filter(|config| config.contains_key("type")) else {
-                continue;
-            };
-            match parse::server(name, config, directory, servers.timeout_ms) {
-                Ok(server) => servers.put(server),
-                Err(why) => warn!(server = name, why, "an MCP server is left out"),
-            }
+        for (name, entry) in settings.mcp() {
+            servers.put(parse::server(name, entry.clone(), directory, servers.timeout_ms));
         }
         servers
     }
@@ -216,8 +208,8 @@ impl McpServers {
 
     /// Adds a server, or puts another one in its place, and connects it.
     pub async fn add(&self, name: &str, config: &Map<String, Value>) -> Result<(), ServerError> {
-        let server = parse::server(name, config, &self.shared.directory, self.timeout_ms);
-        let server = server.map_err(ServerError::Bad)?;
+        let entry = McpEntry::read(name, config).map_err(ServerError::Bad)?;
+        let server = parse::server(name, entry, &self.shared.directory, self.timeout_ms);
         let is_enabled = server.is_enabled;
         self.put(server);
         self.shared.returns.stop_in(&self.shared.directory, name);

@@ -8,15 +8,14 @@
 
 use super::config::Settings;
 use super::scratch::scratch_dir;
-use serde_json::Value;
 use std::path::Path;
 use sturdy_worktree::process::{Network, Sandbox};
 use sturdy_worktree::project::Project;
 
 /// None if the settings do not ask for one.
 pub(crate) fn sandbox(settings: &Settings, directory: &Path, project: &Project) -> Option<Sandbox> {
-    let wanted = settings.said_by_user(&["experimental", "sandbox"])?;
-    if wanted["enabled"] != Value::Bool(true) {
+    let wanted = settings.sandbox();
+    if !wanted.enabled {
         return None;
     }
     let environment = &settings.places().environment;
@@ -28,14 +27,13 @@ pub(crate) fn sandbox(settings: &Settings, directory: &Path, project: &Project) 
     writable.extend(project.outer_git.iter().cloned());
     writable.push(environment.temporary_dir());
     writable.push(scratch_dir(environment));
-    let listed = wanted["writable"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    writable.extend(listed.map(|path| match path.strip_prefix("~/") {
+    writable.extend(wanted.writable.iter().map(|path| match path.strip_prefix("~/") {
         Some(below) => environment.home.join(below),
         None => directory.join(path),
     }));
     // What lies in another one of them need not be said.
     writable.sort();
     writable.dedup_by(|path, before| path.starts_with(&*before));
-    let network = if wanted["network"] == Value::Bool(false) { Network::Closed } else { Network::Open };
+    let network = if wanted.network == Some(false) { Network::Closed } else { Network::Open };
     Some(Sandbox { writable, network })
 }

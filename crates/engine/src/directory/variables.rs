@@ -8,7 +8,6 @@
 //! Every directory has its own: what one project hides, the others still have.
 
 use super::config::Settings;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -21,18 +20,14 @@ static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// What programs of a directory with these settings inherit.
 pub(crate) fn inherited(settings: &Settings, catalog: &Catalog, directory: &Path) -> Inherited {
-    let shown = settings.said_by_user(&["experimental", "visible_variables"]);
-    let inherited = Inherited::without([], texts(shown));
+    let inherited = Inherited::without([], settings.visible_variables().to_vec());
     hide(&inherited, settings, catalog, directory);
     inherited
 }
 
 /// Hides what these settings and providers use, besides what is hidden already.
 pub(crate) fn hide(inherited: &Inherited, settings: &Settings, catalog: &Catalog, directory: &Path) {
-    let hidden = ["experimental", "hidden_variables"];
-    // A project may hide more, and not less: its list does not replace that of the user.
-    let mut names = texts(settings.said_by_user(&hidden));
-    names.extend(texts(settings.said(&hidden)));
+    let mut names: Vec<String> = settings.hidden_variables().cloned().collect();
     names.extend(settings.variables_read().iter().cloned());
     names.extend(catalog.key_variables(&|provider| settings.names_provider(provider)));
     tell(inherited.hide(names), directory);
@@ -53,9 +48,4 @@ fn tell(hidden: Vec<String>, directory: &Path) {
             "commands and MCP servers are not given these variables; experimental.visible_variables gives them back"
         );
     }
-}
-
-fn texts(list: Option<&Value>) -> Vec<String> {
-    let items = list.and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }

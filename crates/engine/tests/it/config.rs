@@ -130,7 +130,7 @@ fn placeholders_are_replaced_inside_strings() {
     assert_eq!(settings.small_model(), Some("x"));
     assert_eq!(settings.username(), "from home");
     let (_, _, one) = settings.agents()[0];
-    assert_eq!(one["prompt"], json!("line 1\nline 2"));
+    assert_eq!(one.prompt.as_deref(), Some("line 1\nline 2"));
     assert_eq!(settings.wire()["agent"]["one"].get("prompt"), None, "it may be anything");
 }
 

@@ -35,6 +35,7 @@ mod refusals;
 mod running;
 mod sandbox;
 mod scratch;
+mod sections;
 mod structured;
 mod supervise;
 mod table;

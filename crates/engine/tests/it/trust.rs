@@ -171,7 +171,7 @@ fn what_a_user_says_is_obeyed_without_trust() {
     let settings = desk.load();
 
     assert_eq!((settings.shell(), settings.username()), (Some("/bin/zsh"), "secret"));
-    assert!(settings.mcp().unwrap().contains_key("a"));
+    assert_eq!(settings.mcp()[0].0, "a");
     assert_eq!((settings.trust().standing, settings.level(&["shell"])), (Standing::Plain, Level::User));
 }
 
@@ -193,7 +193,7 @@ fn a_project_keeps_what_is_harmless_and_loses_the_rest_until_it_is_trusted() {
 
     assert_eq!((before.model(), before.shell(), before.username()), (Some("acme/large"), None, "me "));
     assert_eq!(before.providers().0, json!({ "acme": { "models": { "large": { "name": "Large" } } } }));
-    assert_eq!(before.mcp().unwrap().keys().collect::<Vec<_>>(), ["b"]);
+    assert_eq!((before.mcp().len(), &before.wire()["mcp"]), (0, &json!({ "b": { "enabled": false } })));
     assert_eq!(before.withheld_servers(), ["a"]);
     assert_eq!(
         dangers(&before),

@@ -1,30 +1,10 @@
 //! The configuration's word on agents: change one, add one, take one away.
 
 use super::{Agent, AgentModel, Entry, Mode, native};
-use crate::directory::config::{ConfigError, Settings};
+use crate::directory::config::{AgentEntry, ConfigError, Settings};
 use serde_json::Value;
 use sturdy_session::json::Map;
 use sturdy_session::types::session::Rule;
-
-/// Keys with a meaning of their own; every other key is an option for the provider.
-const KNOWN: [&str; 16] = [
-    "name",
-    "model",
-    "variant",
-    "prompt",
-    "description",
-    "temperature",
-    "top_p",
-    "mode",
-    "hidden",
-    "color",
-    "steps",
-    "maxSteps",
-    "options",
-    "permission",
-    "disable",
-    "tools",
-];
 
 /// Lays the configuration over the built-in agents.
 pub(super) fn apply(
@@ -35,7 +15,7 @@ pub(super) fn apply(
     grounds: &native::Grounds,
 ) -> Result<(), ConfigError> {
     for (section, name, entry) in entries {
-        if entry.get("disable").and_then(Value::as_bool) == Some(true) {
+        if entry.disable == Some(true) {
             list.retain(|agent| agent.name != name);
             continue;
         }
@@ -51,39 +31,34 @@ pub(super) fn apply(
     Ok(())
 }
 
-fn change(agent: &mut Agent, entry: &Map, path: &[&str], settings: &Settings) -> Result<(), ConfigError> {
-    let at = |key| path.iter().copied().chain([key]).collect::<Vec<&str>>();
-    let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
-    let number = |key: &str| entry.get(key).and_then(Value::as_f64);
-    let count = |key: &str| number(key).map(|steps| steps.min(f64::from(u32::MAX)) as u32);
-
-    if let Some(model) = text("model") {
-        let parsed = AgentModel::parse(&model);
-        agent.model =
-            Some(parsed.ok_or_else(|| settings.wrong(&at("model"), "Expected \"provider/model\""))?);
+fn change(
+    agent: &mut Agent,
+    entry: &AgentEntry,
+    path: &[&str],
+    settings: &Settings,
+) -> Result<(), ConfigError> {
+    if let Some(model) = &entry.model {
+        let at: Vec<&str> = path.iter().copied().chain(["model"]).collect();
+        let parsed = AgentModel::parse(model);
+        agent.model = Some(parsed.ok_or_else(|| settings.wrong(&at, "Expected \"provider/model\""))?);
     }
-    agent.variant = text("variant").or(agent.variant.take());
-    agent.prompt = text("prompt").or(agent.prompt.take());
-    agent.description = text("description").or(agent.description.take());
-    agent.color = text("color").or(agent.color.take());
-    agent.temperature = number("temperature").or(agent.temperature);
-    agent.top_p = number("top_p").or(agent.top_p);
-    agent.hidden = entry.get("hidden").and_then(Value::as_bool).or(agent.hidden);
-    agent.steps = count("steps").or_else(|| count("maxSteps")).or(agent.steps);
-    agent.mode = match entry.get("mode").and_then(Value::as_str) {
-        Some("primary") => Mode::Primary,
-        Some("subagent") => Mode::Subagent,
-        Some("all") => Mode::All,
-        _ => agent.mode,
-    };
+    let said = |word: &Option<String>, before: &mut Option<String>| word.clone().or(before.take());
+    agent.variant = said(&entry.variant, &mut agent.variant);
+    agent.prompt = said(&entry.prompt, &mut agent.prompt);
+    agent.description = said(&entry.description, &mut agent.description);
+    agent.color = said(&entry.color, &mut agent.color);
+    agent.temperature = entry.temperature.or(agent.temperature);
+    agent.top_p = entry.top_p.or(agent.top_p);
+    agent.hidden = entry.hidden.or(agent.hidden);
+    agent.steps = entry.steps.or(entry.max_steps).or(agent.steps);
+    agent.mode = entry.mode.unwrap_or(agent.mode);
 
-    if let Some(options) = entry.get("options").and_then(Value::as_object) {
+    if let Some(options) = &entry.options {
         merge(&mut agent.options, options);
     }
-    let others = entry.iter().filter(|(key, _)| !KNOWN.contains(&key.as_str()));
-    merge(&mut agent.options, &others.map(|(key, value)| (key.clone(), value.clone())).collect());
+    merge(&mut agent.options, &entry.others);
 
-    agent.permission.extend(settings.rules_of(entry, path)?);
+    agent.permission.extend(settings.rules_of(&entry.tools, &entry.permission, path)?);
     Ok(())
 }
 

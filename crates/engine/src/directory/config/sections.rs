@@ -3,9 +3,10 @@
 //! Read after the document was checked (`shape.rs`), so that a mistake was already told with its file and line;
 //! where a value stands is asked of [`super::Settings::origin`]. A `null` is as good as nothing.
 //!
-//! Not here: sections that other programs are configured with (`provider`, `mcp`, `lsp`, `formatter`), and agents and
-//! commands, which have readers of their own.
+//! Not here: sections whose keys are names (`entries.rs`, `servers.rs`), and providers, which the catalog of
+//! `sturdy_llm` reads.
 
+use super::entries::Mistake;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -61,12 +62,22 @@ impl Default for Sections {
 
 impl Sections {
     /// # Errors
-    /// What a check let pass and still cannot be used.
-    pub(super) fn read(document: &Map<String, Value>) -> Result<Self, String> {
+    /// What a check let pass and still cannot be used, with its place.
+    pub(super) fn read(document: &Map<String, Value>) -> Result<Self, Mistake> {
         let mut document = Value::Object(document.clone());
         drop_nulls(&mut document);
-        serde_json::from_value(document).map_err(|cause| cause.to_string())
+        Self::deserialize(&document).map_err(|cause| (culprit(&document), cause.to_string()))
     }
+}
+
+/// The section that cannot be read, alone either.
+fn culprit(document: &Value) -> Vec<String> {
+    let is_wrong = |(key, value): &(&String, &Value)| {
+        let alone = Map::from_iter([((*key).clone(), (*value).clone())]);
+        Sections::deserialize(&Value::Object(alone)).is_err()
+    };
+    let found = document.as_object().into_iter().flatten().find(is_wrong);
+    found.map(|(key, _)| key.clone()).into_iter().collect()
 }
 
 /// Further directories with skills.
@@ -121,9 +132,9 @@ pub(super) struct Attachment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ImageLimits {
-    #[serde(deserialize_with = "pixels")]
+    #[serde(deserialize_with = "count")]
     pub max_width: Option<u32>,
-    #[serde(deserialize_with = "pixels")]
+    #[serde(deserialize_with = "count")]
     pub max_height: Option<u32>,
     #[serde(deserialize_with = "image_bytes")]
     pub max_base64_bytes: u64,
@@ -158,6 +169,20 @@ pub(super) struct Experimental {
     pub(super) mcp_timeout: Option<u64>,
     /// `None` is yes.
     pub(super) read_before_write: Option<bool>,
+    pub(super) hidden_variables: Vec<String>,
+    pub(super) visible_variables: Vec<String>,
+    pub(super) sandbox: SandboxSection,
+}
+
+/// The fence around the commands of a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct SandboxSection {
+    pub enabled: bool,
+    /// `None` is open.
+    pub network: Option<bool>,
+    /// Further places that commands may write to.
+    pub writable: Vec<String>,
 }
 
 /// JSON writes 3 and 3.0 for the same number. What is no such number says nothing.
@@ -167,8 +192,8 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
     Ok(value.as_u64().or_else(of_float))
 }
 
-fn pixels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    Ok(whole(deserializer)?.map(|pixels| u32::try_from(pixels).unwrap_or(u32::MAX)))
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    Ok(whole(deserializer)?.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
 fn image_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {

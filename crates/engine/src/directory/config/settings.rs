@@ -1,14 +1,16 @@
 //! What the configuration says, checked once and not changed afterwards.
 //!
 //! The merged document stays as it is: keys nobody here knows belong to somebody else. What the engine
-//! uses has a method; plain values come from the typed sections (`sections.rs`).
+//! uses has a method, which answers with types (`sections.rs`, `entries.rs`, `servers.rs`).
 
+use super::entries::{AgentEntry, CommandEntry, Entries, FormatterEntry, LanguageEntry, Programs};
 use super::error::{ConfigError, invalid};
 use super::hide;
 use super::keys;
 use super::merge::{Level, Merged, Origin};
 use super::places::Places;
-use super::sections::{Compaction, ImageLimits, Sections, ShareMode, ToolOutput};
+use super::sections::{Compaction, ImageLimits, SandboxSection, Sections, ShareMode, ToolOutput};
+use super::servers::{McpEntry, servers};
 use super::shape;
 use super::trust::{Standing, Trust};
 use super::unused;
@@ -38,6 +40,11 @@ pub struct Settings {
     warnings: Vec<Warning>,
     places: Places,
     sections: Sections,
+    entries: Entries,
+    servers: Vec<(String, McpEntry)>,
+    /// The user's own word, where that of a project does not count.
+    user_sections: Sections,
+    user_entries: Entries,
     username: String,
     rules: Vec<Rule>,
     user_rules: Vec<Rule>,
@@ -68,12 +75,22 @@ impl Settings {
             findings.unknown.into_iter().map(|(path, meant)| Warning::unknown_key(&merged, &path, meant)),
         );
 
-        let sections =
-            Sections::read(&merged.value).map_err(|why| invalid(&merged, vec![(Vec::new(), why)]))?;
+        let wrong_in = |merged: &Merged, mistake| invalid(merged, vec![mistake]);
+        let sections = Sections::read(&merged.value).map_err(|mistake| wrong_in(&merged, mistake))?;
+        let entries = Entries::read(&merged.value).map_err(|mistake| wrong_in(&merged, mistake))?;
+        let (servers, unusable) = servers(&merged);
+        warnings.extend(unusable);
+        let said_by_user = shape::sound(&user.value);
+        let user_sections = Sections::read(&said_by_user).map_err(|mistake| wrong_in(&user, mistake))?;
+        let user_entries = Entries::read(&said_by_user).map_err(|mistake| wrong_in(&user, mistake))?;
         let variable = |name| places.environment.filled(name).map(str::to_owned);
         let username = sections.username.clone().or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
         let mut settings = Self {
             sections,
+            entries,
+            servers,
+            user_sections,
+            user_entries,
             username: username.unwrap_or_else(|| "unknown".to_owned()),
             rules: Vec::new(),
             user_rules: Vec::new(),
@@ -86,8 +103,9 @@ impl Settings {
             withheld_servers,
             warnings,
         };
-        settings.rules = settings.rules_of(&settings.merged.value, &[])?;
-        settings.user_rules = settings.rules_of(&settings.user.value, &[])?;
+        settings.rules = settings.rules_of(&settings.entries.tools, &settings.entries.permission, &[])?;
+        let own = &settings.user_entries;
+        settings.user_rules = settings.rules_in(&settings.user, &own.tools, &own.permission, &[])?;
         settings.skills = skills::find(places, &settings.sections.skills.paths);
         if settings.trust.standing != Standing::Trusted {
             settings.skills.retain(|skill| !places.leads_outside(Path::new(&skill.location)));
@@ -146,25 +164,29 @@ impl Settings {
     /// Rules of a `permission` and the older `tools` beside it.
     pub(crate) fn rules_of(
         &self,
-        holder: &Map<String, Value>,
+        tools: &[(String, bool)],
+        permission: &Value,
         path: &[&str],
     ) -> Result<Vec<Rule>, ConfigError> {
-        let tools = holder.get("tools").and_then(Value::as_object);
-        let switches =
-            tools.into_iter().flatten().filter_map(|(name, on)| Some((name.as_str(), on.as_bool()?)));
-        let mut all = rules::from_tools(switches);
+        self.rules_in(&self.merged, tools, permission, path)
+    }
+
+    /// The same, with the document that a mistake stands in.
+    fn rules_in(
+        &self,
+        merged: &Merged,
+        tools: &[(String, bool)],
+        permission: &Value,
+        path: &[&str],
+    ) -> Result<Vec<Rule>, ConfigError> {
+        let mut all = rules::from_tools(tools.iter().map(|(name, on)| (name.as_str(), *on)));
         let home = self.places.environment.home.to_string_lossy();
-        let permission = holder.get("permission").unwrap_or(&Value::Null);
         let own = rules::from_config(permission, &home).map_err(|error: RuleError| {
-            let path: Vec<&str> = path.iter().copied().chain(["permission"]).collect();
-            self.wrong(&path, error.to_string())
+            let path = path.iter().copied().chain(["permission"]).map(str::to_owned).collect();
+            invalid(merged, vec![(path, error.to_string())])
         })?;
         all.extend(own);
         Ok(all)
-    }
-
-    fn section(&self, key: &str) -> Option<&Map<String, Value>> {
-        self.merged.value.get(key)?.as_object()
     }
 
     /// `provider/model`.
@@ -218,20 +240,19 @@ impl Settings {
 
     /// Agents by name: `mode` is the older word for a primary one.
     #[must_use]
-    pub fn agents(&self) -> Vec<(&'static str, &str, &Map<String, Value>)> {
-        agents_of(&self.merged.value)
+    pub fn agents(&self) -> Vec<(&'static str, &str, &AgentEntry)> {
+        agents_of(&self.entries)
     }
 
     /// What the user alone says about agents.
     #[must_use]
-    pub fn user_agents(&self) -> Vec<(&'static str, &str, &Map<String, Value>)> {
-        agents_of(&self.user.value)
+    pub fn user_agents(&self) -> Vec<(&'static str, &str, &AgentEntry)> {
+        agents_of(&self.user_entries)
     }
 
     #[must_use]
-    pub fn commands(&self) -> Vec<(&str, &Map<String, Value>)> {
-        let map = self.section("command").into_iter().flatten();
-        map.filter_map(|(name, entry)| Some((name.as_str(), entry.as_object()?))).collect()
+    pub fn commands(&self) -> &[(String, CommandEntry)] {
+        &self.entries.commands
     }
 
     /// The rules of `permission` and `tools`, for every agent.
@@ -308,20 +329,18 @@ impl Settings {
 
     /// Servers of tools. Holds keys: it goes to their clients and nowhere else.
     #[must_use]
-    pub fn mcp(&self) -> Option<&Map<String, Value>> {
-        self.section("mcp")
+    pub fn mcp(&self) -> &[(String, McpEntry)] {
+        &self.servers
     }
 
-    /// `true`, `false` or a map of formatters.
     #[must_use]
-    pub fn formatter(&self) -> &Value {
-        self.merged.value.get("formatter").unwrap_or(&Value::Null)
+    pub fn formatters(&self) -> &Programs<FormatterEntry> {
+        &self.entries.formatters
     }
 
-    /// `true`, `false` or a map of language servers.
     #[must_use]
-    pub fn lsp(&self) -> &Value {
-        self.merged.value.get("lsp").unwrap_or(&Value::Null)
+    pub fn languages(&self) -> &Programs<LanguageEntry> {
+        &self.entries.languages
     }
 
     /// Whether a turn goes on after a person said no.
@@ -347,16 +366,21 @@ impl Settings {
         self.sections.experimental.mcp_timeout
     }
 
-    /// What the user alone says at a place, whatever a project says there.
-    pub(crate) fn said_by_user(&self, path: &[&str]) -> Option<&Value> {
-        let (first, rest) = path.split_first()?;
-        rest.iter().try_fold(self.user.value.get(*first)?, |value, key| value.get(*key))
+    /// Variables that programs do not get. A project may hide more, and not less: its list does not replace that of
+    /// the user.
+    pub(crate) fn hidden_variables(&self) -> impl Iterator<Item = &String> {
+        let users = &self.user_sections.experimental.hidden_variables;
+        users.iter().chain(&self.sections.experimental.hidden_variables)
     }
 
-    /// What is said at a place, by whoever has the last word there.
-    pub(crate) fn said(&self, path: &[&str]) -> Option<&Value> {
-        let (first, rest) = path.split_first()?;
-        rest.iter().try_fold(self.merged.value.get(*first)?, |value, key| value.get(*key))
+    /// Variables that programs get all the same, by the word of the user alone.
+    pub(crate) fn visible_variables(&self) -> &[String] {
+        &self.user_sections.experimental.visible_variables
+    }
+
+    /// The fence around commands, by the word of the user alone.
+    pub(crate) fn sandbox(&self) -> &SandboxSection {
+        &self.user_sections.experimental.sandbox
     }
 
     /// Variables that `{env:…}` takes.
@@ -367,10 +391,11 @@ impl Settings {
     /// Whether a provider is configured, or that of a configured model.
     pub(crate) fn names_provider(&self, id: &str) -> bool {
         let is_of = |model: Option<&str>| model.is_some_and(|model| model.split('/').next() == Some(id));
-        self.section("provider").is_some_and(|all| all.contains_key(id))
+        let provider = self.merged.value.get("provider");
+        provider.is_some_and(|all| all.get(id).is_some())
             || is_of(self.model())
             || is_of(self.small_model())
-            || self.agents().iter().any(|(_, _, agent)| is_of(agent.get("model").and_then(Value::as_str)))
+            || self.agents().iter().any(|(_, _, agent)| is_of(agent.model.as_deref()))
     }
 
     /// The answer of `GET /config`: everything that is not a secret, with what is always there.
@@ -411,12 +436,10 @@ impl fmt::Debug for Settings {
     }
 }
 
-fn agents_of(document: &Map<String, Value>) -> Vec<(&'static str, &str, &Map<String, Value>)> {
-    let entries = |section: &'static str| {
-        let map = document.get(section).and_then(Value::as_object).into_iter().flatten();
-        map.filter_map(move |(name, entry)| Some((section, name.as_str(), entry.as_object()?)))
-    };
-    entries("mode").chain(entries("agent")).collect()
+fn agents_of(entries: &Entries) -> Vec<(&'static str, &str, &AgentEntry)> {
+    let modes = entries.modes.iter().map(|(name, entry)| ("mode", name.as_str(), entry));
+    let agents = entries.agents.iter().map(|(name, entry)| ("agent", name.as_str(), entry));
+    modes.chain(agents).collect()
 }
 
 fn with_schema(map: Map<String, Value>) -> Map<String, Value> {

@@ -42,6 +42,8 @@ pub(super) struct Findings {
     pub(super) wrong: Vec<(Vec<String>, String)>,
     /// Path and, if one is near, the key that was probably meant.
     pub(super) unknown: Vec<(Vec<String>, Option<&'static str>)>,
+    /// Other files say the rest, so nothing is missing.
+    is_part: bool,
 }
 
 /// Looks at a whole document.
@@ -51,13 +53,52 @@ pub(super) fn check(document: &Map<String, Value>) -> Findings {
     findings
 }
 
+/// A part of a document without what is wrong in it. Another file has the last word there, so nobody is told.
+pub(super) fn sound(part: &Map<String, Value>) -> Map<String, Value> {
+    let mut findings = Findings { is_part: true, ..Findings::default() };
+    fields(part, &ROOT, &mut Vec::new(), &mut findings);
+    let mut sound = Value::Object(part.clone());
+    // From the end, so that what is taken out of a list does not move what is still to be taken.
+    for (path, _) in findings.wrong.iter().rev().filter(|(path, _)| !is_permission(path)) {
+        take_out(&mut sound, path);
+    }
+    match sound {
+        Value::Object(sound) => sound,
+        _ => Map::new(),
+    }
+}
+
+/// A rule that makes no sense is refused, whoever replaces it: without it something would be allowed.
+fn is_permission(path: &[String]) -> bool {
+    let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+    matches!(keys[..], ["permission", ..] | ["agent" | "mode", _, "permission", ..])
+}
+
+fn take_out(document: &mut Value, path: &[String]) {
+    let Some((last, above)) = path.split_last() else { return };
+    let place = above.iter().try_fold(document, |value, key| match value {
+        Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
+        value => value.get_mut(key),
+    });
+    match place {
+        Some(Value::Object(map)) => drop(map.shift_remove(last)),
+        Some(Value::Array(items)) => {
+            if let Some(index) = last.parse::<usize>().ok().filter(|index| *index < items.len()) {
+                items.remove(index);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Whether a document may have this key.
 pub(super) fn is_known(key: &str) -> bool {
     ROOT.known.iter().any(|(name, _)| *name == key)
 }
 
 fn fields(map: &Map<String, Value>, shape: &Fields, path: &mut Vec<String>, out: &mut Findings) {
-    for name in shape.required.iter().filter(|name| !map.contains_key(**name)) {
+    let missing = |name: &&&str| !out.is_part && !map.contains_key(**name);
+    for name in shape.required.iter().filter(missing) {
         out.wrong.push((path.clone(), format!("The key \"{name}\" is missing")));
     }
     for (key, value) in map {
@@ -113,7 +154,7 @@ fn look(value: &Value, shape: &Shape, path: &mut Vec<String>, out: &mut Findings
 fn either(value: &Value, shapes: &[Shape], path: &mut Vec<String>, out: &mut Findings) {
     let mut closest = None;
     for shape in shapes {
-        let mut tried = Findings::default();
+        let mut tried = Findings { is_part: out.is_part, ..Findings::default() };
         look(value, shape, path, &mut tried);
         if tried.wrong.is_empty() {
             out.unknown.append(&mut tried.unknown);

@@ -165,6 +165,7 @@ static COMPACTION: Fields = closed(
     ],
     &[],
 );
+static ENTERPRISE: Fields = open(&[("url", Text)]);
 static SANDBOX: Fields = closed(&[("enabled", Flag), ("network", Flag), ("writable", TEXTS)], &["enabled"]);
 static EXPERIMENTAL: Fields = closed(
     &[
@@ -220,7 +221,7 @@ pub(super) static ROOT: Fields = closed(
         ("permission", PERMISSION),
         ("tools", FLAG_MAP),
         ("attachment", Shape::Fields(&ATTACHMENT)),
-        ("enterprise", OBJECT),
+        ("enterprise", Shape::Fields(&ENTERPRISE)),
         ("tool_output", Shape::Fields(&TOOL_OUTPUT)),
         ("compaction", Shape::Fields(&COMPACTION)),
         ("experimental", Shape::Fields(&EXPERIMENTAL)),
