@@ -247,7 +247,8 @@ impl Inner {
         if Boundary::of_files(revert).as_ref() != Some(&cut) {
             let instance = self.directories.instance(&info.directory).await?;
             let worktree = self.sessions.trees_of(&instance).await;
-            let work = move || Ok(remaining(&messages, Some(&cut), worktree.as_deref()));
+            let session = session.clone();
+            let work = move || Ok(remaining(&session, &messages, Some(&cut), worktree.as_deref()));
             totals = blocking(work).await?;
         }
         inputs.push(Input::Revert(Box::new(NewRevert { revert: None, totals })));

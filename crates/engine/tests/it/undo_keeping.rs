@@ -2,8 +2,10 @@
 
 use crate::tools::runs;
 use crate::undo::{put, read, repository, revert, turn};
+use std::path::PathBuf;
 use sturdy_engine::{Garbage, trees_usage};
 use sturdy_session::fact::Fact;
+use sturdy_session::id::SessionId;
 use sturdy_testkit::{Seen, World};
 use sturdy_worktree::snapshot::stores_below;
 
@@ -126,4 +128,63 @@ async fn diffs_that_are_stored_apart_go_with_their_session() {
     }
 
     assert_eq!(store.sizes().await.unwrap().blobs, 0);
+}
+
+/// The directory of the only store of trees.
+fn store_dir(world: &World) -> PathBuf {
+    stores_below(&world.disk.data().join("trees")).unwrap().remove(0).dir
+}
+
+async fn files_changed(world: &World, session: &SessionId) -> Vec<(String, f64)> {
+    let diff = world.engine.session_diff(session).await.unwrap();
+    diff.into_iter().map(|one| (one.file.unwrap(), one.additions.0)).collect()
+}
+
+#[tokio::test]
+async fn the_diff_of_a_session_is_answered_without_its_trees_while_nothing_has_changed() {
+    let world = repository().await;
+    let session = world.session().await;
+    let mut seen = Seen::from_now(world.engine.feed());
+    let prompt = turn(&world, &session.id, runs("echo 1 > a.txt; printf '1\\n2\\n' > b.txt")).await;
+    let is_it = |fact: &Fact| matches!(fact, Fact::TurnDiffed { diffed, .. } if diffed.prompt.id == prompt);
+    seen.until(|record| record.facts.iter().any(is_it)).await;
+
+    // Was: every request compared the trees of every step. Nothing can be compared without them.
+    let world = world.reopen().await;
+    std::fs::remove_dir_all(store_dir(&world).join("objects")).unwrap();
+
+    let expected = [("a.txt".to_owned(), 1.0), ("b.txt".to_owned(), 2.0)];
+    assert_eq!(files_changed(&world, &session.id).await, expected);
+}
+
+#[tokio::test]
+async fn the_diff_of_a_session_follows_what_its_turns_and_undos_change() {
+    let world = repository().await;
+    let session = world.session().await;
+    turn(&world, &session.id, runs("echo 1 > a.txt")).await;
+    let a = ("a.txt".to_owned(), 1.0);
+    assert_eq!(files_changed(&world, &session.id).await, [a.clone()]);
+
+    let second = turn(&world, &session.id, runs("echo 1 > b.txt")).await;
+    let b = ("b.txt".to_owned(), 1.0);
+    assert_eq!(files_changed(&world, &session.id).await, [a.clone(), b.clone()]);
+    revert(&world, &session.id, &second).await;
+    assert_eq!(files_changed(&world, &session.id).await, [a.clone()]);
+    world.engine.unrevert(&session.id).await.unwrap();
+    assert_eq!(files_changed(&world, &session.id).await, [a, b]);
+}
+
+#[tokio::test]
+async fn the_kept_diff_of_a_removed_session_is_given_back_with_its_trees() {
+    let world = repository().await;
+    let session = world.session().await;
+    turn(&world, &session.id, runs("echo 1 > a.txt")).await;
+    assert_eq!(files_changed(&world, &session.id).await.len(), 1);
+    let kept = || store_dir(&world).join("sturdy-diffs").read_dir().unwrap().count();
+    assert_eq!(kept(), 1);
+
+    world.engine.remove_session(&session.id).await.unwrap();
+    world.engine.tidy_trees().await;
+
+    assert_eq!(kept(), 0);
 }

@@ -2,7 +2,12 @@
 //!
 //! [`differences`] makes one record per file, with a patch that shows the whole file, as clients of
 //! summaries draw it. [`unified`] makes one text for all files, as `git diff` prints it. Both have a bound:
-//! what is too large is counted, or named, but not shown. What is no text has no patch.
+//! what is too large is counted, or named, but not shown. What is no text has no patch. `kept` keeps the difference of
+//! a session until its trees are released.
+
+mod kept;
+
+pub(super) use kept::kept_at;
 
 use super::{Changed, ObjectId, SnapshotError, State, TreePath, TreeStore, lock};
 use similar::udiff::UnifiedDiffHunk;
@@ -46,13 +51,21 @@ const RECENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 const RECENT_OVERHEAD: usize = 256;
 
 /// What some changes add up to.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Changes {
     pub files: Vec<FileDiff>,
     pub additions: u64,
     pub deletions: u64,
     /// More files differ than are listed.
     pub files_total: usize,
+    /// No file was left out because it took too long.
+    pub is_whole: bool,
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self { files: Vec::new(), additions: 0, deletions: 0, files_total: 0, is_whole: true }
+    }
 }
 
 /// One record per changed file. What was not captured on both sides is left out.
@@ -76,8 +89,9 @@ pub fn differences(store: &TreeStore, changed: &[Changed]) -> Result<Changes, Sn
         let difference = match recent {
             Some(difference) => difference,
             None => {
-                let texts =
-                    if began.elapsed() > PATIENCE { None } else { contents.texts_of(&unknown, at)? };
+                let is_late = began.elapsed() > PATIENCE;
+                changes.is_whole &= !is_late;
+                let texts = if is_late { None } else { contents.texts_of(&unknown, at)? };
                 at += 1;
                 match texts {
                     Some((before, after)) => {

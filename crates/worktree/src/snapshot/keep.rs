@@ -4,6 +4,7 @@
 //! it. Invariant I15: a tree is anchored before anybody is told of it, and stays so until its name is
 //! released. Then, and only then, a collection may remove what no other name needs.
 
+use super::diff::kept_at;
 use super::object::{Hold, Kind};
 use super::point::point;
 use super::setup::{ROOT_NOTE, remove, wait};
@@ -125,6 +126,10 @@ impl TreeStore {
         Ok(text.starts_with(format!("tree {tree}\n").as_bytes()).then_some(*commit))
     }
 
+    pub(super) fn keeps_something(&self, name: &str) -> Result<bool, SnapshotError> {
+        Ok(self.read_ref(&ref_of(&self.inner.dir, name)?, name)?.is_some())
+    }
+
     fn read_ref(&self, place: &Path, name: &str) -> Result<Option<ObjectId>, SnapshotError> {
         match std::fs::read_to_string(place) {
             // Not as if there were none: what it kept would be collected.
@@ -166,16 +171,26 @@ pub(super) fn refuse_damaged_refs(dir: &Path) -> Result<(), SnapshotError> {
 }
 
 fn ref_of(dir: &Path, name: &str) -> Result<PathBuf, SnapshotError> {
+    file_of(&dir.join("refs/sturdy"), name)
+}
+
+/// The file of a name in this directory.
+pub(super) fn file_of(dir: &Path, name: &str) -> Result<PathBuf, SnapshotError> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     if name.is_empty() || name.len() > 100 || !name.chars().all(is_plain) {
         return Err(SnapshotError::Malformed("a name of letters, digits, - and _ is needed".to_owned()));
     }
-    Ok(dir.join("refs/sturdy").join(name))
+    Ok(dir.join(name))
 }
 
-/// Lets go of every tree of `name` in a store that nobody has open.
+/// Lets go of every tree of `name`, and of what was kept beside them, in a store that nobody has open.
 pub fn release_in(dir: &Path, name: &str) -> Result<(), SnapshotError> {
     let place = ref_of(dir, name)?;
+    // First what only this name leads to.
+    let diff = kept_at(dir, name)?;
+    for file in [diff.with_extension("new"), diff] {
+        remove(&file).map_err(SnapshotError::io(&file))?;
+    }
     remove(&place).map_err(SnapshotError::io(&place))?;
     let packed = dir.join("packed-refs");
     let Ok(text) = std::fs::read_to_string(&packed) else { return Ok(()) };

@@ -78,7 +78,7 @@ pub(super) fn undo(scene: &Scene, cut: &Boundary, forced: &[String]) -> Result<U
     Ok(Undone {
         snapshot: Some(undo.snapshot),
         diff: unified(store, &set)?,
-        totals: remaining(&scene.messages, Some(cut), Some(worktree)),
+        totals: remaining(&scene.session, &scene.messages, Some(cut), Some(worktree)),
         conflicts: named(conflicts),
         forced: forced.iter().filter(is_known).cloned().collect(),
         note: Some(note),
@@ -100,7 +100,7 @@ pub(super) fn redo(scene: &Scene) -> Result<Redone, SnapshotError> {
     };
     let why = Conflict::ChangedSinceUndo.text();
     Ok(Redone {
-        totals: remaining(&scene.messages, None, Some(worktree)),
+        totals: remaining(&scene.session, &scene.messages, None, Some(worktree)),
         conflicts: named(done.conflicts().map(|path| (path.to_string(), why)).collect()),
         note: Some(note),
     })

@@ -42,12 +42,13 @@ async fn work_out(
     let instance = sessions.directories.instance(&info.directory).await?;
     let Some(worktree) = sessions.trees_of(&instance).await else { return Ok(None) };
     let messages = sessions.conversation(session).await?;
+    let session = session.clone();
     let work = move || {
         let mut turn = trees_of_turn(&messages, &prompt.id);
         turn.push(newest.clone());
         let turn = changes_of(&worktree, &turn)?;
         let cut = info.revert.as_ref().and_then(Boundary::of_files);
-        let all = session_changes(&messages, cut.as_ref(), Some(&worktree), Some(newest))?;
+        let all = session_changes(&session, &messages, cut.as_ref(), Some(&worktree), Some(newest))?;
         prompt.summary = Some(TurnSummary { title: None, body: None, diffs: turn.files });
         Ok::<_, EngineError>(Diffed { prompt, summary: totals(&all), session: all.files })
     };

@@ -12,7 +12,7 @@ use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::session::SessionSummary;
 use sturdy_worktree::snapshot::{Changes, SnapshotError, Step, Targets, TreeId, differences};
-use tracing::warn;
+use tracing::{debug, warn};
 
 impl Sessions {
     /// What a session has changed, all its turns together; what is behind a cut is left out.
@@ -24,9 +24,10 @@ impl Sessions {
         let instance = self.directories.instance(&info.directory).await?;
         let worktree = self.trees_of(&instance).await;
         let messages = self.conversation(session).await?;
+        let session = session.clone();
         let work = move || {
             let cut = info.revert.as_ref().and_then(Boundary::of_files);
-            session_changes(&messages, cut.as_ref(), worktree.as_deref(), None)
+            session_changes(&session, &messages, cut.as_ref(), worktree.as_deref(), None)
         };
         let changes = tokio::task::spawn_blocking(work).await.map_err(|_| EngineError::Closing)??;
         Ok(changes.files)
@@ -37,14 +38,22 @@ impl Sessions {
 /// the names in its patch are for people.
 pub(crate) fn steps(worktree: &Worktree, trees: &[StepTrees]) -> Result<Vec<Step>, SnapshotError> {
     let mut steps = Vec::with_capacity(trees.len());
-    for step in trees {
-        let before: TreeId = step.before.parse()?;
-        let unknown = || SnapshotError::Malformed("a step was captured by another program".to_owned());
-        let after: TreeId = step.after.as_ref().ok_or_else(unknown)?.parse()?;
+    for (before, after) in pairs(trees)? {
         let changed = worktree.store.changed(&before, &after)?;
         steps.push(Step { before, after, files: changed.into_iter().map(|one| one.path).collect() });
     }
     Ok(steps)
+}
+
+/// The trees before and after each step.
+fn pairs(trees: &[StepTrees]) -> Result<Vec<(TreeId, TreeId)>, SnapshotError> {
+    let mut pairs = Vec::with_capacity(trees.len());
+    for step in trees {
+        let unknown = || SnapshotError::Malformed("a step was captured by another program".to_owned());
+        let after = step.after.as_ref().ok_or_else(unknown)?;
+        pairs.push((step.before.parse()?, after.parse()?));
+    }
+    Ok(pairs)
 }
 
 /// What some steps changed, taken together.
@@ -53,8 +62,10 @@ pub(crate) fn changes_of(worktree: &Worktree, trees: &[StepTrees]) -> Result<Cha
     differences(&worktree.store, &targets.changes())
 }
 
-/// What a session has changed, without what is undone behind `cut`.
+/// What a session has changed, without what is undone behind `cut`. Worked out once for the same steps: whoever asks
+/// again, also after a restart, is given what was kept.
 pub(crate) fn session_changes(
+    session: &SessionId,
     messages: &[MessageWithParts],
     cut: Option<&Boundary>,
     worktree: Option<&Worktree>,
@@ -68,17 +79,29 @@ pub(crate) fn session_changes(
         trees.truncate(trees.len().saturating_sub(undone));
     }
     trees.extend(newest);
-    changes_of(worktree, &trees)
+    if trees.is_empty() {
+        return Ok(Changes::default());
+    }
+    let steps = pairs(&trees)?;
+    if let Some(known) = worktree.store.kept_changes(session.as_str(), &steps) {
+        return Ok(known);
+    }
+    let changes = changes_of(worktree, &trees)?;
+    if let Err(cause) = worktree.store.keep_changes(session.as_str(), &steps, &changes) {
+        debug!(%session, %cause, "what a session has changed is not kept; whoever asks next works it out again");
+    }
+    Ok(changes)
 }
 
 /// The same for the record of a session. None, with a word in the log, when it cannot be worked out: a step that another
 /// program captured must not stand in the way of an undo that does not touch it.
 pub(crate) fn remaining(
+    session: &SessionId,
     messages: &[MessageWithParts],
     cut: Option<&Boundary>,
     worktree: Option<&Worktree>,
 ) -> Option<RevertTotals> {
-    match session_changes(messages, cut, worktree, None) {
+    match session_changes(session, messages, cut, worktree, None) {
         Ok(changes) => Some(RevertTotals { summary: totals(&changes), session: changes.files }),
         Err(cause) => {
             warn!(%cause, "what a session has changed could not be worked out");

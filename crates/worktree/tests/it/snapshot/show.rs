@@ -2,7 +2,7 @@
 
 use super::{Place, path};
 use serde_json::json;
-use sturdy_worktree::snapshot::{differences, unified};
+use sturdy_worktree::snapshot::{Changes, differences, unified};
 
 #[test]
 fn a_change_is_shown_as_clients_read_it() {
@@ -75,4 +75,51 @@ fn a_change_too_large_to_show_is_named() {
 
     assert_eq!(shown.files.len(), 1);
     assert_eq!(shown.files[0].patch.as_deref(), Some(""));
+}
+
+#[test]
+fn a_kept_difference_is_given_for_the_same_steps_alone_and_goes_with_its_name() {
+    let place = Place::new();
+    let before = place.tree();
+    place.write("a.txt", "1\n");
+    let after = place.tree();
+    let changed = place.run(|store| store.changed(&before, &after).unwrap());
+    let shown = place.run(|store| differences(store, &changed).unwrap());
+    let store = &place.store;
+    let steps = [(before, after)];
+    store.keep_changes("ses_1", &steps, &shown).unwrap();
+    assert_eq!(store.kept_changes("ses_1", &steps), None, "who keeps no tree is never released");
+
+    store.anchor("ses_1", &[after]).unwrap();
+    store.keep_changes("ses_1", &steps, &shown).unwrap();
+    assert_eq!(store.kept_changes("ses_1", &steps), Some(shown.clone()));
+    assert_eq!(store.kept_changes("ses_1", &[(after, before)]), None);
+    assert_eq!(store.kept_changes("ses_1", &[]), None);
+    assert_eq!(store.kept_changes("ses_2", &steps), None);
+
+    store.release("ses_1").unwrap();
+    assert_eq!(store.kept_changes("ses_1", &steps), None);
+    assert_eq!(place.dir.join("sturdy-diffs").read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn a_kept_difference_that_is_damaged_or_unfinished_is_not_given() {
+    let place = Place::new();
+    let before = place.tree();
+    place.write("a.txt", "1\n");
+    let after = place.tree();
+    let changed = place.run(|store| store.changed(&before, &after).unwrap());
+    let shown = place.run(|store| differences(store, &changed).unwrap());
+    let store = &place.store;
+    let steps = [(before, after)];
+    store.anchor("ses_1", &[after]).unwrap();
+
+    store.keep_changes("ses_1", &steps, &Changes { is_whole: false, ..shown.clone() }).unwrap();
+    assert_eq!(store.kept_changes("ses_1", &steps), None);
+
+    store.keep_changes("ses_1", &steps, &shown).unwrap();
+    let kept = place.dir.join("sturdy-diffs/ses_1");
+    let bytes = std::fs::read(&kept).unwrap();
+    std::fs::write(&kept, &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(store.kept_changes("ses_1", &steps), None);
 }
