@@ -14,7 +14,6 @@
 mod attempts;
 mod flush;
 mod ids;
-mod judge;
 mod known;
 mod links;
 mod sender;

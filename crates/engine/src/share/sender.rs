@@ -7,7 +7,6 @@ use super::Inner;
 use super::attempts::Attempt;
 use super::flush::Flusher;
 use super::ids::new_writer_id;
-use super::judge::{Finding, judge};
 use super::known::{Known, models};
 use super::target::{Target, Unsent};
 use crate::error::EngineError;
@@ -16,7 +15,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::id::SessionId;
-use sturdy_store::outbox::{Answered, Contract, Differences, Link, LinkState};
+use sturdy_store::outbox::{Answered, Contract, Differences, Finding, Link, LinkState, is_explained, judge};
 use sturdy_store::share::{Ack, Batch, Kind, Visibility};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -295,6 +294,10 @@ impl Sender {
             }
         };
         match sent {
+            // A repeat is answered whatever the share has become since: somebody else may have written to it.
+            Ok(answered) if !is_explained(link, answered.cursor, answered.count) => {
+                self.start_over(link, "cursor_mismatch").await
+            }
             Ok(answered) => {
                 self.inner.store.share_was_answered(&self.session, &link.writer, answered).await?;
                 self.heard = Some(Instant::now());

@@ -5,11 +5,10 @@
 
 use super::Inner;
 use super::ids::{new_capability_id, new_share_id};
-use super::judge::Seen;
 use serde_json::{Value, json};
 use std::time::Duration;
 use sturdy_llm::http::{Exchange, ExchangeAnswer, ExchangeMethod};
-use sturdy_store::outbox::{Contract, Link, LinkSecret, Made};
+use sturdy_store::outbox::{Contract, Link, LinkSecret, Made, Seen};
 use sturdy_store::share::{Ack, Batch, Kind, NewShare, Refusal, ShareAuth, ShareCall, ShareError, SturdyRef};
 
 /// An answer names every operation of a batch and is otherwise short.

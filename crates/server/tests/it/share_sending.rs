@@ -1,7 +1,7 @@
 //! Sharing sessions: what a session shows is what its share shows, whatever gets lost in between.
 
 use crate::relay::{Fault, Relay};
-use crate::share_pair::{configure, copy, receiving, sender_to, session_of, share, share_of};
+use crate::share_pair::{configure, copy, owner_of, receiving, sender_to, session_of, share, share_of};
 use crate::world::{World, prompt};
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
@@ -349,6 +349,32 @@ async fn what_somebody_else_wrote_into_a_share_does_not_stay() {
     sender.ask(&session, "mine").await;
 
     assert_eq!(written.status, 200, "{}", written.text);
+    agree(&sender, &session, &receiver, &id).await;
+    sender.close().await;
+    receiver.close().await;
+}
+
+// Was: the answer to a repeat was believed as it came, and with it the cursor that somebody else had moved.
+/// T-REC-01, R38
+#[tokio::test]
+async fn what_somebody_else_wrote_between_a_lost_answer_and_its_repeat_does_not_stay() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+    let owner = owner_of(&sender, &session).await;
+
+    relay.fail(Fault::LoseAnswers(u32::MAX));
+    sender.ask(&session, "mine").await;
+    agree(&sender, &session, &receiver, &id).await;
+    let foreign =
+        json!({ "secret": owner, "data": [{ "type": "message", "data": { "id": "msg_foreign" } }] });
+    let written = receiver.send("POST", &format!("/api/share/{id}/sync"), &foreign).await;
+    assert_eq!(written.status, 200, "{}", written.text);
+    relay.fail(Fault::None);
+
     agree(&sender, &session, &receiver, &id).await;
     sender.close().await;
     receiver.close().await;

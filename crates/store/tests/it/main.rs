@@ -30,5 +30,6 @@ mod share_bounds;
 mod share_changes;
 mod share_faults;
 mod share_matrix;
+mod share_model;
 mod share_property;
 mod verify;
