@@ -16,6 +16,7 @@ mod flush;
 mod ids;
 mod known;
 mod links;
+mod retry;
 mod sender;
 mod target;
 mod wakes;

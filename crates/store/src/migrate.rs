@@ -42,6 +42,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 13, name: "share_wishes", text: include_str!("../migrations/0013_share_wishes.sql") },
     Migration { number: 14, name: "packed", text: include_str!("../migrations/0014_packed.sql") },
     Migration { number: 15, name: "share_unsent", text: include_str!("../migrations/0015_share_unsent.sql") },
+    Migration { number: 16, name: "share_retry", text: include_str!("../migrations/0016_share_retry.sql") },
 ];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (

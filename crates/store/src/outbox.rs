@@ -13,10 +13,12 @@ mod changes;
 mod compare;
 mod judge;
 mod link;
+mod retry;
 mod seal;
 mod shorten;
 
 pub use compare::{Differences, Draft};
 pub use judge::{Finding, Seen, is_explained, judge};
 pub use link::{Contract, Link, LinkSecret, LinkState, Made, SnapshotStage, WantedLink};
+pub use retry::Retry;
 pub use seal::{Answered, Sealed};

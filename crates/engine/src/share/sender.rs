@@ -8,6 +8,7 @@ use super::attempts::Attempt;
 use super::flush::Flusher;
 use super::ids::new_writer_id;
 use super::known::{Known, models};
+use super::retry::{left_to_wait, wait_after};
 use super::target::{Target, Unsent};
 use crate::error::EngineError;
 use rand::RngExt as _;
@@ -15,7 +16,9 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::id::SessionId;
-use sturdy_store::outbox::{Answered, Contract, Differences, Finding, Link, LinkState, is_explained, judge};
+use sturdy_store::outbox::{
+    Answered, Contract, Differences, Finding, Link, LinkState, Retry, is_explained, judge,
+};
 use sturdy_store::share::{Ack, Batch, Kind, Visibility};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -35,8 +38,8 @@ enum Next {
     Now,
     /// Nothing is to be sent: wait until the session moves, or so long.
     Idle,
-    /// Something failed.
-    Later(Option<Duration>),
+    /// Something failed, now or in an earlier process.
+    Later(Duration),
     Over,
 }
 
@@ -52,7 +55,8 @@ pub(super) struct Sender {
     from: u64,
     /// When the service was last heard of.
     heard: Option<Instant>,
-    failures: u32,
+    /// In a row. Stored with the link as well.
+    failures: u64,
     starts: u32,
     epochs: u32,
     /// By the last answer of the service.
@@ -102,7 +106,7 @@ impl Sender {
                 Ok(next) => next,
                 Err(cause) => {
                     warn!(session = %self.session, %cause, "a shared session cannot be read or its link not be written");
-                    Next::Later(None)
+                    Next::Later(self.back_off(None))
                 }
             };
             self.attempt.end();
@@ -110,7 +114,6 @@ impl Sender {
                 Next::Now => {}
                 Next::Idle => self.rest().await,
                 Next::Later(wait) => {
-                    let wait = self.back_off(wait);
                     // Somebody who shares or takes back does not wait for the end of the waiting.
                     if timeout(wait, self.attempt.asked()).await.is_ok() {
                         self.failures = 0;
@@ -135,19 +138,22 @@ impl Sender {
         tokio::time::sleep(if is_watched { pace.gather_watched } else { pace.gather }).await;
     }
 
-    /// Full jitter: many links of one service do not come back at once.
-    fn back_off(&mut self, wait: Option<Duration>) -> Duration {
-        let pace = self.inner.pace;
-        let longest = pace.retry_first.saturating_mul(1 << self.failures.min(16)).min(pace.retry_last);
+    /// Counts a failure, and says how long to wait after it.
+    fn back_off(&mut self, asked: Option<Duration>) -> Duration {
+        let drawn = rand::rng().random_range(0.0..=1.0);
+        let wait = wait_after(self.failures, asked, drawn, &self.inner.pace);
         self.failures = self.failures.saturating_add(1);
-        let drawn = longest.mul_f64(rand::rng().random_range(0.0..=1.0));
-        wait.map_or(drawn, |wait| wait.min(pace.retry_last).max(drawn))
+        wait
     }
 
     async fn step(&mut self) -> Result<Next, EngineError> {
         let Some(link) = self.inner.store.share_link(&self.session).await? else { return Ok(Next::Over) };
         if link.request != self.request {
             self.begin(&link);
+            let left = left_to_wait(link.retry, self.inner.clock.now(), &self.inner.options.share);
+            if let Some(wait) = left {
+                return Ok(Next::Later(wait));
+            }
         }
         match link.state {
             LinkState::Creating | LinkState::Deleting if link.share.is_empty() => self.create(&link).await,
@@ -164,7 +170,7 @@ impl Sender {
         self.known.forget();
         self.from = 0;
         self.heard = None;
-        self.failures = 0;
+        self.failures = link.retry.failures;
         self.starts = 0;
         self.epochs = 0;
         self.is_watched = false;
@@ -361,7 +367,7 @@ impl Sender {
         match judge(link, &seen) {
             Finding::Agree => {
                 // It is reached again, and nothing is missing there.
-                if link.error.is_some() {
+                if link.error.is_some() || link.retry.failures > 0 {
                     self.inner.store.set_share_state(link, link.state, None).await?;
                 }
                 if seen.epoch != link.epoch {
@@ -461,12 +467,16 @@ impl Sender {
         &mut self,
         link: &Link,
         why: &str,
-        wait: Option<Duration>,
+        asked: Option<Duration>,
     ) -> Result<Next, EngineError> {
         if link.error.as_deref() != Some(why) {
             info!(session = %self.session, why, "a share is not reached; it is tried again");
-            self.inner.store.set_share_error(link, why).await?;
         }
+        let wait = self.back_off(asked);
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        let at = self.inner.clock.now().saturating_add(wait_ms);
+        let retry = Retry { failures: self.failures, at };
+        self.inner.store.put_off_share(link, why, retry).await?;
         Ok(Next::Later(wait))
     }
 }

@@ -39,6 +39,9 @@ pub(crate) fn shown(link: &Link) -> Value {
         "service": (!link.target.is_empty()).then_some(&link.target),
         "sent": link.acked_seq,
         "error": link.error,
+        // In a row; and until when it is left alone.
+        "failures": link.retry.failures,
+        "retryAt": (link.retry.at > 0).then_some(link.retry.at),
         "created": link.created,
     })
 }

@@ -40,6 +40,7 @@ mod share_deaths;
 mod share_links;
 mod share_pair;
 mod share_parity;
+mod share_retry;
 mod share_sending;
 mod share_viewers;
 mod share_ways;

@@ -27,6 +27,8 @@ pub(crate) enum Fault {
     CutAnswers(u32),
     /// So many requests are answered with this status and do not arrive.
     Refuse(u16, u32),
+    /// Nothing arrives, and everybody is asked to come back in so many seconds.
+    Busy(u32),
     /// So many requests arrive, and the way answers with this status for the server.
     RefuseAfter(u16, u32),
     /// So many answers come a byte at a time.
@@ -159,7 +161,7 @@ impl Way {
             Fault::Drip(n) if n > 1 => Fault::Drip(n - 1),
             Fault::Code(status, code, n) if n > 1 => Fault::Code(status, code, n - 1),
             Fault::Reset(n) if n > 1 => Fault::Reset(n - 1),
-            Fault::Down => Fault::Down,
+            Fault::Down | Fault::Busy(_) => now,
             Fault::None
             | Fault::LoseRequests(_)
             | Fault::LoseAnswers(_)
@@ -219,6 +221,10 @@ async fn pass(State(way): State<Arc<Way>>, request: Request) -> Response {
     let fault = way.next();
     if matches!(fault, Fault::Down | Fault::LoseRequests(_)) {
         return lost;
+    }
+    if let Fault::Busy(seconds) = fault {
+        let wait = [(http::header::RETRY_AFTER, seconds.to_string())];
+        return (StatusCode::TOO_MANY_REQUESTS, wait).into_response();
     }
     let refusal = |status| StatusCode::from_u16(status).unwrap().into_response();
     if let Fault::Refuse(status, _) = fault {

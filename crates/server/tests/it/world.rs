@@ -117,6 +117,18 @@ impl World {
         Self::at_pace(SharePace { reconcile: Duration::from_millis(20), ..quick() }).await
     }
 
+    /// A world that waits for an hour if a share service asks for that.
+    pub(crate) async fn patient() -> Self {
+        Self::at_pace(patient()).await
+    }
+
+    /// Kills the server and its engine, and starts others that wait as long.
+    pub(crate) async fn reopened_patient(self) -> Self {
+        let root = self.kill().await;
+        let plans = Plans { share: patient(), ..Plans::usual() };
+        Self::open_as(root, ServerOptions::default(), "1", plans).await
+    }
+
     async fn at_pace(pace: SharePace) -> Self {
         let root = tempfile::tempdir().unwrap();
         for place in ["home", "project", "other"] {
@@ -269,6 +281,10 @@ fn quick() -> SharePace {
         retry_last: Duration::from_millis(20),
         ..SharePace::default()
     }
+}
+
+fn patient() -> SharePace {
+    SharePace { retry_last: Duration::from_secs(60 * 60), ..quick() }
 }
 
 pub(crate) fn prompt(text: &str) -> Value {

@@ -1,5 +1,6 @@
 //! A session that is shared: where, under which secret, and how far it has been sent.
 
+use super::retry::Retry;
 use crate::Store;
 use crate::error::{CommitError, Failure, ReadError};
 use crate::share::{Chain, Visibility, chain_start};
@@ -12,7 +13,7 @@ use sturdy_session::stamp::Millis;
 
 pub(super) const COLUMNS: &str = "session_id, state, target, request_id, secret, share_id, url, contract, writer_id,
     epoch, cursor, sealed_seq, sealed_chain, acked_seq, acked_count, acked_chain, generation, snapshot, error, created,
-    visibility, actor, is_compared";
+    visibility, actor, is_compared, failures, retry_at";
 
 /// What happens to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +94,7 @@ pub struct Link {
     /// The whole session was looked at; what changed since is noted.
     pub is_compared: bool,
     pub error: Option<String>,
+    pub retry: Retry,
     pub created: Millis,
     /// What whoever shared the session wanted; the owner may have changed the share since.
     pub visibility: Visibility,
@@ -183,7 +185,7 @@ impl Store {
     pub async fn share_was_made(&self, link: &Link, made: Made) -> Result<(), CommitError> {
         const MADE: &str =
             "UPDATE share_link SET share_id = ?2, url = ?3, secret = ?4, contract = ?5, epoch = ?6,
-            cursor = ?7, sealed_chain = ?8, acked_chain = ?8, error = NULL
+            cursor = ?7, sealed_chain = ?8, acked_chain = ?8, error = NULL, failures = 0, retry_at = 0
             WHERE session_id = ?1 AND request_id = ?9 AND share_id = ''";
         let link = link.clone();
         self.write(move |connection| {
@@ -220,8 +222,8 @@ impl Store {
     /// A share that is being created, or was given up before its service answered, is wanted again: under the same
     /// request, so that there is one share whichever of them arrives. False: it is too late for that.
     pub async fn want_share_again(&self, link: &Link) -> Result<bool, CommitError> {
-        const AGAIN: &str = "UPDATE share_link SET state = 'creating', error = NULL WHERE session_id = ?1
-            AND request_id = ?2 AND (state = 'creating' OR (state = 'deleting' AND share_id = ''))";
+        const AGAIN: &str = "UPDATE share_link SET state = 'creating', error = NULL, failures = 0, retry_at = 0
+            WHERE session_id = ?1 AND request_id = ?2 AND (state = 'creating' OR (state = 'deleting' AND share_id = ''))";
         let link = link.clone();
         self.write(move |connection| {
             Ok(connection.prepare_cached(AGAIN)?.execute((link.session.as_str(), &link.request))? == 1)
@@ -229,32 +231,20 @@ impl Store {
         .await
     }
 
-    /// Changes what happens to a link, and says why.
+    /// Changes what happens to a link, and says why. That may be tried at once.
     pub async fn set_share_state(
         &self,
         link: &Link,
         state: LinkState,
         error: Option<&str>,
     ) -> Result<(), CommitError> {
-        const SET: &str =
-            "UPDATE share_link SET state = ?3, error = ?4 WHERE session_id = ?1 AND request_id = ?2";
+        const SET: &str = "UPDATE share_link SET state = ?3, error = ?4, failures = 0, retry_at = 0
+            WHERE session_id = ?1 AND request_id = ?2";
         let link = link.clone();
         let error = error.map(str::to_owned);
         self.write(move |connection| {
             let values = (link.session.as_str(), &link.request, state.as_str(), error);
             connection.prepare_cached(SET)?.execute(values)?;
-            Ok(())
-        })
-        .await
-    }
-
-    /// Says why a link does not go on, whatever is to happen to it.
-    pub async fn set_share_error(&self, link: &Link, error: &str) -> Result<(), CommitError> {
-        const SET: &str = "UPDATE share_link SET error = ?3 WHERE session_id = ?1 AND request_id = ?2";
-        let link = link.clone();
-        let error = error.to_owned();
-        self.write(move |connection| {
-            connection.prepare_cached(SET)?.execute((link.session.as_str(), &link.request, error))?;
             Ok(())
         })
         .await
@@ -270,7 +260,7 @@ impl Store {
     ) -> Result<(), CommitError> {
         const OVER: &str = "UPDATE share_link SET writer_id = ?2, epoch = ?3, cursor = ?4, sealed_seq = 0,
             sealed_chain = ?5, acked_seq = 0, acked_count = 0, acked_chain = ?5, generation = generation + 1,
-            snapshot = 'wanted', is_compared = 0 WHERE session_id = ?1 AND request_id = ?6";
+            snapshot = 'wanted', is_compared = 0, failures = 0, retry_at = 0 WHERE session_id = ?1 AND request_id = ?6";
         let link = link.clone();
         let writer = writer.to_owned();
         self.write(move |connection| {
@@ -374,6 +364,7 @@ fn from_row(row: &Row<'_>) -> Result<Link, Failure> {
         visibility: Visibility::parse(&visibility).ok_or_else(|| unknown(&visibility))?,
         actor: word(21)?,
         is_compared: count(22)? != 0,
+        retry: Retry { failures: count(23)?, at: count(24)? },
     })
 }
 

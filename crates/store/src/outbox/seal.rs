@@ -83,7 +83,7 @@ impl Store {
     ) -> Result<(), CommitError> {
         const MOVE: &str =
             "UPDATE share_link SET acked_seq = ?3, acked_chain = sealed_chain, acked_count = ?4,
-            cursor = ?5, epoch = ?6, error = ?7
+            cursor = ?5, epoch = ?6, error = ?7, failures = 0, retry_at = 0
             WHERE session_id = ?1 AND writer_id = ?2 AND sealed_seq = ?3 AND acked_seq < ?3";
         const GONE: &str = "DELETE FROM share_sealed WHERE session_id = ?1 AND last_seq = ?2";
         let session = session.clone();

@@ -78,7 +78,8 @@ async fn a_store_of_before_rows_said_their_form_is_taken_over() {
         "DROP TABLE removal; ALTER TABLE head DROP COLUMN mark; DROP INDEX session_by_position;
          ALTER TABLE share_link DROP COLUMN visibility; ALTER TABLE share_link DROP COLUMN actor;
          ALTER TABLE log DROP COLUMN packed; ALTER TABLE blob DROP COLUMN is_packed;
-         DROP TABLE share_unsent; ALTER TABLE share_link DROP COLUMN is_compared",
+         DROP TABLE share_unsent; ALTER TABLE share_link DROP COLUMN is_compared;
+         ALTER TABLE share_link DROP COLUMN failures; ALTER TABLE share_link DROP COLUMN retry_at",
     )
     .unwrap();
     raw.execute_batch("DELETE FROM migration WHERE number >= 9; INSERT INTO todo VALUES ('ses_a', '[]', 1)")

@@ -4,7 +4,7 @@ use crate::bench::{Draft, msg, prt, ses};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use sturdy_session::row::{PartRow, RowChange};
-use sturdy_store::outbox::{Answered, Contract, Link, LinkSecret, Made, WantedLink};
+use sturdy_store::outbox::{Answered, Contract, Link, LinkSecret, LinkState, Made, Retry, WantedLink};
 use sturdy_store::share::{Batch, Visibility};
 use sturdy_store::{Commit, CommitError, CrashPlan, Options, Store};
 
@@ -111,6 +111,29 @@ async fn seq(store: &Store) -> u64 {
 
 fn draft() -> Draft {
     Draft::new(SHARED, 0)
+}
+
+/// T-OUT-02: a wait is stored with its link, and ends with whatever is wanted of the link next.
+#[tokio::test]
+async fn a_link_that_was_put_off_stays_so_through_a_kill_until_something_else_is_wanted() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(Options::new(directory.path())).await.unwrap();
+    shared(&store).await;
+    let before = link(&store).await;
+    let retry = Retry { failures: 4, at: 77_000 };
+
+    store.put_off_share(&before, "nobody answers", retry).await.unwrap();
+    store.die().await;
+    let store = Store::open(Options::new(directory.path())).await.unwrap();
+
+    let error = Some("nobody answers".to_owned());
+    assert_eq!(link(&store).await, Link { error, retry, ..before.clone() });
+    store.set_share_state(&before, LinkState::Deleting, None).await.unwrap();
+    let wanted = Link { state: LinkState::Deleting, ..before.clone() };
+    assert_eq!(link(&store).await, wanted);
+    store.put_off_share(&before, "too late", retry).await.unwrap();
+    assert_eq!(link(&store).await, wanted, "what failed is not what is wanted now");
+    store.close().await;
 }
 
 stores! {

@@ -273,6 +273,11 @@ pub(crate) struct ShareLink {
     sent: u64,
     #[schema(required = true)]
     error: Option<String>,
+    /// Tries in a row that did not succeed.
+    failures: u64,
+    /// When it is tried again, in milliseconds; null: nothing failed.
+    #[schema(rename = "retryAt", required = true)]
+    retry_at: Option<u64>,
     created: u64,
     /// Only where it was asked for.
     reference: Option<String>,
