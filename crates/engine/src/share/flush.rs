@@ -22,6 +22,10 @@ use tracing::debug;
 /// Where a service speaks Cap'n Web.
 const RPC: &str = "/rpc/share";
 
+/// Requests go through a proxy of the system where there is one; a WebSocket does not, and where only that leads out it
+/// would wait for nobody.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Refusals that may pass by themselves.
 const PASSING: [&str; 4] = ["rate_limited", "overloaded", "conflict_retry", "full"];
 /// Refusals that stay. An error without one of these codes is nobody's word about the share.
@@ -145,7 +149,7 @@ impl Flusher {
     async fn over_socket(&mut self, inner: &Arc<Inner>, link: &Link, batch: &Batch) -> Option<Flushed> {
         let limit = inner.pace.request;
         if self.socket.is_none() {
-            self.socket = timeout(limit, connect(inner, link)).await.ok().flatten();
+            self.socket = timeout(limit.min(CONNECT_TIMEOUT), connect(inner, link)).await.ok().flatten();
         }
         let calls = Calls::made_on(&self.socket.as_ref()?.root, link, batch);
         timeout(limit, calls.answered()).await.ok().flatten()
@@ -153,11 +157,11 @@ impl Flusher {
 }
 
 async fn connect(inner: &Arc<Inner>, link: &Link) -> Option<Socket> {
-    // Without TLS: a service behind https is sent requests.
-    let place = link.target.strip_prefix("http://")?;
+    // http becomes ws, and https wss.
+    let address = link.target.strip_prefix("http")?;
     let key = inner.environment.filled("STURDY_SHARE_SERVICE_KEY");
     let key = key.map(|key| ("x-opencode-share-key", key));
-    let url = format!("ws://{place}{RPC}");
+    let url = format!("ws{address}{RPC}");
     let client = ws::connect(&url, key.as_slice(), None, Options::default()).await.ok()?;
     let stop = inner.tasks.stopping().clone();
     inner.tasks.spawn("share-socket", async move {

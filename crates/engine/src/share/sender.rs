@@ -150,7 +150,7 @@ impl Sender {
         let Some(link) = self.inner.store.share_link(&self.session).await? else { return Ok(Next::Over) };
         if link.request != self.request {
             self.begin(&link);
-            let left = left_to_wait(link.retry, self.inner.clock.now(), &self.inner.options.share);
+            let left = left_to_wait(link.retry, self.inner.clock.now(), &self.inner.pace);
             if let Some(wait) = left {
                 return Ok(Next::Later(wait));
             }

@@ -2,12 +2,13 @@
 //! where neither is understood.
 
 use crate::relay::{Closed, Relay};
-use crate::share_pair::{configure, receiving, sender_to, share, share_of};
+use crate::share_pair::{configure, owner_of, receiving, sender_to, share, share_of};
 use crate::share_sending::agree;
-use crate::wire_tap::WireTap;
-use crate::world::World;
+use crate::wire_tap::{WireTap, root_certificate};
+use crate::world::{Answer, World};
 use serde_json::{Value, json};
 use std::time::Duration;
+use sturdy_session::id::SessionId;
 use tokio::time::timeout;
 
 /// Longer than anything takes on a busy machine; nothing waits for it.
@@ -101,10 +102,8 @@ async fn a_service_whose_rpc_opens_again_is_sent_pipelined_requests_again() {
     receiver.close().await;
 }
 
-#[tokio::test]
-async fn a_share_that_somebody_watches_is_sent_over_a_websocket() {
-    let receiver = World::with(receiving()).await;
-    let tap = WireTap::to(&receiver.url).await;
+/// Shares through a way, and sends while somebody watches.
+async fn send_while_somebody_watches(receiver: World, tap: WireTap) {
     let sender = World::new().await;
     configure(&sender, &json!({ "enterprise": { "url": tap.url } }));
     let session = sender.session().await;
@@ -119,7 +118,73 @@ async fn a_share_that_somebody_watches_is_sent_over_a_websocket() {
         agree(&sender, &session, &receiver, &id).await;
     }
 
-    assert_eq!(tap.sockets(), 1);
+    assert_eq!(tap.sockets(), 1, "{:?}", tap.beginnings());
+    drop(viewer);
+    sender.close().await;
+    receiver.close().await;
+}
+
+#[tokio::test]
+async fn a_share_that_somebody_watches_is_sent_over_a_websocket() {
+    let receiver = World::with(receiving()).await;
+    let tap = WireTap::to(&receiver.url).await;
+
+    send_while_somebody_watches(receiver, tap).await;
+}
+
+#[tokio::test]
+#[ignore = "started by a_share_that_somebody_watches_is_sent_over_a_websocket_with_tls"]
+async fn send_with_tls() {
+    let receiver = World::with(receiving()).await;
+    let tap = WireTap::with_tls(&receiver.url).await;
+
+    send_while_somebody_watches(receiver, tap).await;
+}
+
+/// In a process of its own, which trusts the certificate of the test as an operator would have it.
+#[tokio::test]
+async fn a_share_that_somebody_watches_is_sent_over_a_websocket_with_tls() {
+    let child = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", "share_ways::send_with_tls"])
+        .env("SSL_CERT_FILE", root_certificate())
+        .env_remove("SSL_CERT_DIR")
+        .output();
+
+    let output = child.await.unwrap();
+
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}\n{complained}");
+}
+
+/// T-NET-01: whichever half of a WebSocket's last word was carried.
+#[tokio::test]
+async fn a_websocket_that_is_cut_again_and_again_loses_nothing_and_sends_nothing_twice() {
+    let receiver = World::with(receiving()).await;
+    let tap = WireTap::to(&receiver.url).await;
+    let sender = World::forgetting_ways().await;
+    configure(&sender, &json!({ "enterprise": { "url": tap.url } }));
+    let session = sender.session().await;
+    let id = share(&sender, &session).await;
+    let viewer = watch(&receiver, &id).await;
+
+    for round in 0..6 {
+        sender.ask(&session, &format!("round {round}")).await;
+        tap.cut();
+        agree(&sender, &session, &receiver, &id).await;
+    }
+
+    assert!(tap.sockets() >= 2, "{:?}", tap.beginnings());
+    let owner = owner_of(&sender, &session).await;
+    let session = SessionId::parse(&session).unwrap();
+    let writer = sender.engine.share_link(&session).await.unwrap().unwrap().writer;
+    let redeem = receiver.request("POST", &format!("/api/share/{id}/redeem")).bearer_auth(owner);
+    let seen = Answer::of(redeem.json(&json!({ "writer_id": writer })).send().await.unwrap()).await.json();
+    assert_eq!(
+        seen["writer"]["applied_count"], seen["cursor"],
+        "nobody else has written, and nothing came twice"
+    );
+    assert_eq!(seen["writer"]["applied_seq"], seen["cursor"]);
     drop(viewer);
     sender.close().await;
     receiver.close().await;
