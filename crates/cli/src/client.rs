@@ -145,8 +145,8 @@ impl Client {
     }
 
     /// The answer as it is.
-    pub(crate) async fn text(&self, path: &str) -> Result<String, Failure> {
-        let answer = self.accepted(self.http.get(self.at(path, &[])).send().await).await?;
+    pub(crate) async fn text(&self, path: &str, query: &[(&str, &str)]) -> Result<String, Failure> {
+        let answer = self.accepted(self.http.get(self.at(path, query)).send().await).await?;
         answer.text().await.map_err(|cause| self.lost(&cause))
     }
 

@@ -202,7 +202,8 @@ pub(crate) struct SessionRedo {
 Examples:
   sturdy session export ses_7f3c9a… > session.json
   sturdy session export ses_7f3c9a… --output session.json
-  sturdy session export ses_7f3c9a… --html --output session.html")]
+  sturdy session export ses_7f3c9a… --html --output session.html
+  sturdy session export ses_7f3c9a… --html --redact --output session.html")]
 pub(crate) struct SessionExport {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
@@ -214,6 +215,10 @@ pub(crate) struct SessionExport {
     /// Write one HTML file that shows the session
     #[arg(long)]
     pub(crate) html: bool,
+
+    /// Leave out answers of tools, contents of files and thoughts
+    #[arg(long, requires = "html")]
+    pub(crate) redact: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

@@ -173,12 +173,19 @@ async fn write(client: &Client, arguments: &SessionExport) -> Result<ExitCode, F
 
 /// One file that shows the session, as the server makes it.
 async fn write_html(client: &Client, arguments: &SessionExport) -> Result<ExitCode, Failure> {
-    let page = client.text(&format!("/sturdy{}", path(&arguments.session, "/export.html")?)).await?;
+    let query: &[(&str, &str)] = if arguments.redact { &[("redact", "1")] } else { &[] };
+    let path = path(&arguments.session, "/export.html")?;
+    let page = client.text(&format!("/sturdy{path}"), query).await?;
     match &arguments.output {
         None => out::data(page.trim_end()),
         Some(file) => {
             write_new(file, page.trim_end())?;
-            out::talk(&format!("Wrote {}. Open it in a browser.", file.display()));
+            let left_out = if arguments.redact {
+                " Answers of tools, contents of files and thoughts are left out."
+            } else {
+                ""
+            };
+            out::talk(&format!("Wrote {}. Open it in a browser.{left_out}", file.display()));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -50,6 +50,14 @@ fn sessions_are_listed_found_renamed_copied_exported_and_removed() {
     assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(place.run(&["session", "export", rivers, "--output", file]).code, Some(1));
 
+    let page = place.run(&["session", "export", rivers, "--html", "--redact"]);
+    assert!(page.stdout.contains("<p>Redacted: ") && page.stdout.contains("<pre>one</pre>"), "{page:?}");
+    assert_eq!(
+        place.run(&["session", "export", rivers, "--redact"]).code,
+        Some(2),
+        "only a page is redacted"
+    );
+
     let asked = place.run(&["session", "rm", rivers, &copy]);
     assert_eq!(asked.code, Some(1));
     assert!(asked.stderr.contains("About streams") && asked.stderr.contains("--yes"), "{}", asked.stderr);

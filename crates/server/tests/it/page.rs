@@ -504,6 +504,66 @@ async fn words_are_found_in_what_people_and_models_said_and_nowhere_else() {
 }
 
 #[tokio::test]
+async fn a_search_is_narrowed_by_who_said_it_what_it_stands_in_where_and_when() {
+    let world = World::new().await;
+    let session = world.send("POST", "/session", &json!({ "title": "Somewhere" })).await.json();
+    let id = session["id"].as_str().unwrap();
+    let project = session["projectID"].as_str().unwrap();
+    world.send("POST", &format!("/session/{id}/message"), &echo("a needle")).await;
+    let command = json!({ "agent": "build", "command": "printf 'a %s' needle # in a needle" });
+    world.send("POST", &format!("/session/{id}/shell"), &command).await;
+    let messages = world.get(&format!("/session/{id}/message")).await.json();
+    let created = |index: usize| messages[index]["info"]["time"]["created"].as_u64().unwrap();
+    let found = async |narrowed: &str| {
+        let found = world.get(&format!("/sturdy/search?q=needle&{narrowed}")).await.json();
+        let shown = |hit: &Value| {
+            format!("{} {}", hit["kind"].as_str().unwrap(), hit["tool"].as_str().unwrap_or("-"))
+        };
+        found["hits"].as_array().unwrap().iter().map(shown).collect::<Vec<_>>()
+    };
+
+    assert_eq!(found("").await, ["tool bash", "text -", "text -"]);
+    assert_eq!(found("role=user").await, ["text -"]);
+    assert_eq!(found("role=assistant").await, ["tool bash", "text -"]);
+    assert_eq!(found("kind=text").await, ["text -", "text -"]);
+    assert_eq!(found("kind=output").await, ["output bash"]);
+    assert_eq!(found("kind=reasoning").await, [""; 0]);
+    assert_eq!(found("tool=bash").await, ["tool bash"]);
+    assert_eq!(found("tool=read").await, [""; 0]);
+    assert_eq!(found(&format!("project={project}&role=user")).await, ["text -"]);
+    assert_eq!(found("project=another").await, [""; 0]);
+    assert_eq!(found(&format!("until={}", created(0))).await, [""; 0]);
+    assert_eq!(found(&format!("since={}&role=user", created(0))).await, ["text -"]);
+    let far = created(messages.as_array().unwrap().len() - 1) + 1;
+    assert_eq!(found(&format!("since={far}")).await, [""; 0]);
+    assert_eq!(found(&format!("session={id}&role=user&kind=text&until={far}")).await, ["text -"]);
+    for wrong in ["role=system", "kind=word", "since=then"] {
+        assert_eq!(world.get(&format!("/sturdy/search?q=needle&{wrong}")).await.status, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_redacted_file_holds_what_was_said_and_nothing_that_was_found() {
+    let world = World::new().await;
+    let session = world.send("POST", "/session", &json!({ "title": "Passed on" })).await.json();
+    let id = session["id"].as_str().unwrap();
+    world.send("POST", &format!("/session/{id}/message"), &echo("said aloud")).await;
+    let command = json!({ "agent": "build", "command": "printf 'a %s' secret" });
+    world.send("POST", &format!("/session/{id}/shell"), &command).await;
+    let export = async |query: &str| world.get(&format!("/sturdy/session/{id}/export.html{query}")).await;
+
+    let whole = export("").await.text;
+    let redacted = export("?redact=1").await.text;
+
+    assert!(whole.contains("a secret") && whole.contains("\"isRedacted\":false"), "the command printed it");
+    assert!(!redacted.contains("a secret"));
+    assert!(redacted.contains("said aloud") && redacted.contains("printf"));
+    assert!(redacted.contains("\"isRedacted\":true") && redacted.contains("<p>Redacted: "));
+    // Was it meant? A file that holds more than that cannot be taken back.
+    assert_eq!(export("?redact=yes").await.status, 400);
+}
+
+#[tokio::test]
 async fn a_question_about_trust_is_among_the_asks_of_the_page() {
     let root = tempfile::tempdir().unwrap();
     let project = root.path().join("project");

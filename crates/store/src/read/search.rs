@@ -8,14 +8,24 @@
 
 use crate::Store;
 use crate::error::ReadError;
+use crate::log::clamp;
 use rusqlite::Row;
 use sturdy_session::id::SessionId;
 
 const END: &str = "SELECT coalesce(max(rowid), 0) + 1 FROM part";
-const EVERYWHERE: &str = "SELECT rowid, session_id, message_id, id, data FROM part
-    WHERE rowid < ?1 AND rowid >= ?2 AND data LIKE ?3 ESCAPE '\\' ORDER BY rowid DESC LIMIT ?4";
-const IN_SESSION: &str = "SELECT rowid, session_id, message_id, id, data FROM part
-    WHERE rowid < ?1 AND rowid >= ?2 AND data LIKE ?3 ESCAPE '\\' AND session_id = ?5 ORDER BY rowid DESC LIMIT ?4";
+const FIND: &str = "SELECT rowid, session_id, message_id, id, data FROM part
+    WHERE rowid < ?1 AND rowid >= ?2 AND data LIKE ?3 ESCAPE '\\'";
+const IN_SESSION: &str = " AND session_id = ?5";
+// Damaged JSON would end the whole statement, so it is asked about first.
+const OF_TYPE: &str = " AND CASE WHEN json_valid(data) THEN data ->> 'type' END = ?6";
+const OF_TOOL: &str = " AND CASE WHEN json_valid(data) THEN data ->> 'tool' END = ?7";
+const IN_PROJECT: &str =
+    " AND EXISTS (SELECT 1 FROM session WHERE session.id = part.session_id AND session.project_id = ?8)";
+const IN_MESSAGE: &str = " AND EXISTS (SELECT 1 FROM message
+    WHERE message.session_id = part.session_id AND message.id = part.message_id
+    AND message.created >= ?9 AND message.created < ?10
+    AND (?11 IS NULL OR CASE WHEN json_valid(message.data) THEN message.data ->> 'role' END = ?11))";
+const NEWEST_FIRST: &str = " ORDER BY rowid DESC LIMIT ?4";
 
 /// Rows that one search looks at.
 const SCANNED_MAX: i64 = 50_000;
@@ -24,6 +34,16 @@ const SCANNED_MAX: i64 = 50_000;
 pub struct SearchQuery {
     pub text: String,
     pub session: Option<SessionId>,
+    pub project: Option<String>,
+    /// `user` or `assistant`.
+    pub role: Option<String>,
+    /// The wire's name for what a part is.
+    pub part_type: Option<String>,
+    pub tool: Option<String>,
+    /// Written then or later, in milliseconds.
+    pub since: Option<u64>,
+    /// Written before that.
+    pub until: Option<u64>,
     /// Where the search before stopped.
     pub before: Option<i64>,
     pub limit: u32,
@@ -62,16 +82,22 @@ impl Store {
                 };
                 Ok((row.get::<_, i64>(0)?, part))
             };
-            let rows: Vec<(i64, FoundPart)> = match &query.session {
-                None => connection
-                    .prepare_cached(EVERYWHERE)?
-                    .query_map((before, first, pattern, limit), found)?
-                    .collect::<Result<_, _>>()?,
-                Some(session) => connection
-                    .prepare_cached(IN_SESSION)?
-                    .query_map((before, first, pattern, limit, session.as_str()), found)?
-                    .collect::<Result<_, _>>()?,
-            };
+            let values = (
+                before,
+                first,
+                pattern,
+                limit,
+                query.session.as_ref().map(SessionId::as_str),
+                &query.part_type,
+                &query.tool,
+                &query.project,
+                clamp(query.since.unwrap_or(0)),
+                clamp(query.until.unwrap_or(u64::MAX)),
+                &query.role,
+            );
+            let mut statement = connection.prepare_cached(&statement(&query))?;
+            let rows: Vec<(i64, FoundPart)> =
+                statement.query_map(values, found)?.collect::<Result<_, _>>()?;
             let is_full = rows.len() as i64 >= limit;
             let stopped = match rows.last() {
                 Some((row, _)) if is_full => *row,
@@ -82,6 +108,22 @@ impl Store {
         })
         .await
     }
+}
+
+/// Only the conditions that are wanted: a search of one session goes through that session's parts alone.
+fn statement(query: &SearchQuery) -> String {
+    let is_timed = query.since.is_some() || query.until.is_some();
+    let mut text = FIND.to_owned();
+    let conditions = [
+        (query.session.is_some(), IN_SESSION),
+        (query.part_type.is_some(), OF_TYPE),
+        (query.tool.is_some(), OF_TOOL),
+        (query.project.is_some(), IN_PROJECT),
+        (query.role.is_some() || is_timed, IN_MESSAGE),
+    ];
+    text.extend(conditions.iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, condition)| *condition));
+    text.push_str(NEWEST_FIRST);
+    text
 }
 
 /// The words as they stand inside JSON, with nothing in them that means something to the database.

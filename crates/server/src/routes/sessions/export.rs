@@ -5,14 +5,19 @@
 //! model or a person wrote becomes text: in the transcript by escaping, in the data by writing every `<` as `\u003c`.
 //! The policy in the file lets nothing run but the script it was built with.
 //!
+//! With `redact=1` the file holds no answers of tools, no contents of files and no thoughts, and says so.
+//!
 //! Not here: how the reader looks (`web/src/share/`).
+
+mod redact;
 
 use crate::app::App;
 use crate::described::{Routes, routes};
-use crate::error::ApiError;
+use crate::error::{ApiError, Kind};
 use crate::extract::OfSession;
 use crate::ui;
 use crate::wire::message::joined;
+use crate::wire::query::Query;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -34,10 +39,12 @@ pub(super) fn routes() -> Routes {
 
 /// A session as one HTML file that needs no server and no network.
 #[utoipa::path(get, path = "/sturdy/session/{sessionID}/export.html", operation_id = "sturdy.session.export",
-    params(("sessionID" = String, Path)),
+    params(("sessionID" = String, Path),
+        ("redact" = Option<String>, Query, description = "`1`: without answers of tools, contents of files and thoughts")),
     responses((status = 200, description = "The file", content_type = "text/html"),
-        (status = 404, description = "No such session")))]
-async fn html(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
+        (status = 400, description = "Bad query"), (status = 404, description = "No such session")))]
+async fn html(State(app): State<App>, OfSession(id): OfSession, query: Query) -> Result<Response, ApiError> {
+    let extent = Extent::of(&query)?;
     let info = app.engine().session_record(&id).await?;
     let store = app.engine().reads();
     let ids: Vec<MessageId> = store
@@ -51,15 +58,17 @@ async fn html(State(app): State<App>, OfSession(id): OfSession) -> Result<Respon
     let title = known["title"].as_str().unwrap_or_default();
     let frame = Frame::of(&ui::viewer(), title);
     let begin = format!(
-        "{}{{\"info\":{},\"savedAt\":{},\"messages\":[",
+        "{}{{\"info\":{},\"savedAt\":{},\"isRedacted\":{},\"messages\":[",
         frame.middle,
-        in_script(&info),
-        app.engine().clock().now()
+        in_script(&extent.session(&info)),
+        app.engine().clock().now(),
+        extent == Extent::Redacted,
     );
     let chunks = once(frame.head)
-        .chain(each(store.clone(), id.clone(), ids.clone(), |message, _| transcript(message)))
+        .chain(once(extent.note().to_owned()))
+        .chain(each(store.clone(), id.clone(), ids.clone(), extent, |message, _| transcript(message)))
         .chain(once(begin))
-        .chain(each(store.clone(), id, ids, data))
+        .chain(each(store.clone(), id, ids, extent, data))
         .chain(once(format!("]}}{}", frame.tail)));
 
     let mut response = Response::new(Body::from_stream(chunks));
@@ -69,6 +78,48 @@ async fn html(State(app): State<App>, OfSession(id): OfSession) -> Result<Respon
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
+}
+
+/// How much of the session the file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    Redacted,
+}
+
+impl Extent {
+    fn of(query: &Query) -> Result<Self, ApiError> {
+        match query.get("redact") {
+            None | Some("0" | "false") => Ok(Self::Whole),
+            Some("1" | "true") => Ok(Self::Redacted),
+            // A file that holds more than was meant cannot be taken back.
+            Some(_) => Err(ApiError::schema(Kind::Query, "Expected \"1\" | \"0\"\n  at [\"redact\"]")),
+        }
+    }
+
+    fn session(self, info: &str) -> String {
+        match self {
+            Self::Whole => info.to_owned(),
+            Self::Redacted => redact::session(info),
+        }
+    }
+
+    fn message(self, message: RawMessage) -> RawMessage {
+        match self {
+            Self::Whole => message,
+            Self::Redacted => redact::message(&message),
+        }
+    }
+
+    /// For a reader without script.
+    fn note(self) -> &'static str {
+        match self {
+            Self::Whole => "",
+            Self::Redacted => {
+                "<p>Redacted: answers of tools, contents of files and thoughts are left out.</p>\n"
+            }
+        }
+    }
 }
 
 /// Saved, never opened in place: the file's own policy is for a file, not for this origin.
@@ -106,13 +157,14 @@ fn each(
     store: Reads,
     session: SessionId,
     ids: Vec<MessageId>,
+    extent: Extent,
     show: fn(&RawMessage, bool) -> String,
 ) -> impl Stream<Item = Result<Bytes, ReadError>> {
     stream::try_unfold(
         (store, session, ids.into_iter(), true),
         move |(store, session, mut ids, is_first)| async move {
             let Some(id) = ids.next() else { return Ok(None) };
-            let message = store.message(&session, &id).await?;
+            let message = store.message(&session, &id).await?.map(|message| extent.message(message));
             let chunk = message.as_ref().map(|message| show(message, is_first)).unwrap_or_default();
             let is_first = is_first && message.is_none();
             Ok(Some((Bytes::from(chunk), (store, session, ids, is_first))))

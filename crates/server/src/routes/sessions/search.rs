@@ -35,9 +35,50 @@ struct Hit {
     message: String,
     #[serde(rename = "partID")]
     part: String,
-    /// `text`, `reasoning`, `tool`, `output`, `file` or `subtask`.
-    kind: &'static str,
+    kind: HitKind,
+    /// Of a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
     snippet: [Piece; 3],
+}
+
+/// What the words stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum HitKind {
+    Text,
+    Reasoning,
+    /// What a tool was asked.
+    Tool,
+    /// What it answered.
+    Output,
+    File,
+    Subtask,
+}
+
+impl HitKind {
+    fn parse(name: &str) -> Result<Self, ApiError> {
+        match name {
+            "text" => Ok(Self::Text),
+            "reasoning" => Ok(Self::Reasoning),
+            "tool" => Ok(Self::Tool),
+            "output" => Ok(Self::Output),
+            "file" => Ok(Self::File),
+            "subtask" => Ok(Self::Subtask),
+            _ => Err(refused("kind", "the kind of a hit")),
+        }
+    }
+
+    /// The parts that have it.
+    fn part_type(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Reasoning => "reasoning",
+            Self::Tool | Self::Output => "tool",
+            Self::File => "file",
+            Self::Subtask => "subtask",
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -50,9 +91,15 @@ struct Piece {
 #[utoipa::path(get, path = "/sturdy/search", operation_id = "sturdy.search", params(
     ("q" = String, Query, description = "Two to 200 letters, found as they are; upper and lower case of ASCII are the same"),
     ("session" = Option<String>, Query, description = "Only in this one"),
+    ("project" = Option<String>, Query, description = "Only in sessions of the project with this id"),
+    ("role" = Option<String>, Query, description = "`user` or `assistant`: who said it"),
+    ("kind" = Option<String>, Query, description = "`text`, `reasoning`, `tool` (what a tool was asked), `output` (what it answered), `file` or `subtask`"),
+    ("tool" = Option<String>, Query, description = "Only calls of this tool"),
+    ("since" = Option<u64>, Query, description = "Only in messages of then or later, in milliseconds"),
+    ("until" = Option<u64>, Query, description = "Only in messages of before, in milliseconds"),
     ("limit" = Option<u64>, Query, description = "Default 30, at most 100"),
     ("cursor" = Option<i64>, Query, description = "Of the answer before: looks at older ones"),
-), responses((status = 200, description = "`{hits: [{sessionID, messageID, partID, kind, snippet: [{text, hit}]}], sessions, cursor?}`; \
+), responses((status = 200, description = "`{hits: [{sessionID, messageID, partID, kind, tool?, snippet: [{text, hit}]}], sessions, cursor?}`; \
     `cursor` also without a hit when there is more to look at", body = Found), (status = 400, description = "Bad query")))]
 async fn search(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
     let words = query.get("q").unwrap_or_default().trim().to_owned();
@@ -60,17 +107,11 @@ async fn search(State(app): State<App>, query: Query) -> Result<Response, ApiErr
     if !(WORDS_CHARS_MIN..=WORDS_CHARS_MAX).contains(&letters) {
         return Err(ApiError::schema(Kind::Query, "Expected 2 to 200 letters\n  at [\"q\"]"));
     }
-    let session = match query.get("session") {
-        None => None,
-        Some(id) => Some(SessionId::parse(id).map_err(|_| ApiError::Handler)?),
-    };
-    let limit = query.within("limit", 1, HITS_MAX)?.unwrap_or(HITS_DEFAULT);
-    let before = query.number("cursor")?.map(|cursor| i64::try_from(cursor).unwrap_or(i64::MAX));
-    let wanted =
-        SearchQuery { text: words.clone(), session, before, limit: u32::try_from(limit).unwrap_or(u32::MAX) };
+    let kind = query.get("kind").map(HitKind::parse).transpose()?;
+    let wanted = wanted(&query, words.clone(), kind)?;
     let store = app.engine().reads();
     let found = store.search(wanted).await?;
-    let hits: Vec<Hit> = found.parts.iter().filter_map(|part| hit(part, &words)).collect();
+    let hits: Vec<Hit> = found.parts.iter().filter_map(|part| hit(part, &words, kind)).collect();
     let mut sessions: HashMap<String, Value> = HashMap::new();
     for hit in &hits {
         if sessions.contains_key(&hit.session) {
@@ -90,34 +131,67 @@ async fn search(State(app): State<App>, query: Query) -> Result<Response, ApiErr
     Ok(reply::json(&answer))
 }
 
-/// None when the words stand only in names of fields or in ids.
-fn hit(found: &FoundPart, words: &str) -> Option<Hit> {
+fn wanted(query: &Query, text: String, kind: Option<HitKind>) -> Result<SearchQuery, ApiError> {
+    let session = match query.get("session") {
+        None => None,
+        Some(id) => Some(SessionId::parse(id).map_err(|_| ApiError::Handler)?),
+    };
+    let role = query.get("role");
+    if role.is_some_and(|role| !["user", "assistant"].contains(&role)) {
+        return Err(refused("role", "\"user\" | \"assistant\""));
+    }
+    let limit = query.within("limit", 1, HITS_MAX)?.unwrap_or(HITS_DEFAULT);
+    Ok(SearchQuery {
+        text,
+        session,
+        project: query.get("project").map(str::to_owned),
+        role: role.map(str::to_owned),
+        part_type: kind.map(|kind| kind.part_type().to_owned()),
+        tool: query.get("tool").map(str::to_owned),
+        since: query.number("since")?,
+        until: query.number("until")?,
+        before: query.number("cursor")?.map(|cursor| i64::try_from(cursor).unwrap_or(i64::MAX)),
+        limit: u32::try_from(limit).unwrap_or(u32::MAX),
+    })
+}
+
+fn refused(name: &str, expected: &str) -> ApiError {
+    ApiError::schema(Kind::Query, format!("Expected {expected}\n  at [\"{name}\"]"))
+}
+
+/// None when the words stand only in names of fields or in ids, or in something of another kind than the wanted one.
+fn hit(found: &FoundPart, words: &str, wanted: Option<HitKind>) -> Option<Hit> {
     let part: Value = serde_json::from_str(&found.data).ok()?;
-    let (kind, snippet) =
-        texts(&part).into_iter().find_map(|(kind, text)| Some((kind, snippet(&text, words)?)))?;
+    let (kind, snippet) = texts(&part)
+        .into_iter()
+        .filter(|(kind, _)| wanted.is_none_or(|wanted| wanted == *kind))
+        .find_map(|(kind, text)| Some((kind, snippet(&text, words)?)))?;
     Some(Hit {
         session: found.session.clone(),
         message: found.message.clone(),
         part: found.part.clone(),
         kind,
+        tool: part["tool"].as_str().map(str::to_owned),
         snippet,
     })
 }
 
 /// What a person can read of a part.
-fn texts(part: &Value) -> Vec<(&'static str, String)> {
+fn texts(part: &Value) -> Vec<(HitKind, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match part["type"].as_str() {
-        Some("text") => vec![("text", text(&part["text"]))],
-        Some("reasoning") => vec![("reasoning", text(&part["text"]))],
-        Some("file") => vec![("file", text(&part["filename"]))],
-        Some("subtask") => vec![("subtask", text(&part["description"])), ("subtask", text(&part["prompt"]))],
+        Some("text") => vec![(HitKind::Text, text(&part["text"]))],
+        Some("reasoning") => vec![(HitKind::Reasoning, text(&part["text"]))],
+        Some("file") => vec![(HitKind::File, text(&part["filename"]))],
+        Some("subtask") => {
+            vec![(HitKind::Subtask, text(&part["description"])), (HitKind::Subtask, text(&part["prompt"]))]
+        }
         Some("tool") => {
             let state = &part["state"];
             let fields = state["input"].as_object().into_iter().flatten();
-            let mut all: Vec<_> = fields.map(|(_, value)| ("tool", plain(value))).collect();
-            all.push(("output", text(&state["output"])));
-            all.push(("output", text(&state["error"])));
+            let mut all: Vec<_> = fields.map(|(_, value)| (HitKind::Tool, plain(value))).collect();
+            all.push((HitKind::Output, text(&state["output"])));
+            all.push((HitKind::Output, text(&state["error"])));
             all
         }
         _ => Vec::new(),

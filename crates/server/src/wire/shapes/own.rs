@@ -135,6 +135,8 @@ pub(crate) struct FoundPart {
     part: String,
     /// `text`, `reasoning`, `tool`, `output`, `file` or `subtask`.
     kind: String,
+    /// Of a call.
+    tool: Option<String>,
     /// Before, the words, behind.
     snippet: Vec<FoundPiece>,
 }
@@ -281,6 +283,8 @@ pub(crate) struct ShareLink {
     created: u64,
     /// Only where it was asked for.
     reference: Option<String>,
+    /// Changes that the service has not taken yet. Only with the reference.
+    waiting: Option<u64>,
 }
 
 /// A credential for a provider.
