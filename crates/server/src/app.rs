@@ -1,5 +1,6 @@
 //! What every handler can reach.
 
+mod client_lines;
 mod controls;
 mod share_limits;
 mod share_pages;
@@ -7,6 +8,7 @@ mod share_readers;
 mod shares;
 pub(crate) mod terminals;
 
+pub(crate) use client_lines::{ClientLine, ClientLines};
 pub(crate) use controls::Controls;
 pub use share_limits::ServiceLimits;
 pub(crate) use share_pages::Page;
@@ -112,6 +114,7 @@ struct Inner {
     terminals: Terminals,
     file_names: Arc<KeptNames>,
     controls: Controls,
+    client_lines: ClientLines,
     shares: Option<Shares>,
     offer: Offer,
 }
@@ -141,6 +144,7 @@ impl App {
             terminals: Terminals::default(),
             file_names: Arc::default(),
             controls: Controls::default(),
+            client_lines: ClientLines::default(),
             shares,
             offer: options.offer,
         };
@@ -155,6 +159,11 @@ impl App {
     /// What terminals were told.
     pub(crate) fn controls(&self) -> &Controls {
         &self.inner.controls
+    }
+
+    /// Lines that clients put into the log.
+    pub(crate) fn client_lines(&self) -> &ClientLines {
+        &self.inner.client_lines
     }
 
     /// Names of files that were looked for before.

@@ -1,7 +1,7 @@
 //! The server as a whole.
 
 use super::openapi;
-use crate::app::App;
+use crate::app::{App, ClientLine};
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract::Payload;
@@ -85,10 +85,18 @@ pub(in crate::routes) fn disposed(app: &App, directory: &str, project: &str) {
     engine.feed().tell(engine.clock().now(), Some(directory), Some(project), event);
 }
 
-/// Takes a client's line into the server's log.
+/// Takes a client's line into the server's log. Those beyond what a minute may have are left out, which it says once.
 #[utoipa::path(post, path = "/log", operation_id = "app.log", request_body = LogLine,
     responses((status = 200, description = "Written", body = bool), (status = 400, description = "Bad body")))]
-async fn log(Payload(line): Payload<LogLine>) -> Result<Response, ApiError> {
+async fn log(State(app): State<App>, Payload(line): Payload<LogLine>) -> Result<Response, ApiError> {
+    match app.client_lines().count(app.engine().clock().now()) {
+        ClientLine::Written => {}
+        ClientLine::FirstLeftOut => {
+            warn!("lines of clients are left out until the next minute");
+            return Ok(reply::done());
+        }
+        ClientLine::LeftOut => return Ok(reply::done()),
+    }
     let cut = |text: &str| text.chars().take(LINE_CHARS_MAX).collect::<String>();
     let client = cut(&line.service);
     let text = cut(&line.message);
