@@ -16,6 +16,7 @@ mod link;
 mod retry;
 mod seal;
 mod shorten;
+mod waiting;
 
 pub use compare::{Differences, Draft};
 pub use judge::{Finding, Seen, is_explained, judge};

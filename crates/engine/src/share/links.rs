@@ -173,6 +173,11 @@ impl Shares {
         Ok(self.inner.store.share_link(session).await?)
     }
 
+    /// How many changes of a shared session its service has not taken yet.
+    pub async fn share_waiting(&self, session: &SessionId) -> Result<u64, EngineError> {
+        Ok(self.inner.store.share_waiting(session).await?)
+    }
+
     /// Shares a new session if its directory says that all are shared.
     pub(crate) fn share_if_automatic(&self, session: &Session, mode: ShareMode) {
         if mode != ShareMode::Auto || session.parent_id.is_some() {

@@ -581,3 +581,31 @@ async fn a_service_that_was_restored_while_nothing_is_to_be_sent_is_found_by_com
     sender.close().await;
     receiver.close().await;
 }
+
+#[tokio::test]
+async fn the_owner_is_told_how_many_changes_the_service_has_yet_to_take() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    sender.ask(&session, "before").await;
+    let id = share(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+    let link =
+        async || sender.send("POST", &format!("/sturdy/session/{session}/share"), &json!({})).await.json();
+    let waits_for = async |is_expected: fn(u64) -> bool| {
+        while !is_expected(link().await["waiting"].as_u64().unwrap()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    // The answer to the last batch may be on its way.
+    timeout(PATIENCE, waits_for(|waiting| waiting == 0)).await.expect("everything was taken");
+
+    relay.fail(Fault::Down);
+    sender.ask(&session, "while it is away").await;
+
+    assert!(link().await["waiting"].as_u64().unwrap() >= 2, "a prompt and an answer: {}", link().await);
+    relay.fail(Fault::None);
+    agree(&sender, &session, &receiver, &id).await;
+    timeout(PATIENCE, waits_for(|waiting| waiting == 0)).await.expect("everything was taken");
+}

@@ -41,14 +41,17 @@ async fn unshare(State(app): State<App>, OfSession(id): OfSession) -> Result<Res
     Ok(reply::text(app.engine().session_record(&id).await?))
 }
 
-/// The link of a shared session with the owner's reference, which opens everything: keep it to yourself. It changes
-/// nothing and is no `GET`, so that a token that only reads does not get it.
+/// The link of a shared session with the owner's reference, which opens everything: keep it to yourself. With it, how
+/// many changes the service has yet to take. It changes nothing and is no `GET`, so that a token that only reads does not
+/// get it.
 #[utoipa::path(post, path = "/sturdy/session/{sessionID}/share", operation_id = "sturdy.share.link",
     params(("sessionID" = String, Path)),
     responses((status = 200, description = "The link", body = ShareLink), (status = 404, description = "Not shared")))]
 async fn link(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
     let link = app.engine().share_link(&id).await?.ok_or(EngineError::Absent)?;
-    Ok(reply::json(&owned(&link)))
+    let mut shown = owned(&link);
+    shown["waiting"] = Value::from(app.engine().share_waiting(&id).await?);
+    Ok(reply::json(&shown))
 }
 
 /// Sessions of this server that are shared.
