@@ -20,6 +20,9 @@ const PICTURES = process.env.STURDY_PAGE_PICTURES;
 /** Files of the page from this folder instead of from the program: for whoever works on it, without building the program. */
 const FILES = process.env.STURDY_PAGE_FILES;
 
+/** Of everything that is waited for in a page: a busy machine is slow, and a test that passes never waits so long. */
+const PATIENCE_MS = 60_000;
+
 const KINDS = { js: 'text/javascript', css: 'text/css', html: 'text/html', txt: 'text/plain' };
 
 /** @param {import('playwright-core').BrowserContext} context @param {string} origin */
@@ -86,6 +89,7 @@ export class Desk {
       reducedMotion: 'reduce',
       ...more,
     }));
+    made.setDefaultTimeout(PATIENCE_MS);
     if (FILES && context === undefined) await serveFrom(FILES, made, this.server.url);
     const page = await made.newPage();
     const wrong = [];

@@ -148,3 +148,30 @@ test('a narrow right to one session is made, used, looked at and taken back', as
   await row.getByText('revoked').waitFor();
   assert.ok((await holder(`/session/${session.id}/message`)).status >= 400);
 });
+
+test('a share at another service says how much that service has yet to take', async () => {
+  const service = await Desk.open({ args: ['--share'] });
+  const owner = await Desk.open({ config: { enterprise: { url: service.server.url } } });
+  try {
+    const session = await owner.session({ title: 'Kept elsewhere' });
+    await owner.prompt(session, 'before');
+    await owner.server.tell('POST', `/session/${session.id}/share`, {});
+    const page = await owner.tab(`/s/${session.id}?panel=share`);
+    const side = panel(page);
+    const waiting = side.getByText(/on (its|their) way/);
+    await side.getByText(`${service.server.url} keeps this share`).waitFor();
+    await waiting.waitFor({ state: 'detached' });
+
+    await service.server.kill();
+    await owner.prompt(session, 'while it is away');
+    await waiting.waitFor();
+    await picture(page, 'share-waiting');
+    await service.restart();
+
+    await waiting.waitFor({ state: 'detached' });
+    owner.check();
+  } finally {
+    await owner.close();
+    await service.close();
+  }
+});

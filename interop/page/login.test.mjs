@@ -2,12 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { Desk, live } from './desk.mjs';
+import { calls, says } from '../lib/provider.mjs';
+import { Desk, live, picture } from './desk.mjs';
 
 /** @type {Desk} */
 let desk;
 before(async () => {
-  desk = await Desk.open({ env: { STURDY_SERVER_PASSWORD: 'open sesame' } });
+  desk = await Desk.open({ env: { STURDY_SERVER_PASSWORD: 'open sesame' }, config: { permission: { bash: 'ask' } } });
 });
 after(() => desk.close());
 afterEach(async () => {
@@ -69,4 +70,23 @@ test('a token for a program is made, seen once, and taken back', async () => {
 
   await section.getByText('None.').waitFor();
   assert.equal((await ask()).status, 401);
+});
+
+test('the log says which browser answered an ask', async () => {
+  const page = await desk.tab('/new');
+  await enter(page, 'open sesame');
+  desk.provider.will(calls('bash', { command: 'echo hi', description: 'Says hi' }), says('It is done.'));
+  await page.locator('.composer select').first().waitFor();
+  await page.getByLabel('Ask, or say what to do').fill('Say hi');
+  await page.keyboard.press('Enter');
+  await page.locator('[data-ask]').getByRole('button', { name: 'Allow once' }).click();
+  await page.locator('.step .prose', { hasText: 'It is done.' }).waitFor();
+
+  await page.locator('.panel-tabs').getByRole('button', { name: 'Log' }).click();
+
+  const answered = page.locator('.facts li', { hasText: 'permission.replied' });
+  await answered.getByText('Chrome, Linux').waitFor();
+  await picture(page, 'log-actors');
+  const [device] = await answered.locator('[title^="device:"]').all();
+  assert.ok(device, 'its id is one hover away');
 });

@@ -37,7 +37,7 @@ const tooSmall = (page) => page.evaluate(() => {
 
 test('whatever is tapped is 44 pixels large', async () => {
   const found = {};
-  for (const path of ['/', '/asks', '/board', '/new', `/s/${session.id}`, `/s/${session.id}?panel=todo`, '/settings']) {
+  for (const path of ['/', '/asks', '/board', '/new', `/s/${session.id}`, `/s/${session.id}?panel=todo`, '/search?q=code', '/settings']) {
     const page = await desk.tab(path, PHONE);
     await live(page);
     if (path.startsWith('/s/')) await page.locator('[data-ask]').waitFor();

@@ -1,6 +1,7 @@
 // A session that is only shown: by a link to a share, live until it is revoked; and as one file, from the disk.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { after, afterEach, before, test } from 'node:test';
@@ -195,4 +196,25 @@ test('a session is saved as a page from its menu', async () => {
   await saved.saveAs(path);
   await page.goto(pathToFileURL(path).href);
   await page.locator('.prompt-text', { hasText: 'Remember me' }).waitFor();
+});
+
+test('a redacted page shows what was said, says that it is redacted, and holds no output', async () => {
+  const session = await desk.session({ title: 'To pass on' });
+  await desk.prompt(session, 'Say it aloud');
+  await desk.server.tell('POST', `/session/${session.id}/shell`, { agent: 'build', command: 'printf "%s-%s" very secret' });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
+
+  const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Save as a redacted page' }).click()]);
+
+  assert.equal(saved.suggestedFilename(), `${session.slug}-redacted.html`);
+  const path = join(desk.world.root, 'redacted.html');
+  await saved.saveAs(path);
+  assert.ok(!readFileSync(path, 'utf8').includes('very-secret'));
+  await page.goto(pathToFileURL(path).href);
+  await page.getByText(/Redacted: answers of tools/).waitFor();
+  await page.locator('.prompt-text', { hasText: 'Say it aloud' }).waitFor();
+  await page.locator('.card', { hasText: 'printf' }).waitFor();
+  await picture(page, 'export-redacted');
 });

@@ -16,6 +16,10 @@ startRouter();
 tabs.onPreferences = readPreferences;
 document.addEventListener("visibilitychange", () => line.visible(document.visibilityState === "visible"));
 for (const name of ["online", "pageshow"]) window.addEventListener(name, () => line.hurry());
+/** Loaded with the first failure. */
+const report = (cause: unknown) => void import("./view/report.ts").then((file) => file.report(cause), () => {});
+window.addEventListener("error", (event) => report(event.error));
+window.addEventListener("unhandledrejection", (event) => report(event.reason));
 const root = document.getElementById("root");
 if (root) render(() => <App />, root);
 void start("first");

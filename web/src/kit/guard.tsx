@@ -18,6 +18,7 @@ function isFileMissing(cause: unknown): boolean {
 
 function Broken(props: { cause: unknown; of: (() => unknown) | undefined; again: () => void }) {
   createEffect(on(() => props.of?.(), props.again, { defer: true }));
+  if (!READ_ONLY && !isFileMissing(props.cause)) void import("../view/report.ts").then((file) => file.report(props.cause), () => {});
   return (
     <Show when={!isFileMissing(props.cause)} fallback={
       <p class="note is-bad" role="alert">{words.fileMissing} <button type="button" onClick={() => location.reload()}>{words.reload}</button></p>

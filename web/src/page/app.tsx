@@ -148,7 +148,7 @@ function Content(props: { isWide: boolean }) {
       <Match when={at("new")}>{(now) => <NewPage directory={now().directory} />}</Match>
       <Match when={at("board")}><BoardPage /></Match>
       <Match when={at("asks")}><AsksPage /></Match>
-      <Match when={at("search")}>{(now) => <SearchPage query={now().query} />}</Match>
+      <Match when={at("search")}>{(now) => <SearchPage query={now().query} search={now().search} />}</Match>
       <Match when={at("usage")}><UsagePage /></Match>
       <Match when={at("shares")}><SharesPage /></Match>
       <Match when={at("settings")}><SettingsPage /></Match>

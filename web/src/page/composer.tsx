@@ -12,6 +12,7 @@ import { api } from "../view/live.ts";
 import { type Catalog, chosenModel, loadCatalog } from "../view/catalog.ts";
 import { type Choice, backToComposer, sendPrompt, whenDropped } from "../view/prompts.ts";
 import { message, session, status, thread } from "../view/store.ts";
+import { setWish, wish } from "../view/wish.ts";
 import { partsOf } from "../timeline/turn.tsx";
 import { words } from "../words/en.ts";
 import { asCallError, segment } from "../wire/api.ts";
@@ -89,6 +90,15 @@ export function Composer(props: {
     setFiles([]);
     setPicked({});
     fit();
+  }));
+  createEffect(on(wish, (wanted) => {
+    if (wanted === undefined) return;
+    setWish(undefined);
+    if (!("command" in wanted)) return void setPicked({ ...picked(), ...wanted });
+    // What is typed already becomes what the command is given.
+    field.value = `/${wanted.command} ${text()}`;
+    change(field.value);
+    field.focus();
   }));
   createEffect(() => {
     if (!busy()) setStopping(false);

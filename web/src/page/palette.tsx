@@ -1,14 +1,28 @@
-// Ctrl or Cmd and K: go to a session, a panel or a place by typing a few letters of it; what is typed can be searched for.
+// Ctrl or Cmd and K: go to a session, a panel or a place by typing a few letters of it; choose a model, an agent or a
+// command for the composer that is open; what is typed can be searched for.
 
-import { For, createMemo, createSignal } from "solid-js";
+import { For, createMemo, createSignal, onMount } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { navigate, PANELS, route, sessionPath } from "../view/router.ts";
-import { sessions } from "../view/store.ts";
+import { session, sessions } from "../view/store.ts";
+import { type Wish, setWish } from "../view/wish.ts";
+import type { Catalog } from "../view/catalog.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 
 const SHOWN_MAX = 12;
+/** Of one kind, as long as there are others. */
+const SHARE_MAX = 4;
+
+interface Found {
+  readonly icon: string;
+  readonly name: string;
+  readonly hint: string;
+  /** Where it leads, or what the composer is to do. */
+  readonly to: string | Wish;
+}
+
 const PLACES: readonly (readonly [string, string, string])[] = [
   ["plus", words.newSession, "/new"],
   ["layout-dashboard", words.board, "/board"],
@@ -22,27 +36,36 @@ const PLACES: readonly (readonly [string, string, string])[] = [
 export function Palette(props: { onClose: () => void }) {
   const [query, setQuery] = createSignal("");
   const [at, setAt] = createSignal(0);
-  const found = createMemo(() => {
+  const [catalog, setCatalog] = createSignal<Catalog>();
+  onMount(() => {
+    const directory = composerDirectory();
+    // Not a script of the list: it is here already where there is a composer.
+    if (directory !== undefined) void import("../view/catalog.ts").then((file) => file.loadCatalog(directory.name)).then(setCatalog, () => {});
+  });
+  const found = createMemo((): readonly Found[] => {
     const wanted = query().toLowerCase();
     const fits = (text: string) => text.toLowerCase().includes(wanted);
-    const places = PLACES.filter(([, name]) => fits(name)).map(([icon, name, path]) => ({ icon, name, path, hint: "" }));
+    const places = PLACES.filter(([, name]) => fits(name)).map(([icon, name, path]) => ({ icon, name, to: path, hint: "" }));
     const listed = sessions().filter((one) => fits(one.title) || fits(one.slug)).sort((a, b) => b.time.updated - a.time.updated);
-    const rows = listed.map((one) => ({ icon: "message-square", name: one.title, path: sessionPath(one.id), hint: one.slug }));
+    const rows = listed.map((one) => ({ icon: "message-square", name: one.title, to: sessionPath(one.id), hint: one.slug }));
     const now = route();
     const panels = now.page !== "session" ? [] : PANELS.filter((panel) => fits(words.panels[panel]))
-      .map((panel) => ({ icon: "list", name: more.goPanel(words.panels[panel]), path: sessionPath(now.id, panel), hint: "" }));
+      .map((panel) => ({ icon: "list", name: more.goPanel(words.panels[panel]), to: sessionPath(now.id, panel), hint: "" }));
     if (wanted === "") return [...places, ...panels, ...rows].slice(0, SHOWN_MAX);
-    const everywhere = { icon: "search", name: more.goSearch(query()), path: `/search?${new URLSearchParams({ q: query() })}`, hint: "" };
-    return [...[...rows, ...panels, ...places].slice(0, SHOWN_MAX - 1), everywhere];
+    const everywhere = { icon: "search", name: more.goSearch(query()), to: `/search?${new URLSearchParams({ q: query() })}`, hint: "" };
+    const wishes = wishesOf(catalog(), fits);
+    const first = [...rows.slice(0, SHARE_MAX), ...panels, ...places, ...wishes];
+    return [...[...first, ...rows.slice(SHARE_MAX)].slice(0, SHOWN_MAX - 1), everywhere];
   });
-  const go = (path: string | undefined) => {
+  const go = (to: string | Wish | undefined) => {
     props.onClose();
-    navigate(path ?? `/search?${new URLSearchParams({ q: query() })}`);
+    if (typeof to === "object") setWish(to);
+    else navigate(to ?? `/search?${new URLSearchParams({ q: query() })}`);
   };
   const key = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) setAt((at() + step + found().length) % Math.max(1, found().length));
-    else if (event.key === "Enter") go(found()[at()]?.path);
+    else if (event.key === "Enter") go(found()[at()]?.to);
     else return;
     event.preventDefault();
   };
@@ -53,7 +76,7 @@ export function Palette(props: { onClose: () => void }) {
       <ul role="listbox" id="palette-list" aria-label={words.palette}>
         <For each={found()}>
           {(one, index) => (
-            <li role="option" id={`palette-${index()}`} aria-selected={index() === at()} onClick={() => go(one.path)}>
+            <li role="option" id={`palette-${index()}`} aria-selected={index() === at()} onClick={() => go(one.to)}>
               <Icon name={one.icon} /> <span class="grow cut">{one.name}</span> <span class="muted small">{one.hint}</span>
             </li>
           )}
@@ -61,4 +84,19 @@ export function Palette(props: { onClose: () => void }) {
       </ul>
     </Dialog>
   );
+}
+
+/** Of the composer that is open. The past has none. */
+function composerDirectory(): { readonly name: string | undefined } | undefined {
+  const now = route();
+  if (now.page === "new") return { name: now.directory };
+  return now.page === "session" && now.at === undefined ? { name: session(now.id)?.directory } : undefined;
+}
+
+function wishesOf(catalog: Catalog | undefined, fits: (text: string) => boolean): Found[] {
+  if (!catalog) return [];
+  const commands = catalog.commands.map(({ name, description }): Found => ({ icon: "zap", name: more.goCommand(name), hint: description, to: { command: name } }));
+  const models = catalog.models.map(({ key, name }): Found => ({ icon: "sparkles", name: more.goModel(name), hint: key, to: { model: key } }));
+  const agents = catalog.agents.map((name): Found => ({ icon: "bot", name: more.goAgent(name), hint: "", to: { agent: name } }));
+  return [commands, models, agents].flatMap((all) => all.filter((one) => fits(one.name) || fits(one.hint)).slice(0, SHARE_MAX));
 }

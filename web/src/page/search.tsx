@@ -1,11 +1,14 @@
-// Sessions by their title, and words in what was said in all of them. A hit leads to its message.
+// Sessions by their title, and words in what was said in all of them. A hit leads to its message. What the search is
+// narrowed to stands in the address.
 
-import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, onCleanup, onMount } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../wire/api.ts";
 import { api, features, serverNow } from "../view/live.ts";
+import { AGES_DAYS, EVERYTHING, type Narrowing, ROLES, askedFor, isNarrowed, narrowingOf, searchPath, sinceOf, wantsTitles } from "../view/narrow.ts";
 import { messagePath, navigate, sessionPath } from "../view/router.ts";
+import { sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import type { Session } from "../wire/types.ts";
@@ -16,6 +19,7 @@ interface Hit {
   readonly messageID: string;
   readonly partID: string;
   readonly kind: keyof typeof more.hitKinds;
+  readonly tool?: string;
   readonly snippet: readonly { readonly text: string; readonly hit: boolean }[];
 }
 interface Hits {
@@ -31,21 +35,25 @@ const WORDS_MIN = 2;
 /** Stretches of the store that are looked at before a person is asked whether to go on. */
 const ROUNDS_MAX = 4;
 
-export function SearchPage(props: { query: string }) {
+export function SearchPage(props: { query: string; search: string }) {
   const [found, setFound] = createSignal<readonly Session[]>([]);
   const [hits, setHits] = createSignal<Hits>({ hits: [], sessions: {} });
   const [isLooking, setLooking] = createSignal(false);
   const [trouble, setTrouble] = createSignal("");
+  // By value: every change of the address makes another object.
+  const narrowing = createMemo(() => narrowingOf(props.search), EVERYTHING, { equals: (a, b) => searchPath("", a) === searchPath("", b) });
+  const go = (query: string, narrowed: Narrowing) => navigate(searchPath(query, narrowed), "replace");
   let abort = new AbortController();
   onCleanup(() => abort.abort());
 
   /** Looks on until there is something to show, or everything was looked at. */
   const look = async (query: string, from: Hits, signal: AbortSignal) => {
     setLooking(true);
+    const narrowed = askedFor(narrowing(), serverNow());
     let all = from;
     try {
       for (let round = 0; round < ROUNDS_MAX; round += 1) {
-        const search = new URLSearchParams({ q: query, ...(all.cursor === undefined ? {} : { cursor: String(all.cursor) }) });
+        const search = new URLSearchParams({ q: query, ...narrowed, ...(all.cursor === undefined ? {} : { cursor: String(all.cursor) }) });
         const next = await api.get<Hits>(`/sturdy/search?${search}`, { signal });
         all = { ...next, hits: [...all.hits, ...next.hits], sessions: { ...all.sessions, ...next.sessions } };
         if (signal.aborted) return;
@@ -60,6 +68,7 @@ export function SearchPage(props: { query: string }) {
   };
   createEffect(() => {
     const query = props.query.trim();
+    const isTitled = wantsTitles(narrowing());
     // Asked here, so that an address that is opened is searched again when the server has said what it can do.
     const isSearchable = features()["search"] === true && query.length >= WORDS_MIN;
     abort.abort();
@@ -69,16 +78,18 @@ export function SearchPage(props: { query: string }) {
       setTrouble("");
       setHits({ hits: [], sessions: {} });
       const search = new URLSearchParams({ search: query, limit: "50" });
-      api.get<Session[]>(`/experimental/session?${search}`, { signal: current.signal }).then(setFound, () => {});
+      if (isTitled) api.get<Session[]>(`/experimental/session?${search}`, { signal: current.signal }).then(setFound, () => {});
       if (isSearchable) void look(query, { hits: [], sessions: {} }, current.signal);
     }, PAUSE_MS);
     onCleanup(() => clearTimeout(timer));
   });
+  const titled = () => found().filter((one) => (narrowing().project === "" || one.projectID === narrowing().project) && one.time.updated >= sinceOf(narrowing(), serverNow()));
   return (
     <main class="page" id="main" aria-label={words.search}>
       <h1>{words.search}</h1>
       <input type="search" aria-label={words.search} placeholder={more.searchHint} value={props.query} autofocus
-        onInput={(event) => navigate(`/search?${new URLSearchParams({ q: event.currentTarget.value })}`, "replace")} />
+        onInput={(event) => go(event.currentTarget.value, narrowing())} />
+      <Show when={features()["search"] === true}><Narrower narrowing={narrowing()} onChange={(next) => go(props.query, { ...narrowing(), ...next })} /></Show>
       <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
       <Show when={features()["search"] === true && props.query.trim().length >= WORDS_MIN}>
         <section aria-label={more.inContents}>
@@ -89,7 +100,7 @@ export function SearchPage(props: { query: string }) {
                 <li>
                   <a href={messagePath(hit.sessionID, hit.messageID)}>
                     <span class="list-meta num">
-                      <Icon name={HIT_ICONS[hit.kind]} /> <span>{more.hitKinds[hit.kind]}</span>
+                      <Icon name={HIT_ICONS[hit.kind]} /> <span>{more.hitKinds[hit.kind]}</span><Show when={hit.tool}><code>{hit.tool}</code></Show>
                       <span class="cut">{hits().sessions[hit.sessionID]?.title}</span>
                       <span>{words.ago(hits().sessions[hit.sessionID]?.time.updated ?? 0, serverNow())}</span>
                     </span>
@@ -104,10 +115,10 @@ export function SearchPage(props: { query: string }) {
           </Show>
         </section>
       </Show>
-      <section aria-label={more.inTitles}>
+      <Show when={wantsTitles(narrowing())}><section aria-label={more.inTitles}>
         <h2>{more.inTitles}</h2>
         <ul class="list-rows">
-          <For each={found()} fallback={<li><Empty icon="search" title={words.nothingFound} /></li>}>
+          <For each={titled()} fallback={<li><Empty icon="search" title={words.nothingFound} /></li>}>
             {(one) => (
               <li class="list-row">
                 <a href={sessionPath(one.id)}>
@@ -121,8 +132,36 @@ export function SearchPage(props: { query: string }) {
             )}
           </For>
         </ul>
-      </section>
+      </section></Show>
     </main>
+  );
+}
+
+/** What the search is narrowed to. What an address names and nobody knows any more can be chosen away. */
+function Narrower(props: { narrowing: Narrowing; onChange: (next: Partial<Narrowing>) => void }) {
+  const [tools, setTools] = createSignal<readonly string[]>([]);
+  onMount(() => void api.get<string[]>("/experimental/tool/ids").then(setTools, () => {}));
+  const projects = createMemo(() => [...new Map(sessions().map((one) => [one.projectID, projectName(one)]))].sort(([, a], [, b]) => a.localeCompare(b)));
+  const named = <Name extends string>(names: readonly Name[], texts: Readonly<Record<Name, string>>) => names.map((name) => [name, texts[name]] as const);
+  return (
+    <div class="narrower" role="group" aria-label={more.searchIn}>
+      <Choice label={words.project} all={words.everyProject} options={projects()} value={props.narrowing.project} onPick={(project) => props.onChange({ project })} />
+      <Choice label={more.who} all={more.anybody} options={named(ROLES, more.roles)} value={props.narrowing.role} onPick={(role) => props.onChange({ role })} />
+      <Choice label={more.what} all={more.anyKind} options={Object.entries(more.inKinds)} value={props.narrowing.kind} onPick={(kind) => props.onChange({ kind })} />
+      <Choice label={more.tool} all={more.anyTool} options={tools().map((tool) => [tool, tool] as const)} value={props.narrowing.tool} onPick={(tool) => props.onChange({ tool })} />
+      <Choice label={more.age} all={more.anyAge} options={named(AGES_DAYS, more.ages)} value={props.narrowing.days} onPick={(days) => props.onChange({ days })} />
+      <Show when={isNarrowed(props.narrowing)}><button type="button" class="quiet" onClick={() => props.onChange(EVERYTHING)}><Icon name="x" /> {more.searchWide}</button></Show>
+    </div>
+  );
+}
+
+function Choice(props: { label: string; all: string; options: readonly (readonly [string, string])[]; value: string; onPick: (value: string) => void }) {
+  const options = () => (props.value === "" || props.options.some(([value]) => value === props.value) ? props.options : [...props.options, [props.value, props.value] as const]);
+  return (
+    <select class="chip" classList={{ "is-on": props.value !== "" }} aria-label={props.label} onChange={(event) => props.onPick(event.currentTarget.value)}>
+      <option value="" selected={props.value === ""}>{props.all}</option>
+      <For each={options()}>{([value, text]) => <option value={value} selected={value === props.value}>{text}</option>}</For>
+    </select>
   );
 }
 

@@ -11,6 +11,7 @@ import { canShare } from "../view/sharing.ts";
 import { undoLast } from "../view/undo.ts";
 import { archive, descendants, remove, saveHtml, saveJson } from "../view/whole-session.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 import type { Session } from "../wire/types.ts";
 import type { SessionDialogName } from "./session-menu.tsx";
 
@@ -31,7 +32,8 @@ export function SessionItems(props: { session: Session; onDialog: (name: Session
       <MenuItem icon="git-fork" onPick={() => void forkAt(props.session.id, undefined)}>{words.fork}</MenuItem>
       <MenuItem icon="scissors" onPick={() => void compactNow(props.session.id)}>{words.compactNow}</MenuItem>
       <Show when={canShare(props.session)}><MenuItem icon="globe" onPick={() => navigate(sessionPath(props.session.id, "share"))}>{words.share}</MenuItem></Show>
-      <MenuItem icon="arrow-down" onPick={() => void saveHtml(props.session.id)}>{words.exportHtml}</MenuItem>
+      <MenuItem icon="arrow-down" onPick={() => void saveHtml(props.session.id, "whole")}>{words.exportHtml}</MenuItem>
+      <MenuItem icon="scissors" onPick={() => void saveHtml(props.session.id, "redacted")}>{more.exportRedacted}</MenuItem>
       <MenuItem icon="arrow-down" onPick={() => void saveJson(props.session.id)}>{words.exportJson}</MenuItem>
       <MenuItem icon={isArchived() ? "archive-restore" : "archive"} onPick={() => void archive(props.session.id, isArchived() ? undefined : serverNow())}>{isArchived() ? words.restore : words.archive}</MenuItem>
       <MenuItem icon="trash-2" tone="danger" onPick={() => props.onDialog("remove")}>{words.remove}</MenuItem>

@@ -7,12 +7,14 @@ import { key } from "../sync/world.ts";
 import { api, hello, line, server, serverNow, tabs } from "../view/live.ts";
 import { type Preferences, prefer, preferences } from "../view/preferences.ts";
 import { askForNotices, canNotify, startNotices, stopNotices } from "../view/notices.ts";
-import { SHORTCUTS } from "../view/keys.ts";
 import { track, world } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import { LinkBox } from "../panel/link-box.tsx";
+import { McpServers } from "./mcp-servers.tsx";
+import { ShortcutList } from "./shortcut-list.tsx";
 import { Tokens } from "./tokens.tsx";
+import { browserName } from "../wire/actors.ts";
 import { segment } from "../wire/api.ts";
 import type { BackgroundProcess } from "../wire/types.ts";
 
@@ -33,7 +35,6 @@ const LICENSES = "./licenses.txt";
 export function SettingsPage() {
   useSeconds();
   const [approvals, setApprovals] = createSignal<readonly Approval[]>([]);
-  const [servers, setServers] = createSignal<readonly (readonly [string, string])[]>([]);
   const [devices, setDevices] = createSignal<readonly Device[]>([]);
   const [code, setCode] = createSignal("");
   const [languages, setLanguages] = createSignal<readonly { readonly name: string; readonly status: string }[]>([]);
@@ -49,7 +50,6 @@ export function SettingsPage() {
   onMount(() => {
     readApprovals();
     readDevices();
-    void api.get<Record<string, { status: string }>>("/mcp").then((found) => setServers(Object.entries(found).map(([name, state]) => [name, state.status] as const)), () => {});
     void api.get<readonly { name: string; status: string }[]>("/lsp").then(setLanguages, () => {});
     void api.get<{ providers: { name: string }[] }>("/config/providers").then((found) => setProviders(found.providers.map((one) => one.name)), () => {});
   });
@@ -82,10 +82,7 @@ export function SettingsPage() {
         <Switchable label={more.stopsOnLeaving} value={preferences().stopsOnLeaving} onChange={(stopsOnLeaving) => change({ stopsOnLeaving })} />
         <Switchable label={words.letterKeys} value={preferences().letterKeys} onChange={(letterKeys) => change({ letterKeys })} />
       </section>
-      <section>
-        <h2>{words.shortcuts}</h2>
-        <dl class="numbers"><For each={SHORTCUTS}>{([keys, what]) => <><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></>}</For></dl>
-      </section>
+      <ShortcutList onChange={(keys) => change({ keys })} />
       <section>
         <h2>{words.serverTitle}</h2>
         <dl class="numbers">
@@ -94,7 +91,6 @@ export function SettingsPage() {
           <dt>{words.position}</dt><dd class="num">{everySecond() >= 0 && words.number(world.head.position)}</dd>
           <Show when={hello()}>{(said) => <><dt>{more.horizon}</dt><dd class="num">{words.number(said().horizon)}</dd><dt>{more.store}</dt><dd><code>{said().store}</code></dd></>}</Show>
           <dt>{words.providers}</dt><dd>{providers().join(", ")}</dd>
-          <Show when={servers().length > 0}><dt>{words.mcpServers}</dt><dd>{servers().map(([name, state]) => `${name} (${state})`).join(", ")}</dd></Show>
           <Show when={languages().length > 0}><dt>{more.languages}</dt><dd>{languages().map((one) => `${one.name} (${one.status})`).join(", ")}</dd></Show>
         </dl>
         <Show when={running() !== undefined}>
@@ -102,6 +98,7 @@ export function SettingsPage() {
           <Show when={(running()?.length ?? 0) > 0} fallback={<p class="muted small">{more.backgroundNone}</p>}><ProcessList processes={running() ?? []} /></Show>
         </Show>
       </section>
+      <McpServers />
       <section>
         <h2>{words.approvals}</h2>
         <ul class="approvals">
@@ -121,7 +118,7 @@ export function SettingsPage() {
           <For each={devices()} fallback={<li class="muted">{words.noDevices}</li>}>
             {(one) => (
               <li>
-                <span class="grow cut small" title={one.label}>{one.label}</span>
+                <span class="grow cut small" title={one.label}>{browserName(one.label)}</span>
                 <span class="muted small num">{words.ago(one.seen, serverNow())}</span>
                 <button type="button" onClick={() => void api.call(`/sturdy/devices/${segment(one.id)}`, { method: "DELETE" }).then(readDevices, () => {})}>{words.logout}</button>
               </li>

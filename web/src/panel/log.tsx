@@ -11,6 +11,7 @@ import { api } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
 import { past, setPast, world } from "../view/store.ts";
 import { asCallError, segment } from "../wire/api.ts";
+import { type Actors, actorName, browserName } from "../wire/actors.ts";
 import { parsePlace } from "../wire/place.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
@@ -162,7 +163,18 @@ function Marks(props: { marks: readonly Mark[] }) {
   );
 }
 
+/** Browsers and programs by name. Who may not see them sees what the log has. */
+async function readActors(): Promise<Actors> {
+  const [devices, tokens] = await Promise.all([
+    api.get<readonly { id: string; label: string }[]>("/sturdy/devices").catch(() => []),
+    api.get<readonly { id: string; name: string }[]>("/sturdy/token").catch(() => []),
+  ]);
+  return new Map([...devices.map(({ id, label }) => [`device:${id}`, browserName(label)] as const), ...tokens.map(({ id, name }) => [`token:${id}`, name] as const)]);
+}
+
 function Facts(props: { travel: Travel; index: number; onPick: (index: number) => void }) {
+  const [actors, setActors] = createSignal<Actors>(new Map());
+  void readActors().then(setActors);
   const first = () => Math.max(0, Math.min(props.index - AROUND, props.travel.entries.length - 2 * AROUND - 1));
   const shown = () => props.travel.entries.slice(first(), first() + 2 * AROUND + 1);
   return (
@@ -175,7 +187,7 @@ function Facts(props: { travel: Travel; index: number; onPick: (index: number) =
               <button type="button" class="quiet row" onClick={() => props.onPick(at())}>
                 <span class="muted num">{more.second(entry.at)}</span>
                 <span class="grow cut">{entry.events.map(({ type, properties }) => describe(type, properties)).filter(Boolean).join(" · ") || entry.events.map(({ type }) => type).join(" · ") || "…"}</span>
-                <Show when={entry.actor}>{(actor) => <span class="muted tiny cut">{actor()}</span>}</Show>
+                <Show when={entry.actor}>{(actor) => <span class="muted tiny cut" title={actor()}>{actorName(actor(), actors())}</span>}</Show>
                 <span class="muted num">{parsePlace(entry.position)?.position}</span>
               </button>
             </li>

@@ -23,10 +23,14 @@ export interface ShareLink {
   readonly error: string | null;
   readonly created: number;
   readonly reference: string;
+  /** Changes that the service has not taken yet. */
+  readonly waiting: number;
 }
 
+const LOOK_MS = 3000;
+
 export function SharePanel(props: { sessionID: string }) {
-  const [link, setLink] = createSignal<ShareLink>();
+  const [link, setLink] = createSignal<ShareLink | undefined>(undefined, { equals: (a, b) => JSON.stringify(a) === JSON.stringify(b) });
   const [isSent, setSent] = createSignal(false);
   const [isSure, setSure] = createSignal(true);
   const [trouble, setTrouble] = createSignal("");
@@ -36,14 +40,17 @@ export function SharePanel(props: { sessionID: string }) {
   const failed = (cause: unknown) => {
     if (!abort.signal.aborted) setTrouble(asCallError(cause).message);
   };
+  const read = ({ signal }: AbortController) =>
+    api.call<ShareLink>(`/sturdy/session/${segment(props.sessionID)}/share`, { method: "POST", signal }).then(({ value }) => { if (!signal.aborted) setLink(value); });
   createEffect(on(url, (now) => {
     abort.abort();
     abort = new AbortController();
     setLink(undefined);
-    if (now === undefined) return;
-    const { signal } = abort;
-    api.call<ShareLink>(`/sturdy/session/${segment(props.sessionID)}/share`, { method: "POST", signal }).then(({ value }) => signal.aborted || setLink(value), failed);
+    if (now !== undefined) read(abort).catch(failed);
   }));
+  // How far it was sent is no event of the session: it is asked for while somebody looks.
+  const timer = setInterval(() => link() !== undefined && document.visibilityState === "visible" && read(abort).catch(() => {}), LOOK_MS);
+  onCleanup(() => clearInterval(timer));
   const act = async (method: "POST" | "DELETE") => {
     setSent(true);
     setTrouble("");
@@ -61,7 +68,7 @@ export function SharePanel(props: { sessionID: string }) {
             <h3>{more.shareLink}</h3>
             <LinkBox url={address()} label={more.shareReads} />
             <p class="small muted">
-              {more.shareStates[link()?.state ?? "active"]} <Show when={link()}>{(found) => words.ago(found().created, serverNow())}</Show>
+              {more.shareStates[link()?.state ?? "active"]} <Show when={(link()?.waiting ?? 0) > 0}>{more.shareWaiting(link()?.waiting ?? 0)} </Show><Show when={link()}>{(found) => words.ago(found().created, serverNow())}</Show>
               <Show when={link()?.error}>{(said) => <span class="bad"> {said()}</span>}</Show>
             </p>
             <div class="dialog-buttons">

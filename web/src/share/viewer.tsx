@@ -10,7 +10,7 @@ import { Reader } from "./reader.tsx";
 const root = document.getElementById("root");
 const text = document.getElementById("session")?.textContent;
 if (root && text) {
-  const { info, messages, savedAt } = JSON.parse(text) as { info: Session; messages: MessageWithParts[]; savedAt: number };
+  const { info, messages, savedAt, isRedacted } = JSON.parse(text) as { info: Session; messages: MessageWithParts[]; savedAt: number; isRedacted?: boolean };
   putSession(world, info, messages);
-  render(() => <Reader sessionID={info.id} note={more.savedAt(new Date(savedAt).toLocaleString("en"))} />, root);
+  render(() => <Reader sessionID={info.id} note={more.savedAt(new Date(savedAt).toLocaleString("en"), isRedacted === true)} />, root);
 }

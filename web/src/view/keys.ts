@@ -1,30 +1,12 @@
-// Shortcuts. Single letters work only outside of fields, and can be switched off.
+// Shortcuts. Single keys work only outside of fields, and can be changed (`shortcuts.ts`) and switched off.
 
 import { PANELS, navigate, route, sessionPath } from "./router.ts";
 import { isFinding, setFinding } from "./find.ts";
 import { preferences } from "./preferences.ts";
 import { setRenaming } from "./rename.ts";
+import { type KeyAction, actionOf } from "./shortcuts.ts";
 import { session, sessions, thread } from "./store.ts";
 import { undoLast } from "./undo.ts";
-
-export const SHORTCUTS: readonly (readonly [string, string])[] = [
-  ["Ctrl K", "Go to a session or a place"],
-  ["Ctrl F", "Find in the session"],
-  ["Enter", "Send (Shift Enter: a new line)"],
-  ["Esc Esc", "Stop the turn"],
-  ["j k", "Next and previous message"],
-  ["o c f", "Unfold, copy or fork the message"],
-  ["e", "Rename the session"],
-  ["[ ]", "Previous and next session"],
-  ["g l b a u s", "Sessions, board, asks, usage, search"],
-  ["n", "New session"],
-  ["z", "Undo the last turn"],
-  ["Alt A", "Next ask; there 1, 2, 3 answer it"],
-  ["Alt P", "Next panel"],
-  ["Alt ↑", "Parent session"],
-  ["/", "Search"],
-  ["?", "All shortcuts"],
-];
 
 const PLACES: Readonly<Record<string, string>> = { l: "/", b: "/board", a: "/asks", u: "/usage", s: "/search" };
 const TWICE_MS = 600;
@@ -63,8 +45,11 @@ export function startKeys(palette: { readonly isOpen: () => boolean; readonly op
       if (place !== undefined) navigate(place);
       return;
     }
-    isGoing = event.key === "g";
-    letter(event);
+    const action = actionOf(event.key, preferences().keys);
+    isGoing = action === "go";
+    if (action === undefined) return answer(event.key);
+    event.preventDefault();
+    act(action);
   });
 }
 
@@ -89,45 +74,44 @@ function alternate(event: KeyboardEvent): void {
   }
 }
 
-function letter(event: KeyboardEvent): void {
+/** Of an ask that has the focus. */
+function answer(key: string): void {
+  if (!/^[123]$/.test(key)) return;
+  const dock = document.activeElement?.closest("[data-ask]");
+  dock?.querySelector<HTMLElement>(`[data-key="${key}"]`)?.click();
+}
+
+function act(action: KeyAction): void {
   const now = route();
-  switch (event.key) {
-    case "/":
-      event.preventDefault();
+  switch (action) {
+    case "search":
       return navigate("/search");
-    case "n":
-      event.preventDefault();
+    case "new":
       return navigate("/new");
-    case "j":
+    case "next":
       return moveMessage(1);
-    case "k":
+    case "previous":
       return moveMessage(-1);
-    case "e":
-      event.preventDefault();
+    case "rename":
       return now.page === "session" ? void setRenaming(now.id) : undefined;
-    case "z":
+    case "undo":
       return now.page === "session" ? undoLast(now.id) : undefined;
-    case "c":
+    case "copy":
       return here()?.querySelector<HTMLElement>(".copy")?.click();
-    case "o":
+    case "unfold":
       return toggleFolds();
-    case "f":
+    case "fork":
       return forkHere();
-    case "?":
+    case "help":
       return navigate("/settings");
-    case "[":
+    case "before":
       return moveSession(-1);
-    case "]":
+    case "after":
       return moveSession(1);
-    case "1":
-    case "2":
-    case "3": {
-      const dock = document.activeElement?.closest("[data-ask]");
-      dock?.querySelector<HTMLElement>(`[data-key="${event.key}"]`)?.click();
+    case "go":
       return;
-    }
     default:
-      return;
+      return action satisfies never;
   }
 }
 

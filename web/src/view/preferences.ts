@@ -1,11 +1,14 @@
 // What a person chose for this device. Kept in the browser; other tabs are told.
 
 import { createSignal } from "solid-js";
+import { type OwnKeys, readKeys } from "./shortcuts.ts";
 
 export interface Preferences {
   readonly theme: "system" | "light" | "dark";
   readonly showEverything: boolean;
   readonly letterKeys: boolean;
+  /** Single keys that are not the usual ones. */
+  readonly keys: OwnKeys;
   readonly showArchived: boolean;
   readonly notices: boolean;
   /** Leaving a session stops its turn. */
@@ -25,6 +28,7 @@ const USUAL: Preferences = {
   theme: "system",
   showEverything: false,
   letterKeys: true,
+  keys: {},
   showArchived: false,
   notices: false,
   stopsOnLeaving: false,
@@ -40,7 +44,8 @@ const NAME = "sturdy.preferences";
 
 function stored(): Preferences {
   try {
-    return { ...USUAL, ...(JSON.parse(localStorage.getItem(NAME) ?? "{}") as Partial<Preferences>) };
+    const kept = JSON.parse(localStorage.getItem(NAME) ?? "{}") as Partial<Preferences>;
+    return { ...USUAL, ...kept, keys: readKeys(kept.keys) };
   } catch {
     return USUAL;
   }

@@ -8,7 +8,7 @@ export type Route =
   | { readonly page: "asks" }
   | { readonly page: "session"; readonly id: string; readonly panel: Panel | undefined; readonly turn: string | undefined; readonly at: number | undefined; readonly file: string | undefined; readonly line: number | undefined; readonly message: string | undefined }
   | { readonly page: "new"; readonly directory: string | undefined }
-  | { readonly page: "search"; readonly query: string }
+  | { readonly page: "search"; readonly query: string; readonly search: string }
   | { readonly page: "usage" }
   | { readonly page: "shares" }
   | { readonly page: "settings" }
@@ -38,7 +38,7 @@ export function route(): Route {
     case "new":
       return { page: "new", directory: url.searchParams.get("dir") ?? undefined };
     case "search":
-      return { page: "search", query: url.searchParams.get("q") ?? "" };
+      return { page: "search", query: url.searchParams.get("q") ?? "", search: url.search };
     default:
       return { page: "unknown" };
   }

@@ -22,10 +22,11 @@ export async function saveJson(id: string): Promise<void> {
   save(`${info.slug}.json`, new Blob([JSON.stringify({ info, messages: found }, null, 2)], { type: "application/json" }));
 }
 
-/** One file that shows the session without a server; the server puts it together. */
-export async function saveHtml(id: string): Promise<void> {
-  const text = await told(() => api.text(`/sturdy${path(id, "/export.html")}`));
-  if (text !== undefined) save(`${world.sessions.get(id)?.value.slug ?? id}.html`, new Blob([text], { type: "text/html" }));
+/** One file that shows the session without a server; the server puts it together, and leaves out what tools and files hold if that is wanted. */
+export async function saveHtml(id: string, extent: "whole" | "redacted"): Promise<void> {
+  const text = await told(() => api.text(`/sturdy${path(id, "/export.html")}${extent === "redacted" ? "?redact=1" : ""}`));
+  const slug = world.sessions.get(id)?.value.slug ?? id;
+  if (text !== undefined) save(`${slug}${extent === "redacted" ? "-redacted" : ""}.html`, new Blob([text], { type: "text/html" }));
 }
 
 function save(name: string, blob: Blob): void {

@@ -1,0 +1,56 @@
+// All shortcuts. Single keys can be changed: a press on one asks for another, and says what is in its way.
+
+import { For, Show, createSignal, onCleanup } from "solid-js";
+import { preferences } from "../view/preferences.ts";
+import { KEY_ACTIONS, type KeyAction, type OwnKeys, isKey, keyOf, takenBy, withKey } from "../view/shortcuts.ts";
+import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
+
+export function ShortcutList(props: { onChange: (keys: OwnKeys) => void }) {
+  const [asked, setAsked] = createSignal<KeyAction>();
+  const [trouble, setTrouble] = createSignal("");
+  const own = () => preferences().keys;
+  const ask = (action: KeyAction | undefined) => {
+    setTrouble("");
+    setAsked(action);
+  };
+  const press = (event: KeyboardEvent) => {
+    const action = asked();
+    // Tab leaves the button, which gives the question up; with Ctrl or Alt it is something else.
+    if (action === undefined || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || ["Tab", "Shift"].includes(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.key === "Escape") return ask(undefined);
+    if (!isKey(event.key)) return void setTrouble(more.keyUnfit);
+    const taken = takenBy(event.key, action, own());
+    if (taken !== undefined) return void setTrouble(more.keyTaken(event.key, taken === "answers" ? more.keyAnswers : more.keyActions[taken]));
+    props.onChange(withKey(action, event.key, own()));
+    ask(undefined);
+  };
+  // Before the page's own shortcuts: the key that is pressed here is not meant.
+  document.addEventListener("keydown", press, true);
+  onCleanup(() => document.removeEventListener("keydown", press, true));
+  return (
+    <section>
+      <h2>{words.shortcuts}</h2>
+      <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
+      <dl class="numbers keys">
+        <For each={more.otherKeys}>{([keys, what]) => <><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></>}</For>
+        <For each={KEY_ACTIONS}>
+          {(action) => (
+            <>
+              <dt>
+                <button type="button" aria-label={more.keyChange(more.keyActions[action])} title={more.keyChange(more.keyActions[action])}
+                  disabled={!preferences().letterKeys} aria-pressed={asked() === action} onClick={() => ask(asked() === action ? undefined : action)} onBlur={() => asked() === action && ask(undefined)}>
+                  <Show when={asked() === action} fallback={<kbd>{keyOf(action, own())}</kbd>}>{more.keyPress}</Show>
+                </button>
+              </dt>
+              <dd>{more.keyActions[action]}</dd>
+            </>
+          )}
+        </For>
+      </dl>
+      <Show when={Object.keys(own()).length > 0}><button type="button" onClick={() => props.onChange({})}>{more.keysUsual}</button></Show>
+    </section>
+  );
+}
