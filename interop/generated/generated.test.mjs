@@ -28,10 +28,11 @@ describe('generated clients', () => {
       '--outDir', 'made', 'globals.d.ts', 'turn.ts',
     ]);
     const { stdout } = await run('node', ['made/turn.js', it.server.url]);
-    const { kinds, hasMore, missing } = JSON.parse(stdout);
+    const { parts, kinds, hasMore, missing } = JSON.parse(stdout);
     assert.equal(kinds[0], 'session.next.prompt.admitted');
     assert.ok(kinds.includes('session.next.step.ended'));
     assert.deepEqual([hasMore, missing], [false, 'SessionNotFoundError']);
+    assert.deepEqual(parts.slice(0, 2), ['text', 'agent']);
   });
 
   test('openapi-python-client: it is made and does a turn', async () => {
@@ -40,6 +41,6 @@ describe('generated clients', () => {
     const { title, kinds, roles } = JSON.parse(stdout);
     assert.equal(title, 'generated');
     assert.ok(kinds.includes('session.next.step.ended'));
-    assert.deepEqual(roles, ['user', 'assistant']);
+    assert.deepEqual(roles, ['user', 'assistant', 'user']);
   });
 });

@@ -1,2 +1,2 @@
 // What the program uses of node, without its package of types.
-declare const process: { argv: string[] };
+declare const process: { argv: string[]; cwd(): string };

@@ -17,4 +17,7 @@ await client.POST('/api/session/{sessionID}/wait', { params: { path } });
 const history = await client.GET('/api/session/{sessionID}/history', { params: { path, query: { limit: 100 } } });
 const kinds = history.data?.data.map((event) => event.type) ?? [];
 const missing = await client.GET('/api/session/{sessionID}/history', { params: { path: { sessionID: 'ses_0123456789abABCDEFGHIJKLMN' } } });
-console.log(JSON.stringify({ kinds, hasMore: history.data?.hasMore, missing: missing.error?._tag }));
+const prompt = { noReply: true, parts: [{ type: 'text' as const, text: 'typed' }, { type: 'agent' as const, name: 'build' }] };
+const kept = await client.POST('/session/{sessionID}/message', { params: { path, query: { directory: process.cwd() } }, body: prompt });
+const parts = kept.data?.parts.map((part) => part.type);
+console.log(JSON.stringify({ parts, kinds, hasMore: history.data?.hasMore, missing: missing.error?._tag }));

@@ -1,6 +1,7 @@
 //! What clients may send. Unknown keys are ignored; a key that is null is as good as absent.
 
-use serde::de::Error as _;
+use crate::wire::shapes::catalog::McpServerConfig;
+use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use sturdy_engine::{NewSession, PromptRequest};
 use sturdy_session::id::{MessageId, PartId, SessionId, WorkspaceId};
@@ -10,6 +11,7 @@ use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::format::OutputFormat;
 use sturdy_session::types::message::Switches;
 use sturdy_session::types::part::{AgentPart, FilePart, PartBody, SubtaskPart, TextPart};
+use sturdy_session::types::project::{Icon, ProjectCommands};
 use sturdy_session::types::session::{Rule, SessionModel};
 use utoipa::ToSchema;
 
@@ -25,7 +27,6 @@ pub(crate) struct CreateSession {
     model: Option<SessionModel>,
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map>,
-    #[schema(value_type = Option<Vec<Object>>)]
     permission: Option<Vec<Rule>>,
     #[serde(rename = "workspaceID")]
     #[schema(value_type = Option<String>)]
@@ -48,23 +49,20 @@ impl From<CreateSession> for NewSession {
 }
 
 /// What should change; `metadata` replaces, `permission` adds.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(default)]
+#[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct EditSession {
     title: Option<String>,
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map>,
-    #[schema(value_type = Option<Vec<Object>>)]
     permission: Option<Vec<Rule>>,
-    #[schema(value_type = Option<Object>)]
     time: Option<EditTime>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Deserialize, ToSchema)]
 struct EditTime {
     /// A number archives, null takes out of the archive again.
-    #[serde(deserialize_with = "said")]
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<Num>)]
     archived: Option<Option<Num>>,
 }
 
@@ -101,9 +99,8 @@ pub(crate) struct Prompt {
     no_reply: Option<bool>,
     system: Option<String>,
     #[serde(default, deserialize_with = "few_switches")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<HashMap<String, bool>>)]
     tools: Option<Switches>,
-    #[schema(value_type = Option<Object>)]
     format: Option<OutputFormat>,
     #[serde(deserialize_with = "few_parts")]
     parts: Vec<PromptPart>,
@@ -146,11 +143,10 @@ pub(crate) struct PromptPart {
     #[schema(value_type = Option<String>)]
     id: Option<PartId>,
     #[serde(flatten)]
-    #[schema(value_type = Object)]
     body: PromptPartBody,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum PromptPartBody {
     Text(TextPart),
@@ -239,6 +235,10 @@ pub(crate) struct LogLine {
     pub(crate) service: String,
     pub(crate) level: LogLevel,
     pub(crate) message: String,
+    /// Not kept: nobody knows what a client puts there.
+    #[serde(rename = "extra")]
+    #[schema(value_type = Option<Object>)]
+    pub(crate) _extra: Option<IgnoredAny>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -271,17 +271,15 @@ pub(crate) struct SelectSession {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct EditProject {
     pub(crate) name: Option<String>,
-    #[schema(value_type = Option<Object>)]
-    pub(crate) icon: Option<sturdy_session::types::project::Icon>,
-    #[schema(value_type = Option<Object>)]
-    pub(crate) commands: Option<sturdy_session::types::project::ProjectCommands>,
+    pub(crate) icon: Option<Icon>,
+    pub(crate) commands: Option<ProjectCommands>,
 }
 
 /// An MCP server to add. Its configuration may hold keys, so it is not shown.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct AddServer {
     pub(crate) name: String,
-    #[schema(value_type = Object)]
+    #[schema(value_type = McpServerConfig)]
     pub(crate) config: Map,
 }
 

@@ -20,15 +20,22 @@ pub(crate) struct RunCommand {
     #[schema(value_type = Option<String>)]
     message_id: Option<MessageId>,
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
     parts: Vec<CommandPart>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 struct CommandPart {
     id: Option<PartId>,
+    #[serde(rename = "type")]
+    _kind: FileWord,
     #[serde(flatten)]
     file: FilePart,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum FileWord {
+    File,
 }
 
 impl From<RunCommand> for CommandRequest {

@@ -5,9 +5,17 @@ use crate::wire::query::Query;
 use serde::Deserialize;
 use sturdy_engine::Instance;
 use sturdy_engine::reads::SessionQuery;
+use utoipa::ToSchema;
 
 /// Sessions listed when the client does not say how many.
 const LIMIT_DEFAULT: u32 = 100;
+
+/// How far a list reaches.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Scope {
+    Project,
+}
 
 /// Everything may be left out.
 #[derive(Debug, Default, Deserialize)]
@@ -16,7 +24,7 @@ pub(crate) struct Listing {
     /// Chooses the project, and only sessions of exactly this directory.
     pub(crate) directory: Option<String>,
     /// `project`: the whole project in spite of `directory`.
-    scope: Option<String>,
+    scope: Option<Scope>,
     /// Only at or below this path; empty is no filter.
     path: Option<String>,
     /// Only sessions without a parent.
@@ -35,7 +43,7 @@ impl Listing {
         let text = |name: &str| query.get(name).map(str::to_owned);
         Ok(Self {
             directory: query.directory("directory"),
-            scope: text("scope"),
+            scope: query.word("scope", &["project"])?,
             path: text("path"),
             roots: query.boolean("roots")?,
             start: query.number("start")?,
@@ -47,9 +55,9 @@ impl Listing {
 
     /// What to ask the store. `here` is the instance that `directory` names.
     pub(crate) fn within(self, here: &Instance) -> SessionQuery {
-        let directory = match (&self.path, self.scope.as_deref()) {
+        let directory = match (&self.path, self.scope) {
             (Some(path), _) if path.is_empty() => None,
-            (None, Some("project")) => None,
+            (None, Some(Scope::Project)) => None,
             _ => self.directory.filter(|named| !named.is_empty()).map(|_| here.directory.clone()),
         };
         // What is larger than anybody can want is cut.

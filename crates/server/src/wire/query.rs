@@ -4,6 +4,8 @@ use crate::error::{ApiError, Kind};
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+use serde::de::value::StrDeserializer;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -58,6 +60,18 @@ impl Query {
             Some("false") => Ok(Some(false)),
             Some(other) => Err(wrong(name, "\"true\" | \"false\"", other)),
         }
+    }
+
+    /// One of a few words, which are the variants of the type.
+    pub(crate) fn word<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        words: &[&str],
+    ) -> Result<Option<T>, ApiError> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let word = T::deserialize(StrDeserializer::<serde::de::value::Error>::new(text));
+        let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+        word.map(Some).map_err(|_| wrong(name, &quoted.join(" | "), text))
     }
 
     /// A whole number, not negative; `5.0` is one too.

@@ -150,3 +150,24 @@ fn every_reference_of_the_document_leads_somewhere() {
 
     assert_eq!(broken, Vec::<&str>::new());
 }
+
+#[test]
+fn the_document_says_how_to_name_a_directory_wherever_one_can_be_named() {
+    let document = sturdy_server::document();
+    let names = |path: &str, method: &str| -> Vec<String> {
+        let parameters =
+            document["paths"][path][method]["parameters"].as_array().cloned().unwrap_or_default();
+        let named = parameters.iter().filter_map(|parameter| parameter["name"].as_str());
+        named.filter(|name| name.contains("directory")).map(str::to_owned).collect()
+    };
+
+    assert_eq!(names("/agent", "get"), ["directory"]);
+    assert_eq!(names("/session", "get"), ["directory"]);
+    assert_eq!(names("/session/{sessionID}/message", "post"), ["directory"]);
+    assert_eq!(names("/sturdy/trust", "post"), ["directory"]);
+    assert_eq!(names("/api/agent", "get"), ["location[directory]"]);
+    assert_eq!(names("/api/fs/read/{path}", "get"), ["location[directory]"]);
+    assert_eq!(names("/api/session/{sessionID}", "get"), Vec::<String>::new());
+    assert_eq!(names("/global/health", "get"), Vec::<String>::new());
+    assert_eq!(names("/sturdy/usage", "get"), Vec::<String>::new());
+}

@@ -157,6 +157,8 @@ async fn a_list_obeys_every_filter() {
     assert_eq!(list(String::new()).await, sorted(vec![one, two, elsewhere]));
     assert_eq!(list(format!("?directory={other}")).await, [elsewhere]);
     assert_eq!(list(format!("?directory={other}&scope=project")).await, sorted(vec![one, two, elsewhere]));
+    // Was: a word that means nothing was taken for none.
+    assert_eq!(world.get("/session?scope=everything").await.status, 400);
     assert_eq!(list(format!("?directory={other}&path=")).await, sorted(vec![one, two, elsewhere]));
     let path = other.trim_start_matches('/');
     assert_eq!(list(format!("?path={path}")).await, [elsewhere]);

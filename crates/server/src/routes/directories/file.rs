@@ -16,6 +16,7 @@ use crate::wire::shapes::v2::FileEntryV2;
 use crate::wire::v2::Located;
 use axum::extract::State;
 use axum::response::Response;
+use serde::Deserialize;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use sturdy_engine::Instance;
 use sturdy_worktree::path::{PathError, Roots, WorkPath};
 use sturdy_worktree::search::{self, Find, SearchError, limit};
 use tokio_util::sync::CancellationToken;
+use utoipa::ToSchema;
 
 /// Names found when the client does not say how many, and at most.
 const NAMES_DEFAULT: u32 = 10;
@@ -87,10 +89,18 @@ async fn find_text(Here(here): Here, query: Query) -> Result<Response, ApiError>
     Ok(answer)
 }
 
+/// What names are looked for.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum NameKind {
+    File,
+    Directory,
+}
+
 /// Names like the query, the likest first.
 #[utoipa::path(get, path = "/find/file", operation_id = "find.files", params(
-    ("query" = String, Query), ("type" = Option<String>, Query), ("dirs" = Option<bool>, Query),
-    ("limit" = Option<u32>, Query)),
+    ("query" = String, Query), ("type" = inline(Option<NameKind>), Query), ("dirs" = Option<bool>, Query),
+    ("limit" = Option<u32>, Query, minimum = 1, maximum = 200)),
     responses((status = 200, description = "Names", body = [String]), (status = 400, description = "Bad query")))]
 async fn find_file(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let dirs = query.boolean("dirs")?.unwrap_or(true);
@@ -113,7 +123,7 @@ async fn find_symbol(Here(here): Here, query: Query) -> Result<Response, ApiErro
 
 /// The names in a directory.
 #[utoipa::path(get, path = "/api/fs/list", operation_id = "v2.fs.list",
-    params(("path" = Option<String>, Query), ("location[directory]" = Option<String>, Query)),
+    params(("path" = Option<String>, Query)),
     responses((status = 200, description = "Names", body = AtLocation<Vec<FileEntryV2>>)))]
 async fn second_list(
     State(app): State<App>,
@@ -128,8 +138,7 @@ async fn second_list(
 
 /// Names like the query, the likest first.
 #[utoipa::path(get, path = "/api/fs/find", operation_id = "v2.fs.find",
-    params(("query" = String, Query), ("type" = Option<String>, Query), ("limit" = Option<u32>, Query),
-        ("location[directory]" = Option<String>, Query)),
+    params(("query" = String, Query), ("type" = inline(Option<NameKind>), Query), ("limit" = Option<u32>, Query)),
     responses((status = 200, description = "Names", body = AtLocation<Vec<FileEntryV2>>)))]
 async fn second_find(
     State(app): State<App>,
@@ -143,15 +152,11 @@ async fn second_find(
 }
 
 fn kind(query: &Query, otherwise: Find) -> Result<Find, ApiError> {
-    match query.get("type") {
-        None => Ok(otherwise),
-        Some("file") => Ok(Find::Files),
-        Some("directory") => Ok(Find::Directories),
-        Some(other) => {
-            let message = format!("Expected \"file\" | \"directory\", got {}\n  at [\"type\"]", json!(other));
-            Err(ApiError::schema(Kind::Query, message))
-        }
-    }
+    Ok(match query.word("type", &["file", "directory"])? {
+        None => otherwise,
+        Some(NameKind::File) => Find::Files,
+        Some(NameKind::Directory) => Find::Directories,
+    })
 }
 
 async fn names(app: &App, here: &Arc<Instance>, query: &Query, find: Find) -> Result<Vec<String>, ApiError> {

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
 use sturdy_worktree::vcs::{Against, FileDiff, VcsError};
+use utoipa::ToSchema;
 
 /// Lines around a change where nobody says how many.
 const CONTEXT: u32 = 3;
@@ -59,18 +60,23 @@ async fn status(Here(here): Here) -> Result<Response, ApiError> {
     Ok(reply::json(&files))
 }
 
+/// What a diff is against.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum DiffMode {
+    Git,
+    Branch,
+}
+
 /// The same with patches, against the last commit or against where the branch left the default one.
 #[utoipa::path(get, path = "/vcs/diff", operation_id = "vcs.diff",
-    params(("mode" = String, Query), ("context" = Option<u32>, Query)),
+    params(("mode" = inline(DiffMode), Query), ("context" = Option<u32>, Query)),
     responses((status = 200, description = "Changed files with patches", body = [VcsFileDiff]), (status = 400, description = "No such mode")))]
 async fn diff(Here(here): Here, query: Query) -> Result<Response, ApiError> {
-    let against = match query.wanted("mode")? {
-        "git" => Against::Commit,
-        "branch" => Against::Branch,
-        other => {
-            let text = format!("Expected \"git\" | \"branch\", got {other:?}\n  at [\"mode\"]");
-            return Err(ApiError::schema(Kind::Query, text));
-        }
+    query.wanted("mode")?;
+    let against = match query.word("mode", &["git", "branch"])? {
+        Some(DiffMode::Branch) => Against::Branch,
+        Some(DiffMode::Git) | None => Against::Commit,
     };
     let context = match query.get("context").map(str::parse::<u32>) {
         None => CONTEXT,

@@ -1,9 +1,11 @@
 //! The OpenAPI document: written by the handlers and by the types that are sent, put together when somebody asks.
 //!
 //! What the derive writes is made plain (`openapi/plain.rs`), so that generators of clients need no tricks. Every
-//! refusal is given its body (`openapi/errors.rs`): handlers name the status and the reason, one table the shape.
+//! refusal is given its body (`openapi/errors.rs`): handlers name the status and the reason, one table the shape. How a
+//! directory is named is said in one place too (`openapi/places.rs`).
 
 mod errors;
+mod places;
 mod plain;
 
 use serde_json::Value;
@@ -25,6 +27,7 @@ pub fn document() -> Value {
     answers_are_json(&mut document);
     errors::add(&mut document);
     plain::make_plain(&mut document);
+    places::add(&mut document);
     document
 }
 

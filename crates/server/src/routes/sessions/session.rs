@@ -7,7 +7,7 @@ use crate::extract::{OfSession, Optional, Payload};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::{CreateSession, EditSession};
-use crate::wire::listing::Listing;
+use crate::wire::listing::{Listing, Scope};
 use crate::wire::query::Query;
 use axum::extract::State;
 use axum::response::Response;
@@ -36,7 +36,7 @@ pub(super) fn routes() -> Routes {
 /// Sessions of the directory's project, newest change first.
 #[utoipa::path(get, path = "/session", operation_id = "session.list", params(
     ("directory" = Option<String>, Query, description = "Only sessions of exactly this directory"),
-    ("scope" = Option<String>, Query, description = "`project`: the whole project in spite of `directory`"),
+    ("scope" = inline(Option<Scope>), Query, description = "`project`: the whole project in spite of `directory`"),
     ("path" = Option<String>, Query, description = "Only at or below this path; empty is no filter"),
     ("roots" = Option<bool>, Query, description = "Only sessions without a parent"),
     ("start" = Option<u64>, Query, description = "Only sessions changed at or after this time"),

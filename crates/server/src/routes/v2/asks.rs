@@ -23,6 +23,7 @@ use sturdy_session::json::Map;
 use sturdy_session::row::AskKind;
 use sturdy_session::turn::{Answer, Refusal};
 use sturdy_session::types::ask::PermissionRequest;
+use sturdy_session::types::ask::PermissionSource;
 use sturdy_session::types::ask::PermissionV2Request;
 use sturdy_session::types::ask::QuestionRequest;
 use utoipa::ToSchema;
@@ -61,9 +62,8 @@ struct AskPermission {
     save: Vec<String>,
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map>,
-    #[schema(value_type = Option<Object>)]
     #[serde(rename = "source")]
-    _source: Option<Map>,
+    _source: Option<PermissionSource>,
     agent: Option<String>,
 }
 

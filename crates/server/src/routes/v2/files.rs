@@ -25,7 +25,7 @@ pub(super) fn routes() -> Routes {
 
 /// The bytes of a file of the location.
 #[utoipa::path(get, path = "/api/fs/read/{*path}", operation_id = "v2.fs.read",
-    params(("path" = String, Path), ("location[directory]" = Option<String>, Query)),
+    params(("path" = String, Path)),
     responses((status = 200, description = "The file", content_type = "application/octet-stream", body = Vec<u8>),
         (status = 400, description = "Not there, outside, or too large")))]
 async fn read(

@@ -56,7 +56,6 @@ async fn health() -> Response {
 
 /// The directory and its project.
 #[utoipa::path(get, path = "/api/location", operation_id = "v2.location.get",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Location", body = LocationInfo)))]
 async fn location(Location(here): Location) -> Response {
     reply::json(&v2::location(&here))
@@ -64,7 +63,6 @@ async fn location(Location(here): Location) -> Response {
 
 /// Agents.
 #[utoipa::path(get, path = "/api/agent", operation_id = "v2.agent.list",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Agents", body = AtLocation<Vec<AgentV2>>)))]
 async fn agent(Location(here): Location) -> Response {
     let agents: Vec<_> = here.agents.all().iter().map(v2::agent).collect();
@@ -73,7 +71,6 @@ async fn agent(Location(here): Location) -> Response {
 
 /// Models that can be used now.
 #[utoipa::path(get, path = "/api/model", operation_id = "v2.model.list",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Models", body = AtLocation<Vec<ModelV2>>)))]
 async fn model(Location(here): Location) -> Response {
     let catalog = here.catalog();
@@ -84,7 +81,6 @@ async fn model(Location(here): Location) -> Response {
 
 /// Providers that can be used now.
 #[utoipa::path(get, path = "/api/provider", operation_id = "v2.provider.list",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Providers", body = AtLocation<Vec<ProviderV2>>)))]
 async fn provider(Location(here): Location) -> Response {
     let catalog = here.catalog();
@@ -94,7 +90,7 @@ async fn provider(Location(here): Location) -> Response {
 
 /// One provider.
 #[utoipa::path(get, path = "/api/provider/{providerID}", operation_id = "v2.provider.get",
-    params(("providerID" = String, Path), ("location[directory]" = Option<String>, Query)),
+    params(("providerID" = String, Path)),
     responses((status = 200, description = "The provider", body = AtLocation<ProviderV2>), (status = 404, description = "No such provider")))]
 async fn one_provider(Location(here): Location, params: Params) -> Result<Response, ApiError> {
     let id = params.get("providerID");
@@ -105,7 +101,6 @@ async fn one_provider(Location(here): Location, params: Params) -> Result<Respon
 
 /// Commands.
 #[utoipa::path(get, path = "/api/command", operation_id = "v2.command.list",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Commands", body = AtLocation<Vec<CommandV2>>)))]
 async fn command(Location(here): Location) -> Response {
     let all: Vec<_> = commands(&here.settings, here.mcp.commands().await).iter().map(v2::command).collect();
@@ -114,7 +109,6 @@ async fn command(Location(here): Location) -> Response {
 
 /// Skills.
 #[utoipa::path(get, path = "/api/skill", operation_id = "v2.skill.list",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Skills", body = AtLocation<Vec<Skill>>)))]
 async fn skill(Location(here): Location) -> Response {
     reply::json(&Located::shown(&here, &here.settings.skills()))
@@ -122,7 +116,6 @@ async fn skill(Location(here): Location) -> Response {
 
 /// References: there are none.
 #[utoipa::path(get, path = "/api/reference", operation_id = "v2.reference.list",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "References", body = AtLocation<Vec<ReferenceV2>>)))]
 async fn reference(Location(here): Location) -> Response {
     reply::json(&Located::at(&here, [(); 0]))
@@ -130,7 +123,6 @@ async fn reference(Location(here): Location) -> Response {
 
 /// Providers one could log in to.
 #[utoipa::path(get, path = "/api/integration", operation_id = "v2.integration.list",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Integrations", body = AtLocation<Vec<IntegrationV2>>)))]
 async fn integration(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
     let stored = app.engine().providers_with_credentials().await?;
@@ -143,7 +135,6 @@ async fn integration(State(app): State<App>, Location(here): Location) -> Result
 
 /// Permissions the sessions of the location wait for.
 #[utoipa::path(get, path = "/api/permission/request", operation_id = "v2.permission.request.list",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Requests", body = AtLocation<Vec<PermissionV2Request>>)))]
 async fn permissions(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
     let wanted =
@@ -157,7 +148,6 @@ async fn permissions(State(app): State<App>, Location(here): Location) -> Result
 
 /// Questions the sessions of the location wait for.
 #[utoipa::path(get, path = "/api/question/request", operation_id = "v2.question.request.list",
-    params(("location[directory]" = Option<String>, Query)),
     responses((status = 200, description = "Requests", body = AtLocation<Vec<QuestionRequest>>)))]
 async fn questions(State(app): State<App>, Location(here): Location) -> Result<Response, ApiError> {
     let wanted =

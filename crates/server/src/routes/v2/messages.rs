@@ -5,7 +5,7 @@
 use super::sessions::find;
 use crate::app::App;
 use crate::described::{Routes, routes};
-use crate::error::{ApiError, Kind, V2Error};
+use crate::error::{ApiError, V2Error};
 use crate::extract::Params;
 use crate::reply;
 use crate::wire::message_v2::{self, SummaryReason};
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use sturdy_engine::reads::{Before, MessageQuery, RawMessage};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::message::{Message, MessageWithParts};
+use utoipa::ToSchema;
 
 const LIMIT_DEFAULT: u64 = 50;
 const LIMIT_MAX: u64 = 500;
@@ -30,7 +31,7 @@ pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(one)).routes(routes!(context))
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Order {
     Asc,
@@ -66,7 +67,7 @@ impl Cursor {
 
 /// A page of messages, the newest first unless `order=asc`.
 #[utoipa::path(get, path = "/api/session/{sessionID}/message", operation_id = "v2.session.messages", params(
-    ("sessionID" = String, Path), ("limit" = Option<u32>, Query), ("order" = Option<String>, Query),
+    ("sessionID" = String, Path), ("limit" = Option<u32>, Query), ("order" = inline(Option<Order>), Query),
     ("cursor" = Option<String>, Query)),
     responses((status = 200, description = "A page of messages", body = PageOf<MessageV2>), (status = 400, description = "Bad query"),
         (status = 404, description = "No such session")))]
@@ -83,7 +84,7 @@ async fn list(State(app): State<App>, params: Params, query: Query) -> Result<Re
     };
     let order = match &cursor {
         Some(cursor) => cursor.order,
-        None => order(&query)?,
+        None => query.word("order", &["asc", "desc"]).map_err(ApiError::in_v2)?.unwrap_or_default(),
     };
     let page = page(&app, &session, cursor.as_ref(), order, limit).await?;
     let edge = |message: Option<&RawMessage>, direction| {
@@ -95,17 +96,6 @@ async fn list(State(app): State<App>, params: Params, query: Query) -> Result<Re
         "next": edge(page.last(), Direction::Next),
     });
     Ok(reply::json(&json!({ "data": shown(&app, &session, &page).await?, "cursor": cursor })))
-}
-
-fn order(query: &Query) -> Result<Order, ApiError> {
-    match query.get("order") {
-        None | Some("desc") => Ok(Order::Desc),
-        Some("asc") => Ok(Order::Asc),
-        Some(other) => {
-            let message = format!("Expected \"asc\" | \"desc\", got {}\n  at [\"order\"]", json!(other));
-            Err(V2Error::Request { kind: Kind::Query, message }.into())
-        }
-    }
 }
 
 /// In the order that was asked for.

@@ -5,7 +5,7 @@
 
 use crate::app::App;
 use crate::described::{Routes, routes};
-use crate::error::{ApiError, Kind, V2Error};
+use crate::error::{ApiError, V2Error};
 use crate::reply;
 use crate::wire::query::Query;
 use crate::wire::query::percent_decode;
@@ -21,6 +21,7 @@ use sturdy_engine::reads::{CreatedEdge, SessionOrder, SessionQuery};
 use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::Session;
+use utoipa::ToSchema;
 
 const LIMIT_DEFAULT: u32 = 50;
 
@@ -60,7 +61,7 @@ enum Direction {
     Next,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Order {
     Asc,
@@ -70,7 +71,7 @@ enum Order {
 
 /// Sessions of all projects, by creation time.
 #[utoipa::path(get, path = "/api/session", operation_id = "v2.session.list", params(
-    ("limit" = Option<u32>, Query), ("order" = Option<String>, Query), ("search" = Option<String>, Query),
+    ("limit" = Option<u32>, Query), ("order" = inline(Option<Order>), Query), ("search" = Option<String>, Query),
     ("directory" = Option<String>, Query), ("project" = Option<String>, Query), ("subpath" = Option<String>, Query),
     ("cursor" = Option<String>, Query)),
     responses((status = 200, description = "A page of sessions", body = PageOf<SessionV2>), (status = 400, description = "Bad query")))]
@@ -133,14 +134,7 @@ fn filter(query: &Query) -> Result<Filter, ApiError> {
         let filter = filter.filter(|filter| filter.anchor.is_some());
         return filter.ok_or_else(|| V2Error::Cursor("Invalid cursor").into());
     }
-    let order = match query.get("order") {
-        None | Some("desc") => None,
-        Some("asc") => Some(Order::Asc),
-        Some(other) => {
-            let message = format!("Expected \"asc\" | \"desc\", got {}\n  at [\"order\"]", json!(other));
-            return Err(V2Error::Request { kind: Kind::Query, message }.into());
-        }
-    };
+    let order = query.word("order", &["asc", "desc"]).map_err(ApiError::in_v2)?;
     let text = |name: &str| query.get(name).filter(|value| !value.is_empty()).map(str::to_owned);
     let directory = text("directory").map(|directory| percent_decode(&directory));
     Ok(Filter {

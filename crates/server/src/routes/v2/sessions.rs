@@ -44,6 +44,9 @@ pub(crate) struct Create {
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 pub(crate) struct CreateAt {
     directory: String,
+    /// One server has no workspaces.
+    #[serde(rename = "workspaceID")]
+    _workspace: Option<String>,
 }
 
 /// Creates a session.

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Shapes whose fields may be null besides being left out.
 const WITH_NULLS: &[&str] =
-    &["Agent", "Command", "VcsInfo", "PageCursors", "Workspace", "GrantShown", "ModelV2"];
+    &["Agent", "Command", "EditTime", "VcsInfo", "PageCursors", "Workspace", "GrantShown", "ModelV2"];
 
 /// Shapes that have more fields than the document names, as files, tools or later versions want it.
 const OPEN: &[&str] = &["Config", "NamedErrorData", "ServerInfo", "GrantShown", "GrantUse", "CollectedStore"];
