@@ -13,6 +13,7 @@ mod host;
 mod keys;
 mod notify;
 mod out;
+mod progress;
 mod table;
 mod terminal;
 mod traces;

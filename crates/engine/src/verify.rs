@@ -17,7 +17,7 @@ use sturdy_session::id::SessionId;
 use sturdy_session::oracle::Oracle;
 use sturdy_session::row::ApprovalRow;
 use sturdy_session::types::session::Session;
-use sturdy_store::{Finding, LogEntry, ReadError, SessionQuery, Store};
+use sturdy_store::{Finding, LogEntry, ReadError, SessionQuery, Stage, Store};
 
 /// What was read and what is not as promised.
 #[derive(Debug, Default)]
@@ -31,9 +31,27 @@ pub struct Verified {
     pub more_findings: u64,
 }
 
+/// How far a check is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is read now: `file`, `log`, `rows`, `blobs` and `sessions`, in this order.
+    pub stage: &'static str,
+    pub done: u64,
+    pub total: u64,
+}
+
 /// Checks everything.
 pub async fn everything(store: &Store) -> Result<Verified, ReadError> {
-    let report = store.verify(|_| ()).await?;
+    everything_telling(store, |_| ()).await
+}
+
+/// The same, for somebody who waits for it.
+pub async fn everything_telling(
+    store: &Store,
+    tell: impl Fn(Progress) + Clone + Send + 'static,
+) -> Result<Verified, ReadError> {
+    let of_store = tell.clone();
+    let report = store.verify(move |progress| of_store(progress.into())).await?;
     let mut verified = Verified {
         entries: report.entries,
         rows: report.rows,
@@ -44,7 +62,7 @@ pub async fn everything(store: &Store) -> Result<Verified, ReadError> {
     };
     let sessions = all_sessions(store).await?;
     let mut allowed = Allowed::default();
-    check(store, sessions, &mut verified, &mut allowed).await?;
+    check(store, sessions, &mut verified, &mut allowed, &tell).await?;
     check_approvals(store, &allowed, &mut verified).await?;
     for id in store.sessions_without_row().await? {
         let what = "its log goes on and its row is gone".to_owned();
@@ -56,8 +74,20 @@ pub async fn everything(store: &Store) -> Result<Verified, ReadError> {
 /// Checks some sessions.
 pub async fn sessions(store: &Store, wanted: Vec<SessionId>) -> Result<Verified, ReadError> {
     let mut verified = Verified::default();
-    check(store, wanted, &mut verified, &mut Allowed::default()).await?;
+    check(store, wanted, &mut verified, &mut Allowed::default(), &|_| ()).await?;
     Ok(verified)
+}
+
+impl From<sturdy_store::Progress> for Progress {
+    fn from(progress: sturdy_store::Progress) -> Self {
+        let stage = match progress.stage {
+            Stage::File => "file",
+            Stage::Entries => "log",
+            Stage::Rows => "rows",
+            Stage::Blobs => "blobs",
+        };
+        Self { stage, done: progress.done, total: progress.total }
+    }
 }
 
 /// What the logs say that people allowed, by id.
@@ -68,10 +98,13 @@ async fn check(
     sessions: Vec<SessionId>,
     verified: &mut Verified,
     allowed: &mut Allowed,
+    tell: &impl Fn(Progress),
 ) -> Result<(), ReadError> {
     let is_folded = store.horizon().await? > 0;
+    let total = sessions.len() as u64;
     for id in sessions {
         verified.sessions += 1;
+        tell(Progress { stage: "sessions", done: verified.sessions, total });
         match session(store, &id, is_folded, allowed).await {
             Ok(findings) => {
                 let found = |what| Finding { place: format!("session {id}"), what };

@@ -3,6 +3,7 @@
 use crate::args::Du;
 use crate::failure::{Failure, UNMET};
 use crate::out;
+use crate::progress::Progress;
 use crate::table::{Table, bytes};
 use serde::Serialize;
 use std::io;
@@ -28,7 +29,10 @@ pub(crate) fn run(arguments: Du) -> Result<ExitCode, Failure> {
             .with("path", data_dir.display())
             .with("try", "the place with --data-dir DIR; a store is made by: sturdy serve"));
     }
-    let usage = measure(&data_dir).map_err(|cause| {
+    let progress = Progress::of("Measuring");
+    let measured = measure(&data_dir);
+    progress.end();
+    let usage = measured.map_err(|cause| {
         Failure::new(UNMET, "the store cannot be read").with("path", data_dir.display()).with("cause", cause)
     })?;
     if arguments.json {

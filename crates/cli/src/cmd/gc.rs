@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::cmd;
 use crate::failure::Failure;
 use crate::out;
+use crate::progress::Progress;
 use crate::table::bytes;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -21,18 +22,32 @@ async fn collect(client: &Client, arguments: &Gc) -> Result<ExitCode, Failure> {
         Some(age_ms) => old_sessions(client, age_ms).await?,
         None => Vec::new(),
     };
-    if arguments.yes {
-        for session in &old {
-            client.delete(&format!("/session/{session}")).await?;
-        }
-    }
-    let report = client.post("/sturdy/gc", &json!({ "remove": arguments.yes })).await?;
+    let progress = Progress::of_stages();
+    let report = remove(client, &old, arguments.yes, &progress).await;
+    progress.end();
+    let report = report?;
     if arguments.json {
         out::json(&json!({ "removed": arguments.yes, "sessions": old, "trees": report }));
     } else {
         print(&old, &report, arguments.yes);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn remove(
+    client: &Client,
+    old: &[String],
+    is_meant: bool,
+    progress: &Progress,
+) -> Result<Value, Failure> {
+    if is_meant {
+        for (session, count) in old.iter().zip(1..) {
+            client.delete(&format!("/session/{session}")).await?;
+            progress.at("Removing sessions", count, old.len() as u64);
+        }
+    }
+    progress.at("Collecting trees", 0, 0);
+    client.post("/sturdy/gc", &json!({ "remove": is_meant })).await
 }
 
 /// Sessions that nobody changed for so long. Those of sub-agents go with the sessions they work for.

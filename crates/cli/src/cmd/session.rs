@@ -11,6 +11,7 @@ use crate::args::{
 };
 use crate::client::Client;
 use crate::failure::{Failure, UNMET, USAGE};
+use crate::progress::Progress;
 use crate::table::{Table, ago, dollars, printable};
 use crate::terminal::Terminal;
 use crate::{cmd, out};
@@ -159,7 +160,10 @@ async fn write(client: &Client, arguments: &SessionExport) -> Result<ExitCode, F
     if arguments.html {
         return write_html(client, arguments).await;
     }
-    let document = whole(client, &arguments.session, None).await?;
+    let progress = Progress::of("Reading");
+    let document = whole(client, &arguments.session, None).await;
+    progress.end();
+    let document = document?;
     let Some(file) = &arguments.output else {
         out::json(&document);
         return Ok(ExitCode::SUCCESS);
@@ -175,7 +179,10 @@ async fn write(client: &Client, arguments: &SessionExport) -> Result<ExitCode, F
 async fn write_html(client: &Client, arguments: &SessionExport) -> Result<ExitCode, Failure> {
     let query: &[(&str, &str)] = if arguments.redact { &[("redact", "1")] } else { &[] };
     let path = path(&arguments.session, "/export.html")?;
-    let page = client.text(&format!("/sturdy{path}"), query).await?;
+    let progress = Progress::of("Reading");
+    let page = client.text(&format!("/sturdy{path}"), query).await;
+    progress.end();
+    let page = page?;
     match &arguments.output {
         None => out::data(page.trim_end()),
         Some(file) => {
@@ -219,11 +226,24 @@ async fn remove_all(client: &Client, arguments: &SessionRemove) -> Result<ExitCo
         out::talk("Nothing has been removed. Run again with --yes to remove.");
         return Ok(ExitCode::from(UNMET));
     }
-    for (session, _) in &found {
-        client.delete(&path(session, "")?).await?;
-    }
+    let progress = Progress::of("Removing");
+    let removed = remove_each(client, &found, &progress).await;
+    progress.end();
+    removed?;
     out::talk(&format!("Removed {}.", counted(found.len())));
     Ok(ExitCode::SUCCESS)
+}
+
+async fn remove_each(
+    client: &Client,
+    found: &[(&String, String)],
+    progress: &Progress,
+) -> Result<(), Failure> {
+    for ((session, _), count) in found.iter().zip(1..) {
+        client.delete(&path(session, "")?).await?;
+        progress.at("Removing", count, found.len() as u64);
+    }
+    Ok(())
 }
 
 async fn confirmed(found: &[(&String, String)]) -> bool {

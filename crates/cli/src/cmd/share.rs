@@ -10,6 +10,7 @@ use crate::args::{
 };
 use crate::client::Client;
 use crate::failure::{Failure, UNMET};
+use crate::progress::Progress;
 use crate::table::{Table, ago};
 use crate::{cmd, out};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -290,7 +291,9 @@ async fn unshare(client: &Client, arguments: &ShareRemove) -> Result<ExitCode, F
 
 async fn take_over(client: &Client, arguments: &ShareImport) -> Result<ExitCode, Failure> {
     let mut printed = Printed::new(arguments.json);
-    let done = import_files(client, arguments, &mut printed).await;
+    let progress = Progress::of("Importing");
+    let done = import_files(client, arguments, &mut printed, &progress).await;
+    progress.end();
     // Also after a failure: a secret that was replaced is shown here and nowhere else.
     printed.end();
     done.map(|()| ExitCode::SUCCESS)
@@ -300,6 +303,7 @@ async fn import_files(
     client: &Client,
     arguments: &ShareImport,
     printed: &mut Printed,
+    progress: &Progress,
 ) -> Result<(), Failure> {
     for file in &arguments.files {
         let place = file.display().to_string();
@@ -312,12 +316,15 @@ async fn import_files(
             Value::Array(shares) => shares,
             one => vec![one],
         };
-        for mut share in shares {
+        let total = shares.len() as u64;
+        for (mut share, count) in shares.into_iter().zip(0..) {
+            progress.at("Importing", count, total);
             if !share.is_object() {
                 return Err(unreadable("a share is an object".to_owned()));
             }
             share["rotate"] = json!(arguments.rotate);
-            printed.imported(&client.post("/sturdy/share/import", &share).await?);
+            let imported = client.post("/sturdy/share/import", &share).await?;
+            progress.while_hidden(|| printed.imported(&imported));
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 
 use crate::args::Verify;
 use crate::failure::{self, BROKEN, Failure, UNMET, USAGE};
+use crate::progress::Progress;
 use crate::{cmd, out};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -53,15 +54,24 @@ pub(crate) fn run(arguments: Verify) -> Result<ExitCode, Failure> {
 async fn verify_store(data_dir: &Path, wanted: Vec<SessionId>) -> Result<Outcome, Failure> {
     let store =
         Store::open(Options::new(data_dir)).await.map_err(|cause| failure::opening(data_dir, cause))?;
-    let checked = check(&store, data_dir, wanted).await;
+    let progress = Progress::of_stages();
+    let checked = check(&store, data_dir, wanted, &progress).await;
+    progress.end();
     store.close().await;
     checked
 }
 
-async fn check(store: &Store, data_dir: &Path, wanted: Vec<SessionId>) -> Result<Outcome, Failure> {
+async fn check(
+    store: &Store,
+    data_dir: &Path,
+    wanted: Vec<SessionId>,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
     let unreadable = |cause| failure::reading(data_dir, cause);
     let mut verified = if wanted.is_empty() {
-        verify::everything(store).await.map_err(unreadable)?
+        let progress = progress.clone();
+        let tell = move |far: verify::Progress| progress.at(stage(far.stage), far.done, far.total);
+        verify::everything_telling(store, tell).await.map_err(unreadable)?
     } else {
         for id in &wanted {
             if store.session(id).await.map_err(unreadable)?.is_none() {
@@ -73,10 +83,21 @@ async fn check(store: &Store, data_dir: &Path, wanted: Vec<SessionId>) -> Result
         }
         verify::sessions(store, wanted.clone()).await.map_err(unreadable)?
     };
+    progress.at("Checking trees", 0, 0);
     verified.findings.extend(verify::trees(store, data_dir, &wanted).await.map_err(unreadable)?);
     let Verified { sessions, entries, rows, blobs, findings, more_findings } = verified;
     let findings = findings.into_iter().map(Found::from).collect();
     Ok(Outcome { store: data_dir.to_owned(), sessions, entries, rows, blobs, findings, more_findings })
+}
+
+fn stage(name: &str) -> &'static str {
+    match name {
+        "file" => "Checking file",
+        "log" => "Checking log",
+        "rows" => "Checking rows",
+        "blobs" => "Checking blobs",
+        _ => "Checking sessions",
+    }
 }
 
 fn print(outcome: &Outcome, as_json: bool) {

@@ -5,6 +5,7 @@ use crate::args::{SessionRedo, SessionUndo};
 use crate::client::Client;
 use crate::failure::{Failure, UNMET};
 use crate::out;
+use crate::progress::Progress;
 use crate::table::{Table, printable};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -26,7 +27,10 @@ pub(super) async fn undo(client: &Client, arguments: &SessionUndo) -> Result<Exi
         print_plan(&plan, "undo", arguments.json);
         return Ok(ExitCode::SUCCESS);
     }
-    let undone = client.post(&path(session, "/revert")?, &body).await?;
+    let progress = Progress::of("Undoing");
+    let undone = client.post(&path(session, "/revert")?, &body).await;
+    progress.end();
+    let undone = undone?;
     if arguments.json {
         out::json(&undone);
     } else {
@@ -46,7 +50,10 @@ pub(super) async fn redo(client: &Client, arguments: &SessionRedo) -> Result<Exi
         print_plan(&plan, "redo", arguments.json);
         return Ok(ExitCode::SUCCESS);
     }
-    let redone = client.post(&path(&arguments.session, "/unrevert")?, &json!({})).await?;
+    let progress = Progress::of("Redoing");
+    let redone = client.post(&path(&arguments.session, "/unrevert")?, &json!({})).await;
+    progress.end();
+    let redone = redone?;
     let conflicts = list(&redone["conflicts"]);
     if arguments.json {
         out::json(&redone);
