@@ -69,15 +69,21 @@ pub(crate) enum AuthVerb {
 
 /// Store a key for a provider
 ///
-/// The key is asked for at the terminal and not shown, or read from stdin.
+/// Without a provider those that are known are listed, with where to get a key, and one is asked for. The key is asked for
+/// at the terminal and not shown, or read from stdin.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  sturdy auth login
   sturdy auth login anthropic
-  pass show anthropic | sturdy auth login anthropic")]
+  pass show anthropic | sturdy auth login anthropic --key-stdin")]
 pub(crate) struct AuthLogin {
     #[arg(value_name = "PROVIDER")]
-    pub(crate) provider: String,
+    pub(crate) provider: Option<String>,
+
+    /// Read the key from stdin, also when that is a terminal; otherwise it is when it is not one
+    #[arg(long, requires = "provider")]
+    pub(crate) key_stdin: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

@@ -1,9 +1,11 @@
 //! Keys for model providers. They go in and never come out.
+//!
+//! Not here: logins by browser. Those that vendors offer belong to their own programs; what has a key is used by it.
 
 use crate::args::{Auth, AuthList, AuthLogin, AuthLogout, AuthVerb};
 use crate::client::Client;
 use crate::failure::{Failure, UNMET, USAGE};
-use crate::table::Table;
+use crate::table::{Table, printable};
 use crate::{cmd, out, terminal};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
@@ -41,21 +43,85 @@ fn path(provider: &str) -> String {
 }
 
 fn log_in(arguments: &AuthLogin) -> Result<ExitCode, Failure> {
+    let Some(provider) = &arguments.provider else {
+        return cmd::with_server(&arguments.server, async |server| {
+            let provider = choose(&server.client).await?;
+            let key = read_key(&provider, KeyFrom::Anywhere)?;
+            store(&server.client, &provider, &key).await
+        });
+    };
     // Asked for first: nobody waits for a server while typing.
-    let key = read_key(&arguments.provider)?;
-    let provider = &arguments.provider;
-    cmd::with_server(&arguments.server, async |server| {
-        let body = json!({ "type": "api", "key": key });
-        server.client.send(Method::PUT, &path(provider), &[], Some(&body)).await?;
+    let from = if arguments.key_stdin { KeyFrom::Stdin } else { KeyFrom::Anywhere };
+    let key = read_key(provider, from)?;
+    cmd::with_server(&arguments.server, async |server| store(&server.client, provider, &key).await)
+}
+
+async fn store(client: &Client, provider: &str, key: &str) -> Result<ExitCode, Failure> {
+    let body = json!({ "type": "api", "key": key });
+    client.send(Method::PUT, &path(provider), &[], Some(&body)).await?;
+    if known(client).await?.iter().any(|known| known.provider == provider) {
         out::talk(&format!("Stored the key for {provider}. The next prompt uses it."));
-        Ok(ExitCode::SUCCESS)
+    } else {
+        out::talk(&format!("Stored the key for {provider}, which is not a provider that is known here."));
+        out::talk(&format!("Describe it in opencode.json, under \"provider\", \"{}\".", printable(provider)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every provider that a key could be stored for.
+async fn known(client: &Client) -> Result<Vec<ProviderLine>, Failure> {
+    let known = client.get("/provider", &[]).await?;
+    let lines = known["all"].as_array().into_iter().flatten().map(line);
+    // One that needs no variable for a key needs no key.
+    Ok(lines.filter(|line| !line.env.is_empty()).collect())
+}
+
+/// Lists what there is, and asks which one is meant.
+async fn choose(client: &Client) -> Result<String, Failure> {
+    let known = known(client).await?;
+    let mut table = Table::new(&["PROVIDER", "NAME", "VARIABLE", "GET A KEY AT"], 1);
+    for line in &known {
+        let place = key_page(&line.provider).unwrap_or_default().to_owned();
+        table.row(vec![line.provider.clone(), line.name.clone(), line.env.join(" "), place]);
+    }
+    table.print();
+    let nobody = || {
+        Failure::new(USAGE, "no provider is named")
+            .with("try", "sturdy auth login PROVIDER, one of those above")
+    };
+    let mut terminal = terminal::Terminal::open().filter(|_| io::stdin().is_terminal()).ok_or_else(nobody)?;
+    terminal.show("Provider: ");
+    let chosen = terminal.line().await.filter(|text| !text.is_empty());
+    chosen.ok_or_else(nobody)
+}
+
+/// Where people get a key for a provider that is built in.
+fn key_page(provider: &str) -> Option<&'static str> {
+    Some(match provider {
+        "anthropic" => "https://console.anthropic.com/settings/keys",
+        "openai" => "https://platform.openai.com/api-keys",
+        "google" => "https://aistudio.google.com/apikey",
+        "deepseek" => "https://platform.deepseek.com/api_keys",
+        "xai" => "https://console.x.ai",
+        _ => return None,
     })
 }
 
-fn read_key(provider: &str) -> Result<String, Failure> {
+/// Where a key comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyFrom {
+    Stdin,
+    /// A person if one is there, else stdin.
+    Anywhere,
+}
+
+fn read_key(provider: &str, from: KeyFrom) -> Result<String, Failure> {
     let unreadable = |cause: io::Error| Failure::new(UNMET, "the key cannot be read").with("cause", cause);
-    let key = if io::stdin().is_terminal() {
-        let question = format!("Key for {provider} (it is not shown): ");
+    let key = if from == KeyFrom::Anywhere && io::stdin().is_terminal() {
+        if let Some(page) = key_page(provider) {
+            out::talk(&format!("Get a key at {page}"));
+        }
+        let question = format!("Key for {} (it is not shown): ", printable(provider));
         terminal::ask_hidden(&question).map_err(unreadable)?.unwrap_or_default()
     } else {
         let mut text = String::new();
@@ -64,7 +130,7 @@ fn read_key(provider: &str) -> Result<String, Failure> {
     };
     if key.is_empty() || key.chars().any(char::is_control) {
         return Err(Failure::new(USAGE, "this is not a key")
-            .with("try", format!("one line, as in: echo KEY | sturdy auth login {provider}")));
+            .with("try", format!("one line, as in: echo KEY | sturdy auth login {provider} --key-stdin")));
     }
     Ok(key)
 }

@@ -96,6 +96,35 @@ fn models_and_keys_are_listed_and_a_key_is_never_shown() {
 }
 
 #[test]
+fn whoever_names_no_provider_is_shown_those_that_take_a_key() {
+    let place = Place::new();
+
+    let asked = place.run(&["auth", "login"]);
+
+    assert_eq!(asked.code, Some(2));
+    let line = asked.stdout.lines().find(|line| line.starts_with("anthropic ")).unwrap();
+    assert!(line.contains("ANTHROPIC_API_KEY") && line.contains("https://console.anthropic.com/"), "{line}");
+    assert!(!asked.stdout.contains("demo"), "the demo needs no key: {}", asked.stdout);
+    assert!(asked.stderr.contains("no provider is named"), "{}", asked.stderr);
+    assert_eq!(place.run(&["auth", "login", "--key-stdin"]).code, Some(2));
+}
+
+#[test]
+fn a_key_for_a_provider_that_nobody_knows_is_stored_and_said_to_be_one() {
+    let place = Place::new();
+    let mut login = place.command(&["auth", "login", "nobody", "--key-stdin"]);
+    let mut login =
+        login.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+
+    std::io::Write::write_all(&mut login.stdin.take().unwrap(), b"sk-very-secret\n").unwrap();
+    let said = login.wait_with_output().unwrap();
+
+    let told = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && told.contains("not a provider that is known here"), "{told}");
+    assert!(told.contains("opencode.json") && !told.contains("secret"), "{told}");
+}
+
+#[test]
 fn mcp_servers_are_listed_with_what_is_wrong() {
     let place = Place::new();
     assert_eq!(json_of(&place, &["mcp", "list", "--json"]), json!({}));
