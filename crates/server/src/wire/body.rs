@@ -1,6 +1,6 @@
 //! What clients may send. Unknown keys are ignored; a key that is null is as good as absent.
 
-use crate::wire::shapes::catalog::McpServerConfig;
+use crate::wire::shapes::mcp::McpServerConfig;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use sturdy_engine::{NewSession, PromptRequest};

@@ -10,6 +10,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod files;
+pub(crate) mod mcp;
 pub(crate) mod next;
 pub(crate) mod own;
 pub(crate) mod v2;
