@@ -48,4 +48,9 @@ impl Engine {
     pub async fn share_link(&self, session: &SessionId) -> Result<Option<Link>, EngineError> {
         self.inner.shares.share_link(session).await
     }
+
+    /// How many changes of a shared session its service has not taken yet.
+    pub async fn share_waiting(&self, session: &SessionId) -> Result<u64, EngineError> {
+        self.inner.shares.share_waiting(session).await
+    }
 }

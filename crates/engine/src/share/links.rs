@@ -174,7 +174,7 @@ impl Shares {
     }
 
     /// How many changes of a shared session its service has not taken yet.
-    pub async fn share_waiting(&self, session: &SessionId) -> Result<u64, EngineError> {
+    pub(crate) async fn share_waiting(&self, session: &SessionId) -> Result<u64, EngineError> {
         Ok(self.inner.store.share_waiting(session).await?)
     }
 
