@@ -6,14 +6,13 @@ use crate::clock::Clock;
 use crate::engine::{Engine, EngineOptions};
 use crate::environment::Environment;
 use crate::error::{BootError, EngineError};
+use crate::records::{self, readable};
 use crate::run::{Handle, supervise};
 use futures_util::{StreamExt as _, stream};
 use rooms::assemble;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
-use sturdy_session::types::session::Session;
 use sturdy_store::{Options, Store};
 use sturdy_worktree::process::kill_orphans;
 use tracing::{error, info, warn};
@@ -127,7 +126,7 @@ async fn stop_forsaken(
     let is_over = |id: &SessionId| over.contains(id) || stopped(id);
     for waiting in waiting.iter().filter(|one| !one.view().is_idle) {
         let record = engine.store().session(waiting.id()).await?;
-        let info = record.and_then(|text| read_stored::<Session>(&text).ok());
+        let info = record.and_then(|text| readable(records::session(waiting.id(), &text)));
         if info.and_then(|info| info.parent_id).is_some_and(|parent| is_over(&parent))
             && let Err(cause) = engine.abort(waiting.id()).await
         {

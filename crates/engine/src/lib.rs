@@ -19,7 +19,7 @@ pub mod extension;
 pub mod feed;
 pub mod files;
 pub mod reads;
-mod records;
+pub mod records;
 mod requests;
 mod run;
 mod schema;

@@ -10,13 +10,12 @@ mod trees;
 
 pub use trees::trees;
 
+use crate::records;
 use std::collections::HashMap;
-use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::oracle::Oracle;
 use sturdy_session::row::ApprovalRow;
-use sturdy_session::types::session::Session;
 use sturdy_store::{Finding, LogEntry, ReadError, SessionQuery, Stage, Store};
 
 /// What was read and what is not as promised.
@@ -118,10 +117,9 @@ async fn check(
 }
 
 async fn all_sessions(store: &Store) -> Result<Vec<SessionId>, ReadError> {
-    let records = store.sessions(SessionQuery::default()).await?;
+    let texts = store.sessions(SessionQuery::default()).await?;
     // One that cannot be read has been reported by the store already.
-    let id = |text: &String| read_stored::<Session>(text).ok().map(|session| session.id);
-    Ok(records.iter().filter_map(id).collect())
+    Ok(records::sessions(&texts).map(|session| session.id).collect())
 }
 
 /// What is wrong with one session.

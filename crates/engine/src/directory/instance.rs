@@ -16,13 +16,13 @@ use crate::directory::sandbox::sandbox;
 use crate::directory::variables;
 use crate::environment::Environment;
 use crate::error::EngineError;
+use crate::records::{self, readable};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use sturdy_llm::auth::Credentials;
 use sturdy_llm::catalog::Sources;
 use sturdy_llm::{Catalog, Http, ModelEntry};
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::rules::is_hidden;
 use sturdy_session::talk::ToolSpec;
@@ -130,9 +130,7 @@ impl Directories {
 
     /// The instance a session belongs to.
     pub(crate) async fn instance_of(&self, session: &SessionId) -> Result<Arc<Instance>, EngineError> {
-        let gone = || EngineError::NoSession(session.clone());
-        let info = self.store.session(session).await?.ok_or_else(gone)?;
-        let info: Session = read_stored(&info).map_err(|_| gone())?;
+        let info = records::session_info(&self.store, session).await?;
         self.instance(&info.directory).await
     }
 
@@ -221,9 +219,8 @@ impl Directories {
     pub(crate) async fn note_initialised(&self, session: &SessionId) -> Result<(), EngineError> {
         let now = self.clock.now();
         let id = self.instance_of(session).await?.project.id.clone();
-        let known = self.store.project(&id).await?;
-        let known: Option<Project> = known.and_then(|text| serde_json::from_str(&text).ok());
-        let Some(mut project) = known else { return Ok(()) };
+        let Some(text) = self.store.project(&id).await? else { return Ok(()) };
+        let mut project = records::project(&id, &text)?;
         project.time.initialized = Some(now);
         let text = serde_json::to_string(&project).expect("BUG: a project is always JSON");
         self.store.put_project(&id, text, now).await?;
@@ -240,7 +237,7 @@ impl Directories {
         let now = self.clock.now();
         let worktree = found.worktree.to_string_lossy().into_owned();
         let known = self.store.project(&found.id).await?;
-        let known: Option<Project> = known.and_then(|text| read_stored(&text).ok());
+        let known = known.and_then(|text| readable(records::project(&found.id, &text)));
         let mut project = known.unwrap_or_else(|| Project {
             id: found.id.clone(),
             worktree: worktree.clone(),

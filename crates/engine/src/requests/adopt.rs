@@ -13,10 +13,10 @@ use crate::directory::checkouts::CheckoutPlace;
 use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::records;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use sturdy_session::depth::read_stored;
 use sturdy_session::row::ApprovalRow;
 use sturdy_session::turn::{Input, ProjectPlace, SessionPatch};
 use sturdy_session::types::project::GLOBAL;
@@ -46,13 +46,13 @@ impl Inner {
     async fn adopt(self: &Arc<Self>, instance: &Instance) -> Result<(), EngineError> {
         self.adopt_moved(instance).await?;
         let here = SessionQuery { directory: Some(instance.directory.clone()), ..SessionQuery::default() };
-        let mut records = self.store.sessions(here).await?;
+        let mut texts = self.store.sessions(here).await?;
         if let Some(former) = &instance.former_project {
             let below = SessionQuery { project: Some(former.clone()), ..SessionQuery::default() };
-            records.extend(self.store.sessions(below).await?);
+            texts.extend(self.store.sessions(below).await?);
         }
         let top = Path::new(&instance.worktree);
-        let sessions = records.iter().filter_map(|record| read_stored::<Session>(record).ok());
+        let sessions = records::sessions(&texts);
         for session in sessions.filter(|session| session.project_id != instance.project.id) {
             let Ok(path) = Path::new(&session.directory).strip_prefix(top) else { continue };
             let path = path.to_string_lossy().into_owned();
@@ -108,8 +108,8 @@ impl Inner {
     ) -> Result<(), EngineError> {
         let of_project =
             SessionQuery { project: Some(instance.project.id.clone()), ..SessionQuery::default() };
-        let records = self.store.sessions(of_project).await?;
-        for session in records.iter().filter_map(|record| read_stored::<Session>(record).ok()) {
+        let texts = self.store.sessions(of_project).await?;
+        for session in records::sessions(&texts) {
             let Ok(below) = Path::new(&session.directory).strip_prefix(old) else { continue };
             let path = below.to_string_lossy().into_owned();
             // Joining nothing would leave a slash at the end.

@@ -4,11 +4,11 @@
 
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::records;
 use crate::run::look::find_part;
 use crate::run::request;
 use std::collections::HashSet;
 use std::sync::Arc;
-use sturdy_session::depth::read_stored;
 use sturdy_session::fork::usage_of;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::revert::{Boundary, behind};
@@ -128,8 +128,8 @@ impl Inner {
 
     async fn names_tree_after(&self, session: &SessionId, message: &MessageId) -> Result<bool, EngineError> {
         let parts = self.store.parts_of(session, message).await?;
-        let bodies = parts.iter().filter_map(|part| Some(read_stored::<Part>(part).ok()?.body));
-        Ok(bodies.into_iter().any(|body| matches!(body, PartBody::StepFinish(_) | PartBody::Snapshot(_))))
+        let names_tree = |part: Part| matches!(part.body, PartBody::StepFinish(_) | PartBody::Snapshot(_));
+        Ok(records::parts(message, &parts).any(names_tree))
     }
 
     /// The id a client chose for its message, or a fresh one. Whether it is taken is found out when it is decided.

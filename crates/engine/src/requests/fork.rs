@@ -9,22 +9,21 @@ use crate::behalf::{self, on_behalf, on_nobodys_behalf};
 use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::records::{self, readable};
 use crate::requests::sessions::NewSession;
 use crate::run::request;
 use serde_json::json;
 use std::mem;
 use std::sync::Arc;
-use sturdy_session::depth::read_stored;
 use sturdy_session::fork::{Copied, Copier, usage_of};
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::json::{Map, Num};
 use sturdy_session::title::fork_title;
 use sturdy_session::turn::Input;
-use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::part::Part;
 use sturdy_session::types::session::Session;
 use sturdy_session::types::usage::Tokens;
-use sturdy_store::{Before, MessageQuery, RawMessage, ReadError};
+use sturdy_store::{Before, MessageQuery, RawMessage};
 use tracing::warn;
 
 /// The key in a session's metadata.
@@ -160,9 +159,7 @@ impl Copying {
     async fn copy_whole(&mut self, messages: Vec<MessageId>, bytes: u64) -> Result<(), EngineError> {
         self.make_room(bytes).await?;
         for raw in self.inner.store.messages_of(&self.origin, messages).await? {
-            let parts = raw.parts.iter().map(|part| parsed(part, &raw.id)).collect::<Result<_, _>>()?;
-            let info = parsed(&raw.info, &raw.id)?;
-            let copied = self.copier.copy(MessageWithParts { info, parts });
+            let copied = self.copier.copy(records::message_with_parts(&raw)?);
             self.slice.push(Input::CopyMessage(Box::new(copied)));
         }
         Ok(())
@@ -171,14 +168,14 @@ impl Copying {
     async fn copy_part_by_part(&mut self, head: &RawMessage) -> Result<(), EngineError> {
         let parts = self.inner.store.part_sizes(&self.origin, &head.id).await?;
         let (cost, tokens) = self.usage(&parts).await?;
-        let info = self.copier.message(parsed(&head.info, &head.id)?);
+        let info = self.copier.message(records::message(&head.id, &head.info)?);
         let message = info.id().clone();
         let copied = Copied { info, parts: Vec::new(), cost, tokens };
         self.slice.push(Input::CopyMessage(Box::new(copied)));
         for (id, bytes) in parts {
             self.make_room(bytes).await?;
             // One that was removed meanwhile is not copied.
-            let Some(part) = self.part(&id, &head.id).await? else { continue };
+            let Some(part) = self.part(&id).await? else { continue };
             let copy = self.copier.part(part, &message);
             self.slice.push(Input::CopyPart(Box::new(copy)));
         }
@@ -190,15 +187,15 @@ impl Copying {
         let small = parts.iter().filter(|(_, bytes)| *bytes < STEP_FINISH_BYTES_MAX);
         let ids: Vec<PartId> = small.map(|(id, _)| id.clone()).collect();
         let found = self.inner.store.rows_of(&self.origin, &[], &ids).await?.parts;
-        let parts = found.iter().map(|(_, text)| read_stored::<Part>(text));
-        let bodies: Vec<_> = parts.filter_map(|part| part.ok().map(|part| part.body)).collect();
+        let parts = found.iter().filter_map(|(id, text)| readable(records::part(id, text)));
+        let bodies: Vec<_> = parts.map(|part| part.body).collect();
         Ok(usage_of(&bodies))
     }
 
-    async fn part(&self, id: &PartId, message: &MessageId) -> Result<Option<Part>, EngineError> {
+    async fn part(&self, id: &PartId) -> Result<Option<Part>, EngineError> {
         let found = self.inner.store.rows_of(&self.origin, &[], std::slice::from_ref(id)).await?.parts;
         let Some((_, text)) = found.first() else { return Ok(None) };
-        Ok(Some(parsed(text, message)?))
+        Ok(Some(records::part(id, text)?))
     }
 
     /// Stores what was gathered if it would become more than a slice.
@@ -218,14 +215,6 @@ impl Copying {
 
 /// A step's account is a few numbers and a hash.
 const STEP_FINISH_BYTES_MAX: u64 = 4096;
-
-fn parsed<T: serde::de::DeserializeOwned>(text: &str, message: &MessageId) -> Result<T, ReadError> {
-    read_stored(text).map_err(|cause| {
-        let what = cause.to_string();
-        let place = format!("message {message}");
-        ReadError::Broken { what, place }
-    })
-}
 
 /// The metadata of the origin, and where the copy left it. The session id of a fork of a fork is that of the nearer one.
 fn came_from(origin: &Session, before: Option<&Before>) -> Map {

@@ -2,10 +2,9 @@
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use sturdy_session::depth::read_stored;
+use crate::records;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::project::{Icon, Project, ProjectCommands};
-use sturdy_store::ReadError;
 
 /// What is left out stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,11 +18,7 @@ impl Engine {
     /// A project's record; none if there is no such project.
     pub async fn project(&self, id: &str) -> Result<Option<Project>, EngineError> {
         let Some(text) = self.inner.store.project(id).await? else { return Ok(None) };
-        let project = read_stored(&text).map_err(|cause| {
-            let what = cause.to_string();
-            ReadError::Broken { what, place: format!("project {id}") }
-        })?;
-        Ok(Some(project))
+        Ok(Some(records::project(id, &text)?))
     }
 
     /// Changes a project's record; none if there is no such project.

@@ -4,10 +4,10 @@ use crate::behalf;
 use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::records::{self, readable};
 use crate::requests::intake::{Intake, ResolvedParts};
 use crate::requests::revert::settle_left;
 use std::sync::Arc;
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::turn::{Answer, Input, NewPrompt, PromptStart, Refusal};
 use sturdy_session::types::ask::PermissionReply;
@@ -85,12 +85,7 @@ impl Inner {
         session: &SessionId,
         request: PromptRequest,
     ) -> Result<NewPrompt, EngineError> {
-        let info =
-            self.store.session(session).await?.ok_or_else(|| EngineError::NoSession(session.clone()))?;
-        let info: Session = read_stored(&info).map_err(|cause| sturdy_store::ReadError::Broken {
-            what: cause.to_string(),
-            place: format!("session {session}"),
-        })?;
+        let info = records::session_info(&self.store, session).await?;
         let instance = self.directories.instance(&info.directory).await?;
         let name = match &request.agent {
             Some(name) => name.clone(),
@@ -150,9 +145,9 @@ impl Inner {
     async fn last_model(&self, session: &SessionId) -> Result<Option<(String, String)>, EngineError> {
         let query = MessageQuery { limit: Some(LOOK_BACK), before: None };
         let page = self.store.messages(session, query).await?;
-        let model = |raw: &RawMessage| match read_stored(&raw.info) {
-            Ok(Message::User(info)) => Some((info.model.provider_id, info.model.model_id)),
-            Ok(Message::Assistant(_)) | Err(_) => None,
+        let model = |raw: &RawMessage| match readable(records::message(&raw.id, &raw.info)) {
+            Some(Message::User(info)) => Some((info.model.provider_id, info.model.model_id)),
+            Some(Message::Assistant(_)) | None => None,
         };
         Ok(page.items.iter().rev().find_map(model))
     }

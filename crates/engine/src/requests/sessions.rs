@@ -3,8 +3,7 @@
 use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
-use crate::records::readable_record;
-use sturdy_session::depth::read_stored;
+use crate::records::{self, readable_record};
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::{Map, Num};
 use sturdy_session::slug::slug;
@@ -107,8 +106,7 @@ impl Engine {
         model: Option<SessionModel>,
     ) -> Result<(), EngineError> {
         let record = self.session_record(id).await?;
-        let info: Session = read_stored(&record)
-            .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: format!("session {id}") })?;
+        let info = records::session(id, &record)?;
         let here = self.instance(&info.directory).await?;
         if let Some(agent) = &agent {
             here.agent(agent)?;

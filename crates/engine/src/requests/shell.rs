@@ -2,9 +2,9 @@
 
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::records::{self, readable};
 use crate::run::request;
 use std::sync::Arc;
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::{Input, NewShell};
 use sturdy_session::types::message::{Message, ModelRef};
@@ -56,7 +56,7 @@ impl Inner {
         session: &SessionId,
         asked: &MessageId,
     ) -> Result<RawMessage, EngineError> {
-        let is_answer = |raw: &RawMessage| matches!(read_stored(&raw.info), Ok(Message::Assistant(info)) if info.parent_id == *asked);
+        let is_answer = |raw: &RawMessage| matches!(readable(records::message(&raw.id, &raw.info)), Some(Message::Assistant(info)) if info.parent_id == *asked);
         let found = request::find_back(&self.sessions, session, is_answer).await?;
         found.ok_or_else(|| EngineError::NoSession(session.clone()))
     }

@@ -5,14 +5,14 @@
 //! an id free, subtract the same usage twice, or write a part into a message that is gone.
 
 use crate::error::EngineError;
+use crate::records;
 use crate::run::handle::Mail;
 use std::slice;
-use sturdy_session::depth::read_stored;
 use sturdy_session::fork::usage_of;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::turn::{Input, NewPrompt, Refusal, State};
 use sturdy_session::types::part::{Part, PartBody};
-use sturdy_store::{ReadError, Store};
+use sturdy_store::Store;
 
 /// Prompts that may wait behind the one that is answered.
 pub(crate) const WAITING_MAX: usize = 64;
@@ -139,7 +139,7 @@ async fn bodies_of(
         return Err(EngineError::Absent);
     }
     let parts = store.parts_of(session, message).await?;
-    Ok(parts.iter().filter_map(|part| Some(read_stored::<Part>(part).ok()?.body)).collect())
+    Ok(records::parts(message, &parts).map(|part| part.body).collect())
 }
 
 pub(crate) async fn find_part(
@@ -149,9 +149,5 @@ pub(crate) async fn find_part(
 ) -> Result<Option<Part>, EngineError> {
     let rows = store.rows_of(session, &[], slice::from_ref(id)).await?;
     let Some((_, text)) = rows.parts.into_iter().next() else { return Ok(None) };
-    read_stored(&text).map(Some).map_err(|cause| {
-        let what = cause.to_string();
-        let place = format!("part {id}");
-        ReadError::Broken { what, place }.into()
-    })
+    Ok(Some(records::part(id, &text)?))
 }

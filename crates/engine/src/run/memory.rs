@@ -6,6 +6,7 @@
 //!
 //! Not here: what is checked before a file is changed (`worktree/tool/memory.rs`).
 
+use crate::records::{self, readable};
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -100,7 +101,7 @@ fn note_of(part: &str) -> Option<Note> {
     if !part.contains(SEEN) {
         return None;
     }
-    let StoredPart { state, metadata } = serde_json::from_str(part).ok()?;
+    let StoredPart { state, metadata } = readable(records::fields("a part", part))?;
     let of_call = state.and_then(|state| state.metadata);
     let StoredMetadata { seen, loaded } = of_call.or(metadata)?;
     let loaded = loaded.and_then(|loaded| serde_json::from_value(loaded).ok()).unwrap_or_default();

@@ -3,6 +3,7 @@
 //! One task per session, whatever fails meanwhile, and a bound on those that are awake with nothing to do.
 
 use crate::error::EngineError;
+use crate::records::{self, DamagedRecord};
 use crate::run::Sessions;
 use crate::run::actor::{Actor, Ended};
 use crate::run::effects::Effects;
@@ -14,13 +15,12 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::{Input, Refusal, RestoreError, State};
-use sturdy_session::types::message::{Message, MessageWithParts};
+use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
-use sturdy_store::{RawMessage, ReadError};
+use sturdy_store::ReadError;
 use tokio::sync::{Notify, OnceCell, mpsc, watch};
 use tracing::error;
 
@@ -201,17 +201,17 @@ impl Sessions {
         let loaded = self.store.load(id).await?.ok_or_else(|| EngineError::NoSession(id.clone()))?;
         let place = || format!("session {id}");
         let damaged = |cause: RestoreError| self.set_damaged(id, with_source(&cause), place());
-        let unreadable = |cause: serde_json::Error| self.set_damaged(id, cause.to_string(), place());
-        let info: Session = read_stored(&loaded.info).map_err(unreadable)?;
+        let unreadable = |damaged: DamagedRecord| self.set_damaged(id, damaged.what(), damaged.record);
+        let info = records::session(id, &loaded.info).map_err(unreadable)?;
         let wanted = State::open_messages(&loaded.machine).map_err(damaged)?;
         let mut open = Vec::new();
         if let Some(step) = &wanted.step
             && let Some(raw) = self.store.whole_message(id, step).await?
         {
-            open.push(parse_message(&raw).map_err(unreadable)?);
+            open.push(records::message_with_parts(&raw).map_err(unreadable)?);
         }
-        for (_, text) in self.store.rows_of(id, &wanted.prompts, &[]).await?.messages {
-            let info = read_stored(&text).map_err(unreadable)?;
+        for (message, text) in self.store.rows_of(id, &wanted.prompts, &[]).await?.messages {
+            let info = records::message(&message, &text).map_err(unreadable)?;
             open.push(MessageWithParts { info, parts: Vec::new() });
         }
         let state = State::restore(info, &loaded.machine, open).map_err(damaged)?;
@@ -301,11 +301,4 @@ fn with_source(cause: &RestoreError) -> String {
         Some(source) => format!("{cause}: {source}"),
         None => cause.to_string(),
     }
-}
-
-/// A message as the store gives it, in our types.
-pub(crate) fn parse_message(raw: &RawMessage) -> Result<MessageWithParts, serde_json::Error> {
-    let info: Message = read_stored(&raw.info)?;
-    let parts = raw.parts.iter().map(|part| read_stored(part)).collect::<Result<_, _>>()?;
-    Ok(MessageWithParts { info, parts })
 }

@@ -3,15 +3,14 @@
 use crate::directory::instance::Instance;
 use crate::directory::instructions::{self, addresses};
 use crate::error::EngineError;
+use crate::records;
 use crate::run::Sessions;
 use crate::run::effects::model::Call;
-use crate::run::registry::parse_message;
 use crate::run::{structured, window};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use sturdy_llm::catalog::Ask;
 use sturdy_llm::{Model, ModelEntry};
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::prompt::history::{Gather, drop_failed_compactions};
 use sturdy_session::prompt::lower::{Target, lower};
@@ -22,7 +21,7 @@ use sturdy_session::types::failure::Failure;
 use sturdy_session::types::message::{AssistantMessage, Message, MessageWithParts, UserMessage};
 use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::Session;
-use sturdy_store::{Before, MessageQuery, RawMessage, ReadError};
+use sturdy_store::{Before, MessageQuery, RawMessage};
 
 /// Messages read at first, newest first. Most requests want no more.
 const PAGE: u32 = 50;
@@ -150,7 +149,7 @@ pub(crate) async fn for_title(
     else {
         return Ok(None);
     };
-    let message = parse_message(&raw).map_err(|cause| Failure::unknown(cause.to_string()))?;
+    let message = parsed(&raw).map_err(unknown)?;
     let Some((prompt, text)) = words_of_a_person(message) else { return Ok(None) };
     let Some(agent) = instance.agents.get("title") else { return Ok(None) };
     let entry = title_model(&instance, agent.model.as_ref(), &prompt)?;
@@ -215,10 +214,7 @@ async fn message_info(
     id: &MessageId,
 ) -> Result<Message, EngineError> {
     let info = sessions.store.message_info(session, id).await?.ok_or_else(|| no_message(id))?;
-    read_stored(&info).map_err(|cause| {
-        let place = format!("message {id}");
-        ReadError::Broken { what: cause.to_string(), place }.into()
-    })
+    Ok(records::message(id, &info)?)
 }
 
 fn no_message(id: &MessageId) -> EngineError {
@@ -238,9 +234,7 @@ pub(crate) async fn session_info(
     sessions: &Arc<Sessions>,
     session: &SessionId,
 ) -> Result<Session, EngineError> {
-    let gone = || EngineError::NoSession(session.clone());
-    let record = sessions.store.session(session).await?.ok_or_else(gone)?;
-    read_stored(&record).map_err(|_| gone())
+    records::session_info(&sessions.store, session).await
 }
 
 impl Sessions {
@@ -250,16 +244,7 @@ impl Sessions {
         session: &SessionId,
     ) -> Result<Vec<MessageWithParts>, EngineError> {
         let page = self.store.messages(session, MessageQuery::default()).await?;
-        let read = move || {
-            let parse = |raw| {
-                parse_message(raw).map_err(|cause| {
-                    let what = cause.to_string();
-                    let place = format!("message {}", raw.id);
-                    ReadError::Broken { what, place }
-                })
-            };
-            page.items.iter().map(parse).collect::<Result<Vec<_>, _>>()
-        };
+        let read = move || page.items.iter().map(records::message_with_parts).collect::<Result<Vec<_>, _>>();
         Ok(tokio::task::spawn_blocking(read).await.map_err(|_| EngineError::Closing)??)
     }
 }
@@ -359,11 +344,7 @@ pub(crate) async fn parsed_all(
 }
 
 fn parsed(raw: &RawMessage) -> Result<MessageWithParts, EngineError> {
-    parse_message(raw).map_err(|cause| {
-        let what = cause.to_string();
-        let place = format!("message {}", raw.id);
-        ReadError::Broken { what, place }.into()
-    })
+    Ok(records::message_with_parts(raw)?)
 }
 
 fn words_of_a_person(message: MessageWithParts) -> Option<(UserMessage, String)> {

@@ -10,14 +10,13 @@
 use crate::behalf;
 use crate::error::EngineError;
 use crate::feed::Published;
-use crate::records::readable_record;
+use crate::records::{self, readable_record};
 use crate::run::Sessions;
 use crate::run::actor::new_entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::rows::{Folded, fold};
@@ -178,9 +177,7 @@ impl Sessions {
     async fn last_record(&self, id: &SessionId) -> Result<Session, EngineError> {
         let gone = || EngineError::NoSession(id.clone());
         let record = readable_record(&self.store, id).await?.ok_or_else(gone)?;
-        let unreadable =
-            |cause: serde_json::Error| self.set_damaged(id, cause.to_string(), format!("session {id}"));
-        read_stored(&record).map_err(unreadable)
+        records::session(id, &record).map_err(|damaged| self.set_damaged(id, damaged.what(), damaged.record))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Waiting for a session: until it has nothing to do, until it has stopped, for its answer.
 
 use crate::error::EngineError;
+use crate::records::{self, readable};
 use crate::run::{Sessions, request};
 use std::sync::Arc;
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::Input;
 use sturdy_session::types::message::Message;
@@ -21,7 +21,8 @@ impl Sessions {
     ) -> Result<RawMessage, EngineError> {
         self.until_idle(session).await?;
         let found = request::find_back(self, session, |raw| {
-            raw.id == *prompt || matches!(read_stored(&raw.info), Ok(Message::Assistant(_)))
+            raw.id == *prompt
+                || matches!(readable(records::message(&raw.id, &raw.info)), Some(Message::Assistant(_)))
         });
         found.await?.ok_or_else(|| EngineError::NoSession(session.clone()))
     }

@@ -6,6 +6,7 @@
 
 use super::Inner;
 use crate::directory::instance::Instance;
+use crate::records::{self, readable};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -133,7 +134,7 @@ pub(super) async fn models(inner: &Arc<Inner>, session: &SessionId, ids: &[Strin
 
 fn parsed(draft: &Draft) -> Option<(Kind, Value)> {
     let payload = draft.payload.as_deref().filter(|_| matches!(draft.kind, Kind::Message | Kind::Session))?;
-    Some((draft.kind, serde_json::from_str(payload).ok()?))
+    Some((draft.kind, readable(records::fields("a row of a shared session", payload))?))
 }
 
 fn described(instance: &Instance, provider: &str, model: &str) -> Option<Value> {

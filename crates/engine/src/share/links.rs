@@ -7,9 +7,8 @@ use super::{Inner, Shares, Wakes, sender};
 use crate::behalf::{self, Behalf, on_behalf};
 use crate::directory::config::ShareMode;
 use crate::error::EngineError;
-use crate::records::readable_record;
+use crate::records::{self, readable_record};
 use std::sync::Arc;
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::{Input, SessionPatch};
 use sturdy_session::types::session::{Session, Share};
@@ -239,12 +238,7 @@ impl Inner {
     /// Whether the session's record carries this URL.
     pub(super) async fn is_shared_as(&self, session: &SessionId, url: &str) -> Result<bool, EngineError> {
         let Some(record) = self.store.session(session).await? else { return Ok(false) };
-        let damaged = |cause: serde_json::Error| EngineError::Damaged {
-            session: session.clone(),
-            what: cause.to_string(),
-            place: "its record".to_owned(),
-        };
-        let record: Session = read_stored(&record).map_err(damaged)?;
+        let record = records::session(session, &record)?;
         Ok(record.share.is_some_and(|share| share.url == url))
     }
 }

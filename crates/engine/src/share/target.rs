@@ -5,6 +5,7 @@
 
 use super::Inner;
 use super::ids::{new_capability_id, new_share_id};
+use crate::records::{self, readable};
 use serde_json::{Value, json};
 use std::time::Duration;
 use sturdy_llm::http::{Exchange, ExchangeAnswer, ExchangeMethod};
@@ -180,7 +181,8 @@ impl<'a> Target<'a> {
             .iter()
             .filter(|op| op.kind != Kind::Model.as_str())
             .filter_map(|op| {
-                let data: Value = serde_json::from_str(op.payload_json.as_deref()?).ok()?;
+                let data: Value =
+                    readable(records::fields("a sealed operation", op.payload_json.as_deref()?))?;
                 Some(json!({ "type": op.kind, "data": data }))
             })
             .collect();

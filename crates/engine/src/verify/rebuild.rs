@@ -1,8 +1,8 @@
 //! Invariant I10: rows equal the fold of the log. Recomputes them and says which differ.
 
+use crate::records;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
-use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, PartId};
 use sturdy_session::row::{ApprovalRow, AskRow, MessageRow, PartRow, RowChange, SessionRow};
@@ -89,7 +89,7 @@ impl Rows {
     /// A fact about a call that ended long ago, with the call as it was then: that is not in the state.
     fn with_part(&self, mut fact: Fact) -> Fact {
         if let Fact::ToolCompacted { part, before, .. } = &mut fact {
-            *before = self.parts.get(part).and_then(|row| read_stored(&row.data).ok());
+            *before = self.parts.get(part).and_then(|row| records::part(part, &row.data).ok().map(Box::new));
         }
         fact
     }

@@ -5,13 +5,11 @@
 //! nothing can be said.
 
 use super::all_sessions;
-use crate::run::registry::parse_message;
+use crate::records;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::revert::trees_named;
-use sturdy_session::types::session::Session;
 use sturdy_store::{Finding, MessageQuery, ReadError, Store};
 use sturdy_worktree::snapshot::{SnapshotError, kept_in, missing_in, stores_below};
 
@@ -38,9 +36,10 @@ pub async fn trees(store: &Store, data_dir: &Path, wanted: &[SessionId]) -> Resu
 async fn named_by(store: &Store, id: &SessionId) -> Result<BTreeSet<String>, ReadError> {
     let Some(record) = store.session(id).await? else { return Ok(BTreeSet::new()) };
     // What cannot be read is found by whoever compares rows with the log.
-    let Ok(session) = read_stored::<Session>(&record) else { return Ok(BTreeSet::new()) };
+    let Ok(session) = records::session(id, &record) else { return Ok(BTreeSet::new()) };
     let page = store.messages(id, MessageQuery::default()).await?;
-    let messages: Vec<_> = page.items.iter().filter_map(|raw| parse_message(raw).ok()).collect();
+    let messages: Vec<_> =
+        page.items.iter().filter_map(|raw| records::message_with_parts(raw).ok()).collect();
     Ok(trees_named(&messages, session.revert.as_ref()))
 }
 

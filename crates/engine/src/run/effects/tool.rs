@@ -16,6 +16,7 @@ use crate::directory::instance::Instance;
 use crate::directory::permits::real_checkout;
 use crate::error::EngineError;
 use crate::extension::ToolMoment;
+use crate::records;
 use crate::run::Sessions;
 use crate::run::background;
 use crate::run::memory::{SessionMemory, keep_notes};
@@ -25,7 +26,6 @@ use crate::run::trees::{Ledger, Watch};
 use ask::Asker;
 use pace::Pace;
 use std::sync::{Arc, OnceLock};
-use sturdy_session::depth::read_stored;
 use sturdy_session::fact::Outcome;
 use sturdy_session::id::SessionId;
 use sturdy_session::rules::CallRules;
@@ -206,9 +206,7 @@ async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> Outcome {
 }
 
 async fn place(run: &Run) -> Result<CallPlace, EngineError> {
-    let record = run.sessions.store.session(&run.session).await?;
-    let gone = || EngineError::NoSession(run.session.clone());
-    let info: Session = read_stored(&record.ok_or_else(gone)?).map_err(|_| gone())?;
+    let info = records::session_info(&run.sessions.store, &run.session).await?;
     let instance = run.sessions.directories.instance(&info.directory).await?;
     let agent = request::agent_of_step(&run.sessions, &run.session, &run.call.step).await?;
     let agent = instance.agent(&agent)?;
@@ -231,11 +229,11 @@ async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
     }
     let step = request::assistant_message(&run.sessions, &run.session, &run.call.step).await?;
     let parts = run.sessions.store.parts_of(&run.session, &step.parent_id).await?;
-    let named = |text: &String| match read_stored::<Part>(text).ok()?.body {
+    let named = |part: Part| match part.body {
         PartBody::Agent(agent) => Some(agent.name),
         _ => None,
     };
-    Ok(parts.iter().filter_map(named).collect())
+    Ok(records::parts(&step.parent_id, &parts).filter_map(named).collect())
 }
 
 /// Follows the links of the place of a call, on a thread that may hang with them.

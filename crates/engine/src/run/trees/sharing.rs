@@ -8,11 +8,10 @@
 //! found it.
 
 use super::{Worktree, lock};
+use crate::records::{self, readable};
 use crate::run::Sessions;
 use std::collections::{BTreeMap, BTreeSet};
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
-use sturdy_session::types::session::Session;
 use sturdy_worktree::snapshot::{Changed, SnapshotError, State, TreeId, TreePath};
 
 /// Sub-agents are nested a few deep; a ring of parents would be damage.
@@ -148,7 +147,7 @@ impl Sessions {
         let mut family = vec![session.clone()];
         while let Some(last) = family.last().filter(|_| family.len() <= ABOVE_MAX) {
             let record = self.store.session(last).await.ok().flatten();
-            let above = record.and_then(|text| read_stored::<Session>(&text).ok()?.parent_id);
+            let above = record.and_then(|text| readable(records::session(last, &text))?.parent_id);
             let Some(above) = above.filter(|above| !family.contains(above)) else { break };
             family.push(above);
         }

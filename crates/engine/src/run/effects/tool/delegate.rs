@@ -3,19 +3,19 @@
 use super::{CallPlace, Run};
 use crate::directory::instance::Instance;
 use crate::error::EngineError;
-use crate::records::readable_record;
+use crate::records::{self, readable, readable_record};
 use crate::run::Sessions;
 use crate::run::request;
 use crate::run::subagents::{ChildPrompt, NewChild};
 use serde_json::json;
 use std::sync::Arc;
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::json::Map;
 use sturdy_session::types::message::Message;
 use sturdy_session::types::part::PartBody;
 use sturdy_session::types::session::{Action, Rule, Session};
 use sturdy_session::types::tool::ToolState;
+use sturdy_store::RawMessage;
 use sturdy_worktree::tool::{Delegated, Progress, Task, ToolFailure};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -109,7 +109,7 @@ impl Delegate {
             }
         };
         job.child = None;
-        self.result(child, &answer.info, &answer.parts, metadata)
+        self.result(child, &answer, metadata)
     }
 
     async fn child(&self, task: &Task) -> Result<SessionId, EngineError> {
@@ -155,7 +155,7 @@ impl Delegate {
         while let Some(id) = above.filter(|_| depth <= most) {
             depth += 1;
             let record = self.sessions.store.session(&id).await.ok().flatten();
-            above = record.and_then(|text| read_stored::<Session>(&text).ok()?.parent_id);
+            above = record.and_then(|text| readable(records::session(&id, &text))?.parent_id);
         }
         if depth < most {
             return Ok(());
@@ -165,16 +165,9 @@ impl Delegate {
         )))
     }
 
-    fn result(
-        &self,
-        child: SessionId,
-        info: &str,
-        parts: &[String],
-        metadata: Map,
-    ) -> Result<Delegated, ToolFailure> {
-        let parts = parts.iter().filter_map(|part| read_stored(part).ok());
-        let bodies: Vec<PartBody> = parts.map(|part: sturdy_session::types::part::Part| part.body).collect();
-        if let Ok(Message::Assistant(info)) = read_stored(info)
+    fn result(&self, child: SessionId, answer: &RawMessage, metadata: Map) -> Result<Delegated, ToolFailure> {
+        let bodies: Vec<PartBody> = records::parts(&answer.id, &answer.parts).map(|part| part.body).collect();
+        if let Some(Message::Assistant(info)) = readable(records::message(&answer.id, &answer.info))
             && let Some(error) = info.error
         {
             let why = sturdy_llm::failure::message(&error).to_owned();
