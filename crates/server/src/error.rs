@@ -21,6 +21,7 @@ use std::time::Duration;
 use sturdy_engine::EngineError;
 use sturdy_engine::directory::mcp::ServerError;
 use sturdy_engine::reads::{CommitError, ReadError};
+use sturdy_engine::records::DamagedRecord;
 use sturdy_session::id::{MessageId, PtyId, SessionId, WorkspaceId};
 use sturdy_session::turn::Refusal as Refused;
 use sturdy_store::share::Refusal;
@@ -197,6 +198,12 @@ impl ApiError {
     pub(crate) fn of(session: &SessionId) -> impl Fn(EngineError) -> Self + use<> {
         let session = session.clone();
         move |source| Self::Session { session: session.clone(), source }
+    }
+}
+
+impl From<DamagedRecord> for ApiError {
+    fn from(cause: DamagedRecord) -> Self {
+        Self::Engine(cause.into())
     }
 }
 

@@ -11,6 +11,7 @@ mod arrows;
 mod docs;
 mod files;
 mod modules;
+mod rows;
 mod tree;
 mod web;
 mod words;

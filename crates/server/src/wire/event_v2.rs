@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sturdy_engine::Engine;
 use sturdy_engine::feed::NumberedEvent;
+use sturdy_engine::records::{self, readable};
 use sturdy_session::id::SessionId;
 use utoipa::ToSchema;
 
@@ -59,8 +60,8 @@ pub(crate) async fn wired(engine: &Engine, numbered: NumberedEvent) -> Result<Ne
     let mut data = event.data;
     if let Some(message) = &event.prompt_of {
         let stored = engine.reads().message(&session, message).await?;
-        let parts = stored.iter().flat_map(|raw| &raw.parts);
-        let parts: Vec<Value> = parts.filter_map(|part| serde_json::from_str(part).ok()).collect();
+        let parts = stored.iter().flat_map(records::parts_json);
+        let parts: Vec<Value> = parts.filter_map(readable).collect();
         data["prompt"] = Value::Object(message_v2::prompt(&parts));
     }
     let durable = event.is_durable.then_some(DurablePlace { aggregate_id: session, seq, version: 1 });

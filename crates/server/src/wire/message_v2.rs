@@ -4,8 +4,8 @@
 //! one message here: what only asks for a summary becomes none, because the summary behind it says all.
 
 use serde_json::{Map, Value, json};
-use sturdy_engine::reads::{RawMessage, ReadError};
-use sturdy_session::depth::read_stored;
+use sturdy_engine::reads::RawMessage;
+use sturdy_engine::records::{self, DamagedRecord, readable};
 use sturdy_session::id::MessageId;
 
 /// Why a conversation was summarised.
@@ -18,7 +18,7 @@ pub(crate) enum SummaryReason {
 impl SummaryReason {
     /// By the message that asked for the summary.
     pub(crate) fn of(request: &RawMessage) -> Self {
-        let parts = request.parts.iter().filter_map(|part| read_stored::<Value>(part).ok());
+        let parts = records::parts_json(request).filter_map(readable);
         Self::by_parts(&parts.collect::<Vec<_>>())
     }
 
@@ -37,20 +37,15 @@ impl SummaryReason {
 
 /// The message that asked for this one, if this one is a summary.
 pub(crate) fn request_of(raw: &RawMessage) -> Option<MessageId> {
-    let info: Value = read_stored(&raw.info).ok()?;
+    let info = readable(records::info_json(raw))?;
     let request = info["parentID"].as_str().filter(|_| info["summary"] == true)?;
     MessageId::parse(request).ok()
 }
 
 /// None: v2 has no word for it. `reason` is that of a summary.
-pub(crate) fn message(raw: &RawMessage, reason: SummaryReason) -> Result<Option<Value>, ReadError> {
-    let broken = |cause: serde_json::Error| ReadError::Broken {
-        what: cause.to_string(),
-        place: format!("message {}", raw.id),
-    };
-    let info: Value = read_stored(&raw.info).map_err(broken)?;
-    let parts = raw.parts.iter().map(|part| read_stored(part).map_err(broken));
-    let parts: Vec<Value> = parts.collect::<Result<_, _>>()?;
+pub(crate) fn message(raw: &RawMessage, reason: SummaryReason) -> Result<Option<Value>, DamagedRecord> {
+    let info = records::info_json(raw)?;
+    let parts: Vec<Value> = records::parts_json(raw).collect::<Result<_, _>>()?;
     Ok(shown(&info, &parts, reason))
 }
 

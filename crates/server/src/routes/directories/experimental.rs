@@ -20,10 +20,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use sturdy_engine::Instance;
 use sturdy_engine::reads::SessionQuery;
+use sturdy_engine::records;
 use sturdy_llm::catalog::takes_patches;
-use sturdy_session::depth::read_stored;
 use sturdy_session::types::project::Project;
-use sturdy_session::types::session::{GlobalSession, ProjectSummary, Session};
+use sturdy_session::types::session::{GlobalSession, ProjectSummary};
 use sturdy_worktree::tool::Tool;
 use sturdy_worktree::tools::is_offered;
 
@@ -145,8 +145,7 @@ async fn sessions(State(app): State<App>, query: Query) -> Result<Response, ApiE
     };
     let projects = known_projects(&app).await?;
     let mut list = Vec::new();
-    for text in store.sessions(wanted).await? {
-        let Ok(session) = read_stored::<Session>(&text) else { continue };
+    for session in records::sessions(&store.sessions(wanted).await?) {
         let project = projects.get(&session.project_id).cloned();
         list.push(GlobalSession { session, project });
     }
@@ -161,10 +160,9 @@ async fn sessions(State(app): State<App>, query: Query) -> Result<Response, ApiE
 
 async fn known_projects(app: &App) -> Result<HashMap<String, ProjectSummary>, ApiError> {
     let all = app.engine().reads().projects().await?;
-    let read = |text: &String| read_stored::<Project>(text).ok();
     let summary = |project: Project| {
         let Project { id, name, worktree, .. } = project;
         (id.clone(), ProjectSummary { id, name, worktree })
     };
-    Ok(all.iter().filter_map(read).map(summary).collect())
+    Ok(records::projects(&all).map(summary).collect())
 }

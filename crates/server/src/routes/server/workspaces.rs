@@ -13,6 +13,7 @@ use crate::wire::shapes::catalog::{Workspace, WorkspaceAdapter, WorkspaceStatus}
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
+use sturdy_engine::records;
 use sturdy_session::id::{SessionId, WorkspaceId};
 use utoipa::ToSchema;
 
@@ -133,9 +134,9 @@ struct Destination {
         (status = 404, description = "No such session")))]
 async fn move_session(State(app): State<App>, Payload(wanted): Payload<Move>) -> Result<Response, ApiError> {
     let text = app.engine().session_record(&wanted.session_id).await?;
-    let record: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let record = records::session(&wanted.session_id, &text)?;
     let there = wanted.destination.directory.trim_end_matches('/');
-    if record["directory"].as_str().is_some_and(|here| here.trim_end_matches('/') == there) {
+    if record.directory.trim_end_matches('/') == there {
         return Ok(reply::no_content());
     }
     let message = "A session stays in its directory: what it changed there can be undone only there. Fork it, or start \

@@ -28,6 +28,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::future::ready;
 use sturdy_engine::reads::{MessageQuery, RawMessage, ReadError, Reads};
+use sturdy_engine::records::{self, readable};
 use sturdy_session::id::{MessageId, SessionId};
 
 /// The output of a tool is shortened in the transcript; the data has all of it.
@@ -54,9 +55,8 @@ async fn html(State(app): State<App>, OfSession(id): OfSession, query: Query) ->
         .into_iter()
         .map(|message| message.id)
         .collect();
-    let known: Value = serde_json::from_str(&info).unwrap_or_default();
-    let title = known["title"].as_str().unwrap_or_default();
-    let frame = Frame::of(&ui::viewer(), title);
+    let known = records::session(&id, &info)?;
+    let frame = Frame::of(&ui::viewer(), &known.title);
     let begin = format!(
         "{}{{\"info\":{},\"savedAt\":{},\"isRedacted\":{},\"messages\":[",
         frame.middle,
@@ -74,7 +74,7 @@ async fn html(State(app): State<App>, OfSession(id): OfSession, query: Query) ->
     let mut response = Response::new(Body::from_stream(chunks));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(CONTENT_DISPOSITION, attachment(known["slug"].as_str().unwrap_or_default()));
+    headers.insert(CONTENT_DISPOSITION, attachment(&known.slug));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
@@ -187,14 +187,13 @@ fn in_markup(text: &str) -> String {
 
 /// A message for a reader without script: who, and every text; tools with their input and output.
 fn transcript(message: &RawMessage) -> String {
-    let info: Value = serde_json::from_str(&message.info).unwrap_or_default();
+    let info = readable(records::info_json(message)).unwrap_or_default();
     let who = match info["role"].as_str() {
         Some("user") => "You",
         _ => info["modelID"].as_str().unwrap_or("Answer"),
     };
     let mut out = format!("<article><h2>{}</h2>\n", in_markup(who));
-    for part in &message.parts {
-        let part: Value = serde_json::from_str(part).unwrap_or_default();
+    for part in records::parts_json(message).filter_map(readable) {
         let shown = match part["type"].as_str() {
             Some("text" | "reasoning") => part["text"].as_str().unwrap_or_default().to_owned(),
             Some("tool") => tool(&part),

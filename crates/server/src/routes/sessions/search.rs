@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use sturdy_engine::reads::{FoundPart, SearchQuery};
+use sturdy_engine::records::{self, readable};
 use sturdy_session::id::SessionId;
 
 const HITS_DEFAULT: u64 = 30;
@@ -120,8 +121,8 @@ async fn search(State(app): State<App>, query: Query) -> Result<Response, ApiErr
         let Ok(id) = SessionId::parse(&hit.session) else { continue };
         // One that was removed meanwhile has no name.
         let Some(info) = store.session(&id).await? else { continue };
-        let info: Value = serde_json::from_str(&info).unwrap_or_default();
-        let shown = json!({ "title": info["title"], "directory": info["directory"], "time": info["time"] });
+        let info = records::session(&id, &info)?;
+        let shown = json!({ "title": info.title, "directory": info.directory, "time": info.time });
         sessions.insert(hit.session.clone(), shown);
     }
     let mut answer = json!({ "hits": hits, "sessions": sessions });
@@ -161,7 +162,7 @@ fn refused(name: &str, expected: &str) -> ApiError {
 
 /// None when the words stand only in names of fields or in ids, or in something of another kind than the wanted one.
 fn hit(found: &FoundPart, words: &str, wanted: Option<HitKind>) -> Option<Hit> {
-    let part: Value = serde_json::from_str(&found.data).ok()?;
+    let part: Value = readable(records::fields(format_args!("part {}", found.part), &found.data))?;
     let (kind, snippet) = texts(&part)
         .into_iter()
         .filter(|(kind, _)| wanted.is_none_or(|wanted| wanted == *kind))

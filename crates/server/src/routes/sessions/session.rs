@@ -14,7 +14,7 @@ use axum::response::Response;
 use std::collections::{BTreeMap, BTreeSet};
 use sturdy_engine::EngineError;
 use sturdy_engine::reads::SessionQuery;
-use sturdy_session::depth::read_stored;
+use sturdy_engine::records;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::Message;
@@ -147,7 +147,7 @@ async fn diff(State(app): State<App>, OfSession(id): OfSession, query: Query) ->
         };
     }
     let found = app.engine().reads().message(&id, &message).await?;
-    let info = found.and_then(|raw| read_stored(&raw.info).ok());
+    let info = found.map(|raw| records::message(&raw.id, &raw.info)).transpose()?;
     let diffs: Vec<FileDiff> = match info {
         Some(Message::User(user)) => user.summary.map(|summary| summary.diffs).unwrap_or_default(),
         Some(Message::Assistant(_)) | None => Vec::new(),

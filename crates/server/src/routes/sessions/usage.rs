@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
-use sturdy_session::depth::read_stored;
+use sturdy_engine::records;
 use sturdy_session::json::Num;
 use sturdy_session::types::usage::Tokens;
 
@@ -80,7 +80,8 @@ async fn usage(State(app): State<App>, query: Query) -> Result<Response, ApiErro
     let found = app.engine().reads().messages_between(since, until, MESSAGES_MAX).await?;
     let is_complete = found.len() < MESSAGES_MAX as usize;
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    for step in found.iter().filter_map(|data| read_stored::<Step>(data).ok()) {
+    // What is not the message of a step has not used anything.
+    for step in found.iter().filter_map(|data| records::fields::<Step>("a message", data).ok()) {
         let key = match by {
             "model" => format!("{}/{}", step.provider, step.model),
             "agent" => step.agent,

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sturdy_engine::EngineError;
 use sturdy_engine::WantedPermission;
-use sturdy_engine::reads::{AskQuery, RawAsk, ReadError};
-use sturdy_session::depth::read_stored;
+use sturdy_engine::reads::{AskQuery, RawAsk};
+use sturdy_engine::records::{self, DamagedRecord};
 use sturdy_session::id::{PermissionId, QuestionId, SessionId};
 use sturdy_session::json::Map;
 use sturdy_session::row::AskKind;
@@ -129,7 +129,7 @@ async fn reply_permission(
 async fn questions(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
     let asks = open(&app, &session, AskKind::Question).await?;
-    let requests: Result<Vec<Value>, _> = asks.iter().map(read).collect();
+    let requests: Result<Vec<Value>, _> = asks.iter().map(records::ask).collect();
     Ok(reply::json(&json!({ "data": requests? })))
 }
 
@@ -176,13 +176,8 @@ async fn open(app: &App, session: &SessionId, kind: AskKind) -> Result<Vec<RawAs
     Ok(asks)
 }
 
-fn read<T: serde::de::DeserializeOwned>(ask: &RawAsk) -> Result<T, ReadError> {
-    read_stored(&ask.data)
-        .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: format!("ask {}", ask.id) })
-}
-
-fn read_permission(ask: &RawAsk) -> Result<PermissionRequest, ReadError> {
-    read(ask)
+fn read_permission(ask: &RawAsk) -> Result<PermissionRequest, DamagedRecord> {
+    records::ask(ask)
 }
 
 /// A request of another session is not known to this one.

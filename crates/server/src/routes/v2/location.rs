@@ -24,7 +24,7 @@ use axum::extract::State;
 use axum::response::Response;
 use sturdy_engine::directory::commands::commands;
 use sturdy_engine::reads::AskQuery;
-use sturdy_session::depth::read_stored;
+use sturdy_engine::records::{self, readable};
 use sturdy_session::row::AskKind;
 use sturdy_session::types::ask::PermissionV2Request;
 use sturdy_session::types::ask::QuestionRequest;
@@ -140,7 +140,7 @@ async fn permissions(State(app): State<App>, Location(here): Location) -> Result
     let wanted =
         AskQuery { kind: Some(AskKind::Permission), directory: Some(here.directory.clone()), session: None };
     let asks = app.engine().reads().asks(wanted).await?;
-    let stored = asks.iter().filter_map(|ask| read_stored(&ask.data).ok());
+    let stored = asks.iter().filter_map(|ask| readable(records::ask(ask)));
     let unstored = app.engine().unstored_requests(Some(&here.directory));
     let asks: Vec<_> = stored.chain(unstored).map(v2::permission).collect();
     Ok(reply::json(&Located::at(&here, asks)))

@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use sturdy_engine::feed::event_seq;
-use sturdy_engine::reads::{RawMessage, ReadError};
+use sturdy_engine::reads::RawMessage;
+use sturdy_engine::records::{self, DamagedRecord, readable};
 use sturdy_engine::{EngineError, PromptRequest};
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::json::Num;
 use sturdy_session::turn::{PromptStart, Refusal};
@@ -203,17 +203,12 @@ async fn again(
 }
 
 fn is_worded(known: &RawMessage, text: &str) -> bool {
-    let is_user = matches!(read_stored(&known.info), Ok(Message::User(_)));
+    let is_user = matches!(readable(records::message(&known.id, &known.info)), Some(Message::User(_)));
     is_user && stored_prompt(known).is_ok_and(|stored| stored["text"] == text)
 }
 
-fn stored_prompt(raw: &RawMessage) -> Result<Value, ReadError> {
-    let parts = raw.parts.iter().map(|part| read_stored(part));
-    let parts: Result<Vec<Value>, _> = parts.collect();
-    let parts = parts.map_err(|cause| ReadError::Broken {
-        what: cause.to_string(),
-        place: format!("message {}", raw.id),
-    })?;
+fn stored_prompt(raw: &RawMessage) -> Result<Value, DamagedRecord> {
+    let parts: Vec<Value> = records::parts_json(raw).collect::<Result<_, _>>()?;
     Ok(Value::Object(message_v2::prompt(&parts)))
 }
 

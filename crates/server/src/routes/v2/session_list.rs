@@ -18,7 +18,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sturdy_engine::reads::{CreatedEdge, SessionOrder, SessionQuery};
-use sturdy_session::depth::read_stored;
+use sturdy_engine::records;
 use sturdy_session::id::SessionId;
 use sturdy_session::types::session::Session;
 use utoipa::ToSchema;
@@ -88,8 +88,8 @@ async fn list(State(app): State<App>, query: Query) -> Result<Response, ApiError
         ..SessionQuery::default()
     };
     let texts = app.engine().reads().sessions(wanted).await?;
-    // What is a record but not one of a session is left out; it has been reported by `verify`.
-    let mut page: Vec<Session> = texts.iter().filter_map(|text| read_stored(text).ok()).collect();
+    // What is a record but not one of a session is left out.
+    let mut page: Vec<Session> = records::sessions(&texts).collect();
     if filter.is_backward() {
         page.reverse();
     }

@@ -16,9 +16,8 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
-use sturdy_engine::reads::ReadError;
+use sturdy_engine::records;
 use sturdy_engine::{EngineError, NewSession};
-use sturdy_session::depth::read_stored;
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::Refusal;
 use sturdy_session::types::session::{Session, SessionModel};
@@ -68,14 +67,14 @@ async fn create(
         && let Some(known) = app.engine().reads().session(id).await?
     {
         // Sent again by a client that did not hear the answer.
-        return Ok(reply::json(&json!({ "data": SessionV2::from(read(&known)?) })));
+        return Ok(reply::json(&json!({ "data": SessionV2::from(records::session(&id, &known)?) })));
     }
     let new = NewSession { id: id.clone(), agent: body.agent, model: body.model, ..NewSession::default() };
     let session = match (app.engine().create_session(&here, new).await, id) {
         (Ok(session), _) => session,
         // Somebody else created it between the look and the creation.
         (Err(EngineError::Refused(Refusal::Exists)), Some(id)) => {
-            read(&app.engine().session_record(&id).await?)?
+            records::session(&id, &app.engine().session_record(&id).await?)?
         }
         (Err(cause), _) => return Err(cause.into()),
     };
@@ -113,13 +112,8 @@ async fn interrupt(State(app): State<App>, params: Params) -> Result<Response, A
 pub(super) async fn find(app: &App, params: &Params) -> Result<Session, ApiError> {
     let id = SessionId::parse(params.get("sessionID")).map_err(|_| V2Error::SessionId)?;
     match app.engine().session_record(&id).await {
-        Ok(text) => read(&text),
+        Ok(text) => Ok(records::session(&id, &text)?),
         Err(EngineError::NoSession(id)) => Err(V2Error::NoSession(id).into()),
         Err(cause) => Err(cause.into()),
     }
-}
-
-pub(super) fn read(text: &str) -> Result<Session, ApiError> {
-    read_stored(text)
-        .map_err(|cause| ReadError::Broken { what: cause.to_string(), place: "a session".to_owned() }.into())
 }
