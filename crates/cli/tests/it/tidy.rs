@@ -9,6 +9,7 @@
 
 mod arrows;
 mod docs;
+mod families;
 mod files;
 mod modules;
 mod rows;

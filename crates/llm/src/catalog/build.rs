@@ -6,7 +6,8 @@
 use super::info::{
     Api, Capabilities, Headers, Interleaved, Limit, Modalities, ModelInfo, Options, Provider, Source, Status,
 };
-use super::protocol::Protocol;
+use super::protocol::{COMPATIBLE, Protocol};
+use super::traits::usual_interleaving;
 use super::{Sources, Stranger, Traits, merge, variants};
 use crate::demo;
 use crate::secret::Secret;
@@ -16,7 +17,6 @@ use sturdy_session::json::Num;
 use sturdy_session::types::usage::{CacheTokens, Prices};
 
 const BUILT_IN: &str = include_str!("builtin.json");
-const COMPATIBLE: &str = "@ai-sdk/openai-compatible";
 const ALPHA_VARIABLE: &str = "OPENCODE_ENABLE_EXPERIMENTAL_MODELS";
 
 /// A provider being put together.
@@ -235,10 +235,10 @@ impl Draft {
                 };
                 fill(&mut model.api.npm, npm);
                 fill(&mut model.api.url, api);
-                let is_deepseek = model.api.npm == COMPATIBLE && model.api.id.contains("deepseek");
-                if is_deepseek && model.capabilities.interleaved == Interleaved::Plain(false) {
-                    model.capabilities.interleaved =
-                        Interleaved::Field { field: "reasoning_content".to_owned() };
+                if model.capabilities.interleaved == Interleaved::Plain(false)
+                    && let Some(usual) = usual_interleaving(&model.api)
+                {
+                    model.capabilities.interleaved = usual;
                 }
                 model.traits = Traits::of(&model);
                 model.variants = variants::of(&model);

@@ -1,6 +1,6 @@
 //! Which model, when nobody said.
 
-use super::traits::{PREFERRED, SMALL, SMALL_OF_COPILOT};
+use super::traits::{PREFERRED, small_families};
 use super::{Catalog, ModelEntry, ModelInfo, NotFound, Provider, Source};
 use crate::demo;
 use std::cmp::Reverse;
@@ -56,12 +56,7 @@ impl Catalog {
             let (provider, model) = split(reference)?;
             return self.model(provider, model).ok();
         }
-        let families: &[&str] = match provider {
-            _ if provider.contains("azure") => return None,
-            "github-copilot" => &SMALL_OF_COPILOT,
-            _ if provider.starts_with("opencode") => &["gpt-nano"],
-            _ => &SMALL,
-        };
+        let families = small_families(provider);
         let found = self.provider(provider)?;
         let newest = |family: &&str| {
             let members = found.models.iter().filter(|model| model.family == **family);

@@ -4,6 +4,9 @@
 //! protocol is not spoken here is refused by its name: speaking to it wrongly would only look like a broken
 //! provider.
 
+/// What a provider is spoken to with that names no package.
+pub(super) const COMPATIBLE: &str = "@ai-sdk/openai-compatible";
+
 /// The language a provider is spoken to in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
@@ -18,7 +21,7 @@ const PACKAGES: [(&str, Protocol, Option<&str>); 17] = [
     ("@ai-sdk/openai", Protocol::Responses, Some("https://api.openai.com/v1")),
     ("@ai-sdk/anthropic", Protocol::Anthropic, Some("https://api.anthropic.com/v1")),
     ("@ai-sdk/google", Protocol::Gemini, Some("https://generativelanguage.googleapis.com/v1beta")),
-    ("@ai-sdk/openai-compatible", Protocol::Chat, None),
+    (COMPATIBLE, Protocol::Chat, None),
     ("@openrouter/ai-sdk-provider", Protocol::Chat, Some("https://openrouter.ai/api/v1")),
     ("@ai-sdk/groq", Protocol::Chat, Some("https://api.groq.com/openai/v1")),
     ("@ai-sdk/mistral", Protocol::Chat, Some("https://api.mistral.ai/v1")),

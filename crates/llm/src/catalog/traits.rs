@@ -9,6 +9,8 @@
 mod efforts;
 
 use super::ModelInfo;
+use super::info::{Api, Interleaved};
+use super::protocol::COMPATIBLE;
 use serde_json::{Value, json};
 use sturdy_session::json::Map;
 use sturdy_session::prompt::lower::MediaInResults;
@@ -16,9 +18,27 @@ use sturdy_session::prompt::lower::MediaInResults;
 /// Models a person most likely means when they name none; later is better.
 pub(super) const PREFERRED: [&str; 4] = ["gpt-5", "claude-sonnet-4", "big-pickle", "gemini-3-pro"];
 /// Families of cheap models, for titles.
-pub(super) const SMALL: [&str; 3] = ["gemini-flash", "gpt-nano", "claude-haiku"];
+const SMALL: [&str; 3] = ["gemini-flash", "gpt-nano", "claude-haiku"];
 /// The same for a provider that offers them under other names.
-pub(super) const SMALL_OF_COPILOT: [&str; 4] = ["gpt-mini", "gemini-flash", "gpt-nano", "claude-haiku"];
+const SMALL_OF_COPILOT: [&str; 4] = ["gpt-mini", "gemini-flash", "gpt-nano", "claude-haiku"];
+
+/// Families of cheap models that a provider is likely to have, the best first.
+pub(super) fn small_families(provider: &str) -> &'static [&'static str] {
+    match provider {
+        // Its models are named by whoever deployed them.
+        _ if provider.contains("azure") => &[],
+        "github-copilot" => &SMALL_OF_COPILOT,
+        _ if provider.starts_with("opencode") => &["gpt-nano"],
+        _ => &SMALL,
+    }
+}
+
+/// Where thoughts stand that come between calls, for a family that sends them although its list of models does not
+/// say so.
+pub(super) fn usual_interleaving(api: &Api) -> Option<Interleaved> {
+    let is_deepseek = api.npm == COMPATIBLE && api.id.contains("deepseek");
+    is_deepseek.then(|| Interleaved::Field { field: "reasoning_content".to_owned() })
+}
 
 /// What follows from the family of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
