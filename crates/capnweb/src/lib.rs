@@ -8,6 +8,8 @@
 //! The wire is that of the npm package `capnweb`, against which this crate is tested in both
 //! directions.
 
+// From the bottom: limits, value; codec, serde; promise; target, interface, typed, map, stream; session;
+// transport. None knows one that comes after it.
 pub mod codec;
 mod interface;
 mod limits;

@@ -2,9 +2,9 @@
 //!
 //! A readable that is sent becomes a pipe: the sender opens it, mentions its reading end
 //! in a message, and pumps chunks into it no faster than they are acknowledged (`flow`). A
-//! writable that is sent stays where it is: the holder writes to it from afar. What others write into here goes through a `Writer`: into the pipe a
-//! `Readable` reads from (`pipe`), or into a target that serves `write`, `close` and
-//! `abort` (`sink`).
+//! writable that is sent stays where it is: the holder writes to it from afar. What others
+//! write into here goes through a `Writer`: into the pipe a `Readable` reads from (`pipe`),
+//! or into a target that serves `write`, `close` and `abort` (`sink`).
 //!
 //! Not here: the messages of a stream (`session/pump.rs`, `session/remote.rs`).
 
