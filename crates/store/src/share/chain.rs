@@ -5,10 +5,12 @@
 
 use super::op::Operation;
 use sha2::{Digest as _, Sha256};
-use std::fmt;
+use std::fmt::{self, Write as _};
 
-const FIELD: u8 = 0x1F;
-const END: u8 = 0x0A;
+const FIELD: char = '\u{1F}';
+const END: char = '\n';
+/// Most lines are shorter.
+const LINE_BYTES: usize = 256;
 
 /// A point of a chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,9 +21,9 @@ pub struct Chain([u8; 32]);
 pub fn chain_start(share: &str, writer: &str) -> Chain {
     let mut hasher = Sha256::new();
     hasher.update(b"sturdy-chain-1");
-    hasher.update([FIELD]);
+    hasher.update([FIELD as u8]);
     hasher.update(share);
-    hasher.update([FIELD]);
+    hasher.update([FIELD as u8]);
     hasher.update(writer);
     Chain(hasher.finalize().into())
 }
@@ -31,25 +33,9 @@ impl Chain {
     #[must_use]
     pub fn after(&self, operation: &Operation) -> Self {
         let payload = Sha256::digest(operation.payload_json.as_deref().unwrap_or_default());
-        let fields = [
-            operation.seq.to_string(),
-            operation.op_id.clone(),
-            operation.kind.clone(),
-            operation.key.clone(),
-            operation.version.to_string(),
-            operation.schema.to_string(),
-            operation.depends_on.join(","),
-            hex(&payload),
-        ];
         let mut hasher = Sha256::new();
         hasher.update(self.0);
-        for (place, field) in fields.iter().enumerate() {
-            if place > 0 {
-                hasher.update([FIELD]);
-            }
-            hasher.update(field);
-        }
-        hasher.update([END]);
+        hasher.update(line(operation, &payload));
         Self(hasher.finalize().into())
     }
 
@@ -69,7 +55,9 @@ impl Chain {
 
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        let mut text = String::with_capacity(2 * self.0.len());
+        push_hex(&mut text, &self.0);
+        f.write_str(&text)
     }
 }
 
@@ -79,6 +67,30 @@ impl fmt::Debug for Chain {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Every field that must not change, in one text: this is done for each operation of a batch, on either side.
+fn line(operation: &Operation, payload: &[u8]) -> String {
+    let Operation { op_id, seq, kind, key, version, schema, depends_on, payload_json: _ } = operation;
+    let mut line = String::with_capacity(LINE_BYTES);
+    let written =
+        write!(line, "{seq}{FIELD}{op_id}{FIELD}{kind}{FIELD}{key}{FIELD}{version}{FIELD}{schema}{FIELD}");
+    written.expect("BUG: a text takes everything");
+    for (place, dependency) in depends_on.iter().enumerate() {
+        if place > 0 {
+            line.push(',');
+        }
+        line.push_str(dependency);
+    }
+    line.push(FIELD);
+    push_hex(&mut line, payload);
+    line.push(END);
+    line
+}
+
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    for byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)]);
+        text.push(DIGITS[usize::from(byte & 15)]);
+    }
 }

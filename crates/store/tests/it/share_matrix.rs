@@ -3,7 +3,7 @@
 use crate::share::{SHARE, Sender, append, at, call, create, message, narrowed, owner, refused, shown};
 use proptest::prelude::*;
 use serde_json::json;
-use sturdy_store::share::{Attenuation, Batch, Refusal, Scope, ShareAuth, SturdyRef};
+use sturdy_store::share::{Attenuation, Batch, Operation, Refusal, Scope, ShareAuth, SturdyRef, chain_start};
 use tokio::task::JoinSet;
 
 /// Numbers that look random and are the same in every run.
@@ -14,6 +14,43 @@ impl Draw {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % most
     }
+}
+
+/// T-OUT-04: worked out apart from this program, so that no version of it numbers or hashes otherwise.
+#[test]
+fn the_chain_is_the_one_that_every_version_works_out() {
+    let op = |seq: u64, kind: &str, key: &str, depends_on: &[&str], payload: Option<&str>| Operation {
+        op_id: format!("op_{seq}"),
+        seq,
+        kind: kind.to_owned(),
+        key: key.to_owned(),
+        version: 203 + seq,
+        schema: 1,
+        depends_on: depends_on.iter().map(|one| (*one).to_owned()).collect(),
+        payload_json: payload.map(str::to_owned),
+    };
+    let ops = [
+        op(1, "message", "message/msg_1", &[], Some(r#"{"id":"msg_1"}"#)),
+        op(2, "part", "part/msg_1/prt_ä", &["op_1@1", "op_0"], Some(r#"{"text":"Grüße"}"#)),
+        op(3, "part.remove", "part/msg_1/prt_9", &[], None),
+    ];
+
+    let mut chain = chain_start(SHARE, "wr_1");
+    let mut links = vec![chain.to_string()];
+    for op in &ops {
+        chain = chain.after(op);
+        links.push(chain.to_string());
+    }
+
+    assert_eq!(
+        links,
+        [
+            "55c876d2f878a8ce5d2529d89928a49e13bd0e52b9e2ce1ba3333b6a7bbf6674",
+            "16a4718e72c7a026ba57f0a2f590ba7e5a949642aec9206e24ad23a7d6f4121e",
+            "37c531286cfbd257d66e5d419cd0ace3c1dcd2848c3e9a326e7d34e5780e694d",
+            "3cee369e4df7aba21413db5ac442b411e1139df7dc803a2642afb5e5abcc4467",
+        ]
+    );
 }
 
 stores! {

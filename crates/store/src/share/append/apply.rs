@@ -20,10 +20,10 @@ const LOG: &str = "INSERT INTO share_op (share_id, cursor, writer_id, seq, op_id
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 const REJECT: &str = "INSERT INTO share_reject (share_id, writer_id, seq, op_id, code, message)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-// In bytes, not in letters.
-const SIZE: &str = "SELECT COALESCE(sum(length(CAST(payload AS BLOB))), 0) FROM share_entity
+// In bytes, not in letters; and without reading them, which a cast would.
+const SIZE: &str = "SELECT COALESCE(sum(octet_length(payload)), 0) FROM share_entity
     WHERE share_id = ?1 AND key >= ?2 AND key <= ?3";
-const SIZE_OLD: &str = "SELECT COALESCE(sum(length(CAST(payload AS BLOB))), 0) FROM share_entity
+const SIZE_OLD: &str = "SELECT COALESCE(sum(octet_length(payload)), 0) FROM share_entity
     WHERE share_id = ?1 AND generation < ?2";
 const WAS_REJECTED: &str = "SELECT 1 FROM share_reject WHERE share_id = ?1 AND op_id = ?2 LIMIT 1";
 const WAS_APPLIED: &str = "SELECT 1 FROM share_op WHERE share_id = ?1 AND op_id = ?2";
