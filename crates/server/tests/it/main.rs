@@ -37,6 +37,7 @@ mod rpc;
 mod secrets;
 mod sessions;
 mod share_deaths;
+mod share_hostile;
 mod share_links;
 mod share_pair;
 mod share_parity;

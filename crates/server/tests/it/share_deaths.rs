@@ -1,7 +1,7 @@
 //! Either side dies before and after each of its writes, and for a long time both come and go: nothing is lost, nothing
 //! stays that does not belong there.
 
-use crate::relay::Fault;
+use crate::relay::{Closed, Fault};
 use crate::share_pair::{Pair, Side, copy};
 use serde_json::json;
 use std::path::Path;
@@ -107,10 +107,21 @@ async fn a_service_that_comes_and_goes_forty_times_shows_the_session_in_the_end(
     pair.close().await;
 }
 
-/// T-NET-01
+/// T-NET-01: over Cap'n Web in one request.
 #[tokio::test]
 async fn every_fault_of_the_network_is_survived() {
+    survive_every_fault(None).await;
+}
+
+/// T-NET-01: over plain HTTP, where nothing else is understood.
+#[tokio::test]
+async fn every_fault_of_the_network_is_survived_over_plain_http() {
+    survive_every_fault(Some(Closed::Status(404))).await;
+}
+
+async fn survive_every_fault(rpc: Option<Closed>) {
     let mut pair = Pair::new().await;
+    pair.relay.close_rpc(rpc);
     let share = pair.share().await;
     let faults = [
         Fault::LoseRequests(2),

@@ -64,11 +64,9 @@ async fn a_row_in_a_form_of_a_newer_version_is_refused() {
     }
 }
 
-/// A store of before rows said their form opens, and its rows are in the first one.
-#[tokio::test]
-async fn a_store_of_before_rows_said_their_form_is_taken_over() {
-    let directory = tempfile::tempdir().unwrap();
-    open(&directory).await.close().await;
+/// A store as it was before rows said their form.
+async fn old_store(directory: &TempDir) -> rusqlite::Connection {
+    open(directory).await.close().await;
     let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
     for table in ["session", "message", "part", "ask", "todo", "keyframe", "project"] {
         raw.execute_batch(&format!("DROP INDEX {table}_newer; ALTER TABLE {table} DROP COLUMN schema"))
@@ -84,11 +82,44 @@ async fn a_store_of_before_rows_said_their_form_is_taken_over() {
     .unwrap();
     raw.execute_batch("DELETE FROM migration WHERE number >= 9; INSERT INTO todo VALUES ('ses_a', '[]', 1)")
         .unwrap();
-    drop(raw);
+    raw
+}
+
+/// A store of before rows said their form opens, and its rows are in the first one.
+#[tokio::test]
+async fn a_store_of_before_rows_said_their_form_is_taken_over() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(old_store(&directory).await);
 
     Store::open(Options::new(directory.path())).await.unwrap().close().await;
 
     let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
     let schema: i64 = raw.query_row("SELECT schema FROM todo", (), |row| row.get(0)).unwrap();
     assert_eq!(schema, 1);
+}
+
+/// T-MIG-01: a change of the schema that ends in the middle, here because something stands in its way, leaves the schema
+/// as it was.
+#[tokio::test]
+async fn migrations_are_applied_all_or_not_at_all_and_the_next_start_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let raw = old_store(&directory).await;
+    let tables = |raw: &rusqlite::Connection| -> Vec<String> {
+        let mut statement =
+            raw.prepare("SELECT name || coalesce(sql, '') FROM sqlite_schema ORDER BY 1").unwrap();
+        let rows = statement.query_map((), |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    raw.execute_batch("CREATE TABLE share_unsent (in_the_way TEXT)").unwrap();
+    let before = tables(&raw);
+    drop(raw);
+
+    let opened = Store::open(Options::new(directory.path())).await;
+
+    assert!(opened.is_err(), "number 15 cannot be applied, after those before it");
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    assert_eq!(tables(&raw), before);
+    raw.execute_batch("DROP TABLE share_unsent").unwrap();
+    drop(raw);
+    Store::open(Options::new(directory.path())).await.unwrap().close().await;
 }

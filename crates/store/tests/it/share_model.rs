@@ -552,7 +552,7 @@ fn cases() -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 64, ..ProptestConfig::default() })]
 
     /// Whatever is lost, repeated, killed, restored, revoked or written by others: nothing is applied twice, nothing is
     /// lost, and in the end the share shows the session.
