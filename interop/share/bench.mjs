@@ -1,5 +1,5 @@
 // What a live share costs: how long a delta takes from the server's own event stream to a viewer, and what a thousand viewers of
-// one share take in memory. Prints a table and asserts nothing.
+// one share take in memory and in reads of the store. Prints each with its goal and asserts nothing.
 //
 //   STURDY_BIN=target/release/sturdy node interop/share/bench.mjs [viewers]
 
@@ -69,25 +69,38 @@ try {
   const waits = here.map(({ at, length: shown }) => there.find((seen) => seen.length >= shown && seen.at >= at)?.at - at).filter(Number.isFinite);
   console.log(`a delta to a viewer, median of ${waits.length}: ${median(waits).toFixed(0)} ms (goal 300); longest ${Math.max(...waits).toFixed(0)} ms`);
 
+  const reads = async () => Number(/^sturdy_store_reads_total (\d+)/m.exec(await (await fetch(`${server.url}/metrics`)).text())[1]);
+  let spoken = 0;
+  /** Says something that nobody answers; how many reads of the store that takes until every viewer has it, and how long. */
+  const speak = async (viewers) => {
+    spoken = 0;
+    const readBefore = await reads();
+    const begun = performance.now();
+    await server.tell('POST', `/session/${session}/message`, { ...prompt('the last word'), noReply: true });
+    await until('every viewer has heard it', () => spoken >= viewers);
+    const took = performance.now() - begun;
+    return { reads: (await reads()) - readBefore, took };
+  };
+  await listen(`${server.url}/api/share/${id}/events`, (data) => {
+    if (data.includes('the last word')) spoken += 1;
+  });
+  const alone = await speak(1);
+
   const before = memoryMb(server.pid, 'VmRSS');
   let arrived = 0;
-  let heard = 0;
   for (let count = 0; count < VIEWERS; count += 1) {
     await listen(`${server.url}/api/share/${id}/events`, (data) => {
       if (data.includes('"items"')) arrived += 1;
-      if (data.includes('the last word')) heard += 1;
+      if (!data.includes('"items"') && data.includes('the last word')) spoken += 1;
     });
   }
   await until('every viewer has the share', () => arrived === VIEWERS);
   const watching = memoryMb(server.pid, 'VmRSS');
-  const begun = performance.now();
-  await server.tell('POST', `/session/${session}/message`, { ...prompt('the last word'), noReply: true });
-  await until('every viewer has heard it', () => heard >= VIEWERS);
-  const took = performance.now() - begun;
+  const all = await speak(VIEWERS + 1);
   await server.tell('POST', `/session/${session}/message`, prompt(said.join(' ')));
   const after = memoryMb(server.pid, 'VmRSS');
-  console.log(`memory: ${before.toFixed(1)} MB with one viewer, ${watching.toFixed(1)} MB with ${VIEWERS} more, ${after.toFixed(1)} MB after a live turn; more: ${(after - before).toFixed(1)} MB (goal 40)`);
-  console.log(`a message to all ${VIEWERS}: ${took.toFixed(0)} ms`);
+  console.log(`memory: ${before.toFixed(1)} MB with two viewers, ${watching.toFixed(1)} MB with ${VIEWERS} more, ${after.toFixed(1)} MB after a live turn; more: ${(after - before).toFixed(1)} MB (goal 40)`);
+  console.log(`a message to all ${VIEWERS}: ${all.took.toFixed(0)} ms and ${all.reads} reads of the store; to one: ${alone.took.toFixed(0)} ms and ${alone.reads} (goal: as many)`);
 } finally {
   await server.kill();
   await world.remove();
