@@ -48,7 +48,7 @@ test('a session of 100,000 parts opens at its end, is read back, and never fills
   await page.getByText(`Message ${messages - 1}, part 99`, { exact: true }).waitFor();
 });
 
-test('a message far away is gone to with two reads, and what is between is read when it is looked at', { timeout: 120_000 }, async () => {
+test('a message far away is gone to with two reads, and what is between is read when it is looked at', { timeout: 300_000 }, async () => {
   const session = await desk.session({ title: 'Far' });
   for (let n = 0; n < 300; n += 1) await desk.server.tell('POST', `/session/${session.id}/message`, { noReply: true, parts: [{ type: 'text', text: `Message ${n}.\n\nWith a second line.` }] });
   const all = await desk.server.tell('GET', `/session/${session.id}/message`);
@@ -82,7 +82,7 @@ test('a message far away is gone to with two reads, and what is between is read 
   assert.equal(await page.locator('.hole').count(), 0);
 });
 
-test('a tool that prints 50 MB shows its end and where the rest is, and the page still answers', { timeout: 120_000 }, async () => {
+test('a tool that prints 50 MB shows its end and where the rest is, and the page still answers', { timeout: 300_000 }, async () => {
   const session = await desk.session({ title: 'Loud' });
   desk.provider.will(calls('bash', { command: "yes 'a line of a very long output' | head -c 50000000; echo; echo the very end", description: 'Prints' }), says('Printed.'));
   const page = await desk.tab(`/s/${session.id}`);
@@ -99,7 +99,7 @@ test('a tool that prints 50 MB shows its end and where the rest is, and the page
   assert.ok((await nodes(page)) < NODES_MAX);
 });
 
-test('a text of half a million letters in one part is shown whole', { timeout: 120_000 }, async () => {
+test('a text of half a million letters in one part is shown whole', { timeout: 300_000 }, async () => {
   const session = await desk.session({ title: 'One long text' });
   desk.provider.will(says(Array.from({ length: 5000 }, (_, i) => `Paragraph ${i} ${'with some words in it '.repeat(5)}`).join('\n\n')));
   await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'write' }] });
@@ -110,7 +110,7 @@ test('a text of half a million letters in one part is shown whole', { timeout: 1
   await page.locator('.prompt-text', { hasText: 'write' }).waitFor();
 });
 
-test('two hundred sessions that are opened and left again leave nothing behind', { timeout: 240_000 }, async () => {
+test('two hundred sessions that are opened and left again leave nothing behind', { timeout: 600_000 }, async () => {
   const ROUNDS = 34;
   const sessions = [];
   for (let i = 0; i < 6; i += 1) {

@@ -65,7 +65,7 @@ const whole = (page, name) => page.locator(WHOLE[name] ?? 'main').first().waitFo
 const PLACES = ['/', '/board', '/asks', '/new', '/search?q=every', '/usage', '/shares', '/settings', '/login'];
 for (const theme of ['light', 'dark']) {
   for (const [name, size] of [['desk', { width: 1440, height: 900 }], ['tablet', { width: 820, height: 1100 }], ['phone', { width: 360, height: 740, touch: true }]]) {
-    test(`axe finds nothing on any page, and it looks as it did: ${name}, ${theme}`, { timeout: 300_000 }, async (t) => {
+    test(`axe finds nothing on any page, and it looks as it did: ${name}, ${theme}`, { timeout: 900_000 }, async (t) => {
       const found = [];
       const different = [];
       const panels = ['changes', 'todo', 'context', 'family', 'files', 'log', 'share', 'access'];
@@ -160,7 +160,7 @@ test('panels, folds and copies are reached by keys', async () => {
   await page.getByRole('heading', { name: 'Shortcuts' }).waitFor();
 });
 
-test('axe finds nothing in the undo sheet, in the past, on a share and in an exported file', { timeout: 120_000 }, async () => {
+test('axe finds nothing in the undo sheet, in the past, on a share and in an exported file', { timeout: 300_000 }, async () => {
   const found = [];
   const quiet = await desk.session({ title: 'To undo' });
   await desk.prompt(quiet, 'Something to undo');

@@ -37,7 +37,7 @@ async function unharmed(page) {
   });
 }
 
-test('hostile answers are text', { timeout: 240_000 }, async () => {
+test('hostile answers are text', { timeout: 600_000 }, async () => {
   const session = await desk.session({ title: HOSTILE[1] });
   const page = await desk.tab(`/s/${session.id}`);
   await live(page);
@@ -61,7 +61,7 @@ test('hostile answers are text', { timeout: 240_000 }, async () => {
   await unharmed(page);
 });
 
-test('hostile commands, outputs and errors of tools are text', { timeout: 240_000 }, async () => {
+test('hostile commands, outputs and errors of tools are text', { timeout: 600_000 }, async () => {
   const session = await desk.session({ title: 'tools' });
   const page = await desk.tab(`/s/${session.id}`);
   await live(page);

@@ -200,8 +200,13 @@ test('a session is saved as a page from its menu', async () => {
 
 test('a redacted page shows what was said, says that it is redacted, and holds no output', async () => {
   const session = await desk.session({ title: 'To pass on' });
-  await desk.prompt(session, 'Say it aloud');
-  await desk.server.tell('POST', `/session/${session.id}/shell`, { agent: 'build', command: 'printf "%s-%s" very secret' });
+  const secret = 'very-secret';
+  desk.provider.will(
+    (reply) => reply.reasoning(`Thinking of ${secret}`).call('write', { filePath: 'kept.txt', content: `${secret}\n` }, 'a').call('todowrite', { todos: [{ content: 'First', status: 'pending', priority: 'high' }] }, 'b').finish(),
+    (reply) => reply.call('edit', { filePath: 'kept.txt', oldString: secret, newString: `${secret}!` }, 'c').call('read', { filePath: 'kept.txt' }, 'd').call('bash', { command: 'cat kept.txt; exit 3', description: 'Looks' }, 'e').finish(),
+    says('Said aloud.'),
+  );
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'Say it aloud' }] });
   const page = await desk.tab(`/s/${session.id}`);
   await live(page);
   await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
@@ -211,10 +216,12 @@ test('a redacted page shows what was said, says that it is redacted, and holds n
   assert.equal(saved.suggestedFilename(), `${session.slug}-redacted.html`);
   const path = join(desk.world.root, 'redacted.html');
   await saved.saveAs(path);
-  assert.ok(!readFileSync(path, 'utf8').includes('very-secret'));
+  assert.ok(!readFileSync(path, 'utf8').includes(secret));
   await page.goto(pathToFileURL(path).href);
   await page.getByText(/Redacted: answers of tools/).waitFor();
   await page.locator('.prompt-text', { hasText: 'Say it aloud' }).waitFor();
-  await page.locator('.card', { hasText: 'printf' }).waitFor();
+  await page.locator('.card', { hasText: 'cat kept.txt' }).waitFor();
+  await page.locator('.step .prose', { hasText: 'Said aloud.' }).waitFor();
+  assert.equal(await page.locator('.broken').count(), 0, 'every card is drawn without what it lacks');
   await picture(page, 'export-redacted');
 });

@@ -9,23 +9,27 @@
 use crate::Store;
 use crate::error::ReadError;
 use crate::log::clamp;
-use rusqlite::Row;
+use rusqlite::types::Value;
+use rusqlite::{Row, params_from_iter};
 use sturdy_session::id::SessionId;
 
 const END: &str = "SELECT coalesce(max(rowid), 0) + 1 FROM part";
 const FIND: &str = "SELECT rowid, session_id, message_id, id, data FROM part
-    WHERE rowid < ?1 AND rowid >= ?2 AND data LIKE ?3 ESCAPE '\\'";
-const IN_SESSION: &str = " AND session_id = ?5";
+    WHERE rowid < ? AND rowid >= ? AND data LIKE ? ESCAPE '\\'";
+const IN_SESSION: &str = " AND session_id = ?";
 // Damaged JSON would end the whole statement, so it is asked about first.
-const OF_TYPE: &str = " AND CASE WHEN json_valid(data) THEN data ->> 'type' END = ?6";
-const OF_TOOL: &str = " AND CASE WHEN json_valid(data) THEN data ->> 'tool' END = ?7";
+const OF_TYPE: &str = " AND CASE WHEN json_valid(data) THEN data ->> 'type' END = ?";
+const OF_TOOL: &str = " AND CASE WHEN json_valid(data) THEN data ->> 'tool' END = ?";
 const IN_PROJECT: &str =
-    " AND EXISTS (SELECT 1 FROM session WHERE session.id = part.session_id AND session.project_id = ?8)";
-const IN_MESSAGE: &str = " AND EXISTS (SELECT 1 FROM message
+    " AND EXISTS (SELECT 1 FROM session WHERE session.id = part.session_id AND session.project_id = ?)";
+const BY_ROLE: &str = " AND EXISTS (SELECT 1 FROM message
     WHERE message.session_id = part.session_id AND message.id = part.message_id
-    AND message.created >= ?9 AND message.created < ?10
-    AND (?11 IS NULL OR CASE WHEN json_valid(message.data) THEN message.data ->> 'role' END = ?11))";
-const NEWEST_FIRST: &str = " ORDER BY rowid DESC LIMIT ?4";
+    AND CASE WHEN json_valid(message.data) THEN message.data ->> 'role' END = ?)";
+const SINCE: &str = " AND EXISTS (SELECT 1 FROM message
+    WHERE message.session_id = part.session_id AND message.id = part.message_id AND message.created >= ?)";
+const UNTIL: &str = " AND EXISTS (SELECT 1 FROM message
+    WHERE message.session_id = part.session_id AND message.id = part.message_id AND message.created < ?)";
+const NEWEST_FIRST: &str = " ORDER BY rowid DESC LIMIT ?";
 
 /// Rows that one search looks at.
 const SCANNED_MAX: i64 = 50_000;
@@ -71,8 +75,8 @@ impl Store {
             let end: i64 = connection.prepare_cached(END)?.query_row((), |row| row.get(0))?;
             let before = query.before.unwrap_or(end).min(end);
             let first = (before - SCANNED_MAX).max(0);
-            let pattern = pattern(&query.text);
             let limit = i64::from(query.limit);
+            let (statement, values) = statement(&query, before, first);
             let found = |row: &Row<'_>| {
                 let part = FoundPart {
                     session: row.get(1)?,
@@ -82,22 +86,9 @@ impl Store {
                 };
                 Ok((row.get::<_, i64>(0)?, part))
             };
-            let values = (
-                before,
-                first,
-                pattern,
-                limit,
-                query.session.as_ref().map(SessionId::as_str),
-                &query.part_type,
-                &query.tool,
-                &query.project,
-                clamp(query.since.unwrap_or(0)),
-                clamp(query.until.unwrap_or(u64::MAX)),
-                &query.role,
-            );
-            let mut statement = connection.prepare_cached(&statement(&query))?;
+            let mut statement = connection.prepare_cached(&statement)?;
             let rows: Vec<(i64, FoundPart)> =
-                statement.query_map(values, found)?.collect::<Result<_, _>>()?;
+                statement.query_map(params_from_iter(values), found)?.collect::<Result<_, _>>()?;
             let is_full = rows.len() as i64 >= limit;
             let stopped = match rows.last() {
                 Some((row, _)) if is_full => *row,
@@ -111,19 +102,28 @@ impl Store {
 }
 
 /// Only the conditions that are wanted: a search of one session goes through that session's parts alone.
-fn statement(query: &SearchQuery) -> String {
-    let is_timed = query.since.is_some() || query.until.is_some();
-    let mut text = FIND.to_owned();
+fn statement(query: &SearchQuery, before: i64, first: i64) -> (String, Vec<Value>) {
+    let text = |value: &Option<String>| value.clone().map(Value::from);
+    let time = |value: Option<u64>| value.map(|time| Value::from(clamp(time)));
     let conditions = [
-        (query.session.is_some(), IN_SESSION),
-        (query.part_type.is_some(), OF_TYPE),
-        (query.tool.is_some(), OF_TOOL),
-        (query.project.is_some(), IN_PROJECT),
-        (query.role.is_some() || is_timed, IN_MESSAGE),
+        (IN_SESSION, query.session.as_ref().map(|session| Value::from(session.as_str().to_owned()))),
+        (OF_TYPE, text(&query.part_type)),
+        (OF_TOOL, text(&query.tool)),
+        (IN_PROJECT, text(&query.project)),
+        (BY_ROLE, text(&query.role)),
+        (SINCE, time(query.since)),
+        (UNTIL, time(query.until)),
     ];
-    text.extend(conditions.iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, condition)| *condition));
-    text.push_str(NEWEST_FIRST);
-    text
+    let mut statement = FIND.to_owned();
+    let mut values = vec![Value::from(before), Value::from(first), Value::from(pattern(&query.text))];
+    for (condition, value) in conditions {
+        let Some(value) = value else { continue };
+        statement.push_str(condition);
+        values.push(value);
+    }
+    statement.push_str(NEWEST_FIRST);
+    values.push(Value::from(i64::from(query.limit)));
+    (statement, values)
 }
 
 /// The words as they stand inside JSON, with nothing in them that means something to the database.
