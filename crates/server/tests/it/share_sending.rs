@@ -366,9 +366,15 @@ async fn what_somebody_else_wrote_between_a_lost_answer_and_its_repeat_does_not_
     agree(&sender, &session, &receiver, &id).await;
     let owner = owner_of(&sender, &session).await;
 
+    let before = relay.batches().len();
     relay.fail(Fault::LoseAnswers(u32::MAX));
     sender.ask(&session, "mine").await;
-    agree(&sender, &session, &receiver, &id).await;
+    let repeated = async {
+        while relay.batches().len() < before + 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, repeated).await.expect("a batch whose answer is lost is sent again");
     let foreign =
         json!({ "secret": owner, "data": [{ "type": "message", "data": { "id": "msg_foreign" } }] });
     let written = receiver.send("POST", &format!("/api/share/{id}/sync"), &foreign).await;
