@@ -4,9 +4,10 @@
 use crate::relay::{Closed, Relay};
 use crate::share_pair::{configure, owner_of, receiving, sender_to, share, share_of};
 use crate::share_sending::agree;
-use crate::wire_tap::{WireTap, root_certificate};
+use crate::wire_tap::{WireTap, write_certificates};
 use crate::world::{Answer, World};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::Duration;
 use sturdy_session::id::SessionId;
 use tokio::time::timeout;
@@ -132,11 +133,15 @@ async fn a_share_that_somebody_watches_is_sent_over_a_websocket() {
     send_while_somebody_watches(receiver, tap).await;
 }
 
+/// Tells the process of `send_with_tls` where its certificates are.
+const CERTIFICATES: &str = "STURDY_TEST_CERTIFICATES";
+
 #[tokio::test]
 #[ignore = "started by a_share_that_somebody_watches_is_sent_over_a_websocket_with_tls"]
 async fn send_with_tls() {
     let receiver = World::with(receiving()).await;
-    let tap = WireTap::with_tls(&receiver.url).await;
+    let certificates = std::env::var_os(CERTIFICATES).unwrap();
+    let tap = WireTap::with_tls(&receiver.url, Path::new(&certificates)).await;
 
     send_while_somebody_watches(receiver, tap).await;
 }
@@ -144,9 +149,12 @@ async fn send_with_tls() {
 /// In a process of its own, which trusts the certificate of the test as an operator would have it.
 #[tokio::test]
 async fn a_share_that_somebody_watches_is_sent_over_a_websocket_with_tls() {
+    let certificates = tempfile::tempdir().unwrap();
+    let authority = write_certificates(certificates.path());
     let child = tokio::process::Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", "share_ways::send_with_tls"])
-        .env("SSL_CERT_FILE", root_certificate())
+        .env(CERTIFICATES, certificates.path())
+        .env("SSL_CERT_FILE", authority)
         .env_remove("SSL_CERT_DIR")
         .output();
 

@@ -2,6 +2,7 @@
 //! fall silent without closing anything, as a half-open connection does. It may speak TLS, as a proxy before a service.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,10 +30,10 @@ impl WireTap {
         Self::carrying(url, None).await
     }
 
-    /// The same, reached by https. Its certificate is good for whoever trusts `root_certificate`.
-    pub(crate) async fn with_tls(url: &str) -> Self {
-        let chain = vec![CertificateDer::from_pem_file(tls_file("server.pem")).unwrap()];
-        let key = PrivateKeyDer::from_pem_file(tls_file("server.key")).unwrap();
+    /// The same, reached by https, with what `write_certificates` has written.
+    pub(crate) async fn with_tls(url: &str, certificates: &Path) -> Self {
+        let chain = vec![CertificateDer::from_pem_file(certificates.join("server.pem")).unwrap()];
+        let key = PrivateKeyDer::from_pem_file(certificates.join("server.key")).unwrap();
         let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key).unwrap();
         Self::carrying(url, Some(TlsAcceptor::from(Arc::new(config)))).await
     }
@@ -112,13 +113,21 @@ impl Drop for WireTap {
     }
 }
 
-fn tls_file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tls").join(name)
-}
-
-/// Whoever trusts this trusts a way with TLS.
-pub(crate) fn root_certificate() -> PathBuf {
-    tls_file("ca.pem")
+/// Writes an authority and a certificate of it for this machine's own address, new each time. Gives the file of the
+/// authority: a process that trusts it trusts a way with TLS.
+pub(crate) fn write_certificates(directory: &Path) -> PathBuf {
+    let openssl = |arguments: &str| {
+        let made = Command::new("openssl").args(arguments.split(' ')).current_dir(directory).output();
+        let made = made.expect("openssl runs; scripts/setup installs it");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc -days 2";
+    openssl(&format!("req -x509 {key} -subj /CN=authority -keyout ca.key -out ca.pem"));
+    openssl(&format!(
+        "req -x509 {key} -subj /CN=service -CA ca.pem -CAkey ca.key -keyout server.key -out server.pem \
+         -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE"
+    ));
+    directory.join("ca.pem")
 }
 
 async fn carry(
