@@ -1,3 +1,5 @@
+//! Damage is named, and takes nothing else with it.
+
 use super::{message_with_parts, projects, session};
 use crate::error::EngineError;
 use sturdy_session::id::{MessageId, SessionId};

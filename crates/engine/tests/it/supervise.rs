@@ -11,7 +11,7 @@ use sturdy_session::oracle;
 use sturdy_session::types::part::{PartBody, SubtaskPart};
 use sturdy_session::types::session::Session;
 use sturdy_session::types::status::Status;
-use sturdy_store::{CommitError, CrashPlan, MessageQuery};
+use sturdy_store::{CommitError, CrashPlan, MessageQuery, ReadError};
 use sturdy_testkit::script::Gate;
 use sturdy_testkit::world::Disk;
 use sturdy_testkit::{Answer, Provider, Seen, World, answer};
@@ -271,6 +271,26 @@ async fn a_damaged_session_is_listed_and_removable_and_keeps_nobody_else_from_be
         let statuses: Vec<(SessionId, Status)> = world.engine.statuses();
         assert_eq!(statuses, []);
     }
+}
+
+#[tokio::test]
+async fn a_session_whose_record_is_damaged_is_not_said_to_be_gone() {
+    let world = World::new().await;
+    let id = world.session().await.id;
+    let world = world.reopen_damaged(&format!("UPDATE session SET data = '{{}}' WHERE id = '{id}'")).await;
+
+    // Was: there was no such session.
+    let engine = &world.engine;
+    for refused in [
+        engine.fork(&id, None).await.unwrap_err(),
+        engine.session_diff(&id).await.unwrap_err(),
+        engine.context(&id).await.unwrap_err(),
+    ] {
+        let EngineError::Read(ReadError::Broken { place, .. }) = &refused else { panic!("{refused:?}") };
+        assert_eq!(*place, format!("session {id}"));
+    }
+    let named: Vec<SessionId> = engine.damaged().into_iter().map(|damage| damage.session).collect();
+    assert_eq!(named, [id]);
 }
 
 #[tokio::test]

@@ -60,16 +60,12 @@ fn is_program(file: &File) -> bool {
 /// Reads JSON from a text, in what stands before the tests of a file.
 fn parses_json(text: &str) -> bool {
     let program = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let code = program.lines().map(|line| line.split("//").next().unwrap_or_default());
-    let mut imports = false;
-    let mut calls = false;
-    for line in code {
-        calls |= ["serde_json::from_str", "serde_json::from_slice", "serde_json::from_reader"]
-            .iter()
-            .any(|call| line.contains(call));
+    let mut code = program.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let names = ["from_str", "from_slice", "from_reader"];
+    code.any(|line| {
         let is_import = line.trim_start().starts_with("use serde_json::");
-        imports |=
-            is_import && ["from_str", "from_slice", "from_reader"].iter().any(|name| line.contains(name));
-    }
-    imports || calls
+        names
+            .iter()
+            .any(|name| line.contains(&format!("serde_json::{name}")) || (is_import && line.contains(name)))
+    })
 }
