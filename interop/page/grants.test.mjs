@@ -166,6 +166,8 @@ test('a share at another service says how much that service has yet to take', as
     await owner.prompt(session, 'while it is away');
     await waiting.waitFor();
     await picture(page, 'share-waiting');
+    // Was: a read that a newer one took the place of was said to have failed.
+    assert.equal(await side.getByRole('alert').count(), 0);
     await service.restart();
 
     await waiting.waitFor({ state: 'detached' });

@@ -2,7 +2,7 @@
 //
 // The owner's right is asked for when the panel opens and forgotten when it closes: it is in no address and no storage.
 
-import { Show, createEffect, createSignal, on, onCleanup } from "solid-js";
+import { Show, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { api, serverNow } from "../view/live.ts";
 import { session } from "../view/store.ts";
@@ -34,11 +34,12 @@ export function SharePanel(props: { sessionID: string }) {
   const [isSent, setSent] = createSignal(false);
   const [isSure, setSure] = createSignal(true);
   const [trouble, setTrouble] = createSignal("");
-  const url = () => session(props.sessionID)?.share?.url;
+  // By value: every change of the session would ask for the link again.
+  const url = createMemo(() => session(props.sessionID)?.share?.url);
   let abort = new AbortController();
   onCleanup(() => abort.abort());
-  const failed = (cause: unknown) => {
-    if (!abort.signal.aborted) setTrouble(asCallError(cause).message);
+  const failed = (signal: AbortSignal) => (cause: unknown) => {
+    if (!signal.aborted) setTrouble(asCallError(cause).message);
   };
   const read = ({ signal }: AbortController) =>
     api.call<ShareLink>(`/sturdy/session/${segment(props.sessionID)}/share`, { method: "POST", signal }).then(({ value }) => { if (!signal.aborted) setLink(value); });
@@ -46,7 +47,7 @@ export function SharePanel(props: { sessionID: string }) {
     abort.abort();
     abort = new AbortController();
     setLink(undefined);
-    if (now !== undefined) read(abort).catch(failed);
+    if (now !== undefined) read(abort).catch(failed(abort.signal));
   }));
   // How far it was sent is no event of the session: it is asked for while somebody looks.
   const timer = setInterval(() => link() !== undefined && document.visibilityState === "visible" && read(abort).catch(() => {}), LOOK_MS);
@@ -54,7 +55,7 @@ export function SharePanel(props: { sessionID: string }) {
   const act = async (method: "POST" | "DELETE") => {
     setSent(true);
     setTrouble("");
-    await api.call(`/session/${segment(props.sessionID)}/share`, { method }).catch(failed);
+    await api.call(`/session/${segment(props.sessionID)}/share`, { method }).catch(failed(abort.signal));
     setSent(false);
     setSure(true);
   };
@@ -68,7 +69,8 @@ export function SharePanel(props: { sessionID: string }) {
             <h3>{more.shareLink}</h3>
             <LinkBox url={address()} label={more.shareReads} />
             <p class="small muted">
-              {more.shareStates[link()?.state ?? "active"]} <Show when={(link()?.waiting ?? 0) > 0}>{more.shareWaiting(link()?.waiting ?? 0)} </Show><Show when={link()}>{(found) => words.ago(found().created, serverNow())}</Show>
+              {more.shareStates[link()?.state ?? "active"]} <Show when={link()}>{(found) => words.ago(found().created, serverNow())}</Show>
+              <Show when={(link()?.waiting ?? 0) > 0}> {more.shareWaiting(link()?.waiting ?? 0)}</Show>
               <Show when={link()?.error}>{(said) => <span class="bad"> {said()}</span>}</Show>
             </p>
             <div class="dialog-buttons">
