@@ -38,6 +38,9 @@ use tokio_util::sync::CancellationToken;
 /// Below every client's patience.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
+/// A checkout with a very large file takes longer than anybody waits.
+const GIT_PATIENCE: Duration = Duration::from_secs(30);
+
 /// More are told to come back.
 const CONNECTIONS_MAX: usize = 1024;
 const STREAMS_MAX: usize = 768;
@@ -58,6 +61,8 @@ pub struct ServerOptions {
     pub streams_max: usize,
     /// How often a silent event stream says that it is alive.
     pub heartbeat: Duration,
+    /// How long somebody who asks about a checkout waits for git.
+    pub git_patience: Duration,
     /// None: this server receives no shares.
     pub share: Option<ShareOptions>,
     pub offer: Offer,
@@ -81,6 +86,7 @@ impl Default for ServerOptions {
             connections_max: CONNECTIONS_MAX,
             streams_max: STREAMS_MAX,
             heartbeat: HEARTBEAT,
+            git_patience: GIT_PATIENCE,
             share: None,
             offer: Offer::default(),
         }
@@ -104,6 +110,7 @@ struct Inner {
     streams: Streams,
     uploads: Arc<Semaphore>,
     heartbeat: Duration,
+    git_patience: Duration,
     closing: CancellationToken,
     sockets: Sockets,
     devices: Devices,
@@ -135,6 +142,7 @@ impl App {
             streams: Streams::new(options.streams_max),
             uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
             heartbeat: options.heartbeat,
+            git_patience: options.git_patience,
             closing: CancellationToken::new(),
             sockets: Sockets::default(),
             devices,
@@ -198,6 +206,10 @@ impl App {
     /// Room for one more large body.
     pub(crate) fn upload(&self) -> Option<OwnedSemaphorePermit> {
         self.inner.uploads.clone().try_acquire_owned().ok()
+    }
+
+    pub(crate) fn git_patience(&self) -> Duration {
+        self.inner.git_patience
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {

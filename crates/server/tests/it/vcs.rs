@@ -5,6 +5,8 @@ use crate::world::World;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+use sturdy_server::ServerOptions;
 
 fn git(dir: &Path, arguments: &[&str]) {
     let output = Command::new("git")
@@ -92,4 +94,32 @@ async fn another_branch_is_told_to_who_listens() {
     git(&world.project(), &["checkout", "-q", "--detach"]);
     let frames = stream.until(|frame| frame.kind() == "vcs.branch.updated").await;
     assert_eq!(frames.last().unwrap().json()["properties"].get("branch"), None::<&Value>);
+}
+
+/// Whoever reads the rules of what to ignore waits for somebody to write them into a pipe.
+async fn hanging_repository() -> World {
+    let git_patience = Duration::from_millis(300);
+    let world = World::with(ServerOptions { git_patience, ..ServerOptions::default() }).await;
+    let project = world.project();
+    git(&project, &["init", "-q"]);
+    std::fs::write(project.join("a.txt"), "one\n").unwrap();
+    assert!(Command::new("mkfifo").arg(project.join(".gitignore")).status().unwrap().success());
+    world
+}
+
+// Was: whoever asked waited as long as git did, for ever.
+#[tokio::test]
+async fn a_git_that_does_not_answer_is_not_waited_for() {
+    let world = hanging_repository().await;
+
+    for path in ["/vcs/status", "/vcs/diff?mode=git", "/vcs/diff?mode=branch", "/vcs/diff/raw"] {
+        let answer = world.get(path).await;
+
+        let message = "git gave no answer within 0.3 s. A large file that it does not know may be why: list it in .gitignore.";
+        let expected = json!({ "name": "TimeoutError", "data": { "message": message } });
+        assert_eq!(answer.both(), (504, expected), "{path}");
+    }
+    // What needs no look at the files is still answered.
+    assert_eq!(world.get("/global/health").await.status, 200);
+    assert_eq!(world.get("/vcs").await.status, 200);
 }

@@ -1,5 +1,6 @@
 //! The checkout of the directory: its branch, what is changed in it, and patches for it.
 
+use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind, VcsReason};
 use crate::extract::{PROMPT_BYTES_MAX, Payload};
@@ -10,10 +11,10 @@ use crate::wire::shapes::files::PatchApplied;
 use crate::wire::shapes::files::VcsFileDiff;
 use crate::wire::shapes::files::VcsFileStatus;
 use crate::wire::shapes::files::VcsInfo;
+use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use std::time::Duration;
 use sturdy_worktree::vcs::{Against, FileDiff, VcsError};
 use utoipa::ToSchema;
 
@@ -21,9 +22,6 @@ use utoipa::ToSchema;
 const CONTEXT: u32 = 3;
 /// More is the whole file.
 const CONTEXT_MAX: u32 = 1_000_000;
-
-/// A checkout with a very large file takes longer than anybody waits.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -37,12 +35,12 @@ pub(super) fn routes() -> Routes {
 /// The branch, and the one others start from; null outside a repository.
 #[utoipa::path(get, path = "/vcs", operation_id = "vcs.get",
     responses((status = 200, description = "Branches", body = VcsInfo)))]
-async fn get(Here(here): Here) -> Response {
+async fn get(State(app): State<App>, Here(here): Here) -> Response {
     let (branch, default_branch) = match here.checkout() {
         Some(checkout) => {
             let both =
                 async { Ok::<_, VcsError>(tokio::join!(checkout.branch(), checkout.default_branch())) };
-            in_time(both).await.unwrap_or_default()
+            in_time(&app, both).await.unwrap_or_default()
         }
         None => (None, None),
     };
@@ -52,9 +50,9 @@ async fn get(Here(here): Here) -> Response {
 /// Files that differ from the last commit, those git does not know yet included.
 #[utoipa::path(get, path = "/vcs/status", operation_id = "vcs.status",
     responses((status = 200, description = "Changed files", body = [VcsFileStatus])))]
-async fn status(Here(here): Here) -> Result<Response, ApiError> {
+async fn status(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
     let files = match here.checkout() {
-        Some(checkout) => in_time(checkout.status()).await?,
+        Some(checkout) => in_time(&app, checkout.status()).await?,
         None => Vec::new(),
     };
     Ok(reply::json(&files))
@@ -72,7 +70,7 @@ enum DiffMode {
 #[utoipa::path(get, path = "/vcs/diff", operation_id = "vcs.diff",
     params(("mode" = inline(DiffMode), Query), ("context" = Option<u32>, Query)),
     responses((status = 200, description = "Changed files with patches", body = [VcsFileDiff]), (status = 400, description = "No such mode")))]
-async fn diff(Here(here): Here, query: Query) -> Result<Response, ApiError> {
+async fn diff(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     query.wanted("mode")?;
     let against = match query.word("mode", &["git", "branch"])? {
         Some(DiffMode::Branch) => Against::Branch,
@@ -87,7 +85,7 @@ async fn diff(Here(here): Here, query: Query) -> Result<Response, ApiError> {
         }
     };
     let files: Vec<FileDiff> = match here.checkout() {
-        Some(checkout) => in_time(checkout.diff(against, context)).await?,
+        Some(checkout) => in_time(&app, checkout.diff(against, context)).await?,
         None => Vec::new(),
     };
     Ok(reply::json(&files))
@@ -96,21 +94,22 @@ async fn diff(Here(here): Here, query: Query) -> Result<Response, ApiError> {
 /// Everything that is not committed, as one patch.
 #[utoipa::path(get, path = "/vcs/diff/raw", operation_id = "vcs.diff.raw",
     responses((status = 200, description = "A patch", body = String, content_type = "text/x-diff; charset=utf-8")))]
-async fn raw(Here(here): Here) -> Result<Response, ApiError> {
+async fn raw(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
     let patch = match here.checkout() {
-        Some(checkout) => in_time(checkout.raw_diff()).await?,
+        Some(checkout) => in_time(&app, checkout.raw_diff()).await?,
         None => Vec::new(),
     };
     Ok(reply::patch(patch))
 }
 
 /// An answer of git that somebody still waits for. Dropped, it ends git.
-async fn in_time<T>(asked: impl Future<Output = Result<T, VcsError>>) -> Result<T, ApiError> {
-    match tokio::time::timeout(PATIENCE, asked).await {
+async fn in_time<T>(app: &App, asked: impl Future<Output = Result<T, VcsError>>) -> Result<T, ApiError> {
+    let patience = app.git_patience();
+    match tokio::time::timeout(patience, asked).await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(ApiError::TimedOut(format!(
             "git gave no answer within {} s. A large file that it does not know may be why: list it in .gitignore.",
-            PATIENCE.as_secs()
+            patience.as_secs_f64()
         ))),
     }
 }
@@ -124,15 +123,13 @@ struct Patch {
 #[utoipa::path(post, path = "/vcs/apply", operation_id = "vcs.apply", request_body = crate::wire::shapes::files::PatchToApply,
     responses((status = 200, description = "Applied", body = PatchApplied), (status = 400, description = "It does not fit")))]
 async fn apply(
+    State(app): State<App>,
     Here(here): Here,
     Payload(Patch { patch }): Payload<Patch, PROMPT_BYTES_MAX>,
 ) -> Result<Response, ApiError> {
     let Some(checkout) = here.checkout() else { return Err(ApiError::Vcs(VcsReason::NonGit)) };
-    match in_time(checkout.apply(&patch)).await? {
+    match in_time(&app, checkout.apply(&patch)).await? {
         true => Ok(reply::json(&json!({ "applied": true }))),
         false => Err(ApiError::Vcs(VcsReason::NotClean)),
     }
 }
-
-#[cfg(test)]
-mod tests;
