@@ -389,3 +389,33 @@ async fn long_outputs_of_two_sessions_do_not_share_a_file() {
 
     assert_eq!(saved.iter().map(first).collect::<Vec<_>>(), ["1", "5001"]);
 }
+
+/// Parts that the store has read with their messages while an answer made so many calls at once.
+async fn parts_read_for(world: &World, calls: u32) -> u64 {
+    let session = world.session().await;
+    let mut many = answer();
+    for at in 0..calls {
+        let pattern = json!({ "pattern": format!("*.{at}") });
+        many = many.call(at, &format!("call_{at}"), "glob", &pattern.to_string());
+    }
+    world.provider.will(many.finish("tool_calls"));
+    world.provider.will(answer().text("Done.").finish("stop"));
+    let before = world.engine.store().meters().parts.get();
+
+    let prompt = world.prompt(&session.id, "go").await.unwrap();
+    world.engine.answer(&session.id, &prompt).await.unwrap();
+
+    world.engine.store().meters().parts.get() - before
+}
+
+// Was: every call read all parts of its message to learn who makes it, so a step cost the square of its calls.
+#[tokio::test]
+async fn a_call_does_not_read_the_other_parts_of_its_message() {
+    let world = World::new().await;
+    parts_read_for(&world, 1).await;
+
+    let few = parts_read_for(&world, 8).await;
+    let many = parts_read_for(&world, 32).await;
+
+    assert!(many <= 4 * few.max(32), "{few} parts were read for 8 calls, {many} for 32");
+}

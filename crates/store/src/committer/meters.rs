@@ -22,6 +22,8 @@ pub struct StoreMeters {
     pub sync_seconds: Histogram,
     /// Transactions that only read.
     pub reads: Counter,
+    /// Parts that were read with their messages.
+    pub parts: Counter,
 }
 
 impl StoreMeters {
@@ -33,6 +35,7 @@ impl StoreMeters {
             refused: Counter::default(),
             sync_seconds: Histogram::new(SYNC_BUCKETS),
             reads: Counter::default(),
+            parts: Counter::default(),
         }
     }
 

@@ -92,7 +92,9 @@ impl Store {
     pub async fn messages(&self, session: &SessionId, query: MessageQuery) -> Result<MessagePage, ReadError> {
         let session = session.clone();
         let damaged = self.inner.damaged.clone();
-        self.read(move |connection| page(connection, &session, &query, &damaged)).await
+        let page = self.read(move |connection| page(connection, &session, &query, &damaged)).await?;
+        self.count_parts(&page.items);
+        Ok(page)
     }
 
     /// A page whose messages are read until they hold more than this: at least one, if there is one.
@@ -104,7 +106,11 @@ impl Store {
     ) -> Result<PageWithin, ReadError> {
         let session = session.clone();
         let damaged = self.inner.damaged.clone();
-        self.read(move |connection| page_within(connection, &session, &query, &damaged, bytes_max)).await
+        let page =
+            move |connection: &Connection| page_within(connection, &session, &query, &damaged, bytes_max);
+        let found = self.read(page).await?;
+        self.count_parts(&found.page.items);
+        Ok(found)
     }
 
     pub async fn message(
@@ -115,13 +121,15 @@ impl Store {
         let session = session.clone();
         let message = message.clone();
         let damaged = self.inner.damaged.clone();
-        self.read(move |connection| {
+        let found = self.read(move |connection| {
             let mut statement = connection.prepare_cached(ONE)?;
             let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
             let Some(found) = found else { return Ok(None) };
             Ok(with_parts(connection, &session, vec![found], &damaged)?.pop())
-        })
-        .await
+        });
+        let found = found.await?;
+        self.count_parts(found.as_slice());
+        Ok(found)
     }
 
     /// A message with its parts, or nothing if any of it is damaged: for those who go on with it.
@@ -132,7 +140,7 @@ impl Store {
     ) -> Result<Option<RawMessage>, ReadError> {
         let session = session.clone();
         let message = message.clone();
-        self.read(move |connection| {
+        let found = self.read(move |connection| {
             let mut statement = connection.prepare_cached(ONE)?;
             let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
             let Some(found) = found else { return Ok(None) };
@@ -145,8 +153,15 @@ impl Store {
                 info: found.data,
                 parts: parts.into_iter().map(|part| part.data).collect(),
             }))
-        })
-        .await
+        });
+        let found = found.await?;
+        self.count_parts(found.as_slice());
+        Ok(found)
+    }
+
+    fn count_parts(&self, messages: &[RawMessage]) {
+        let parts: usize = messages.iter().map(|message| message.parts.len()).sum();
+        self.meters().parts.inc_by(parts as u64);
     }
 
     /// A message without its parts: for those who want to know whose it is.
@@ -172,15 +187,17 @@ impl Store {
     ) -> Result<Vec<RawMessage>, ReadError> {
         let session = session.clone();
         let damaged = self.inner.damaged.clone();
-        self.read(move |connection| {
+        let found = self.read(move |connection| {
             let mut statement = connection.prepare_cached(ONE)?;
             let mut found = Vec::with_capacity(messages.len());
             for message in messages {
                 found.extend(statement.query_row((message.as_str(), session.as_str()), bare).optional()?);
             }
             with_parts(connection, &session, found, &damaged)
-        })
-        .await
+        });
+        let found = found.await?;
+        self.count_parts(&found);
+        Ok(found)
     }
 
     /// How much the parts of each of these messages hold, without what open ones have grown by.
@@ -254,13 +271,15 @@ impl Store {
     pub async fn parts_of(&self, session: &SessionId, message: &MessageId) -> Result<Vec<String>, ReadError> {
         let session = session.clone();
         let message = message.clone();
-        self.read(move |connection| {
+        let parts = self.read(move |connection| {
             let mut parts = Vec::new();
             read_parts(connection, &session, message.as_str(), &mut parts)?;
             add_growth(connection, &mut parts)?;
-            Ok(parts.into_iter().map(|part| part.data).collect())
-        })
-        .await
+            Ok(parts.into_iter().map(|part| part.data).collect::<Vec<_>>())
+        });
+        let parts = parts.await?;
+        self.meters().parts.inc_by(parts.len() as u64);
+        Ok(parts)
     }
 }
 
