@@ -126,6 +126,18 @@ fn pack(dir: &Path, search_path: Option<&OsStr>) -> Result<(), SnapshotError> {
     refuse_damaged_refs(dir)?;
     remove_half_packs(dir).map_err(SnapshotError::io(dir))?;
     wait(git(dir, search_path).args(["repack", "-q", "-d", "-l", "-A", "--threads=1"]).run())?;
+    make_room(dir).map_err(SnapshotError::io(dir))
+}
+
+/// git has removed the directories in which new objects are put. Made here, they are not made by whoever waits for a
+/// capture: a directory takes longer than the object in it.
+fn make_room(dir: &Path) -> io::Result<()> {
+    for first in 0..=u8::MAX {
+        match std::fs::create_dir(dir.join(format!("objects/{first:02x}"))) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
     Ok(())
 }
 

@@ -168,12 +168,12 @@ impl Objects {
     /// Removes loose objects that nobody has stored since.
     pub(super) fn remove_older(&self, ids: &[ObjectId], since: SystemTime) -> Result<(), SnapshotError> {
         let _alone = self.removing.write().unwrap_or_else(PoisonError::into_inner);
-        // What is remembered must be there.
-        lock(&self.recent).forget();
         for id in ids {
             let place = self.place(id);
             let is_old = place.metadata().and_then(|found| found.modified()).is_ok_and(|at| at < since);
             if is_old {
+                // What is remembered must be there.
+                lock(&self.recent).forget_one(id);
                 remove(&place).map_err(SnapshotError::io(&place))?;
             }
         }

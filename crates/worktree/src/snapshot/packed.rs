@@ -3,13 +3,16 @@
 use super::object::{Kind, OBJECT_BYTES_MAX, ObjectId, Objects};
 use super::setup::wait;
 use super::{SnapshotError, lock};
-use crate::git::Git;
+use crate::git::{Git, GitError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What one run of git is asked for at most, and the most that is held of it.
 const BATCH_OBJECTS: usize = 1_024;
 const BATCH_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Directories that are asked for without asking first how large they are.
+const FEW: usize = 64;
 
 impl Objects {
     /// Remembers these directories, if they are not remembered yet.
@@ -63,7 +66,10 @@ impl Objects {
             }
         }
         let mut found = HashMap::with_capacity(chosen.len());
-        self.read_packed(Kind::Blob, &chosen, &mut found)?;
+        // Together they are no more than one batch holds.
+        for batch in chosen.chunks(BATCH_OBJECTS) {
+            self.read_batch(Kind::Blob, batch, OBJECT_BYTES_MAX, &mut found)?;
+        }
         Ok(found)
     }
 
@@ -102,9 +108,15 @@ impl Objects {
         if !self.has_packs() {
             return Err(SnapshotError::Missing(*first));
         }
-        // One needs no question before it.
+        // One needs no question before it, and a few directories are hardly ever too much together.
         if ids.len() == 1 {
-            return self.read_batch(kind, ids, found);
+            return self.read_batch(kind, ids, OBJECT_BYTES_MAX, found);
+        }
+        if kind == Kind::Tree && ids.len() <= FEW {
+            match self.read_batch(kind, ids, BATCH_BYTES_MAX, found) {
+                Err(SnapshotError::Git(GitError::TooLong { .. })) => {}
+                read => return read,
+            }
         }
         let sizes = self.packed_sizes(kind, ids)?;
         let mut batch = Vec::new();
@@ -112,24 +124,25 @@ impl Objects {
         for id in ids {
             let size = *sizes.get(id).ok_or(SnapshotError::Missing(*id))?;
             if !batch.is_empty() && (bytes + size > BATCH_BYTES_MAX || batch.len() == BATCH_OBJECTS) {
-                self.read_batch(kind, &batch, found)?;
+                self.read_batch(kind, &batch, OBJECT_BYTES_MAX, found)?;
                 batch.clear();
                 bytes = 0;
             }
             batch.push(*id);
             bytes += size;
         }
-        self.read_batch(kind, &batch, found)
+        self.read_batch(kind, &batch, OBJECT_BYTES_MAX, found)
     }
 
     fn read_batch(
         &self,
         kind: Kind,
         ids: &[ObjectId],
+        bytes_max: u64,
         found: &mut HashMap<ObjectId, Vec<u8>>,
     ) -> Result<(), SnapshotError> {
         let git = self.git().args(["cat-file", "--batch"]).input(lines(ids));
-        let answer = wait(git.stdout_bytes_max(OBJECT_BYTES_MAX as usize).run())?.stdout;
+        let answer = wait(git.stdout_bytes_max(bytes_max as usize).run())?.stdout;
         let mut rest = answer.as_slice();
         for id in ids {
             let damaged = |what| SnapshotError::Damaged { id: *id, what };

@@ -22,7 +22,7 @@ impl RecentTrees {
 
     pub(super) fn remember(&mut self, id: ObjectId, content: Arc<[u8]>) {
         if self.bytes + content.len() > BYTES_MAX {
-            self.forget();
+            *self = Self::default();
         }
         let bytes = content.len();
         if bytes <= BYTES_MAX && self.known.insert(id, content).is_none() {
@@ -30,7 +30,9 @@ impl RecentTrees {
         }
     }
 
-    pub(super) fn forget(&mut self) {
-        *self = Self::default();
+    pub(super) fn forget_one(&mut self, id: &ObjectId) {
+        if let Some(content) = self.known.remove(id) {
+            self.bytes -= content.len();
+        }
     }
 }

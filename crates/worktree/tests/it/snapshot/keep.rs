@@ -1,10 +1,10 @@
 //! What stays, what goes, and what a dead process may leave behind.
 
-use super::looks::{counted, runs};
+use super::looks::{counted, counting, runs};
 use super::{Place, path};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
-use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeStore, differences};
+use sturdy_worktree::snapshot::{SnapshotError, StoreOptions, TreeId, TreePath, TreeStore, differences};
 
 fn gc(place: &Place) {
     let out = Command::new("git")
@@ -218,6 +218,71 @@ fn trees_that_are_packed_are_read_once_and_compared_without_git_from_then_on() {
     assert_eq!(second.iter().map(|one| one.path.to_string()).collect::<Vec<_>>(), ["deep/er/a.txt"]);
     // Was: git was run for each level of directories, at every step.
     assert_eq!(runs(&place), asked);
+}
+
+/// Ten files in directories of their own, in a store that is packed. The tree of all of them.
+fn packed(place: &Place) -> (TreeId, Vec<TreePath>) {
+    let paths: Vec<TreePath> = (0..10).map(|number| path(&format!("d{}/e{number}/f", number % 3))).collect();
+    paths.iter().for_each(|one| place.write(&one.to_string(), &format!("in {one}")));
+    let tree = place.tree();
+    place.run(|store| store.anchor("one", &[tree]).unwrap());
+    // Something that nothing keeps, too.
+    place.write("d0/e0/f", "nobody keeps this");
+    place.run(|store| store.capture(Some(&tree), &paths).unwrap());
+    place.write("d0/e0/f", "in d0/e0/f");
+    place.run(|store| store.collect_older_than(Duration::ZERO).unwrap());
+    (tree, paths)
+}
+
+#[test]
+fn directories_that_were_known_are_still_known_when_the_store_was_packed() {
+    let place = counted();
+    let (tree, paths) = packed(&place);
+    let asked = runs(&place);
+
+    let same = place.run(|store| store.capture(Some(&tree), &paths).unwrap());
+
+    assert_eq!(same, tree);
+    // Was: a collection forgot all of them, and git was run for each level of directories.
+    assert_eq!(runs(&place), asked);
+}
+
+#[test]
+fn a_packed_store_is_asked_once_for_each_level_of_directories() {
+    let place = counted();
+    let (tree, paths) = packed(&place);
+    let options = counting(&place);
+    let place = place.reopened_with(options);
+    let asked = runs(&place);
+
+    let states = place.run(|store| store.states(&tree, paths.iter()).unwrap());
+
+    assert_eq!(states.len(), paths.len());
+    assert_eq!(runs(&place) - asked, 3, "the top and two levels below it");
+}
+
+#[test]
+fn many_files_of_a_packed_store_come_back_with_a_few_runs_of_git() {
+    let place = counted();
+    let (_, paths) = packed(&place);
+    let step = place.step(|place| paths.iter().for_each(|path| place.write(&path.to_string(), "changed")));
+    let undo = place.prepare(None, &place.targets(&[step]), &[]);
+    let asked = runs(&place);
+
+    place.run(|store| store.apply(&undo.settings).unwrap());
+
+    assert_eq!(runs(&place) - asked, 3, "whether all are there, how large they are, and what is in them");
+    assert_eq!(place.read("d0/e0/f").as_deref(), Some("in d0/e0/f"));
+}
+
+#[test]
+fn there_is_a_place_for_every_new_object_when_a_store_was_packed() {
+    let place = Place::new();
+    packed(&place);
+
+    let made = (0..=255).filter(|first| place.dir.join(format!("objects/{first:02x}")).is_dir()).count();
+
+    assert_eq!(made, 256);
 }
 
 #[test]

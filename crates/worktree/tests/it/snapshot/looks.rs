@@ -15,8 +15,14 @@ pub(super) fn counted() -> Place {
     let text = format!("#!/bin/sh\necho run >> {}\nPATH={path} exec git \"$@\"\n", runs.display());
     program(&bin.join("git"), &text);
     git(&place.root, &["init", "--quiet"]);
-    let search_path = Some(bin.into_os_string());
-    place.reopened_with(StoreOptions { search_path, ..StoreOptions::default() })
+    let options = counting(&place);
+    place.reopened_with(options)
+}
+
+/// With that git.
+pub(super) fn counting(place: &Place) -> StoreOptions {
+    let search_path = Some(place.root.with_file_name("bin").into_os_string());
+    StoreOptions { search_path, ..StoreOptions::default() }
 }
 
 pub(super) fn runs(place: &Place) -> usize {
@@ -24,7 +30,7 @@ pub(super) fn runs(place: &Place) -> usize {
 }
 
 /// Looks until everything has settled.
-fn remember(place: &Place) {
+pub(super) fn remember(place: &Place) {
     while !place.run(sturdy_worktree::snapshot::TreeStore::knows_looks) {
         place.run(|store| store.remember_looks().unwrap());
     }
