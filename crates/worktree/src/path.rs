@@ -21,7 +21,7 @@ mod write;
 pub use open::{Entry, FileKind, Opened};
 pub use owner::foreign_writer;
 pub(crate) use restore::Sight;
-pub use rights::Rights;
+pub use rights::{DirectoryRights, Rights};
 pub use write::{Stamp, Written};
 
 use std::ffi::OsStr;

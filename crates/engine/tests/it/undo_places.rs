@@ -6,6 +6,7 @@ use crate::tools::runs;
 use crate::undo::{init, read, repository, revert, turn, writes};
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use sturdy_engine::{Environment, RevertRequest};
 use sturdy_session::id::{MessageId, SessionId};
@@ -145,7 +146,6 @@ async fn the_plan_names_what_is_not_captured_and_the_limit_is_a_setting() {
 
 #[tokio::test]
 async fn a_private_file_that_a_tool_removed_comes_back_private() {
-    use std::os::unix::fs::PermissionsExt as _;
     let world = repository().await;
     let secret = world.disk.project().join("secret");
     fs::write(&secret, "0").unwrap();
@@ -176,4 +176,25 @@ async fn the_turns_between_two_prompts_are_compared_together() {
     assert_eq!(files(&second, &third).await, [file("a.txt", 1.0, 0.0)], "b.txt came and went");
     assert_eq!(files(&first, &third).await, [file("a.txt", 2.0, 0.0)]);
     assert_eq!(files(&third, &first).await, []);
+}
+
+#[tokio::test]
+async fn a_private_directory_that_a_command_removed_comes_back_private() {
+    let world = repository().await;
+    let session = world.session().await;
+    turn(&world, &session.id, runs("mkdir -m 700 private; echo 1 > private/a.txt")).await;
+    let second = turn(&world, &session.id, runs("rm -r private")).await;
+    let first = world.messages(&session.id).await[0].info.id().clone();
+    let mode = || {
+        let found = world.disk.project().join("private").metadata().ok()?;
+        Some(found.permissions().mode() & 0o777)
+    };
+    assert_eq!(mode(), None);
+
+    revert(&world, &session.id, &second).await;
+    assert_eq!(mode(), Some(0o700));
+    revert(&world, &session.id, &first).await;
+    assert_eq!(mode(), None);
+    revert(&world, &session.id, &second).await;
+    assert_eq!((mode(), read(&world, "private/a.txt").as_deref()), (Some(0o700), Some("1\n")));
 }

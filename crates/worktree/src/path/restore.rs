@@ -4,9 +4,9 @@
 //! several names is parted from the others: half of an old text in place would be worse.
 
 use super::beside::Beside;
-use super::rights::Rights;
+use super::rights::{DirectoryRights, Rights};
 use super::write::{Stamp, make_directories, sync};
-use super::{FileKind, PathError, WorkPath};
+use super::{FileKind, Opened, PathError, WorkPath};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
@@ -130,9 +130,40 @@ impl WorkPath {
         }
     }
 
-    /// Makes a directory, with those above it.
-    pub(crate) fn make_directory(&self) -> Result<(), PathError> {
-        make_directories(&self.real).map_err(|errno| self.refused(errno))
+    /// Makes a directory, with those above it. The rights are asked for by path.
+    pub(crate) fn make_directory(
+        &self,
+        rights: impl Fn(&Path) -> Option<DirectoryRights>,
+    ) -> Result<(), PathError> {
+        make_directories(&self.real, rights).map_err(|errno| self.refused(errno))
+    }
+
+    /// Makes the directories above, as far as they are missing.
+    pub(crate) fn make_above(
+        &self,
+        rights: impl Fn(&Path) -> Option<DirectoryRights>,
+    ) -> Result<(), PathError> {
+        match self.open_parent() {
+            Err(Errno::NOENT) => {
+                let parent = self.real.parent().unwrap_or(Path::new("/"));
+                make_directories(parent, rights).map_err(|errno| self.refused(errno))
+            }
+            Ok(_) => Ok(()),
+            Err(errno) => Err(self.refused(errno)),
+        }
+    }
+
+    /// Takes from the owner of a directory what was only needed to fill it. Other rights than those are somebody
+    /// else's doing, and stay.
+    pub(crate) fn close_directory(&self, rights: DirectoryRights) -> Result<(), PathError> {
+        let Opened::Directory(here) = self.open()? else { return Ok(()) };
+        let closed = rustix::fs::fstat(&here).and_then(|found| {
+            if found.st_mode & 0o777 != rights.bits_while_filled() {
+                return Ok(());
+            }
+            rustix::fs::fchmod(&here, Mode::from_raw_mode(rights.bits()))
+        });
+        closed.map_err(|errno| self.refused(errno))
     }
 
     fn last_name(&self) -> Result<&OsStr, PathError> {
@@ -144,7 +175,7 @@ impl WorkPath {
             Ok(parent) => Ok(parent),
             Err(Errno::NOENT) => {
                 let parent = self.real.parent().unwrap_or(Path::new("/"));
-                let made = make_directories(parent).and_then(|()| self.open_parent());
+                let made = make_directories(parent, |_| None).and_then(|()| self.open_parent());
                 made.map_err(|errno| self.refused(errno))
             }
             Err(errno) => Err(self.refused(errno)),

@@ -9,14 +9,17 @@
 
 use super::beside::Beside;
 use super::open::{DIRECTORY, kind_of, open_plainly};
-use super::{FileKind, PathError, WorkPath};
+use super::{DirectoryRights, FileKind, PathError, WorkPath};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
+
+/// To do something with a directory itself.
+const READ_DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Enough of a file's state to notice that somebody wrote to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,27 +136,44 @@ impl WorkPath {
         let parent = self.real.parent().unwrap_or(Path::new("/"));
         let made = match open_plainly(parent, DIRECTORY, Mode::empty()) {
             Ok(_) => Ok(()),
-            Err(Errno::NOENT) => make_directories(parent),
+            Err(Errno::NOENT) => make_directories(parent, |_| None),
             Err(errno) => Err(errno),
         };
         made.map_err(|errno| self.refused(errno))
     }
 }
 
-pub(super) fn make_directories(path: &Path) -> Result<(), Errno> {
+/// Makes a directory and those above it, as far as they are not there. Those that are made get these rights, or what
+/// the umask gives.
+pub(super) fn make_directories(
+    path: &Path,
+    rights: impl Fn(&Path) -> Option<DirectoryRights>,
+) -> Result<(), Errno> {
     let mut here = open_plainly(Path::new("/"), DIRECTORY, Mode::empty())?;
+    let mut place = PathBuf::from("/");
     for name in path.components().filter(|one| matches!(one, Component::Normal(_))) {
-        match rustix::fs::mkdirat(&here, name.as_os_str(), Mode::from_raw_mode(0o777)) {
-            Ok(()) => sync(&here),
-            Err(Errno::EXIST) => {}
+        place.push(name);
+        let exact = rights(&place);
+        // Nobody looks into it before it has its own rights.
+        let mode = if exact.is_some() { 0o700 } else { 0o777 };
+        let is_made = match rustix::fs::mkdirat(&here, name.as_os_str(), Mode::from_raw_mode(mode)) {
+            Ok(()) => {
+                sync(&here);
+                true
+            }
+            Err(Errno::EXIST) => false,
             // Not ours to write in, but perhaps there and ours to pass through.
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => {}
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => false,
             Err(errno) => return Err(errno),
-        }
+        };
         let flags = DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         here = rustix::fs::openat(&here, name.as_os_str(), flags, Mode::empty())?;
         if kind_of(&here)? == FileKind::Link {
             return Err(Errno::LOOP);
+        }
+        if let (true, Some(exact)) = (is_made, exact) {
+            let made = rustix::fs::openat(&here, ".", READ_DIRECTORY, Mode::empty())?;
+            rustix::fs::fchmod(&made, Mode::from_raw_mode(exact.bits_while_filled()))?;
         }
     }
     Ok(())
@@ -184,8 +204,7 @@ fn write_all(mut file: &File, bytes: &[u8]) -> Result<(), Errno> {
 
 /// The names in this directory are on the disk too. A file system that cannot say so has done what it can.
 pub(super) fn sync(directory: &OwnedFd) {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    if let Ok(here) = rustix::fs::openat(directory, ".", flags, Mode::empty()) {
+    if let Ok(here) = rustix::fs::openat(directory, ".", READ_DIRECTORY, Mode::empty()) {
         let _ = File::from(here).sync_all();
     }
 }

@@ -11,11 +11,12 @@
 use super::disk::Keep;
 use super::object::Kind;
 use super::{ObjectId, SnapshotError, State, TreePath, TreeStore};
-use crate::path::{PathError, WorkPath};
+use crate::path::{DirectoryRights, PathError, WorkPath};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Files that are written at the same time.
 const AT_ONCE: usize = 8;
@@ -33,6 +34,21 @@ pub struct Setting {
     /// The states of which one must be found. Their content is captured, so nothing is lost.
     pub expected: Vec<State>,
     pub to: State,
+    pub(super) around: Around,
+}
+
+/// The directories around files that are set, where a umask would give them other rights. Those that are made get
+/// them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Around {
+    pub(super) before: Arc<BTreeMap<TreePath, DirectoryRights>>,
+    pub(super) after: Arc<BTreeMap<TreePath, DirectoryRights>>,
+}
+
+impl Around {
+    fn taken_back(&self) -> Self {
+        Self { before: self.after.clone(), after: self.before.clone() }
+    }
 }
 
 impl Setting {
@@ -93,7 +109,8 @@ impl Progress {
     fn note(&mut self, one: &Setting, (outcome, found): (Outcome, State)) {
         self.outcomes.insert(one.path.clone(), outcome);
         if outcome == Outcome::Set {
-            self.undo.push(Setting { path: one.path.clone(), expected: vec![one.to], to: found });
+            let around = one.around.taken_back();
+            self.undo.push(Setting { path: one.path.clone(), expected: vec![one.to], to: found, around });
         }
     }
 }
@@ -128,6 +145,9 @@ impl TreeStore {
         let removed = self.set_all(&removals, fault, &mut set);
         let all = removed
             .and_then(|()| rest.chunks(AHEAD).try_for_each(|files| self.set_at_once(files, fault, &mut set)));
+        if all.is_ok() {
+            self.close_directories(settings);
+        }
         match all {
             Ok(()) => Ok(Done { files: set.outcomes.into_iter().collect() }),
             Err(Stop::Failed(cause)) => match self.take_back(set.undo, fault) {
@@ -242,6 +262,10 @@ impl TreeStore {
         place: &WorkPath,
         is_due: impl FnOnce() -> Result<bool, PathError>,
     ) -> Result<bool, SnapshotError> {
+        let rights_there = |place: &Path| one.around.after.get(&self.path_of(place)?).copied();
+        if !one.around.after.is_empty() && one.to.content().is_some() {
+            place.make_above(rights_there)?;
+        }
         match one.to {
             State::Absent => {
                 if !is_due()? {
@@ -258,7 +282,7 @@ impl TreeStore {
                 if place.sight()?.is_some() {
                     place.remove()?;
                 }
-                place.make_directory()?;
+                place.make_directory(rights_there)?;
                 Ok(true)
             }
             State::File { content, rights } => match ahead.get(&content) {
@@ -267,6 +291,25 @@ impl TreeStore {
             },
             State::Link { content } => Ok(place.put_link(&self.content(&content)?, is_due)?),
             State::Opaque { .. } => Ok(false),
+        }
+    }
+
+    /// Directories in which their owner may not write were open to us as long as they were filled. One that cannot be
+    /// closed stays as it is; no file is lost by it.
+    fn close_directories(&self, settings: &[Setting]) {
+        let mut last: Option<&Around> = None;
+        for one in settings {
+            // Nearly always all of them have the same.
+            if last.is_some_and(|last| Arc::ptr_eq(&last.after, &one.around.after)) {
+                continue;
+            }
+            last = Some(&one.around);
+            for (path, rights) in one.around.after.iter().rev().filter(|(_, rights)| rights.is_closed()) {
+                let closed = self.at(path).and_then(|place| Ok(place.close_directory(*rights)?));
+                if let Err(cause) = closed {
+                    tracing::debug!(%cause, "a directory that an undo has filled keeps the rights it had meanwhile");
+                }
+            }
         }
     }
 
@@ -288,10 +331,10 @@ impl TreeStore {
     /// Returns the files for which it failed. Their content is in the store.
     fn take_back(&self, mut undo: Vec<Setting>, fault: Fault<'_>) -> Vec<TreePath> {
         undo.sort_by_key(|one| (one.to != State::Absent, std::cmp::Reverse(one.path.clone())));
-        undo.into_iter()
-            .filter(|one| self.set(one, &Ahead::new(), fault).is_err())
-            .map(|one| one.path)
-            .collect()
+        let left = undo.iter().filter(|one| self.set(one, &Ahead::new(), fault).is_err());
+        let left = left.map(|one| one.path.clone()).collect();
+        self.close_directories(&undo);
+        left
     }
 }
 

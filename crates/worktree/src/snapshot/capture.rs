@@ -10,13 +10,14 @@
 
 use super::disk::{Found, Keep, mark_of};
 use super::empty::Unknown;
-use super::index::Index;
+use super::index::{Index, around, around_states};
 use super::object::{Hold, Kind};
 use super::point::point;
 use super::setup::{self, write_if_other};
+use super::tree::Directories;
 use super::{MEGABYTE, ObjectId, SnapshotError, State, TreeId, TreePath, TreeStore, lock};
 use crate::git::{Answer, Git, GitError, read_file};
-use crate::path::{FileKind, Rights, Sight, WorkPath};
+use crate::path::{DirectoryRights, FileKind, Rights, Sight, WorkPath};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -142,7 +143,7 @@ impl TreeStore {
             states.insert(path.clone(), self.state_now(path)?);
         }
         self.add_emptied(&mut states);
-        self.with_states(base, &states)
+        self.with_states_now(base, &states)
     }
 
     /// What a path is now; its content is stored.
@@ -160,7 +161,17 @@ impl TreeStore {
         base: Option<&TreeId>,
         states: &BTreeMap<TreePath, State>,
     ) -> Result<TreeId, SnapshotError> {
-        self.inner.objects.graft(base, states, Hold::Written)
+        self.inner.objects.graft(base, states, &Directories::new(), Hold::Written)
+    }
+
+    /// The same with states that are those on the disk: the directories around them are as they are there.
+    pub fn with_states_now(
+        &self,
+        base: Option<&TreeId>,
+        states: &BTreeMap<TreePath, State>,
+    ) -> Result<TreeId, SnapshotError> {
+        let directories = self.directories_now(around_states(states));
+        self.inner.objects.graft(base, states, &directories, Hold::Written)
     }
 
     /// What a tree has under these paths.
@@ -170,6 +181,15 @@ impl TreeStore {
         paths: impl Iterator<Item = &'a TreePath>,
     ) -> Result<BTreeMap<TreePath, State>, SnapshotError> {
         self.inner.objects.states(tree, paths)
+    }
+
+    /// The directories around these paths to which a tree gives rights of their own.
+    pub(super) fn directories<'a>(
+        &self,
+        tree: &TreeId,
+        paths: impl Iterator<Item = &'a TreePath>,
+    ) -> Result<BTreeMap<TreePath, DirectoryRights>, SnapshotError> {
+        self.inner.objects.directories(tree, paths)
     }
 
     /// Every path that differs between two trees.
@@ -202,11 +222,13 @@ impl TreeStore {
             opaque.insert(path, (Why::Repository, head));
         }
         self.refuse_too_many(plain.len())?;
+        let directories_now = self.directories_of_scan(index, &plain, &empty);
         let Sorted { directories, bytes, rights } = self.sort_out(&mut plain, &mut opaque)?;
         if plain.is_empty()
             && directories.is_empty()
             && opaque == index.opaque
             && empty == index.empty
+            && directories_now.iter().all(|(path, rights)| index.directories.get(path) == rights.as_ref())
             && let Some(tree) = index.tree
         {
             index.note_looks(&plain);
@@ -219,6 +241,7 @@ impl TreeStore {
         let gone = rights.iter().filter(|(_, rights)| rights.is_none()).map(|(path, _)| path);
         empty.extend(self.emptied(gone));
         let mut other = self.note_rights(index, rights)?;
+        let mut directories_changed = self.note_directories(index, directories_now)?;
         let gone = index.opaque.keys().filter(|path| !opaque.contains_key(*path)).chain(&directories);
         self.remove_from_index(gone)?;
         self.update_index(&plain, &mut opaque)?;
@@ -226,9 +249,13 @@ impl TreeStore {
         let made: TreeId = String::from_utf8_lossy(&answer.stdout).trim().parse()?;
         if is_deep {
             empty = self.find_empty()?;
+            let mut found = around(empty.iter());
+            found.extend(empty.iter().map(TreePath::as_bytes));
+            let now = self.directories_now(found);
+            directories_changed.extend(self.note_directories(index, now)?);
         }
         other.extend(self.note_empty(index, empty)?);
-        let tree = self.beyond_git(index, before, made, other)?;
+        let tree = self.beyond_git(index, before, made, other, directories_changed)?;
         index.note_looks(&plain);
         index.opaque = opaque;
         *lock(&self.inner.left_out) = index.left_out();

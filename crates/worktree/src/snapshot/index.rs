@@ -1,16 +1,22 @@
 //! Our index: which files the last scan saw, in git's own form, and a few notes of ours beside it.
 //!
 //! git finds out what changed by comparing the worktree with the index. What it cannot hold (a file above the
-//! limit, a repository inside) is in it as an entry without content, and noted.
+//! limit, a repository inside) is in it as an entry without content, and noted. So are rights (`directories` knows those
+//! of directories).
+
+mod directories;
+
+pub(super) use directories::{around, around_states};
 
 use super::capture::{Captured, LeftOut, Opaques, Why};
 use super::disk::mark_of;
 use super::looks::Seen;
 use super::object::Hold;
 use super::setup::{self, remove};
+use super::tree::Directories;
 use super::{SnapshotError, State, TreeId, TreePath, TreeStore};
 use crate::git::GitError;
-use crate::path::{FileKind, Rights};
+use crate::path::{DirectoryRights, FileKind, Rights};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -35,6 +41,10 @@ pub(super) struct Index {
     /// Files whose rights git cannot hold.
     pub(super) rights: BTreeMap<TreePath, Rights>,
     pub(super) empty: BTreeSet<TreePath>,
+    /// Directories whose rights git cannot hold either.
+    pub(super) directories: BTreeMap<TreePath, DirectoryRights>,
+    /// Every directory that was there when everything was looked at. Not on the disk.
+    pub(super) seen_directories: Vec<TreePath>,
     /// Files that the last scans looked at. git tells times in seconds: new rights that are given within the second of
     /// another change look the same to it.
     young: BTreeSet<TreePath>,
@@ -82,13 +92,12 @@ impl Index {
             }
         }
         let notes = std::fs::read(dir.join("sturdy-rights")).unwrap_or_default();
-        for note in notes.split(|byte| *byte == 0).filter(|note| note.len() > RIGHTS_DIGITS) {
-            let (bits, path) = note.split_at(RIGHTS_DIGITS);
-            let bits = std::str::from_utf8(bits).ok().and_then(|text| u32::from_str_radix(text, 8).ok());
-            if let (Some(bits), Some(path)) = (bits, TreePath::from_bytes(path)) {
-                index.rights.insert(path, Rights::of_mode(bits));
-            }
-        }
+        index.rights.extend(rights_in(&notes).map(|(bits, path)| (path, Rights::of_mode(bits))));
+        let notes = std::fs::read(dir.join("sturdy-directories")).unwrap_or_default();
+        let directories = rights_in(&notes);
+        index
+            .directories
+            .extend(directories.filter_map(|(bits, path)| Some((path, DirectoryRights::of_mode(bits)?))));
         let notes = std::fs::read(dir.join("sturdy-empty")).unwrap_or_default();
         index.empty.extend(notes.split(|byte| *byte == 0).filter_map(TreePath::from_bytes));
         let tree = std::fs::read_to_string(dir.join("sturdy-tree")).ok();
@@ -175,6 +184,7 @@ impl TreeStore {
         index.rights.clear();
         index.young.clear();
         index.empty.clear();
+        index.directories.clear();
         index.made_by_git = None;
         let dir = &self.inner.dir;
         let forgot = || {
@@ -182,6 +192,7 @@ impl TreeStore {
             remove(&dir.join("sturdy-opaque"))?;
             remove(&dir.join("sturdy-rights"))?;
             remove(&dir.join("sturdy-empty"))?;
+            remove(&dir.join("sturdy-directories"))?;
             remove(&dir.join("index"))?;
             setup::tidy(dir)
         };
@@ -225,9 +236,7 @@ impl TreeStore {
             let mut notes = Vec::new();
             for (path, rights) in &index.rights {
                 if let Rights::Exact(bits) = rights {
-                    notes.extend_from_slice(format!("{bits:03o}").as_bytes());
-                    notes.extend_from_slice(path.as_bytes());
-                    notes.push(0);
+                    notes.extend(rights_note(*bits, path));
                 }
             }
             self.note("sturdy-rights", &notes)?;
@@ -259,19 +268,32 @@ impl TreeStore {
         before: Option<TreeId>,
         made: TreeId,
         changed: Vec<TreePath>,
+        mut directories: Directories,
     ) -> Result<TreeId, SnapshotError> {
         let known = before.zip(index.made_by_git.replace(made));
-        if index.rights.is_empty() && index.empty.is_empty() {
+        if index.rights.is_empty() && index.empty.is_empty() && index.directories.is_empty() {
             return Ok(made);
         }
+        let exact_around = |path: &[u8]| {
+            let path = TreePath::from_bytes(path)?;
+            let rights = *index.directories.get(&path)?;
+            Some((path, Some(rights)))
+        };
         let (base, states) = match known {
             Some((before, made_before)) => {
                 let mut states = self.states(&made, changed.iter())?;
                 let differing = self.changed(&made_before, &made)?;
                 states.extend(differing.into_iter().map(|one| (one.path, one.after)));
+                // One that went and came again stands in the tree like a new one.
+                directories.extend(around(states.keys()).into_iter().filter_map(exact_around));
+                directories.extend(states.keys().map(TreePath::as_bytes).filter_map(exact_around));
                 (before, states)
             }
-            None => (made, self.states(&made, index.rights.keys().chain(&index.empty))?),
+            None => {
+                let all = index.directories.iter();
+                directories.extend(all.map(|(path, rights)| (path.clone(), Some(*rights))));
+                (made, self.states(&made, index.rights.keys().chain(&index.empty))?)
+            }
         };
         let mut exact: BTreeMap<TreePath, State> = BTreeMap::new();
         for (path, state) in states {
@@ -282,7 +304,7 @@ impl TreeStore {
             };
             exact.insert(path, state);
         }
-        self.inner.objects.graft(Some(&base), &exact, Hold::Written)
+        self.inner.objects.graft(Some(&base), &exact, &directories, Hold::Written)
     }
 
     pub(super) fn write_opaque(&self, opaque: &Opaques) -> Result<(), SnapshotError> {
@@ -299,6 +321,23 @@ impl TreeStore {
 pub(super) fn forget_tree_in(dir: &Path) -> Result<(), SnapshotError> {
     let note = dir.join("sturdy-tree");
     remove(&note).map_err(SnapshotError::io(&note))
+}
+
+/// A note of nine bits, as [`rights_in`] reads it.
+fn rights_note(bits: u32, path: &TreePath) -> Vec<u8> {
+    let mut note = format!("{bits:03o}").into_bytes();
+    note.extend_from_slice(path.as_bytes());
+    note.push(0);
+    note
+}
+
+fn rights_in(notes: &[u8]) -> impl Iterator<Item = (u32, TreePath)> {
+    let notes = notes.split(|byte| *byte == 0).filter(|note| note.len() > RIGHTS_DIGITS);
+    notes.filter_map(|note| {
+        let (bits, path) = note.split_at(RIGHTS_DIGITS);
+        let bits = u32::from_str_radix(std::str::from_utf8(bits).ok()?, 8).ok()?;
+        Some((bits, TreePath::from_bytes(path)?))
+    })
 }
 
 fn index_line(mode: &str, id: &str, path: &TreePath) -> Vec<u8> {

@@ -105,6 +105,9 @@ impl TreeStore {
         let excludes = self.write_excludes()?;
         match self.look_at_everything()? {
             Looked::At(all) => {
+                let directories = all.iter().filter(|(_, look)| look.is_directory());
+                let names = directories.filter_map(|(name, _)| TreePath::from_bytes(name.as_bytes()));
+                index.seen_directories = names.collect();
                 if !self.is_wanted() && self.scan_once(&mut index)? == tree {
                     index.looks = Seen::All(Looks { tree, excludes, all });
                 }
@@ -190,6 +193,10 @@ impl TreeStore {
 }
 
 impl Look {
+    fn is_directory(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::Directory
+    }
+
     /// A change that comes now gets another time.
     fn is_settled(&self, now: SystemTime) -> bool {
         let newest = self.modified.max(self.changed);

@@ -8,6 +8,7 @@
 //! Invariant I14: compare, then set, per file; what is unknown is left alone.
 
 use super::{Changed, SnapshotError, State, TreeId, TreePath, TreeStore};
+use crate::path::DirectoryRights;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one step changed.
@@ -22,6 +23,8 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
     files: BTreeMap<TreePath, Target>,
+    /// The directories in which the files were found, where a umask would give them other rights.
+    directories: BTreeMap<TreePath, DirectoryRights>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,9 +119,14 @@ impl Targets {
     /// tree that is not there is an error, and never a file to delete.
     pub fn of(store: &TreeStore, steps: &[Step]) -> Result<Self, SnapshotError> {
         let mut files: BTreeMap<TreePath, Target> = BTreeMap::new();
+        let mut directories = BTreeMap::new();
         for step in steps {
             let found = store.states(&step.before, step.files.iter())?;
             let left = store.states(&step.after, step.files.iter())?;
+            let there = found.iter().filter(|(_, state)| **state != State::Absent).map(|(path, _)| path);
+            for (path, rights) in store.directories(&step.before, there)? {
+                directories.entry(path).or_insert(rights);
+            }
             for path in &step.files {
                 let here = Target {
                     found: found[path],
@@ -133,7 +141,7 @@ impl Targets {
                 target.left = here.left;
             }
         }
-        Ok(Self { files })
+        Ok(Self { files, directories })
     }
 
     /// Marks files that a command of somebody else may have changed.
@@ -145,6 +153,10 @@ impl Targets {
 
     pub fn paths(&self) -> impl Iterator<Item = &TreePath> {
         self.files.keys()
+    }
+
+    pub(super) fn directories(&self) -> &BTreeMap<TreePath, DirectoryRights> {
+        &self.directories
     }
 
     #[must_use]

@@ -4,8 +4,8 @@ use super::ObjectId;
 use super::object::Kind;
 use crate::path::Rights;
 
-/// The bits of a mode that say what it is, and a file.
-const KIND: u32 = 0o170_000;
+/// The bits of a mode that say what it is, and the kinds.
+pub(super) const KIND: u32 = 0o170_000;
 const FILE: u32 = 0o100_000;
 pub(super) const DIRECTORY: u32 = 0o040_000;
 pub(super) const LINK: u32 = 0o120_000;

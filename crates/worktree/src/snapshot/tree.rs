@@ -4,9 +4,9 @@
 //! worktree of ten files and of a million.
 
 use super::object::{Hold, Kind, Objects};
-use super::state::{DIRECTORY, LINK, OPAQUE, State};
+use super::state::{DIRECTORY, KIND, LINK, OPAQUE, State};
 use super::{ObjectId, SnapshotError, TreeId, lock};
-use crate::path::Rights;
+use crate::path::{DirectoryRights, Rights};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -87,7 +87,36 @@ enum Node {
     Leaf(State),
 }
 
-type Names = BTreeMap<Vec<u8>, Node>;
+/// Directories with the rights that they have where a umask would give others. None: the usual ones.
+pub(super) type Directories = BTreeMap<TreePath, Option<DirectoryRights>>;
+
+/// What a directory holds.
+#[derive(Default)]
+struct Names {
+    nodes: BTreeMap<Vec<u8>, Node>,
+    /// Of the directories among them, where they are not the usual ones.
+    rights: BTreeMap<Vec<u8>, DirectoryRights>,
+}
+
+impl Names {
+    fn get(&self, name: &[u8]) -> Option<&Node> {
+        self.nodes.get(name)
+    }
+
+    /// Gives a name another meaning. A directory that is still one keeps its rights, unless there are new ones.
+    fn set(&mut self, name: &[u8], node: Option<Node>, rights: Option<Option<DirectoryRights>>) {
+        let is_directory = matches!(node, Some(Node::Directory(_) | Node::Leaf(State::EmptyDirectory)));
+        match rights {
+            Some(Some(rights)) if is_directory => drop(self.rights.insert(name.to_vec(), rights)),
+            None if is_directory => {}
+            Some(_) | None => drop(self.rights.remove(name)),
+        }
+        match node {
+            Some(node) => drop(self.nodes.insert(name.to_vec(), node)),
+            None => drop(self.nodes.remove(name)),
+        }
+    }
+}
 
 impl Objects {
     fn names(&self, tree: &TreeId) -> Result<Names, SnapshotError> {
@@ -162,20 +191,54 @@ impl Objects {
         Ok(State::Absent)
     }
 
-    /// A tree in which the given paths are as given and everything else as it was.
+    /// The directories above these paths that have rights of their own, and the paths themselves where they are
+    /// empty directories.
+    pub(super) fn directories<'a>(
+        &self,
+        tree: &TreeId,
+        paths: impl Iterator<Item = &'a TreePath>,
+    ) -> Result<BTreeMap<TreePath, DirectoryRights>, SnapshotError> {
+        let paths: Vec<&TreePath> = paths.collect();
+        let names: Vec<Vec<&[u8]>> = paths.iter().map(|path| path.names().collect()).collect();
+        self.recall_above(tree, names.iter().map(Vec::as_slice))?;
+        let mut known: HashMap<ObjectId, Names> = HashMap::new();
+        let mut found = BTreeMap::new();
+        for names in names {
+            let mut here = *tree;
+            for (depth, name) in names.iter().enumerate() {
+                if let Entry::Vacant(slot) = known.entry(here) {
+                    slot.insert(self.names(&here)?);
+                }
+                if let Some(rights) = known[&here].rights.get(*name) {
+                    found.insert(TreePath(names[..=depth].join(&b'/')), *rights);
+                }
+                match known[&here].get(name) {
+                    Some(Node::Directory(below)) => here = *below,
+                    Some(Node::Leaf(_)) | None => break,
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// A tree in which the given paths are as given, directories that are in it have the given rights, and everything
+    /// else is as it was.
     pub(super) fn graft(
         &self,
         tree: Option<&TreeId>,
         changes: &BTreeMap<TreePath, State>,
+        directories: &Directories,
         hold: Hold,
     ) -> Result<TreeId, SnapshotError> {
         if changes.values().any(|state| *state == State::EmptyDirectory) {
             self.write(Kind::Tree, &[], hold)?;
         }
-        let changes: Vec<(Vec<&[u8]>, State)> =
-            changes.iter().map(|(path, state)| (path.names().collect(), *state)).collect();
-        let list: Vec<(&[&[u8]], State)> =
-            changes.iter().map(|(names, state)| (names.as_slice(), *state)).collect();
+        let states = changes.iter().map(|(path, state)| (path, Change::State(*state)));
+        let rights = directories.iter().map(|(path, rights)| (path, Change::Rights(*rights)));
+        let changes: Vec<(Vec<&[u8]>, Change)> =
+            states.chain(rights).map(|(path, change)| (path.names().collect(), change)).collect();
+        let list: Vec<(&[&[u8]], Change)> =
+            changes.iter().map(|(names, change)| (names.as_slice(), *change)).collect();
         if let Some(tree) = tree {
             self.recall_above(tree, changes.iter().map(|(names, _)| names.as_slice()))?;
         }
@@ -189,31 +252,28 @@ impl Objects {
     fn graft_below(
         &self,
         tree: Option<&TreeId>,
-        changes: &[(&[&[u8]], State)],
+        changes: &[(&[&[u8]], Change)],
         hold: Hold,
     ) -> Result<Option<TreeId>, SnapshotError> {
         let mut names = match tree {
             Some(tree) => self.names(tree)?,
-            None => Names::new(),
+            None => Names::default(),
         };
         let mut by_name: BTreeMap<&[u8], Here<'_>> = BTreeMap::new();
-        for (path, state) in changes {
+        for (path, change) in changes {
             let [name, below @ ..] = path else { continue };
             let here = by_name.entry(name).or_default();
-            if below.is_empty() {
-                here.itself = Some(*state);
-            } else {
-                here.below.push((below, *state));
+            match change {
+                _ if !below.is_empty() => here.below.push((below, *change)),
+                Change::State(state) => here.itself = Some(*state),
+                Change::Rights(rights) => here.rights = Some(*rights),
             }
         }
         for (name, here) in by_name {
             let node = self.graft_node(names.get(name).copied(), &here, hold)?;
-            match node {
-                Some(node) => drop(names.insert(name.to_vec(), node)),
-                None => drop(names.remove(name)),
-            }
+            names.set(name, node, here.rights);
         }
-        if names.is_empty() {
+        if names.nodes.is_empty() {
             return Ok(None);
         }
         let content = serialise(&names);
@@ -272,13 +332,13 @@ impl Objects {
         let contents = self.trees(&wanted)?;
         let names = |tree: &Option<ObjectId>| match tree {
             Some(tree) => parse(tree, &contents[tree]),
-            None => Ok(Names::new()),
+            None => Ok(Names::default()),
         };
         let mut next = Vec::new();
         for (above, a, b) in &differing {
             let before = names(a)?;
             let after = names(b)?;
-            let all: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
+            let all: BTreeSet<&Vec<u8>> = before.nodes.keys().chain(after.nodes.keys()).collect();
             for name in all {
                 let old = before.get(name);
                 let new = after.get(name);
@@ -316,15 +376,23 @@ impl Objects {
 
 type Pair = (Vec<u8>, Option<ObjectId>, Option<ObjectId>);
 
+/// What becomes of a path.
+#[derive(Clone, Copy)]
+enum Change {
+    State(State),
+    Rights(Option<DirectoryRights>),
+}
+
 #[derive(Default)]
 struct Here<'a> {
     itself: Option<State>,
-    below: Vec<(&'a [&'a [u8]], State)>,
+    rights: Option<Option<DirectoryRights>>,
+    below: Vec<(&'a [&'a [u8]], Change)>,
 }
 
 fn parse(id: &ObjectId, mut rest: &[u8]) -> Result<Names, SnapshotError> {
     let damaged = |what| SnapshotError::Damaged { id: *id, what };
-    let mut names = Names::new();
+    let mut names = Names::default();
     while !rest.is_empty() {
         let space = rest.iter().position(|byte| *byte == b' ').ok_or_else(|| damaged("no mode"))?;
         let mode =
@@ -337,21 +405,26 @@ fn parse(id: &ObjectId, mut rest: &[u8]) -> Result<Names, SnapshotError> {
         let (id, after) = rest.split_first_chunk::<{ ObjectId::BYTES }>().ok_or_else(|| damaged("no id"))?;
         let id = ObjectId::from_bytes(*id);
         rest = after;
+        // git writes no rights of directories, and reads ours as its own.
+        let is_directory = mode & KIND == DIRECTORY;
+        if let Some(rights) = DirectoryRights::of_mode(mode).filter(|_| is_directory) {
+            names.rights.insert(name.clone(), rights);
+        }
         let node = match mode {
-            DIRECTORY if id == ObjectId::EMPTY_TREE => Node::Leaf(State::EmptyDirectory),
-            DIRECTORY => Node::Directory(id),
+            _ if is_directory && id == ObjectId::EMPTY_TREE => Node::Leaf(State::EmptyDirectory),
+            _ if is_directory => Node::Directory(id),
             LINK => Node::Leaf(State::Link { content: id }),
             OPAQUE => Node::Leaf(State::Opaque { mark: id }),
             file => Node::Leaf(State::File { content: id, rights: Rights::of_mode(file) }),
         };
-        names.insert(name, node);
+        names.nodes.insert(name, node);
     }
     Ok(names)
 }
 
 fn serialise(names: &Names) -> Vec<u8> {
-    let mut entries: Vec<(Vec<u8>, u32, &[u8], ObjectId)> = Vec::with_capacity(names.len());
-    for (name, node) in names {
+    let mut entries: Vec<(Vec<u8>, u32, &[u8], ObjectId)> = Vec::with_capacity(names.nodes.len());
+    for (name, node) in &names.nodes {
         let (mode, id) = match node {
             Node::Directory(id) => (DIRECTORY, *id),
             Node::Leaf(state) => match state.entry() {
@@ -361,8 +434,10 @@ fn serialise(names: &Names) -> Vec<u8> {
         };
         // git sorts a directory as if its name ended in a slash.
         let mut key = name.clone();
+        let mut mode = mode;
         if mode == DIRECTORY {
             key.push(b'/');
+            mode |= names.rights.get(name).map_or(0, |rights| rights.bits());
         }
         entries.push((key, mode, name, id));
     }

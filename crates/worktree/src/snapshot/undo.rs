@@ -5,13 +5,16 @@
 //! taking the undo back. A file may be replaced when it is as in the snapshot or as the standing undo made it;
 //! both are captured, so whatever is replaced can be brought back.
 
+use super::apply::Around;
 use super::disk::Keep;
+use super::index::around_states;
 use super::object::Hold;
 use super::{
     Conflict, Entry, Plan, Setting, SnapshotError, State, Targets, TreeId, TreePath, TreeStore, Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::sync::Arc;
 
 /// More files than this are made safe together: many waits for the disk become one.
 const SYNCED_ALONE_MAX: usize = if cfg!(target_os = "linux") { 32 } else { usize::MAX };
@@ -53,7 +56,10 @@ impl TreeStore {
         let base = standing.map(|standing| standing.snapshot).or(base.copied());
         let snapshot = match (base, now.is_empty()) {
             (Some(base), true) => base,
-            (base, _) => self.inner.objects.graft(base.as_ref(), &now, hold)?,
+            (base, _) => {
+                let directories = self.directories_now(around_states(&now));
+                self.inner.objects.graft(base.as_ref(), &now, &directories, hold)?
+            }
         };
         if hold == Hold::Written {
             self.sync()?;
@@ -64,11 +70,16 @@ impl TreeStore {
         let before = self.states(&snapshot, all.iter().copied())?;
         let plan = targets.plan(&before, forced);
         let wanted = plan.wanted();
+        let there = before.iter().filter(|(_, state)| **state != State::Absent).map(|(path, _)| path);
+        let now = self.directories(&snapshot, there)?;
+        let mut then = now.clone();
+        then.extend(targets.directories().iter().map(|(path, rights)| (path.clone(), *rights)));
+        let around = Around { before: Arc::new(now), after: Arc::new(then) };
         let mut settings = Vec::with_capacity(all.len());
         for path in all {
             let to = wanted.get(path).copied().unwrap_or(before[path]);
             let replaceable = [Some(before[path]), old.and_then(|old| old.found(path))];
-            push(&mut settings, path, replaceable, to);
+            push(&mut settings, path, replaceable, to, &around);
         }
         Ok(Undo { snapshot, plan, settings })
     }
@@ -86,9 +97,14 @@ impl TreeStore {
     /// Works out how the standing undo is taken back.
     pub fn prepare_redo(&self, standing: Standing<'_>) -> Result<Vec<Setting>, SnapshotError> {
         let before = self.states(&standing.snapshot, standing.targets.paths())?;
+        let there = before.iter().filter(|(_, state)| **state != State::Absent).map(|(path, _)| path);
+        let around = Around {
+            before: Arc::new(standing.targets.directories().clone()),
+            after: Arc::new(self.directories(&standing.snapshot, there)?),
+        };
         let mut settings = Vec::with_capacity(before.len());
         for (path, state) in &before {
-            push(&mut settings, path, [Some(*state), standing.targets.found(path)], *state);
+            push(&mut settings, path, [Some(*state), standing.targets.found(path)], *state, &around);
         }
         Ok(settings)
     }
@@ -112,10 +128,16 @@ impl TreeStore {
 }
 
 /// What was never captured is neither set nor replaced.
-fn push(settings: &mut Vec<Setting>, path: &TreePath, replaceable: [Option<State>; 2], to: State) {
+fn push(
+    settings: &mut Vec<Setting>,
+    path: &TreePath,
+    replaceable: [Option<State>; 2],
+    to: State,
+    around: &Around,
+) {
     if to.is_opaque() {
         return;
     }
     let expected = replaceable.into_iter().flatten().filter(|state| !state.is_opaque()).collect();
-    settings.push(Setting { path: path.clone(), expected, to });
+    settings.push(Setting { path: path.clone(), expected, to, around: around.clone() });
 }

@@ -5,6 +5,7 @@ mod bring_back;
 mod capture;
 mod collect;
 mod die;
+mod directories;
 mod keep;
 mod large;
 mod looks;
@@ -120,7 +121,8 @@ impl Place {
         entries.map(|one| String::from_utf8_lossy(one).into_owned()).collect()
     }
 
-    /// Every file and link of the worktree with its content and rights, and every empty directory.
+    /// Every file and link of the worktree with its content and rights, every empty directory, and every directory with
+    /// rights that a umask does not give.
     pub(crate) fn everything(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let mut open = vec![self.root.clone()];
@@ -133,8 +135,12 @@ impl Place {
                     continue;
                 }
                 if meta.is_dir() {
-                    if path.read_dir().unwrap().next().is_none() {
-                        found.insert(below, "an empty directory".to_owned());
+                    let mode = meta.permissions().mode() & 0o777;
+                    let is_usual = mode == 0o755;
+                    match path.read_dir().unwrap().next().is_none() {
+                        true => drop(found.insert(below, format!("an empty directory {mode:o}"))),
+                        false if is_usual => {}
+                        false => drop(found.insert(below, format!("a directory {mode:o}"))),
                     }
                     open.push(path);
                 } else if meta.is_symlink() {

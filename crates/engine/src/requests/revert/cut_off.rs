@@ -223,7 +223,7 @@ fn account(
     let shared = shared.iter().map(|path| absolute(store.root(), path)).collect();
     store.add_emptied(&mut after);
     let before = store.with_states(base.as_ref(), &before)?;
-    let after = store.with_states(base.as_ref(), &after)?;
+    let after = store.with_states_now(base.as_ref(), &after)?;
     store.anchor(acting.session.as_str(), &[before, after])?;
     Ok(Some(StepFiles { before: before.to_string(), after: after.to_string(), files, shared }))
 }

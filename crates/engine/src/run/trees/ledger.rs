@@ -164,7 +164,7 @@ impl Ledger {
         // Beside what the calls said: a directory whose last file is gone is still there.
         store.add_emptied(&mut after);
         let before = store.with_states(base.as_ref(), &before)?;
-        let after = store.with_states(base.as_ref(), &after)?;
+        let after = store.with_states_now(base.as_ref(), &after)?;
         worktree.keep(session, &[before, after])?;
         lock(&worktree.known).tree = Some(after);
         Ok(Some(StepFiles { before: before.to_string(), after: after.to_string(), files, shared }))
