@@ -7,7 +7,8 @@ use sturdy_worktree::snapshot::{Changed, Step};
 /// How many files the test below works with. The usual number is small enough for every run.
 const FILES: &str = "STURDY_TEST_FILES";
 
-/// `STURDY_TEST_FILES=200000 cargo test --release … -- --nocapture` is the large run; it says how long each part took.
+/// `STURDY_TEST_FILES=200000 cargo test --release -p sturdy-worktree --test it many_files_is_captured -- --nocapture` is the
+/// large run; it says how long each part took.
 #[test]
 fn a_worktree_of_many_files_is_captured_compared_undone_and_redone() {
     let files: usize = std::env::var(FILES).map_or(2_000, |text| text.parse().unwrap());

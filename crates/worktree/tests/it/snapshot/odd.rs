@@ -243,3 +243,78 @@ fn a_repository_inside_that_becomes_a_pipe_is_not_waited_for() {
 
     assert_eq!(place.listed(&captured.tree), ["100644 a.txt", "160000 inside"]);
 }
+
+#[test]
+fn files_and_directories_that_an_agent_renamed_go_back_to_their_names() {
+    let place = committed();
+    place.write("in/deep/c", "1");
+
+    undo_is_exact(&place, |place| {
+        std::fs::rename(place.root.join("in/a"), place.root.join("out/a")).unwrap();
+        std::fs::rename(place.root.join("in"), place.root.join("moved")).unwrap();
+        std::fs::rename(place.root.join("out/b"), place.root.join("in")).unwrap();
+    });
+}
+
+/// What undoing a step comes to after a person has been at work: the conflicts, and everything that is there then.
+fn undone_after(act: impl FnOnce(&Place), person: impl FnOnce(&Place)) -> (Place, Vec<String>) {
+    let place = committed();
+    let step = place.step(act);
+    person(&place);
+    let targets = place.targets(&[step]);
+    let undo = place.prepare(None, &targets, &[]);
+    place.run(|store| store.apply(&undo.settings).unwrap());
+    let conflicts = undo.plan.conflicts().map(|(entry, _)| entry.path.to_string()).collect();
+    (place, conflicts)
+}
+
+#[test]
+fn a_file_that_a_person_removed_or_renamed_since_is_a_conflict_and_their_work_stays() {
+    let act = |place: &Place| {
+        place.write("in/a", "2");
+        place.write("out/b", "2");
+        place.write("made", "2");
+    };
+    let (place, conflicts) = undone_after(act, |place| {
+        place.remove("in/a");
+        std::fs::rename(place.root.join("out/b"), place.root.join("out/renamed")).unwrap();
+    });
+
+    assert_eq!(conflicts, ["in/a", "out/b"]);
+    assert!(!place.has("in/a") && !place.has("out/b") && !place.has("made"));
+    assert_eq!(place.read("out/renamed").as_deref(), Some("2"));
+}
+
+#[test]
+fn a_file_that_a_person_turned_into_a_directory_since_is_left_alone_and_so_the_other_way_round() {
+    let act = |place: &Place| {
+        place.write("in/a", "2");
+        place.write("out/b", "2");
+    };
+    let (place, conflicts) = undone_after(act, |place| {
+        place.remove("in/a");
+        place.write("in/a/inner", "a person's work");
+        std::fs::remove_dir_all(place.root.join("out")).unwrap();
+        place.write("out", "a person's work");
+    });
+
+    assert_eq!(conflicts, ["in/a", "out/b"]);
+    assert_eq!(place.read("in/a/inner").as_deref(), Some("a person's work"));
+    assert_eq!(place.read("out").as_deref(), Some("a person's work"));
+}
+
+#[test]
+fn a_file_that_was_turned_into_a_directory_and_back_since_goes_back() {
+    let (place, conflicts) = undone_after(
+        |place| place.write("in/a", "2"),
+        |place| {
+            place.remove("in/a");
+            place.write("in/a/inner", "for a moment");
+            std::fs::remove_dir_all(place.root.join("in/a")).unwrap();
+            place.write("in/a", "2");
+        },
+    );
+
+    assert_eq!(conflicts, [""; 0]);
+    assert_eq!(place.read("in/a").as_deref(), Some("1"));
+}
