@@ -67,7 +67,7 @@ async fn create(
         && let Some(known) = app.engine().reads().session(id).await?
     {
         // Sent again by a client that did not hear the answer.
-        return Ok(reply::json(&json!({ "data": SessionV2::from(records::session(&id, &known)?) })));
+        return Ok(reply::json(&json!({ "data": SessionV2::from(records::session(id, &known)?) })));
     }
     let new = NewSession { id: id.clone(), agent: body.agent, model: body.model, ..NewSession::default() };
     let session = match (app.engine().create_session(&here, new).await, id) {
