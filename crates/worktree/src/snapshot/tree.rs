@@ -142,7 +142,7 @@ impl Objects {
                 if let Entry::Vacant(slot) = known.entry(tree) {
                     slot.insert(self.names(&tree)?);
                 }
-                if let Some(Node::Directory(next)) = known[&tree].get(*name) {
+                if let Some(Node::Directory(next)) = known[&tree].get(name) {
                     below.push((*next, rest));
                 }
             }
