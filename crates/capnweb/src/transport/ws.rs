@@ -66,9 +66,9 @@ pub async fn connect(
         .read_buffer_size(READ_BUFFER_BYTES)
         .max_message_size(Some(frame_max))
         .max_frame_size(Some(frame_max));
-    let (socket, _) = connect_async_with_config(request, Some(config), true)
-        .await
-        .map_err(|reason| ConnectError::Refused(Box::new(reason)))?;
+    // On the heap: with TLS it is large, and would make every future that waits for it as large.
+    let connecting = Box::pin(connect_async_with_config(request, Some(config), true));
+    let (socket, _) = connecting.await.map_err(|reason| ConnectError::Refused(Box::new(reason)))?;
 
     let connection = Connection::new(main, options);
     let root = connection.remote();

@@ -29,7 +29,7 @@ fn what_a_service_asks_for_is_respected_up_to_the_longest_wait() {
     assert_eq!(wait_after(0, Some(seconds(86_400)), 0.0, &pace), seconds(300));
 }
 
-/// Invariant I12 of sharing, T-CLK-01: whatever the clock did between two starts, nobody waits longer than the longest wait.
+/// T-CLK-01, I12: whatever the clock did between two starts, nobody waits longer than the longest wait.
 #[test]
 fn a_moment_that_the_clock_cannot_have_meant_is_not_waited_for() {
     let pace = SharePace::default();
