@@ -14,9 +14,9 @@ export async function remove(id: string): Promise<void> {
   if (done && location.pathname === sessionPath(id)) navigate("/");
 }
 
-/** Everything of a session as one JSON file, put together here. */
+/** Everything of a session as one JSON file, put together here. A list without a limit ends with the newest 2,000 messages. */
 export async function saveJson(id: string): Promise<void> {
-  const found = await told(() => api.get<MessageWithParts[]>(path(id, "/message")));
+  const found = await told(() => api.get<MessageWithParts[]>(path(id, "/message?limit=4294967295")));
   const info = world.sessions.get(id)?.value;
   if (!found || !info) return;
   save(`${info.slug}.json`, new Blob([JSON.stringify({ info, messages: found }, null, 2)], { type: "application/json" }));

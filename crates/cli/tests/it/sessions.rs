@@ -14,6 +14,25 @@ fn ids(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|session| session["id"].as_str().unwrap()).collect()
 }
 
+// Was: the export had the newest 2,000 messages, and said nothing of the others.
+#[test]
+fn an_export_has_every_message_of_a_long_session() {
+    let place = Place::new();
+    let server = place.serve(&["--durability", "normal"]);
+    let session = server.json("POST", "/session", "{}")["id"].as_str().unwrap().to_owned();
+    for number in 0..=2000 {
+        let prompt = json!({ "noReply": true, "parts": [{ "type": "text", "text": number.to_string() }] });
+        server.json("POST", &format!("/session/{session}/message"), &prompt.to_string());
+    }
+
+    let data = place.data().display().to_string();
+    let exported = json_of(&place, &["session", "export", &session, "--data-dir", &data]);
+
+    let messages = exported["messages"].as_array().unwrap();
+    let text = |at: usize| messages[at]["parts"][0]["text"].as_str().unwrap();
+    assert_eq!((messages.len(), text(0), text(2000)), (2001, "0", "2000"));
+}
+
 #[test]
 fn sessions_are_listed_found_renamed_copied_exported_and_removed() {
     let place = Place::new();
