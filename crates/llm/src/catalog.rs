@@ -26,6 +26,7 @@ pub(crate) mod protocol;
 mod traits;
 mod variants;
 
+pub use build::key_page;
 pub use info::{
     Api, Capabilities, Headers, Interleaved, Limit, Modalities, ModelInfo, Options, Provider, Source, Status,
 };

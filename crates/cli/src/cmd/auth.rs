@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal as _, Read as _};
 use std::process::ExitCode;
+use sturdy_llm::catalog::key_page;
 
 /// Longer is not a key.
 const KEY_BYTES_MAX: u64 = 64 * 1024;
@@ -81,7 +82,7 @@ async fn choose(client: &Client) -> Result<String, Failure> {
     let known = known(client).await?;
     let mut table = Table::new(&["PROVIDER", "NAME", "VARIABLE", "GET A KEY AT"], 1);
     for line in &known {
-        let place = key_page(&line.provider).unwrap_or_default().to_owned();
+        let place = key_page(&line.provider).unwrap_or_default();
         table.row(vec![line.provider.clone(), line.name.clone(), line.env.join(" "), place]);
     }
     table.print();
@@ -93,18 +94,6 @@ async fn choose(client: &Client) -> Result<String, Failure> {
     terminal.show("Provider: ");
     let chosen = terminal.line().await.filter(|text| !text.is_empty());
     chosen.ok_or_else(nobody)
-}
-
-/// Where people get a key for a provider that is built in.
-fn key_page(provider: &str) -> Option<&'static str> {
-    Some(match provider {
-        "anthropic" => "https://console.anthropic.com/settings/keys",
-        "openai" => "https://platform.openai.com/api-keys",
-        "google" => "https://aistudio.google.com/apikey",
-        "deepseek" => "https://platform.deepseek.com/api_keys",
-        "xai" => "https://console.x.ai",
-        _ => return None,
-    })
 }
 
 /// Where a key comes from.

@@ -27,11 +27,19 @@ pub(super) struct Draft {
     api: String,
 }
 
+fn built_in() -> Map<String, Value> {
+    serde_json::from_str(BUILT_IN).expect("BUG: the built-in table of models is not JSON")
+}
+
+/// Where people get a key for a provider that is built in.
+#[must_use]
+pub fn key_page(provider: &str) -> Option<String> {
+    built_in().get(provider)?["key_page"].as_str().map(str::to_owned)
+}
+
 /// Every known provider, in order of preference; `demo` is the last.
 pub(super) fn drafts(sources: &Sources<'_>) -> Vec<Draft> {
-    let table: Map<String, Value> =
-        serde_json::from_str(BUILT_IN).expect("BUG: the built-in table of models is not JSON");
-    let mut drafts: Vec<Draft> = table.iter().map(|(id, entry)| listed(id, entry)).collect();
+    let mut drafts: Vec<Draft> = built_in().iter().map(|(id, entry)| listed(id, entry)).collect();
     let empty = Map::new();
     for (id, entry) in sources.cached.as_object().unwrap_or(&empty) {
         draft_of(&mut drafts, id).learn(entry);

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 use sturdy_engine::reads::RawMessage;
+use sturdy_engine::records::{self, readable};
 
 pub(super) const LEFT_OUT: &str = "[left out]";
 
@@ -53,7 +54,7 @@ const MESSAGE_FIELDS: [&str; 17] = [
 const ERROR_FIELDS: [&str; 3] = ["message", "statusCode", "isRetryable"];
 
 pub(super) fn session(info: &str) -> String {
-    let info: Value = serde_json::from_str(info).unwrap_or_default();
+    let info: Value = readable(records::fields("a session", info)).unwrap_or_default();
     let mut kept = only(&info, &SESSION_FIELDS);
     if let Some(revert) = kept.get_mut("revert") {
         *revert = Value::Object(only(revert, &["messageID", "partID"]));
@@ -66,7 +67,8 @@ pub(super) fn session(info: &str) -> String {
 }
 
 pub(super) fn message(message: &RawMessage) -> RawMessage {
-    let info: Value = serde_json::from_str(&message.info).unwrap_or_default();
+    let record = format_args!("message {}", message.id);
+    let info: Value = readable(records::fields(record, &message.info)).unwrap_or_default();
     let mut kept = only(&info, &MESSAGE_FIELDS);
     if info["error"].is_object() {
         kept.insert("error".to_owned(), error(&info["error"]));
@@ -86,7 +88,7 @@ pub(super) fn message(message: &RawMessage) -> RawMessage {
 
 /// None: nothing of it stays.
 fn part(text: &str) -> Option<String> {
-    let part: Value = serde_json::from_str(text).unwrap_or_default();
+    let part: Value = readable(records::fields("a part", text))?;
     let fields: &[&str] = match part["type"].as_str()? {
         "reasoning" => return None,
         "text" => &["text", "synthetic", "ignored", "time"],
