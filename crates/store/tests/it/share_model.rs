@@ -534,14 +534,50 @@ async fn any_history(events: Vec<Event>) {
     world.service.close().await;
 }
 
+/// The sender asks, seals and delivers, as often as it takes to send what has happened.
+fn sent() -> Vec<Event> {
+    vec![Event::Send(Fate::Arrives); 6]
+}
+
 // Was: the answer to the repeat was believed, and with it a cursor that somebody else had moved.
 #[tokio::test]
 async fn what_somebody_else_writes_between_a_lost_answer_and_its_repeat_is_found() {
-    let sent = [Event::Send(Fate::Arrives), Event::Send(Fate::Arrives), Event::Send(Fate::Arrives)];
-    let mut events = [sent.clone(), sent].concat();
-    let lost = [Event::Message(0), Event::Send(Fate::Arrives), Event::Send(Fate::AnswerLost)];
-    events.extend(lost);
+    let mut events = sent();
+    events.extend([Event::Message(0), Event::Send(Fate::Arrives), Event::Send(Fate::AnswerLost)]);
     events.extend([Event::Foreign(1), Event::Send(Fate::Arrives)]);
+
+    any_history(events).await;
+}
+
+#[tokio::test]
+async fn a_request_that_comes_again_behind_later_ones_is_known() {
+    let mut events = sent();
+    for message in 0..3 {
+        events.push(Event::Message(message));
+        events.extend(sent());
+    }
+    events.extend([Event::Late(0), Event::Late(1), Event::Late(2)]);
+
+    any_history(events).await;
+}
+
+#[tokio::test]
+async fn what_was_sealed_before_a_rotation_is_not_taken_after_it() {
+    let mut events = sent();
+    events.extend([Event::Message(0), Event::Send(Fate::Arrives), Event::Rotate, Event::Send(Fate::Arrives)]);
+
+    any_history(events).await;
+}
+
+#[tokio::test]
+async fn a_service_that_lost_what_it_had_is_sent_all_of_it_again() {
+    let mut events = sent();
+    events.push(Event::BackUp(Side::Service));
+    events.push(Event::Part(0, 0, 1));
+    events.extend(sent());
+    events.push(Event::Restore(Side::Service));
+    events.extend(sent());
+    events.push(Event::Part(1, 0, 2));
 
     any_history(events).await;
 }
