@@ -145,6 +145,26 @@ test('a prompt whose answer was lost with the page is not shown as unsent', asyn
   assert.deepEqual(await page.locator('.prompt-text').allInnerTexts(), ['store me']);
 });
 
+// Was: what an earlier visit had called a failure was shown beside the stored prompt, for ever.
+for (const [when, isAnswered] of [['the server has it', true], ['nobody answers whether the server has it', false]]) {
+  test(`a prompt that failed on an earlier visit is forgotten when it is there after all: ${when}`, async () => {
+    const session = await desk.session({ title: `Failed before: ${when}` });
+    await desk.prompt(session, 'store me');
+    const page = await desk.tab(`/s/${session.id}`);
+    await page.locator('.step .prose').first().waitFor();
+    const { info, parts } = (await promptsOf(session))[0];
+    const unsent = { prompt: { sessionID: session.id, messageID: info.id, parts }, error: 'The server cannot be reached' };
+    await page.evaluate(([name, value]) => localStorage.setItem(name, value), [`sturdy.unsent.${info.id}`, JSON.stringify(unsent)]);
+    if (!isAnswered) await page.route(`**/session/${session.id}/message/${info.id}`, (route) => route.abort());
+
+    await page.reload();
+    await page.locator('.step .prose').first().waitFor();
+
+    await until('it is forgotten', () => page.evaluate(() => !Object.keys(localStorage).some((name) => name.startsWith('sturdy.unsent'))));
+    assert.deepEqual(await page.locator('.prompt-text').allInnerTexts(), ['store me']);
+  });
+}
+
 test('a resource of an MCP server that is named with @ goes along with the prompt', async () => {
   const session = await desk.session({ title: 'Names a resource' });
   await until('the MCP server is there', async () => Object.keys(await desk.server.tell('GET', '/experimental/resource')).length === 1);

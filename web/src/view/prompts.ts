@@ -47,18 +47,20 @@ async function attempt(unsent: Unsent): Promise<boolean> {
   if (sent.as === "stored") {
     dropUnsent(prompt.messageID);
     // It stays until the stream has brought it, so that it does not vanish for a moment.
-    void untilSeen(prompt).then(() => forget(prompt.messageID));
+    void isSeen(prompt).then(() => forget(prompt.messageID));
     return true;
   }
   put({ ...unsent, error: sent.error.message });
   return false;
 }
 
-async function untilSeen(prompt: Prompt): Promise<void> {
+/** Waits for the conversation to show it; false if it does not within ten seconds. */
+async function isSeen(prompt: Prompt): Promise<boolean> {
   for (let tries = 0; tries < 100; tries += 1) {
-    if (world.threads.get(prompt.sessionID)?.messages.has(prompt.messageID)) return;
+    if (world.threads.get(prompt.sessionID)?.messages.has(prompt.messageID)) return true;
     await pause(100);
   }
+  return false;
 }
 
 export async function resend(messageID: string): Promise<void> {
@@ -104,9 +106,10 @@ async function recover(unsent: Unsent): Promise<void> {
   const { prompt } = unsent;
   const files = unsent.isWithoutFiles ? ` ${words.filesNotKept}` : "";
   const show = (error: string) => setPending((known) => new Map(known).set(prompt.messageID, { ...unsent, error: `${error}${files}` }));
-  if (unsent.error !== undefined) return void show(unsent.error);
   if (await isStored(api, prompt)) return dropUnsent(prompt.messageID);
-  show(words.leftUnsent);
+  show(unsent.error ?? words.leftUnsent);
+  // That nobody answered just now says nothing: the conversation shows whether it is there.
+  if (await isSeen(prompt)) forget(prompt.messageID);
 }
 
 if (!READ_ONLY) for (const unsent of unsentPrompts()) void recover(unsent);
