@@ -34,9 +34,13 @@ async function turn(session, text, command) {
 
 /** The sheet, from the menu of a prompt. */
 async function openSheet(page, text) {
-  const prompt = page.locator('.prompt', { hasText: text });
-  await prompt.getByRole('button', { name: 'More' }).click();
-  await page.getByRole('menuitem', { name: 'Undo from here' }).click();
+  const more = page.locator('.prompt', { hasText: text }).getByRole('button', { name: 'More' });
+  const item = page.getByRole('menuitem', { name: 'Undo from here' });
+  // A piece of the page that arrives late draws the rows again and closes what is open in them: a person taps again.
+  await until('the menu was used', async () => {
+    if (!(await item.isVisible())) await more.click();
+    return item.click({ timeout: 2000 }).then(() => true, () => false);
+  });
   const sheet = page.getByRole('dialog', { name: 'Undo from here' });
   await sheet.locator('.plan li').first().waitFor();
   return sheet;
