@@ -15,7 +15,7 @@ use crate::row::{
     SessionRow,
 };
 use crate::rules::checkout_of;
-use crate::show::{part_after, show};
+use crate::show::{count_durable, part_after, show};
 use crate::stamp::Millis;
 use crate::turn::{OpenStep, State};
 use crate::types::ask::PermissionReply;
@@ -39,6 +39,8 @@ pub struct Entry {
     pub fact: Fact,
     pub at: Millis,
     pub events: Vec<Event>,
+    /// How many durable events it is in the v2 API; each has a number.
+    pub tells: u64,
 }
 
 /// Applies facts to a state, one decision after another, and collects one commit.
@@ -87,6 +89,7 @@ impl Folder {
         let entry = self.folded.entries.len();
         let fact = self.with_row(fact);
         let events = show(state, &fact, at);
+        let tells = count_durable(state, &fact);
         let changes = row_changes(state, &fact, self.seq + entry as u64 + 1);
         let approvals = approvals(state, &fact);
         // Not for growth, which never touches the record and comes by the thousand.
@@ -106,7 +109,7 @@ impl Folder {
         }
         let write = |row| RowWrite { entry, change: RowChange::Approval(row) };
         self.folded.rows.extend(approvals.into_iter().map(write));
-        self.folded.entries.push(Entry { fact, at, events });
+        self.folded.entries.push(Entry { fact, at, events, tells });
     }
 
     #[must_use]

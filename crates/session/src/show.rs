@@ -13,6 +13,7 @@
 mod next;
 mod replay;
 
+pub(crate) use next::count_durable;
 pub use next::{NextEvent, show_next};
 pub use replay::{Replay, ReplayError};
 

@@ -191,8 +191,14 @@ fn commit(load: Load, session: &SessionId, caller: usize, seq: u64) -> Commit {
     match load {
         Load::Delta => {
             let data = json!({ "message": message, "part": part, "delta": "forty characters of text, or a little bit more" });
-            let entry =
-                NewEntry { kind: "text.grew.1", subject: None, at, data: data.to_string(), actor: None };
+            let entry = NewEntry {
+                kind: "text.grew.1",
+                subject: None,
+                at,
+                data: data.to_string(),
+                actor: None,
+                tells: 0,
+            };
             Commit {
                 session: session.clone(),
                 expected: seq,
@@ -211,6 +217,7 @@ fn commit(load: Load, session: &SessionId, caller: usize, seq: u64) -> Commit {
                 at,
                 data: format!("{{\"part\":{data}}}"),
                 actor: None,
+                tells: 0,
             };
             let row = PartRow {
                 id: part,

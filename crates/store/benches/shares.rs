@@ -346,6 +346,7 @@ fn written(expected: u64) -> Commit {
         at: 1_000,
         data: "{}".to_owned(),
         actor: None,
+        tells: 0,
     };
     let rows = vec![RowWrite { entry: 0, change: RowChange::Part(row) }];
     Commit { session, expected, entries: vec![entry], rows, grant: None }

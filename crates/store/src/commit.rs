@@ -36,6 +36,8 @@ pub struct NewEntry {
     pub data: String,
     /// On whose behalf; none: the session itself.
     pub actor: Option<Arc<str>>,
+    /// How many numbers it takes of those that its session gives to what it tells.
+    pub tells: u64,
 }
 
 /// A commit's place in the log. It is on disk.

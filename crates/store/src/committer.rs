@@ -32,6 +32,7 @@ use crate::dialect;
 use crate::error::{CommitError, DriverError, DriverErrorKind, Failure, Refusal};
 use crate::grants;
 use crate::lock::Lock;
+use crate::log::told_of;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 use std::collections::HashMap;
 use std::mem;
@@ -48,12 +49,12 @@ pub(crate) const QUEUE: usize = 1024;
 /// Commits in one transaction: enough to make the fsync's share small, few enough that the first
 /// of them does not wait long for the last.
 const GROUP: usize = 256;
-/// Sessions whose seq is remembered.
-const SEQS_KNOWN: usize = 4096;
+/// Sessions whose last entry is remembered.
+const LASTS_KNOWN: usize = 4096;
 /// Quiet for this long is idle: time for a checkpoint.
 const IDLE: Duration = Duration::from_secs(2);
 
-const LAST_SEQ: &str = "SELECT seq FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
+const LAST: &str = "SELECT seq, told FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
 const ADVANCE: &str = "UPDATE head SET position = position + ?1, at = CASE WHEN at < ?2 THEN ?2 ELSE at END
     WHERE id = 1 RETURNING position";
 
@@ -135,7 +136,7 @@ pub(crate) struct Committer {
     doomed_write: Option<DoomedWrite>,
     /// What sessions are at, as far as it was asked for. Right as long as nobody else writes; if
     /// somebody does, `UNIQUE (session_id, seq)` refuses the transaction and this is read anew.
-    seqs: HashMap<SessionId, u64>,
+    lasts: HashMap<SessionId, Last>,
     /// Sessions that were removed, and of which something is left.
     remains: Vec<SessionId>,
 }
@@ -157,7 +158,6 @@ impl Committer {
         plan: CrashPlan,
         patience: Duration,
     ) -> Self {
-        let seqs = HashMap::new();
         Self {
             connection,
             work,
@@ -172,7 +172,7 @@ impl Committer {
             group: Vec::new(),
             doomed: Vec::new(),
             doomed_write: None,
-            seqs,
+            lasts: HashMap::new(),
             remains: Vec::new(),
         }
     }
@@ -371,8 +371,8 @@ impl Committer {
         }
         let written = self.write_unless_it_fails(group);
         // What a failed transaction counted up to never happened.
-        if written.is_err() || self.seqs.len() > SEQS_KNOWN {
-            self.seqs.clear();
+        if written.is_err() || self.lasts.len() > LASTS_KNOWN {
+            self.lasts.clear();
         }
         written
     }
@@ -381,6 +381,8 @@ impl Committer {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
 
         let mut verdicts = Vec::with_capacity(group.len());
+        // What the session of each has told before it.
+        let mut told = Vec::with_capacity(group.len());
         let mut entries = 0;
         let mut at = 0;
         for Pending { commit, .. } in group {
@@ -388,26 +390,28 @@ impl Committer {
                 // Its id is used again.
                 remains::remove_all(&transaction, commit.session.as_str())?;
             }
-            let seq = match self.seqs.get_mut(&commit.session) {
-                Some(seq) => seq,
+            let last = match self.lasts.get_mut(&commit.session) {
+                Some(last) => last,
                 None => {
-                    let found = last_seq(&transaction, commit.session.as_str())?;
-                    self.seqs.entry(commit.session.clone()).or_insert(found)
+                    let found = last_of(&transaction, commit.session.as_str())?;
+                    self.lasts.entry(commit.session.clone()).or_insert(found)
                 }
             };
+            told.push(last.told);
             // Invariant I2, the net under the lock: a second writer is told and has written nothing.
-            verdicts.push(if *seq != commit.expected {
+            verdicts.push(if last.seq != commit.expected {
                 let session = commit.session.clone();
                 let expected = commit.expected;
-                Err(CommitError::Conflict { session, expected, found: *seq })
+                Err(CommitError::Conflict { session, expected, found: last.seq })
             } else if let Err(refusal) = judge_grant(&transaction, commit)? {
                 Err(CommitError::Denied(refusal))
             } else {
                 let first_position = entries;
                 entries += commit.entries.len() as u64;
-                *seq += commit.entries.len() as u64;
+                last.seq += commit.entries.len() as u64;
+                last.told += commit.entries.iter().map(|entry| entry.tells).sum::<u64>();
                 at = commit.entries.iter().map(|entry| entry.at).fold(at, u64::max);
-                Ok(Committed { first_position, seq: *seq })
+                Ok(Committed { first_position, seq: last.seq })
             });
         }
         if entries == 0 {
@@ -419,11 +423,11 @@ impl Committer {
             .query_row((entries.cast_signed(), at.cast_signed()), |row| row.get(0))?;
         let head = head.cast_unsigned();
         let mut writer = write::Writer::new(&transaction, self.shared.has_links.load(Ordering::Acquire))?;
-        for (pending, verdict) in group.iter().zip(&mut verdicts) {
+        for ((pending, verdict), told) in group.iter().zip(&mut verdicts).zip(told) {
             if let Ok(committed) = verdict {
                 // So far it counted from the start of the group.
                 committed.first_position += head - entries + 1;
-                writer.commit(&pending.commit, committed.first_position)?;
+                writer.commit(&pending.commit, committed.first_position, told)?;
             }
         }
         let remains = writer.into_remains();
@@ -474,9 +478,18 @@ fn judge_grant(transaction: &Transaction<'_>, commit: &Commit) -> Result<Result<
     grants::judge(transaction, grant, &commit.session, now)
 }
 
+/// What a session is at.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    seq: u64,
+    told: u64,
+}
+
 /// The last entry of a session is never removed, so the log itself knows what a session is at.
-fn last_seq(connection: &Connection, session: &str) -> Result<u64, Failure> {
-    let seq: Option<i64> =
-        connection.prepare_cached(LAST_SEQ)?.query_row([session], |row| row.get(0)).optional()?;
-    Ok(seq.map_or(0, i64::cast_unsigned))
+fn last_of(connection: &Connection, session: &str) -> Result<Last, Failure> {
+    let last = connection.prepare_cached(LAST)?.query_row([session], |row| {
+        let seq = row.get::<_, i64>(0)?.cast_unsigned();
+        Ok(Last { seq, told: told_of(row, 1, seq)? })
+    });
+    Ok(last.optional()?.unwrap_or_default())
 }

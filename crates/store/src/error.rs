@@ -153,6 +153,21 @@ impl DriverError {
         Self { kind, source: None }
     }
 
+    /// Whether a write failed, and not the fsync after it.
+    pub(crate) fn is_of_a_write(&self) -> bool {
+        match self.source.as_deref() {
+            Some(rusqlite::Error::SqliteFailure(failure, _)) => {
+                failure.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
+            }
+            _ => false,
+        }
+    }
+
+    /// The same failure, of a file that cannot be written.
+    pub(crate) fn read_only(self) -> Self {
+        Self { kind: DriverErrorKind::ReadOnly, ..self }
+    }
+
     /// Whether the same write may succeed a moment later.
     pub(crate) fn may_pass(&self) -> bool {
         match self.kind {

@@ -18,12 +18,11 @@ pub use record::{GrantRow, Rights};
 
 pub(crate) use judge::judge;
 
-use crate::share::{Refusal, ShareError, SturdyRef};
+use crate::share::{Refusal, ShareError, SturdyRef, is_kept};
 use audit::Entry;
 use record::NewRecord;
 use rusqlite::{Connection, Transaction};
 use sturdy_session::stamp::Millis;
-use subtle::ConstantTimeEq as _;
 
 /// Grants of one session, revoked ones included.
 pub const GRANTS_MAX: u64 = 256;
@@ -252,12 +251,8 @@ fn insert(
 
 /// The record with this secret, also when it does not stand any more.
 fn present(connection: &Connection, reference: &SturdyRef) -> Result<GrantRow, ShareError> {
-    let shown = reference.hash();
     let found = record::load(connection, &reference.capability)?;
-    // Compared also when there is none: both answers take the same time.
-    let dummy = [0; 32];
-    let kept = found.as_ref().map_or(&dummy[..], |row| &row.secret_hash);
-    let is_right = bool::from(kept.ct_eq(&shown));
+    let is_right = is_kept(found.as_ref().map(|row| &row.secret_hash[..]), reference.hash());
     Ok(found.filter(|row| is_right && row.session == reference.share).ok_or(Refusal::Unauthorized)?)
 }
 

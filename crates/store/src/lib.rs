@@ -43,11 +43,13 @@ pub use open::Options;
 pub use owner::Owner;
 pub use read::asks::{AskQuery, RawAsk};
 pub use read::damaged::DamagedRow;
+pub use read::message_order::{MessagePlace, PlacedMessage, Toward};
 pub use read::messages::{Before, MessagePage, MessageQuery, PageWithin, RawMessage};
 pub use read::moment::{Opening, Outline, Overview, OverviewQuery, SessionGlance};
 pub use read::rows::{CurrentRows, RowPosition, SessionRows};
 pub use read::search::{Found, FoundPart, SearchQuery};
 pub use read::sessions::{CreatedEdge, SessionHead, SessionOrder, SessionQuery};
+pub use read::shape::PartShape;
 pub use verify::{Finding, Progress, Report, Stage};
 
 use committer::{Pending, Shared, Work, Write, Writer};

@@ -14,34 +14,41 @@ use sturdy_session::id::SessionId;
 
 // The session's current place, for readers that want one directory only. None once it is removed.
 const AFTER: &str = "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id, log.actor, log.packed
+    session.directory, session.project_id, log.actor, log.packed, log.told
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.position > ?1 ORDER BY log.position LIMIT ?2";
 const OF_SESSION: &str = "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id, log.actor, log.packed
+    session.directory, session.project_id, log.actor, log.packed, log.told
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.session_id = ?1 AND log.seq > ?2 ORDER BY log.seq LIMIT ?3";
 // A stretch of positions, of which only one directory is wanted. A removed session has no row: its removal
 // says where it was.
 const OF_DIRECTORY: &str =
     "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id, log.actor, log.packed
+    session.directory, session.project_id, log.actor, log.packed, log.told
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.position > ?1 AND log.position <= ?2 AND (session.directory = ?3 OR session.id IS NULL)
     ORDER BY log.position LIMIT ?4";
 const OF_SESSION_AFTER: &str =
     "SELECT log.position, log.session_id, log.seq, log.kind, log.at, log.data, log.blob,
-    session.directory, session.project_id, log.actor, log.packed
+    session.directory, session.project_id, log.actor, log.packed, log.told
     FROM log LEFT JOIN session ON session.id = log.session_id
     WHERE log.session_id = ?1 AND log.position > ?2 ORDER BY log.seq LIMIT ?3";
 const KEYFRAME: &str =
     "SELECT seq, data FROM keyframe WHERE session_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT 1";
 const BETWEEN: &str =
-    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed FROM log
+    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed, told FROM log
     WHERE session_id = ?1 AND seq > ?2 AND seq < ?3 AND kind <> ?4 ORDER BY seq";
 const ABOUT: &str =
-    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed FROM log
+    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed, told FROM log
     WHERE subject = ?1 AND position < ?2 ORDER BY position";
+const AT_OR_AFTER: &str =
+    "SELECT position, seq, told FROM log WHERE session_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1";
+const LAST_SEQ: &str = "SELECT seq FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
+// By the name of the kind and not by a value: so the index of edits is used.
+const EDITS: &str =
+    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed, told FROM log
+    WHERE session_id = ?1 AND kind = 'session.edited.1' ORDER BY seq";
 const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
 const HORIZON: &str = "SELECT horizon FROM head WHERE id = 1";
 const LAST_TIME: &str = "SELECT at FROM head WHERE id = 1";
@@ -67,6 +74,8 @@ pub struct LogEntry {
     pub project: Option<String>,
     /// On whose behalf; empty: the session itself.
     pub actor: String,
+    /// The number of the last thing that its session has told, up to and with this entry.
+    pub told: u64,
 }
 
 /// Whose entries are wanted.
@@ -181,13 +190,46 @@ impl Store {
     ) -> Result<Vec<LogEntry>, ReadError> {
         let session = session.clone();
         self.read(move |connection| {
-            let mut statement = connection.prepare_cached(OF_SESSION)?;
-            let mut rows = statement.query((session.as_str(), clamp(after_seq), clamp(limit as u64)))?;
-            let mut entries = Vec::new();
-            while let Some(row) = rows.next()? {
-                entries.push(entry(connection, row)?);
+            let values = (session.as_str(), clamp(after_seq), clamp(limit as u64));
+            Ok(read_all(connection, OF_SESSION, values)?)
+        })
+        .await
+    }
+
+    /// The changes of a session's own record, oldest first.
+    pub async fn edits_of(&self, session: &SessionId) -> Result<Vec<LogEntry>, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| Ok(read_all(connection, EDITS, [session.as_str()])?)).await
+    }
+
+    /// The first entry of a session behind which more than this was told, by its position.
+    pub async fn first_told_after(&self, session: &SessionId, told: u64) -> Result<Option<u64>, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(AT_OR_AFTER)?;
+            let mut at_or_after = |seq: u64| {
+                let found = statement.query_row((session.as_str(), clamp(seq)), |row| {
+                    let seq = row.get::<_, i64>(1)?.cast_unsigned();
+                    Ok((row.get::<_, i64>(0)?.cast_unsigned(), seq, told_of(row, 2, seq)?))
+                });
+                found.optional()
+            };
+            // The number never goes down, so it is looked for by halves.
+            let mut low = 0;
+            let mut high = last_seq(connection, &session)? + 1;
+            let mut first = None;
+            while low < high {
+                let middle = low + (high - low) / 2;
+                match at_or_after(middle)? {
+                    Some((position, _, number)) if number > told => {
+                        first = Some(position);
+                        high = middle;
+                    }
+                    Some((_, seq, _)) => low = seq + 1,
+                    None => high = middle,
+                }
             }
-            Ok(entries)
+            Ok(first)
         })
         .await
     }
@@ -214,6 +256,27 @@ impl Store {
         })
         .await
     }
+}
+
+/// All entries of a statement, in its order; a damaged one is an error.
+fn read_all(
+    connection: &Connection,
+    statement: &str,
+    values: impl rusqlite::Params,
+) -> Result<Vec<LogEntry>, Failure> {
+    let mut statement = connection.prepare_cached(statement)?;
+    let mut rows = statement.query(values)?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        entries.push(entry(connection, row)?);
+    }
+    Ok(entries)
+}
+
+fn last_seq(connection: &Connection, session: &SessionId) -> Result<u64, ReadError> {
+    let mut statement = connection.prepare_cached(LAST_SEQ)?;
+    let seq: Option<i64> = statement.query_row([session.as_str()], |row| row.get(0)).optional()?;
+    Ok(seq.map_or(0, i64::cast_unsigned))
 }
 
 /// Entries in order, and whether the statement had no more of them.
@@ -283,17 +346,28 @@ pub(crate) fn entry(connection: &Connection, row: &Row<'_>) -> Result<LogEntry, 
     let session: String = row.get(1)?;
     let session = SessionId::parse(&session)
         .map_err(|error| Failure::broken(format!("log entry {position}"), error))?;
+    let seq = row.get::<_, i64>(2)?.cast_unsigned();
     Ok(LogEntry {
         position,
         session,
-        seq: row.get::<_, i64>(2)?.cast_unsigned(),
+        seq,
         kind: row.get(3)?,
         at: row.get::<_, i64>(4)?.cast_unsigned(),
         data: text_of(connection, row, Columns { position: 0, data: 5, blob: 6, packed: 10 })?,
         directory: row.get(7)?,
         project: row.get(8)?,
         actor: row.get(9)?,
+        told: told_of(row, 11, seq)?,
     })
+}
+
+/// Entries that an earlier version wrote say nothing of it: room was left for so many events of each.
+const TOLD_BY_OLD_ENTRY: u64 = 64;
+
+/// The column `told` of an entry.
+pub(crate) fn told_of(row: &Row<'_>, column: usize, seq: u64) -> rusqlite::Result<u64> {
+    let told: Option<i64> = row.get(column)?;
+    Ok(told.map_or(seq.saturating_mul(TOLD_BY_OLD_ENTRY), i64::cast_unsigned))
 }
 
 /// The kind of an entry that cannot be read: no fact, so that whoever reads it sees that something is missing.
@@ -307,16 +381,18 @@ fn entry_or_damage(connection: &Connection, row: &Row<'_>) -> Result<Option<LogE
         Err(failure @ Failure::Unavailable(_)) => return Err(failure),
     };
     let Ok(session) = SessionId::parse(&row.get::<_, String>(1)?) else { return Ok(None) };
+    let seq = row.get::<_, i64>(2)?.cast_unsigned();
     Ok(Some(LogEntry {
         position: row.get::<_, i64>(0)?.cast_unsigned(),
         session,
-        seq: row.get::<_, i64>(2)?.cast_unsigned(),
+        seq,
         kind: DAMAGED.to_owned(),
         at: row.get::<_, i64>(4)?.cast_unsigned(),
         data: what,
         directory: row.get(7)?,
         project: row.get(8)?,
         actor: row.get(9)?,
+        told: told_of(row, 11, seq)?,
     }))
 }
 

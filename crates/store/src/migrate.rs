@@ -43,6 +43,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 14, name: "packed", text: include_str!("../migrations/0014_packed.sql") },
     Migration { number: 15, name: "share_unsent", text: include_str!("../migrations/0015_share_unsent.sql") },
     Migration { number: 16, name: "share_retry", text: include_str!("../migrations/0016_share_retry.sql") },
+    Migration { number: 17, name: "told", text: include_str!("../migrations/0017_told.sql") },
+    Migration { number: 18, name: "edits", text: include_str!("../migrations/0018_edits.sql") },
 ];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (
@@ -98,6 +100,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
             None => {
                 transaction.execute_batch(&dialect::schema(migration.text))?;
                 transaction.execute(REMEMBER, (number, migration.name, checksum.as_str()))?;
+                tracing::trace!("point migrate.mid");
             }
         }
     }

@@ -34,6 +34,7 @@ pub use import::{Imported, OldShare};
 pub use legacy::LegacyItem;
 pub use limits::ShareLimits;
 pub use op::{Kind, Operation, SCHEMA};
+pub(crate) use reference::is_kept;
 pub use reference::{PlainSecret, ShareAuth, SturdyRef};
 pub use refusal::{Refusal, ShareError};
 pub use view::{Redeemed, ShareInfo, ShareNews, ShownOp, Standing, ViewPage, WriterState};

@@ -136,6 +136,12 @@ pub(crate) const PARTS_OF_ONE_FACT: u32 = 20;
 /// Behind every place that a fact gives: of prompts that wait for a turn of their own, in their order.
 pub(crate) const AT_THE_END: u64 = 1 << 62;
 
+/// The place in its conversation of what a fact of this seq made.
+#[must_use]
+pub fn place_of_seq(seq: u64) -> u64 {
+    seq << PARTS_OF_ONE_FACT
+}
+
 /// The seq of the fact that gave a message or a part this place in its conversation.
 #[must_use]
 pub fn seq_of_place(ord: u64) -> u64 {

@@ -22,6 +22,8 @@ pub struct NextEvent {
     pub kind: &'static str,
     /// Whether it is told again to who was away: growth is not, its end is.
     pub is_durable: bool,
+    /// Of its shape.
+    pub version: u32,
     /// With `timestamp` and `sessionID`.
     pub data: Value,
     /// The message whose prompt belongs into the data.
@@ -35,6 +37,15 @@ pub fn show_next(before: &State, fact: &Fact, at: Millis) -> Vec<NextEvent> {
     let mut shown = NextShown { session: info.id.as_str(), at, events: Vec::new() };
     shown.fact(before, fact);
     shown.events
+}
+
+/// How many of its events are durable: what a fact is counted as when it is stored, and must be as long as it is read.
+pub(crate) fn count_durable(before: &State, fact: &Fact) -> u64 {
+    // Growth comes by the thousand and is never durable.
+    if let Fact::TextGrew { .. } = fact {
+        return 0;
+    }
+    show_next(before, fact, 0).iter().filter(|event| event.is_durable).count() as u64
 }
 
 struct NextShown<'a> {
@@ -79,7 +90,9 @@ impl NextShown<'_> {
                 let cache = json!({ "read": tokens.cache.read, "write": tokens.cache.write });
                 let tokens = json!({ "input": tokens.input, "output": tokens.output,
                     "reasoning": tokens.reasoning, "cache": cache });
-                let mut data = json!({ "assistantMessageID": message, "finish": reason, "cost": cost, "tokens": tokens });
+                let files = step.files.as_ref().map(|files| files.files.as_slice()).unwrap_or_default();
+                let mut data = json!({ "assistantMessageID": message, "finish": reason, "cost": cost, "tokens": tokens,
+                    "files": files });
                 if let Some(tree) = step.tree_after() {
                     data["snapshot"] = Value::from(tree);
                 }
@@ -147,10 +160,9 @@ impl NextShown<'_> {
     fn step_started(&mut self, message: &MessageId, user: &MessageId, ready: &Ready) {
         match &ready.kind {
             StepKind::Answer => {
-                let mut model = json!({ "id": ready.model_id, "providerID": ready.provider_id });
-                if let Some(variant) = &ready.variant {
-                    model["variant"] = Value::from(variant.as_str());
-                }
+                let variant = ready.variant.as_deref().unwrap_or("default");
+                let model =
+                    json!({ "id": ready.model_id, "providerID": ready.provider_id, "variant": variant });
                 let mut data = json!({ "assistantMessageID": message, "agent": ready.agent, "model": model });
                 if let Some(tree) = &ready.tree {
                     data["snapshot"] = Value::from(tree.as_str());
@@ -228,7 +240,8 @@ impl NextShown<'_> {
         let mut data = of_call(step, &call.call);
         data["structured"] = json!(metadata.cloned().unwrap_or_default());
         data["content"] = json!([]);
-        self.push("tool.progress", data);
+        // Not told again: what a call reports is forgotten once it has said something later.
+        self.pass("tool.progress", data);
     }
 
     fn tool_ended(&mut self, step: &OpenStep, call: &OpenCall, outcome: &Outcome) {
@@ -259,6 +272,7 @@ impl NextShown<'_> {
             Outcome::Done { output, metadata, .. } => {
                 data["structured"] = json!(metadata);
                 data["content"] = json!([{ "type": "text", "text": output }]);
+                data["outputPaths"] = json!([]);
                 self.push("tool.success", data);
             }
             Outcome::Failed { error, .. }
@@ -289,7 +303,9 @@ impl NextShown<'_> {
     fn add(&mut self, kind: &'static str, is_durable: bool, mut data: Value) {
         data["timestamp"] = Value::from(self.at);
         data["sessionID"] = Value::from(self.session);
-        self.events.push(NextEvent { kind, is_durable, data, prompt_of: None });
+        // The shape of these two has changed once.
+        let version = if matches!(kind, "step.ended" | "step.failed") { 2 } else { 1 };
+        self.events.push(NextEvent { kind, is_durable, version, data, prompt_of: None });
     }
 }
 

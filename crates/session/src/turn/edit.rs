@@ -13,6 +13,9 @@ use crate::types::part::Part;
 use crate::types::session::{Rule, Session, SessionModel, Share};
 use crate::types::usage::Tokens;
 
+/// Rules of one session. They stand in its record, which every turn writes anew, and are looked through for every call.
+pub const RULES_MAX: usize = 1_000;
+
 /// What a client wants changed; unset fields stay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionPatch {
@@ -47,6 +50,9 @@ impl Deciding<'_> {
         if state.info.is_some() {
             return self.refuse(Refusal::Exists);
         }
+        if info.permission.as_ref().is_some_and(|rules| rules.len() > RULES_MAX) {
+            return self.refuse(Refusal::TooManyRules);
+        }
         self.fact(Fact::SessionCreated { info });
     }
 
@@ -54,16 +60,21 @@ impl Deciding<'_> {
     pub(super) fn patch(&mut self, patch: SessionPatch) {
         let state = self.now();
         let Some(info) = state.info.as_deref() else { return self.refuse(Refusal::Gone) };
+        let rules = [&info.permission, &patch.permission].into_iter().flatten().map(Vec::len).sum::<usize>();
+        if patch.permission.is_some() && rules > RULES_MAX {
+            return self.refuse(Refusal::TooManyRules);
+        }
         // Said again, it is no news.
         let share = patch.share.filter(|share| *share != info.share);
         let project = patch.project.filter(|place| {
             let is_elsewhere = place.directory.as_ref().is_some_and(|directory| *directory != info.directory);
             place.id != info.project_id || is_elsewhere
         });
+        let model = patch.model.filter(|model| info.model.as_ref().is_none_or(|old| !old.is_same(model)));
         let updated = self.stamp.now();
-        let switched = (patch.agent.is_some() || patch.model.is_some()).then(|| {
+        let switched = (patch.agent.is_some() || model.is_some()).then(|| {
             let message = self.stamp.message_id();
-            Edit::Switched { agent: patch.agent, model: patch.model, message, updated }
+            Edit::Switched { agent: patch.agent, model, message, updated }
         });
         let edits = [
             patch.title.map(|title| Edit::Renamed { title }),

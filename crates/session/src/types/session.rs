@@ -89,6 +89,17 @@ pub struct SessionModel {
     pub variant: Option<String>,
 }
 
+impl SessionModel {
+    /// Whether both mean the same model. A variant that is not named is the usual one.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        fn variant(model: &SessionModel) -> &str {
+            model.variant.as_deref().unwrap_or("default")
+        }
+        self.provider_id == other.provider_id && self.id == other.id && variant(self) == variant(other)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SessionTime {
     #[serde(deserialize_with = "whole")]

@@ -565,6 +565,27 @@ proptest! {
         }
     }
 
+    /// The numbers of v2 events are given when a fact is stored and counted again when it is read, from anywhere.
+    #[test]
+    fn a_fact_tells_as_many_durable_events_when_it_is_read_as_when_it_was_stored(
+        wishes in wishes(60), from in any::<prop::sample::Index>()
+    ) {
+        let bench = play(&wishes);
+        let from = from.index(bench.log.len());
+        let mut replay = Replay::from_start();
+        let mut state = State::default();
+        for (place, (fact, (at, _))) in bench.log.iter().zip(&bench.shown).enumerate() {
+            if place == from && state.info().is_some() {
+                let keyframe = serde_json::to_string(&state.keyframe()).unwrap();
+                replay = Replay::from_keyframe(&keyframe).unwrap();
+            }
+            let stored = fold(&mut state, [fact.clone()], place as u64, *at);
+            let read = Fact::parse(fact.kind(), &fact.data()).unwrap();
+            let told = replay.show_next(&read, *at).iter().filter(|event| event.is_durable).count() as u64;
+            prop_assert_eq!(stored.entries[0].tells, told, "{}", fact.kind());
+        }
+    }
+
     /// Invariant I3 over a restart: what the rows give back is what the log leads to, after every entry.
     #[test]
     fn a_state_restored_from_rows_is_the_state_folded_from_the_log(wishes in wishes(60)) {

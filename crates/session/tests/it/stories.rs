@@ -3,9 +3,11 @@
 use crate::bench::*;
 use insta::assert_snapshot;
 use sturdy_session::fact::{Fact, Outcome};
+use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
-use sturdy_session::turn::{Answer, Input, SessionPatch};
+use sturdy_session::turn::{Answer, Input, RULES_MAX, Refusal, SessionPatch, decide};
 use sturdy_session::types::ask::PermissionReply;
+use sturdy_session::types::session::{Action, Rule};
 
 #[test]
 fn a_prompt_to_an_idle_session_is_stored_and_taken_up() {
@@ -705,4 +707,25 @@ fn messages_of_one_millisecond_are_still_in_order() {
         _ => None,
     });
     assert!(created.collect::<Vec<_>>().is_sorted_by(|a, b| a < b));
+}
+
+#[test]
+fn a_session_has_at_most_so_many_rules() {
+    let mut bench = Bench::new();
+    let rule = |number: usize| Rule {
+        permission: "bash".to_owned(),
+        pattern: number.to_string(),
+        action: Action::Ask,
+    };
+    let permit = |count: usize| {
+        let permission = Some((0..count).map(rule).collect());
+        Input::Edit(SessionPatch { permission, ..SessionPatch::default() })
+    };
+    bench.feed(permit(RULES_MAX - 1));
+
+    let one_too_many = decide(&bench.state, permit(2), &mut Stamp::fixed(START));
+    let last = decide(&bench.state, permit(1), &mut Stamp::fixed(START));
+
+    assert_eq!((one_too_many.facts.len(), one_too_many.refusal), (0, Some(Refusal::TooManyRules)));
+    assert_eq!((last.facts.len(), last.refusal), (1, None));
 }

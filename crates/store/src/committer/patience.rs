@@ -7,11 +7,14 @@
 //!
 //! A transaction whose fsync failed is a special case: its frames stand complete in the write-ahead log, and
 //! a process that opens the files after a kill would find them and count them. Nobody is told "refused"
-//! before something else stands in their place.
+//! before something else stands in their place. One whose write failed is not: the frame that ends a transaction is
+//! written last.
 
 use crate::dialect;
 use crate::error::{CommitError, DriverErrorKind, Failure};
 use rusqlite::{Connection, TransactionBehavior};
+use std::fs::OpenOptions;
+use std::io;
 use std::time::{Duration, Instant};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -46,12 +49,25 @@ impl Patience {
 /// What may be said of a write that was refused: that nothing of it is stored, or that this is not known.
 pub(crate) fn certain(connection: &mut Connection, failure: Failure) -> CommitError {
     match failure {
+        Failure::Unavailable(driver) if driver.is_of_a_write() => {
+            CommitError::Unavailable(if is_read_only(connection) { driver.read_only() } else { driver })
+        }
         Failure::Unavailable(driver) if driver.kind == DriverErrorKind::Disk => match touch(connection) {
             Ok(()) => CommitError::Unavailable(driver),
             Err(_) => CommitError::Unknown(driver),
         },
         failure => failure.into(),
     }
+}
+
+/// Whether the file system under the database lets nobody write any more. The database itself says only that a write
+/// failed.
+fn is_read_only(connection: &Connection) -> bool {
+    let Some(path) = connection.path() else { return false };
+    let opened = OpenOptions::new().write(true).open(path);
+    opened.is_err_and(|cause| {
+        matches!(cause.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
+    })
 }
 
 /// Makes a frame that stands where the frames of the failed transaction stood; theirs are checked against the frame

@@ -37,6 +37,7 @@ pub(crate) fn note_change(
 ) -> Result<(), Failure> {
     let note = |kind: &str, id: &str| -> Result<(), Failure> {
         connection.prepare_cached(NOTE)?.execute((session, kind, id, position))?;
+        tracing::trace!("point enqueue.mid");
         Ok(())
     };
     match change {

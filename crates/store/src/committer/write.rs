@@ -13,8 +13,8 @@ use sturdy_session::id::SessionId;
 use sturdy_session::row::{ApprovalRow, AskRow, MessageRow, PartRow, RowChange, SessionRow};
 
 const APPEND: &str =
-    "INSERT INTO log (position, session_id, seq, kind, at, data, blob, packed, subject, actor)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    "INSERT INTO log (position, session_id, seq, kind, at, data, blob, packed, subject, actor, told)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
 // `schema` is not named in any of these: every row is in form 1, which is its default.
 
@@ -63,6 +63,13 @@ const REMOVE_SESSION: [&str; 6] = [
     "DELETE FROM session_grant WHERE session_id = ?1",
     "DELETE FROM session WHERE id = ?1",
 ];
+/// Where an entry stands.
+struct Place {
+    position: i64,
+    seq: i64,
+    told: i64,
+}
+
 /// Writes the commits of one transaction.
 pub(super) struct Writer<'c> {
     connection: &'c Connection,
@@ -85,7 +92,8 @@ impl<'c> Writer<'c> {
         self.remains
     }
 
-    pub(super) fn commit(&mut self, commit: &Commit, first_position: u64) -> Result<(), Failure> {
+    /// `told` is the last number that the session has given before this commit.
+    pub(super) fn commit(&mut self, commit: &Commit, first_position: u64, told: u64) -> Result<(), Failure> {
         if let Some(at) = self.remains.iter().position(|removed| *removed == commit.session) {
             // Its id is used again at once.
             remains::remove_all(self.connection, commit.session.as_str())?;
@@ -93,8 +101,11 @@ impl<'c> Writer<'c> {
         }
         let first_position = first_position.cast_signed();
         let first_seq = commit.expected.cast_signed() + 1;
+        let mut told = told.cast_signed();
         for (index, entry) in (0..).zip(&commit.entries) {
-            self.append(commit.session.as_str(), first_position + index, first_seq + index, entry)?;
+            told += entry.tells.cast_signed();
+            let place = Place { position: first_position + index, seq: first_seq + index, told };
+            self.append(commit.session.as_str(), &place, entry)?;
         }
         let is_shared = self.has_links && share_notes::is_shared(self.connection, commit.session.as_str())?;
         for row in &commit.rows {
@@ -108,7 +119,8 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    fn append(&mut self, session: &str, position: i64, seq: i64, entry: &NewEntry) -> Result<(), Failure> {
+    fn append(&mut self, session: &str, place: &Place, entry: &NewEntry) -> Result<(), Failure> {
+        let Place { position, seq, told } = *place;
         let at = entry.at.cast_signed();
         let actor = entry.actor.as_deref().unwrap_or_default();
         // Invariant I12: what is large stands in a blob, and the entry holds the hash.
@@ -117,7 +129,8 @@ impl<'c> Writer<'c> {
         let packed = if is_large { None } else { pack(entry.data.as_bytes()) };
         let data = if is_large || packed.is_some() { "" } else { &entry.data };
         let subject = &entry.subject;
-        self.append.execute((position, session, seq, entry.kind, at, data, blob, packed, subject, actor))?;
+        let kind = entry.kind;
+        self.append.execute((position, session, seq, kind, at, data, blob, packed, subject, actor, told))?;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sturdy_session::id::SessionId;
 use sturdy_session::stamp::Millis;
+use tracing::trace;
 
 pub(super) const COLUMNS: &str = "session_id, state, target, request_id, secret, share_id, url, contract, writer_id,
     epoch, cursor, sealed_seq, sealed_chain, acked_seq, acked_count, acked_chain, generation, snapshot, error, created,
@@ -175,6 +176,7 @@ impl Store {
             ])?;
             let link = find(&transaction, session)?;
             transaction.commit()?;
+            trace!("point create.stored");
             link.ok_or_else(|| broken(session.as_str(), "the link"))
         })
         .await
@@ -245,6 +247,9 @@ impl Store {
         self.write(move |connection| {
             let values = (link.session.as_str(), &link.request, state.as_str(), error);
             connection.prepare_cached(SET)?.execute(values)?;
+            if state == LinkState::Deleting {
+                trace!("point delete.stored");
+            }
             Ok(())
         })
         .await

@@ -16,6 +16,16 @@ pub struct Retry {
     pub at: Millis,
 }
 
+/// A link that failed so often in a row has trouble that does not pass by itself.
+const DEGRADED_AFTER: u64 = 10;
+
+impl Retry {
+    #[must_use]
+    pub fn is_degraded(self) -> bool {
+        self.failures >= DEGRADED_AFTER
+    }
+}
+
 impl Store {
     /// Says why a link does not go on, and when it is tried again. A link of which something else is wanted by now stays
     /// as it is: that may be tried at once.

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use sturdy_session::id::SessionId;
+use tracing::trace;
 
 /// What became of things to be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,9 @@ impl Store {
             let transaction = connection.transaction()?;
             let sealed = seal(&transaction, &session, &writer, drafts, is_complete)?;
             transaction.commit()?;
+            if sealed.is_sealed {
+                trace!("point seal.post");
+            }
             Ok(sealed)
         })
         .await
@@ -100,9 +104,12 @@ impl Store {
                 answered.error,
             ])?;
             if moved == 1 {
+                trace!("point ack.mid");
                 transaction.execute(GONE, (session.as_str(), answered.last_seq.cast_signed()))?;
+                trace!("point purge.mid");
             }
             transaction.commit()?;
+            trace!("point ack.post");
             Ok(())
         })
         .await
@@ -151,6 +158,7 @@ fn seal(
         return Ok(Sealed { is_sealed: false, took_all });
     }
     store(transaction, &link, &sealing, stage)?;
+    trace!("point seal.mid");
     Ok(Sealed { is_sealed: true, took_all })
 }
 

@@ -17,7 +17,80 @@ const FIRST_PLACE: &str = "SELECT min(ord) FROM (SELECT ord FROM message WHERE i
 const AFTER_PLACE: &str = "SELECT id FROM message WHERE session_id = ?1
     AND ord >= ?2 AND (ord > ?2 OR id > ?3) ORDER BY ord, id LIMIT ?4";
 
+const NEWER: &str = "SELECT id, ord FROM message WHERE session_id = ?1
+    AND ord >= ?2 AND (ord > ?2 OR id > ?3) ORDER BY ord, id LIMIT ?4";
+const OLDER: &str = "SELECT id, ord FROM message WHERE session_id = ?1
+    AND ord <= ?2 AND (ord < ?2 OR id < ?3) ORDER BY ord DESC, id DESC LIMIT ?4";
+
+/// Where something stands in a conversation: by its place, and by its id where two have one place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MessagePlace {
+    pub ord: u64,
+    pub id: MessageId,
+}
+
+/// Which way a conversation is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toward {
+    Newer,
+    Older,
+}
+
+/// A message and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedMessage {
+    pub place: MessagePlace,
+    pub message: RawMessage,
+}
+
 impl Store {
+    /// Where a message stands; None if the session has no such message.
+    pub async fn message_place(
+        &self,
+        session: &SessionId,
+        message: &MessageId,
+    ) -> Result<Option<MessagePlace>, ReadError> {
+        let ord = self.place(PLACE, session, message).await?;
+        Ok(ord.map(|ord| MessagePlace { ord, id: message.clone() }))
+    }
+
+    /// Up to `limit` messages beyond a place, or from the end, in the order in which they are met.
+    pub async fn messages_beyond(
+        &self,
+        session: &SessionId,
+        from: Option<&MessagePlace>,
+        toward: Toward,
+        limit: usize,
+    ) -> Result<Vec<PlacedMessage>, ReadError> {
+        let (statement, end) = match toward {
+            Toward::Newer => (NEWER, 0),
+            Toward::Older => (OLDER, u64::MAX),
+        };
+        let place = (session.clone(), from.map(|from| from.id.to_string()).unwrap_or_default());
+        let ord = from.map_or(end, |from| from.ord);
+        let places: Vec<(String, i64)> = self
+            .read(move |connection| {
+                let mut statement = connection.prepare_cached(statement)?;
+                let values = (place.0.as_str(), clamp(ord), place.1.as_str(), clamp(limit as u64));
+                let rows = statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await?;
+        // One without an id that can be read is left out, as everywhere.
+        let places = places.into_iter().filter_map(|(id, ord)| {
+            Some(MessagePlace { ord: ord.cast_unsigned(), id: MessageId::parse(&id).ok()? })
+        });
+        let places: Vec<MessagePlace> = places.collect();
+        let found = self.messages_of(session, places.iter().map(|place| place.id.clone()).collect()).await?;
+        let mut found = found.into_iter().peekable();
+        // One that was removed meanwhile is left out.
+        let placed = places.into_iter().filter_map(|place| {
+            let message = found.next_if(|message| message.id == place.id)?;
+            Some(PlacedMessage { place, message })
+        });
+        Ok(placed.collect())
+    }
+
     /// The seq of the fact that created a message; None if the session has no such message.
     pub async fn message_seq(
         &self,
@@ -42,22 +115,6 @@ impl Store {
             Ok(place.flatten().map(i64::cast_unsigned))
         })
         .await
-    }
-
-    /// Up to `limit` messages behind this one, or from the first on, oldest first. None if there is no such message.
-    pub async fn messages_after(
-        &self,
-        session: &SessionId,
-        after: Option<&MessageId>,
-        limit: usize,
-    ) -> Result<Option<Vec<RawMessage>>, ReadError> {
-        let Some(ids) = self.message_ids_after(session, after, limit).await? else { return Ok(None) };
-        let mut found = Vec::with_capacity(ids.len());
-        for id in ids {
-            // One that was removed meanwhile is left out.
-            found.extend(self.message(session, &id).await?);
-        }
-        Ok(Some(found))
     }
 
     /// Which messages are behind one, oldest first; none if there is no such message.

@@ -8,8 +8,9 @@ use crate::error::ReadError;
 use crate::growth::{Damage, Part, add_growth, add_growth_or};
 use crate::log::{clamp, text_or_empty};
 use crate::read::damaged::DamagedRows;
+use crate::read::shape::PartShape;
 use rusqlite::{Connection, OptionalExtension as _, Row};
-use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::id::{MessageId, SessionId};
 
 const NEWEST: &str = "SELECT id, created, data FROM message WHERE session_id = ?1
     ORDER BY ord DESC, id DESC LIMIT ?2";
@@ -19,19 +20,9 @@ const BEFORE_TIME: &str = "SELECT id, created, data FROM message WHERE session_i
     ORDER BY ord DESC, id DESC LIMIT ?3";
 const PLACE: &str = "SELECT ord FROM message WHERE id = ?1 AND session_id = ?2";
 const INFO: &str = "SELECT data FROM message WHERE session_id = ?1 AND id = ?2";
-const BYTES: &str =
-    "SELECT COALESCE(SUM(LENGTH(CAST(data AS BLOB))), 0) FROM part WHERE session_id = ?1 AND message_id = ?2";
 const ONE: &str = "SELECT id, created, data FROM message WHERE id = ?1 AND session_id = ?2";
-const SIZES: &str =
-    "SELECT id, LENGTH(CAST(data AS BLOB)) FROM part WHERE session_id = ?1 AND message_id = ?2
-    ORDER BY ord, id";
 // The columns of growth::PART_COLUMNS.
 const PARTS: &str = "SELECT id, session_id, is_open, data, position FROM part WHERE session_id = ?1 AND message_id = ?2 ORDER BY ord, id";
-
-// By the place of the message: the newest parts come first without being sorted.
-const NEWEST_PARTS: &str = "SELECT part.data FROM message
-    JOIN part ON part.session_id = message.session_id AND part.message_id = message.id
-    WHERE message.session_id = ?1 ORDER BY message.ord DESC, part.ord DESC";
 
 /// Which page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +83,9 @@ impl Store {
     pub async fn messages(&self, session: &SessionId, query: MessageQuery) -> Result<MessagePage, ReadError> {
         let session = session.clone();
         let damaged = self.inner.damaged.clone();
-        let page = self.read(move |connection| page(connection, &session, &query, &damaged)).await?;
+        let page =
+            move |connection: &Connection| page(connection, &session, &query, PartShape::STORED, &damaged);
+        let page = self.read(page).await?;
         self.count_parts(&page.items);
         Ok(page)
     }
@@ -102,12 +95,14 @@ impl Store {
         &self,
         session: &SessionId,
         query: MessageQuery,
+        shape: PartShape,
         bytes_max: usize,
     ) -> Result<PageWithin, ReadError> {
         let session = session.clone();
         let damaged = self.inner.damaged.clone();
-        let page =
-            move |connection: &Connection| page_within(connection, &session, &query, &damaged, bytes_max);
+        let page = move |connection: &Connection| {
+            page_within(connection, &session, &query, shape, &damaged, bytes_max)
+        };
         let found = self.read(page).await?;
         self.count_parts(&found.page.items);
         Ok(found)
@@ -118,18 +113,18 @@ impl Store {
         session: &SessionId,
         message: &MessageId,
     ) -> Result<Option<RawMessage>, ReadError> {
-        let session = session.clone();
-        let message = message.clone();
-        let damaged = self.inner.damaged.clone();
-        let found = self.read(move |connection| {
-            let mut statement = connection.prepare_cached(ONE)?;
-            let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
-            let Some(found) = found else { return Ok(None) };
-            Ok(with_parts(connection, &session, vec![found], &damaged)?.pop())
-        });
-        let found = found.await?;
-        self.count_parts(found.as_slice());
-        Ok(found)
+        self.message_in(session, message, PartShape::STORED).await
+    }
+
+    /// The same in another shape.
+    pub async fn message_in(
+        &self,
+        session: &SessionId,
+        message: &MessageId,
+        shape: PartShape,
+    ) -> Result<Option<RawMessage>, ReadError> {
+        let read = self.messages_of_within(session, vec![message.clone()], shape, usize::MAX);
+        Ok(read.await?.0.pop())
     }
 
     /// A message with its parts, or nothing if any of it is damaged: for those who go on with it.
@@ -179,107 +174,48 @@ impl Store {
         .await
     }
 
+    /// The first of certain messages with their parts, until they hold more than this, and how many were looked at: at
+    /// least one. Those that are gone are left out.
+    pub async fn messages_of_within(
+        &self,
+        session: &SessionId,
+        messages: Vec<MessageId>,
+        shape: PartShape,
+        bytes_max: usize,
+    ) -> Result<(Vec<RawMessage>, usize), ReadError> {
+        let session = session.clone();
+        let damaged = self.inner.damaged.clone();
+        let read = self.read(move |connection| {
+            let mut statement = connection.prepare_cached(ONE)?;
+            let mut found = Vec::new();
+            let mut parts = Parts::default();
+            let mut looked_at = 0;
+            for message in messages {
+                if parts.bytes > bytes_max {
+                    break;
+                }
+                looked_at += 1;
+                let row = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
+                let Some(row) = row else { continue };
+                parts.read(connection, &session, &row, shape)?;
+                found.push(row);
+            }
+            parts.grow(connection)?;
+            Ok((parts.join(&session, found, &damaged), looked_at))
+        });
+        let (found, looked_at) = read.await?;
+        self.count_parts(&found);
+        Ok((found, looked_at))
+    }
+
     /// Certain messages with their parts; those that are gone are left out.
     pub async fn messages_of(
         &self,
         session: &SessionId,
         messages: Vec<MessageId>,
     ) -> Result<Vec<RawMessage>, ReadError> {
-        let session = session.clone();
-        let damaged = self.inner.damaged.clone();
-        let found = self.read(move |connection| {
-            let mut statement = connection.prepare_cached(ONE)?;
-            let mut found = Vec::with_capacity(messages.len());
-            for message in messages {
-                found.extend(statement.query_row((message.as_str(), session.as_str()), bare).optional()?);
-            }
-            with_parts(connection, &session, found, &damaged)
-        });
-        let found = found.await?;
-        self.count_parts(&found);
-        Ok(found)
-    }
-
-    /// How much the parts of each of these messages hold, without what open ones have grown by.
-    pub async fn parts_bytes(
-        &self,
-        session: &SessionId,
-        messages: &[MessageId],
-    ) -> Result<Vec<u64>, ReadError> {
-        let session = session.clone();
-        let messages = messages.to_vec();
-        self.read(move |connection| {
-            let mut statement = connection.prepare_cached(BYTES)?;
-            let mut bytes = Vec::with_capacity(messages.len());
-            for message in messages {
-                let found: i64 =
-                    statement.query_row((session.as_str(), message.as_str()), |row| row.get(0))?;
-                bytes.push(found.cast_unsigned());
-            }
-            Ok(bytes)
-        })
-        .await
-    }
-
-    /// Which parts a message has, in order, and how much each holds without what it has grown by.
-    pub async fn part_sizes(
-        &self,
-        session: &SessionId,
-        message: &MessageId,
-    ) -> Result<Vec<(PartId, u64)>, ReadError> {
-        let session = session.clone();
-        let message = message.clone();
-        self.read(move |connection| {
-            let mut statement = connection.prepare_cached(SIZES)?;
-            let mut rows = statement.query((session.as_str(), message.as_str()))?;
-            let mut sizes = Vec::new();
-            while let Some(row) = rows.next()? {
-                let id: String = row.get(0)?;
-                let id = PartId::parse(&id).map_err(|error| crate::error::Failure::broken("part", error))?;
-                sizes.push((id, row.get::<_, i64>(1)?.cast_unsigned()));
-            }
-            Ok(sizes)
-        })
-        .await
-    }
-
-    /// What is wanted of the parts of a session, the newest first, until there is enough of it. The parts are looked at
-    /// one by one where they are read: none of them is held.
-    pub async fn newest_parts_that<T: Send + 'static>(
-        &self,
-        session: &SessionId,
-        count_max: usize,
-        pick: impl Fn(&str) -> Option<T> + Send + 'static,
-    ) -> Result<Vec<T>, ReadError> {
-        let session = session.clone();
-        self.read(move |connection| {
-            let mut statement = connection.prepare_cached(NEWEST_PARTS)?;
-            let mut rows = statement.query([session.as_str()])?;
-            let mut picked = Vec::new();
-            while picked.len() < count_max
-                && let Some(row) = rows.next()?
-            {
-                let data = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
-                picked.extend(pick(data));
-            }
-            Ok(picked)
-        })
-        .await
-    }
-
-    /// The parts of one message, in order.
-    pub async fn parts_of(&self, session: &SessionId, message: &MessageId) -> Result<Vec<String>, ReadError> {
-        let session = session.clone();
-        let message = message.clone();
-        let parts = self.read(move |connection| {
-            let mut parts = Vec::new();
-            read_parts(connection, &session, message.as_str(), &mut parts)?;
-            add_growth(connection, &mut parts)?;
-            Ok(parts.into_iter().map(|part| part.data).collect::<Vec<_>>())
-        });
-        let parts = parts.await?;
-        self.meters().parts.inc_by(parts.len() as u64);
-        Ok(parts)
+        let read = self.messages_of_within(session, messages, PartShape::STORED, usize::MAX);
+        Ok(read.await?.0)
     }
 }
 
@@ -287,21 +223,23 @@ pub(super) fn page(
     connection: &Connection,
     session: &SessionId,
     query: &MessageQuery,
+    shape: PartShape,
     damaged: &DamagedRows,
 ) -> Result<MessagePage, ReadError> {
-    Ok(page_within(connection, session, query, damaged, usize::MAX)?.page)
+    Ok(page_within(connection, session, query, shape, damaged, usize::MAX)?.page)
 }
 
 fn page_within(
     connection: &Connection,
     session: &SessionId,
     query: &MessageQuery,
+    shape: PartShape,
     damaged: &DamagedRows,
     bytes_max: usize,
 ) -> Result<PageWithin, ReadError> {
     let (mut found, more) = found(connection, session, query)?;
     let position = super::moment::head(connection)?;
-    let read = Parts::of(connection, session, &found, bytes_max)?;
+    let read = Parts::of(connection, session, &found, shape, bytes_max)?;
     // One without an id that can be read is left out, as everywhere.
     let unread = found.split_off(read.counts.len());
     let unread = unread.into_iter().filter_map(|message| MessageId::parse(&message.id).ok()).collect();
@@ -384,46 +322,55 @@ fn collect(
     Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
 }
 
-fn with_parts(
-    connection: &Connection,
-    session: &SessionId,
-    found: Vec<Bare>,
-    damaged: &DamagedRows,
-) -> Result<Vec<RawMessage>, ReadError> {
-    Ok(Parts::of(connection, session, &found, usize::MAX)?.join(session, found, damaged))
-}
-
 /// The parts of several messages, one after the other.
+#[derive(Default)]
 struct Parts {
     all: Vec<Part>,
     /// How many each message has.
     counts: Vec<usize>,
+    /// How much they hold together with their messages.
+    bytes: usize,
 }
 
 impl Parts {
-    /// Reads the parts of the messages until there are more bytes than these. All of them grow together: one pass over
-    /// the log, not one for each message.
+    /// The parts of the messages until there are more bytes than these.
     fn of(
         connection: &Connection,
         session: &SessionId,
         found: &[Bare],
+        shape: PartShape,
         bytes_max: usize,
     ) -> Result<Self, ReadError> {
-        let mut all = Vec::new();
-        let mut counts = Vec::with_capacity(found.len());
-        let mut bytes = 0;
+        let mut parts = Self::default();
         for message in found {
-            if bytes > bytes_max {
+            if parts.bytes > bytes_max {
                 break;
             }
-            let before = all.len();
-            read_parts(connection, session, &message.id, &mut all)?;
-            counts.push(all.len() - before);
-            bytes += message.data.len();
-            bytes += all[before..].iter().map(|part: &Part| part.data.len()).sum::<usize>();
+            parts.read(connection, session, message, shape)?;
         }
-        add_growth(connection, &mut all)?;
-        Ok(Self { all, counts })
+        parts.grow(connection)?;
+        Ok(parts)
+    }
+
+    fn read(
+        &mut self,
+        connection: &Connection,
+        session: &SessionId,
+        message: &Bare,
+        shape: PartShape,
+    ) -> Result<(), ReadError> {
+        let before = self.all.len();
+        read_parts(connection, session, &message.id, &mut self.all)?;
+        shape.shape_closed(&mut self.all[before..]);
+        self.counts.push(self.all.len() - before);
+        self.bytes += message.data.len();
+        self.bytes += self.all[before..].iter().map(|part: &Part| part.data.len()).sum::<usize>();
+        Ok(())
+    }
+
+    /// All of them grow together: one pass over the log, not one for each message.
+    fn grow(&mut self, connection: &Connection) -> Result<(), ReadError> {
+        Ok(add_growth(connection, &mut self.all)?)
     }
 
     /// The messages with their parts.
@@ -438,7 +385,7 @@ impl Parts {
     }
 }
 
-fn read_parts(
+pub(super) fn read_parts(
     connection: &Connection,
     session: &SessionId,
     message: &str,

@@ -11,6 +11,7 @@ use crate::read::damaged::DamagedRows;
 use crate::read::messages::{MessagePage, MessageQuery, page};
 use crate::read::projects::readable_projects;
 use crate::read::sessions::columns;
+use crate::read::shape::PartShape;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use sturdy_session::id::SessionId;
@@ -103,7 +104,12 @@ impl Store {
     }
 
     /// One session with the newest of its messages; none when it does not exist.
-    pub async fn opening(&self, session: &SessionId, limit: u32) -> Result<Option<Opening>, ReadError> {
+    pub async fn opening(
+        &self,
+        session: &SessionId,
+        limit: u32,
+        shape: PartShape,
+    ) -> Result<Option<Opening>, ReadError> {
         let id = session.clone();
         let damaged = self.inner.damaged.clone();
         self.read(move |connection| {
@@ -121,7 +127,7 @@ impl Store {
                 connection.prepare_cached(TODOS)?.query_row([id.as_str()], |row| text_or_empty(row, 0));
             Ok(Some(Opening {
                 position: head(connection)?,
-                messages: page(connection, &id, &query, &damaged)?,
+                messages: page(connection, &id, &query, shape, &damaged)?,
                 todos: readable_todos(&id, todos.optional()?, &damaged),
                 session,
                 asks: readable_asks(asks, &damaged),

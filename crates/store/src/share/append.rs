@@ -19,6 +19,7 @@ use super::{ShareCall, ShareLimits};
 use rusqlite::{OptionalExtension as _, Transaction};
 use serde::{Deserialize, Serialize};
 use sturdy_session::stamp::Millis;
+use tracing::trace;
 
 const WRITER_ID_BYTES_MAX: usize = 64;
 
@@ -79,6 +80,9 @@ impl crate::Store {
             let (call, share, auth, batch) = refused;
             self.note_refusal(call, share, auth, batch, why.code()).await?;
         }
+        if done.is_ok() {
+            trace!("point srv.commit.post");
+        }
         done
     }
 
@@ -119,6 +123,7 @@ fn append(
     auth: &ShareAuth,
     batch: &Batch,
 ) -> Result<Ack, ShareError> {
+    trace!("point srv.locked");
     let (row, capability) = capability::authorize(transaction, share, auth, call.now)?;
     capability.require(Scope::APPEND, "writing")?;
     if batch.capability_epoch != row.epoch {
@@ -146,6 +151,7 @@ fn append(
             let chain = Chain::parse(&batch.chain_after).ok_or(Refusal::ChainMismatch)?;
             let writer = Writer { applied_seq: last.seq, applied_count, chain, ..writer };
             store_writer(transaction, call, share, &batch.writer_id, &writer)?;
+            trace!("point srv.watermark");
             writer
         }
     };
@@ -156,6 +162,7 @@ fn append(
         ..Entry::of(share, &capability.cap_id, "append")
     };
     audit::write(transaction, call, &entry)?;
+    trace!("point srv.commit.pre");
     Ok(ack(batch, &row, &writer, applied, duplicates, rejected, call.now))
 }
 

@@ -3,15 +3,18 @@
 //! A capability is presented by a reference (`reference.rs`), of whose secret only a hash is kept. A child's rights are never wider than its parent's
 //! (invariant I16).
 
-use super::reference::{ShareAuth, SturdyRef, secret_hash};
+use super::reference::{ShareAuth, SturdyRef, is_kept, secret_hash};
 use super::refusal::{Refusal, ShareError};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 use serde::Serialize;
 use sturdy_session::stamp::Millis;
-use subtle::ConstantTimeEq as _;
 
 const COLUMNS: &str = "cap_id, share_id, parent_id, root_id, depth, scope, kinds, expires, max_ops, used_ops,
     label, actor, must_rotate, created, revoked, revoked_by, secret_hash";
+
+const SHARE: &str =
+    "SELECT epoch, cursor, log_from, sync_count, generation, snapshot, visibility, session_id,
+    created, updated, deleted, bytes FROM share WHERE share_id = ?1";
 
 /// A set of rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +119,7 @@ impl CapabilityRow {
     }
 
     pub(crate) fn has_secret_of(&self, reference: &SturdyRef) -> bool {
-        self.secret_hash.ct_eq(&reference.hash()).into()
+        is_kept(Some(&self.secret_hash), reference.hash())
     }
 
     pub(crate) fn require(&self, right: Scope, what: &'static str) -> Result<(), Refusal> {
@@ -143,9 +146,6 @@ pub(crate) struct ShareRow {
 
 /// The share, unless it never existed or is a tombstone.
 pub(crate) fn load_share(transaction: &rusqlite::Connection, share: &str) -> Result<ShareRow, ShareError> {
-    const SHARE: &str =
-        "SELECT epoch, cursor, log_from, sync_count, generation, snapshot, visibility, session_id,
-        created, updated, deleted, bytes FROM share WHERE share_id = ?1";
     let mut statement = transaction.prepare_cached(SHARE)?;
     let found = statement
         .query_row([share], |row| {
@@ -197,22 +197,18 @@ pub(crate) fn present(
 ) -> Result<Option<CapabilityRow>, ShareError> {
     match auth {
         ShareAuth::Ref(reference) => {
-            let shown = reference.hash();
             let found = load(connection, &reference.capability)?;
-            let dummy = [0; 32];
-            let kept = found.as_ref().map_or(&dummy[..], |row| &row.secret_hash);
-            let is_right = bool::from(kept.ct_eq(&shown)) && reference.share == share;
+            let kept = found.as_ref().map(|row| &row.secret_hash[..]);
+            let is_right = is_kept(kept, reference.hash()) && reference.share == share;
             Ok(found.filter(|row| is_right && row.share_id == share))
         }
         ShareAuth::Plain(secret) => {
-            let mut found = None;
-            for row in imported(connection, share)? {
-                let shown = secret_hash(share, &row.cap_id, secret.reveal());
-                if bool::from(row.secret_hash.ct_eq(&shown)) {
-                    found = Some(row);
-                }
-            }
-            Ok(found)
+            // One at most: a share is imported once, and nothing is made of a secret that was kept in clear.
+            let found = imported(connection, share)?;
+            let named = found.as_ref().map_or("", |row| &row.cap_id);
+            let kept = found.as_ref().map(|row| &row.secret_hash[..]);
+            let is_right = is_kept(kept, secret_hash(share, named, secret.reveal()));
+            Ok(found.filter(|_| is_right))
         }
     }
 }
@@ -221,8 +217,11 @@ pub(crate) fn load(
     connection: &rusqlite::Connection,
     cap_id: &str,
 ) -> Result<Option<CapabilityRow>, ShareError> {
-    let text = format!("SELECT {COLUMNS} FROM share_capability WHERE cap_id = ?1");
-    Ok(connection.prepare_cached(&text)?.query_row([cap_id], read).optional()?)
+    Ok(connection.prepare_cached(&text_of_one())?.query_row([cap_id], read).optional()?)
+}
+
+fn text_of_one() -> String {
+    format!("SELECT {COLUMNS} FROM share_capability WHERE cap_id = ?1")
 }
 
 pub(crate) fn all(connection: &rusqlite::Connection, share: &str) -> Result<Vec<CapabilityRow>, ShareError> {
@@ -232,8 +231,12 @@ pub(crate) fn all(connection: &rusqlite::Connection, share: &str) -> Result<Vec<
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn imported(connection: &rusqlite::Connection, share: &str) -> Result<Vec<CapabilityRow>, ShareError> {
-    Ok(all(connection, share)?.into_iter().filter(|row| row.must_rotate).collect())
+fn imported(connection: &rusqlite::Connection, share: &str) -> Result<Option<CapabilityRow>, ShareError> {
+    Ok(connection.prepare_cached(&text_of_imported())?.query_row([share], read).optional()?)
+}
+
+fn text_of_imported() -> String {
+    format!("SELECT {COLUMNS} FROM share_capability WHERE share_id = ?1 AND must_rotate = 1 LIMIT 1")
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<CapabilityRow> {
@@ -312,3 +315,6 @@ pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 pub(crate) fn optional_count(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
 }
+
+#[cfg(test)]
+mod tests;

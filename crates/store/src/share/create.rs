@@ -3,6 +3,7 @@
 use super::ShareCall;
 use super::audit::{self, Entry};
 use super::capability::{self, NewCapability, Scope};
+use super::grant::expect_label;
 use super::reference::SturdyRef;
 use super::refusal::{Refusal, ShareError};
 use super::visibility::Visibility;
@@ -50,6 +51,7 @@ fn create(
     const OWNER: &str = "SELECT cap_id FROM share_capability WHERE share_id = ?1 AND parent_id IS NULL
         ORDER BY created LIMIT 1";
 
+    expect_label(&new.label)?;
     // Of the secret alone: a repeat comes with ids of its own.
     let secret = new.owner.hash_of_secret();
     if let Some(request) = &new.request {
@@ -91,6 +93,7 @@ fn create(
             now: call.now,
         },
     )?;
+    tracing::trace!("point srv.create.mid");
     audit::write(transaction, call, &Entry::of(&new.share, &new.owner.capability, "create"))?;
     Ok(Created {
         share: new.share.clone(),

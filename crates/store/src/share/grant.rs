@@ -10,6 +10,7 @@ use super::refusal::{Refusal, ShareError};
 use super::visibility::{self, Visibility};
 use rusqlite::Transaction;
 use sturdy_session::stamp::Millis;
+use tracing::trace;
 
 const LABEL_BYTES_MAX: usize = 200;
 const BUMP: &str = "UPDATE share SET epoch = epoch + 1, updated = ?2 WHERE share_id = ?1 RETURNING epoch";
@@ -73,6 +74,7 @@ impl crate::Store {
                 return Ok(row.epoch);
             }
             revoke_below(transaction, &call, &own.cap_id, vec![target.cap_id.clone()])?;
+            trace!("point srv.revoke.mid");
             audit::write(transaction, &call, &Entry::of(&share, &own.cap_id, "revoke"))?;
             bump(transaction, &call, &share)
         })
@@ -123,6 +125,7 @@ impl crate::Store {
                 return Ok(Rotated { epoch, is_replaced: true });
             }
             audit::write(transaction, &call, &Entry::of(&share, &own.cap_id, "rotate"))?;
+            trace!("point srv.rotate.mid");
             Ok(Rotated { epoch: bump(transaction, &call, &share)?, is_replaced: false })
         })
         .await
@@ -183,9 +186,7 @@ fn attenuate(
         let most = limits.capabilities;
         return Err(Refusal::TooLarge(format!("a share has at most {most} capabilities")).into());
     }
-    if wanted.label.len() > LABEL_BYTES_MAX || wanted.label.chars().any(char::is_control) {
-        return Err(Refusal::Malformed("the label is too long or has control characters".to_owned()).into());
-    }
+    expect_label(&wanted.label)?;
     let kinds = narrower_kinds(own.kinds.as_deref(), wanted.kinds.as_deref())?;
     let expires = narrower(own.expires, wanted.expires);
     let left = own.max_ops.map(|most| most.saturating_sub(own.used_ops));
@@ -207,6 +208,7 @@ fn attenuate(
             now: call.now,
         },
     )?;
+    trace!("point srv.attenuate.mid");
     audit::write(transaction, call, &Entry::of(share, &own.cap_id, "attenuate"))?;
     let capability = capability::load(transaction, cap_id)?.ok_or(Refusal::NotFound)?;
     Ok(Granted { capability, epoch: row.epoch })
@@ -291,4 +293,12 @@ pub(super) fn revoke_below(
 pub(super) fn bump(transaction: &Transaction<'_>, call: &ShareCall, share: &str) -> Result<u64, ShareError> {
     let key = (share, call.now.cast_signed());
     Ok(transaction.prepare_cached(BUMP)?.query_row(key, |row| capability::count(row, 0))?)
+}
+
+/// What a capability may be called.
+pub(super) fn expect_label(label: &str) -> Result<(), Refusal> {
+    if label.len() > LABEL_BYTES_MAX || label.chars().any(char::is_control) {
+        return Err(Refusal::Malformed("the label is too long or has control characters".to_owned()));
+    }
+    Ok(())
 }

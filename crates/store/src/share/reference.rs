@@ -4,6 +4,7 @@
 
 use sha2::{Digest as _, Sha256};
 use std::fmt;
+use subtle::ConstantTimeEq as _;
 
 const PREFIX: &str = "stdy1";
 
@@ -108,7 +109,18 @@ impl ShareAuth {
     }
 }
 
+/// Whether the hash that was shown is the one that is kept. Without a kept one another is compared, so that it takes as
+/// long to say no to who guesses at a name as to who guesses at a secret.
+pub(crate) fn is_kept(kept: Option<&[u8]>, shown: [u8; 32]) -> bool {
+    #[cfg(test)]
+    counted::COMPARED.with(|count| count.set(count.get() + 1));
+    let is_equal: bool = kept.unwrap_or(&[0; 32]).ct_eq(&shown).into();
+    is_equal && kept.is_some()
+}
+
 pub(crate) fn secret_hash(share: &str, capability: &str, secret: &str) -> [u8; 32] {
+    #[cfg(test)]
+    counted::HASHED.with(|count| count.set(count.get() + 1));
     let mut hasher = Sha256::new();
     for (place, field) in [PREFIX, share, capability, secret].iter().enumerate() {
         if place > 0 {
@@ -117,4 +129,20 @@ pub(crate) fn secret_hash(share: &str, capability: &str, secret: &str) -> [u8; 3
         hasher.update(field);
     }
     hasher.finalize().into()
+}
+
+/// What a look at a secret costs, counted: no test can say how long it takes.
+#[cfg(test)]
+pub(crate) mod counted {
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(crate) static HASHED: Cell<u32> = const { Cell::new(0) };
+        pub(crate) static COMPARED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// Hashes and comparisons of this thread since it was asked last.
+    pub(crate) fn taken() -> (u32, u32) {
+        (HASHED.take(), COMPARED.take())
+    }
 }

@@ -7,6 +7,7 @@ use super::refusal::{Refusal, ShareError};
 use super::{ShareCall, ShareLimits, grant};
 use rusqlite::Transaction;
 use sturdy_session::stamp::Millis;
+use tracing::trace;
 
 const TOMBSTONE: &str =
     "UPDATE share SET deleted = ?2, epoch = epoch + 1, cursor = cursor + 1, log_from = cursor + 1,
@@ -58,6 +59,7 @@ impl crate::Store {
                 limits,
             };
             let empty = tidy_empty(transaction, &call)?;
+            trace!("point srv.gc.mid");
             let rows = tidy_log(transaction, now, limits)? + tidy_audit(transaction, now, limits)?;
             Ok((empty, rows))
         })
@@ -69,6 +71,7 @@ fn erase(transaction: &Transaction<'_>, call: &ShareCall, share: &str, by: &str)
     for statement in ERASE {
         transaction.execute(statement, [share])?;
     }
+    trace!("point srv.delete.mid");
     let standing: Vec<String> =
         capability::all(transaction, share)?.into_iter().map(|row| row.cap_id).collect();
     grant::revoke_below(transaction, call, by, standing)?;
@@ -123,6 +126,7 @@ fn tidy_log(transaction: &Transaction<'_>, now: Millis, limits: ShareLimits) -> 
     let mut rows = 0;
     for (share, cursor) in cuts {
         rows += transaction.execute(CUT, (&share, cursor))?;
+        trace!("point srv.compact.mid");
         transaction.execute(MOVE, (&share, cursor))?;
     }
     Ok(rows as u64)

@@ -22,7 +22,7 @@ const UNFOLDED: &str = "SELECT session_id FROM log WHERE position < ?1 AND kind 
     AND part.position < log.position) GROUP BY session_id HAVING COUNT(*) > 1";
 const OWNER: &str = "SELECT session_id FROM log WHERE position = ?1";
 const ENTRIES: &str =
-    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed FROM log
+    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed, told FROM log
     WHERE position > ?1 ORDER BY position LIMIT ?2";
 const BLOBS: &str = "SELECT hash, size, data, is_packed FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2";
 

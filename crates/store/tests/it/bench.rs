@@ -65,7 +65,14 @@ impl Draft {
             at: self.at,
             data: data.to_string(),
             actor: None,
+            tells: 0,
         });
+        self
+    }
+
+    /// The last fact tells so many things that are numbered.
+    pub(crate) fn telling(mut self, tells: u64) -> Self {
+        self.commit.entries.last_mut().unwrap().tells = tells;
         self
     }
 

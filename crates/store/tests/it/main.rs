@@ -32,4 +32,5 @@ mod share_faults;
 mod share_matrix;
 mod share_model;
 mod share_property;
+mod told;
 mod verify;

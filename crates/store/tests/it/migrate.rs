@@ -77,7 +77,8 @@ async fn old_store(directory: &TempDir) -> rusqlite::Connection {
          ALTER TABLE share_link DROP COLUMN visibility; ALTER TABLE share_link DROP COLUMN actor;
          ALTER TABLE log DROP COLUMN packed; ALTER TABLE blob DROP COLUMN is_packed;
          DROP TABLE share_unsent; ALTER TABLE share_link DROP COLUMN is_compared;
-         ALTER TABLE share_link DROP COLUMN failures; ALTER TABLE share_link DROP COLUMN retry_at",
+         ALTER TABLE share_link DROP COLUMN failures; ALTER TABLE share_link DROP COLUMN retry_at;
+         ALTER TABLE log DROP COLUMN told; DROP INDEX log_edits",
     )
     .unwrap();
     raw.execute_batch("DELETE FROM migration WHERE number >= 9; INSERT INTO todo VALUES ('ses_a', '[]', 1)")

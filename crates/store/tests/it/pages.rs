@@ -2,7 +2,7 @@
 
 use crate::bench::{Draft, msg, open, ses};
 use sturdy_session::row::RowChange;
-use sturdy_store::{Before, MessagePage, MessageQuery, Store};
+use sturdy_store::{Before, MessagePage, MessageQuery, PartShape, Store};
 
 /// Five messages whose ids sort the other way round, as after the wrap of the id's time.
 async fn five(store: &Store) {
@@ -70,6 +70,22 @@ stores! {
         assert!(store.message(&ses("a"), &msg("c")).await.unwrap().is_some());
         assert!(store.message(&ses("b"), &msg("c")).await.unwrap().is_none());
         assert!(store.message(&ses("a"), &msg("z")).await.unwrap().is_none());
+    }
+
+    async fn certain_messages_are_read_until_there_is_enough_and_those_that_are_gone_are_left_out(store: Store) {
+        five(&store).await;
+        let ids = ["e", "gone", "d", "c"].map(msg).to_vec();
+        let read = async |bytes_max| {
+            let session = ses("a");
+            let read = store.messages_of_within(&session, ids.clone(), PartShape::STORED, bytes_max);
+            let (found, looked_at) = read.await.unwrap();
+            let names = found.iter().map(|message| message.id.as_str().trim_start_matches("msg_").to_owned());
+            (names.collect::<Vec<_>>().concat(), looked_at)
+        };
+
+        assert_eq!(read(usize::MAX).await, ("edc".to_owned(), 4));
+        assert_eq!(read(0).await, ("e".to_owned(), 1), "at least one");
+        assert_eq!(read(40).await, ("ed".to_owned(), 3));
     }
 
     async fn parts_come_in_order_of_place(store: Store) {

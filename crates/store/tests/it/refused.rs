@@ -54,6 +54,33 @@ async fn commits_wait_for_another_program_that_holds_the_database() {
 }
 
 #[tokio::test]
+async fn commits_that_wait_to_be_written_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    assert_eq!(store.queued(), 0);
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let later = async {
+        // The first was taken by the writer, which cannot go on; these stay where they are.
+        while store.meters().refused.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        tokio::join!(store.commit(named("b", 0)), store.commit(named("c", 0)))
+    };
+    let let_go = async {
+        while store.queued() < 2 {
+            tokio::task::yield_now().await;
+        }
+        raw.execute_batch("ROLLBACK").unwrap();
+    };
+
+    let (first, (second, third), ()) = tokio::join!(store.commit(named("a", 0)), later, let_go);
+
+    assert!(first.is_ok() && second.is_ok() && third.is_ok());
+    assert_eq!(store.queued(), 0);
+}
+
+#[tokio::test]
 async fn a_commit_that_meets_damage_fails_alone() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(&directory).await;

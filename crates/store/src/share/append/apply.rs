@@ -87,6 +87,7 @@ impl<'a> Applier<'a> {
             match self.judge(op, first)? {
                 Ok(kind) => {
                     self.apply(op, kind)?;
+                    tracing::trace!("point srv.op");
                     done.applied.push(op.op_id.clone());
                 }
                 Err(why) => done.rejected.push(self.reject(op, why)?),
