@@ -18,3 +18,15 @@ pub use provider::Provider;
 pub use script::{Answer, answer};
 pub use seen::Seen;
 pub use world::World;
+
+use axum::serve::{Listener, ListenerExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Sends each piece when it is written, as a provider does; otherwise it waits for the one before to be acknowledged.
+pub(crate) fn without_delay(
+    listener: TcpListener,
+) -> impl Listener<Io = TcpStream, Addr = std::net::SocketAddr> {
+    listener.tap_io(|socket| {
+        let _ = socket.set_nodelay(true);
+    })
+}

@@ -6,15 +6,17 @@
 
 use crate::dialect::{Dialect, Saying};
 use crate::script::{Act, Answer, Refusal, answer};
+use crate::without_delay;
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::post;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::net::TcpListener;
@@ -33,6 +35,8 @@ pub struct Provider {
 struct Shared {
     answers: Mutex<VecDeque<Answer>>,
     requests: Mutex<Vec<Value>>,
+    /// Bodies are thrown away, and stand as null in `requests`.
+    is_forgetful: AtomicBool,
     headers: Mutex<Vec<HeaderMap>>,
     count: watch::Sender<usize>,
     /// When each request had come in, and when the last byte of each answer had gone out.
@@ -47,6 +51,7 @@ impl Provider {
         let shared = Arc::new(Shared {
             answers: Mutex::default(),
             requests: Mutex::default(),
+            is_forgetful: AtomicBool::new(false),
             headers: Mutex::default(),
             count: watch::Sender::new(0),
             arrivals: Mutex::default(),
@@ -66,9 +71,11 @@ impl Provider {
             .route("/v1/responses", speaking(Dialect::Responses))
             // `main:streamGenerateContent` is one segment.
             .route("/v1/models/{model}", speaking(Dialect::Gemini))
+            // A long conversation is larger than axum's own limit.
+            .layer(DefaultBodyLimit::disable())
             .with_state(shared.clone());
         let server = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
+            let _ = axum::serve(without_delay(listener), router).await;
         });
         Self { address, shared, server }
     }
@@ -88,6 +95,11 @@ impl Provider {
     /// Throws away what was scripted and not said.
     pub fn forget_answers(&self) {
         self.shared.answers.lock().unwrap().clear();
+    }
+
+    /// From now on bodies are neither parsed nor kept: a thousand large ones do not fit into memory.
+    pub fn keep_no_bodies(&self) {
+        self.shared.is_forgetful.store(true, Ordering::Relaxed);
     }
 
     /// The bodies of all requests so far.
@@ -136,8 +148,9 @@ impl Drop for Provider {
 
 fn complete(shared: Arc<Shared>, dialect: Dialect, headers: HeaderMap, body: Bytes) -> Response<Body> {
     shared.arrivals.lock().unwrap().push(Instant::now());
-    let request = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    shared.requests.lock().unwrap().push(request);
+    let is_forgetful = shared.is_forgetful.load(Ordering::Relaxed);
+    let request = if is_forgetful { None } else { serde_json::from_slice(&body).ok() };
+    shared.requests.lock().unwrap().push(request.unwrap_or(Value::Null));
     shared.headers.lock().unwrap().push(headers);
     let scripted = shared.answers.lock().unwrap().pop_front();
     shared.count.send_modify(|count| *count += 1);

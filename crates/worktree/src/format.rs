@@ -65,7 +65,7 @@ impl Formatter {
             variables: self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             timeout: TIMEOUT,
         };
-        let Ok(mut running) = command.start(stop.clone()) else { return false };
+        let Ok(mut running) = command.start_apart(stop.clone()).await else { return false };
         let mut buffer = vec![0; 16 * 1024];
         while running.read(&mut buffer).await.is_some() {}
         running.ended() == Ended::Exited(Some(0))

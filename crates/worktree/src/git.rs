@@ -122,10 +122,13 @@ pub fn quiet_command(dir: &Path, user: UserConfig) -> Command {
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_ATTR_NOSYSTEM", "1");
     }
+    // git enters the directory, and not the process that becomes git: whoever starts it waits until it has become git,
+    // and would wait with a directory whose disk hangs.
+    command.arg("-C").arg(dir);
     for setting in CLOSED {
         command.args(["-c", setting]);
     }
-    command.current_dir(dir).stdin(Stdio::null()).kill_on_drop(true);
+    command.current_dir("/").stdin(Stdio::null()).kill_on_drop(true);
     command
 }
 

@@ -17,7 +17,7 @@ mod words;
 pub use known::known;
 pub use words::Operation;
 
-use crate::process::Inherited;
+use crate::process::{Inherited, Service, StartedService};
 use client::Client;
 pub use diagnostic::{Diagnostic, Severity};
 use frame::FrameError;
@@ -40,6 +40,10 @@ const SYMBOLS_MAX: usize = 10;
 
 /// Files of others whose errors are told.
 const OTHER_FILES_MAX: usize = 20;
+
+/// Servers of one directory. Beyond that a server is started for the directory itself and not for each of the places
+/// below it that could be a root: a repository may have hundreds of them.
+const SERVERS_MAX: usize = 16;
 
 /// A program that knows a language.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,9 +180,9 @@ impl Lsp {
     }
 
     /// Starts the servers of a file, if they were not, without waiting: who reads it may change it soon.
-    pub fn warm(&self, path: &Path) {
+    pub async fn warm(&self, path: &Path) {
         for server in self.servers.iter().filter(|server| server.takes(path)) {
-            drop(self.start(server, path));
+            drop(self.start(server, path).await);
         }
     }
 
@@ -222,7 +226,7 @@ impl Lsp {
     ) -> Result<Vec<Value>, LspError> {
         let clients = self.clients_of(path).await;
         if clients.is_empty() {
-            return Err(self.why_nobody(path));
+            return Err(self.why_nobody(path).await);
         }
         let mut results = Vec::new();
         for client in clients {
@@ -232,11 +236,11 @@ impl Lsp {
         Ok(results)
     }
 
-    fn why_nobody(&self, path: &Path) -> LspError {
+    async fn why_nobody(&self, path: &Path) -> LspError {
         let Some(server) = self.servers.iter().find(|server| server.takes(path)) else {
             return LspError::NoServer;
         };
-        let why = match &*self.start(server, path).borrow() {
+        let why = match &*self.start(server, path).await.borrow() {
             State::Broken(why) => why.to_string(),
             State::Starting | State::Ready(_) => "it is still starting".to_owned(),
         };
@@ -246,9 +250,9 @@ impl Lsp {
     /// The servers that know this file and run; those that do not run yet are started.
     async fn clients_of(&self, path: &Path) -> Vec<Arc<Client>> {
         let waiting = self.servers.iter().filter(|server| server.takes(path)).map(|server| {
-            let mut state = self.start(server, path);
             let patience = self.start_patience;
             async move {
+                let mut state = self.start(server, path).await;
                 let settled = state.wait_for(|state| !matches!(state, State::Starting));
                 let state = tokio::time::timeout(patience, settled).await.ok()?.ok()?.clone();
                 match state {
@@ -269,9 +273,12 @@ impl Lsp {
     }
 
     /// How the server of this file is; started if it never was.
-    fn start(&self, server: &Server, path: &Path) -> watch::Receiver<State> {
-        let root = self.root_of(server, path);
+    async fn start(&self, server: &Server, path: &Path) -> watch::Receiver<State> {
+        let mut root = self.root_of(server, path).await;
         let mut started = self.lock();
+        if started.len() >= SERVERS_MAX && !started.contains_key(&(server.id.clone(), root.clone())) {
+            root.clone_from(&self.directory);
+        }
         if let Some(state) = started.get(&(server.id.clone(), root.clone())) {
             return state.subscribe();
         }
@@ -287,11 +294,18 @@ impl Lsp {
         receiver
     }
 
-    fn root_of(&self, server: &Server, path: &Path) -> PathBuf {
-        let inside = |place: &&Path| place.starts_with(&self.directory);
-        let is_root = |place: &&Path| server.root_files.iter().any(|file| place.join(file).exists());
-        let above = path.ancestors().skip(1).take_while(inside).find(is_root);
-        above.unwrap_or(&self.directory).to_owned()
+    /// Looked for where nobody else waits: the disk may hang.
+    async fn root_of(&self, server: &Server, path: &Path) -> PathBuf {
+        let directory = self.directory.clone();
+        let names = server.root_files.clone();
+        let path = path.to_owned();
+        let look = move || {
+            let inside = |place: &&Path| place.starts_with(&directory);
+            let is_root = |place: &&Path| names.iter().any(|file| place.join(file).exists());
+            path.ancestors().skip(1).take_while(inside).find(is_root).map(Path::to_owned)
+        };
+        let found = tokio::task::spawn_blocking(look).await.ok().flatten();
+        found.unwrap_or_else(|| self.directory.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), watch::Sender<State>>> {
@@ -311,7 +325,8 @@ async fn serve(
 ) {
     let id = server.id.clone();
     let talk = async {
-        let (client, talking) = Client::connect(&server, &root, &inherited, variables)?;
+        let (client, talking) =
+            Client::connect(&server, &root, start_process(&server, &root, inherited, variables).await?);
         tokio::pin!(talking);
         tokio::select! {
             ended = &mut talking => return Ok(ended),
@@ -337,6 +352,25 @@ async fn serve(
     // Lets go of the client, and with it of the process.
     state.send_replace(State::Broken(why.into()));
     tell();
+}
+
+/// Starts the process where nobody else waits: it enters its root while it is started, and that hangs if the disk does.
+async fn start_process(
+    server: &Server,
+    root: &Path,
+    inherited: Inherited,
+    variables: Vec<(OsString, OsString)>,
+) -> Result<StartedService, LspError> {
+    let own = server.variables.iter().map(|(name, value)| (name.into(), value.into()));
+    let variables: Vec<(OsString, OsString)> = variables.into_iter().chain(own).collect();
+    let command = server.command.clone();
+    let root = root.to_owned();
+    let starting = move || Service::start(&command, &root, &inherited, variables);
+    let started = tokio::task::spawn_blocking(starting).await.unwrap_or_else(|cause| Err(cause.into()));
+    started.map_err(|cause| {
+        let why = format!("it cannot be started: {cause}");
+        LspError::Broken { id: server.id.clone(), why }
+    })
 }
 
 /// Why a talk ended. What the server said is not repeated: it may be a piece of somebody's file.

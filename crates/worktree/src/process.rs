@@ -15,6 +15,8 @@ pub(crate) mod environment;
 mod peer;
 mod sandbox;
 mod service;
+#[cfg(target_os = "linux")]
+mod socket;
 pub(crate) mod stray;
 
 pub use background::{Leftover, Owner, Watched};
@@ -23,7 +25,7 @@ pub use environment::{Inherited, keep_variables};
 pub(crate) use peer::OwnTerminal;
 pub use peer::is_own_command;
 pub use sandbox::{Network, Sandbox, SandboxError, SandboxOffer, sandbox_offer};
-pub(crate) use service::Service;
+pub(crate) use service::{Service, StartedService};
 pub use stray::{STORE, kill_orphans};
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
@@ -35,6 +37,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -93,6 +96,8 @@ pub struct Running {
     ended: Option<Ended>,
     /// Whose what it leaves behind is, if that is kept.
     keeps: Option<Owner>,
+    /// Looks for whoever left the group.
+    strays: Option<JoinHandle<()>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +129,14 @@ impl Command {
             Some(sandbox) => sandbox.start(|| self.spawn(stop, mark))?,
         };
         spawned.map_err(|source| ProcessError::Start { program: self.program.clone(), source })
+    }
+
+    /// The same, started where nobody else waits: a program enters its directory while it is started, and that hangs if
+    /// the directory's disk does.
+    pub async fn start_apart(self, stop: CancellationToken) -> Result<Running, ProcessError> {
+        let program = self.program.clone();
+        let started = tokio::task::spawn_blocking(move || self.start(stop)).await;
+        started.unwrap_or_else(|cause| Err(ProcessError::Start { program, source: io::Error::other(cause) }))
     }
 
     /// A person's own command: no fence, and what it leaves in the background is that person's.
@@ -164,6 +177,7 @@ impl Command {
             rest_bytes: 0,
             ended: None,
             keeps: None,
+            strays: None,
         })
     }
 }
@@ -175,7 +189,10 @@ impl Running {
         loop {
             let count = match self.phase {
                 Phase::Over => return None,
-                Phase::Gone => self.read_rest(buffer),
+                Phase::Gone => {
+                    self.strays_are_gone().await;
+                    self.read_rest(buffer)
+                }
                 Phase::Running | Phase::Ending | Phase::Killed => self.wait(buffer, &mut open).await,
             };
             if count > 0 {
@@ -235,7 +252,15 @@ impl Running {
     fn kill(&mut self) {
         self.phase = Phase::Killed;
         self.signal(rustix::process::Signal::KILL);
-        self.mark.kill_strays(self.group);
+        self.strays = Some(self.mark.kill_strays_apart(self.group));
+    }
+
+    async fn strays_are_gone(&mut self) {
+        if let Some(looking) = &mut self.strays {
+            // One that broke off has found what it found.
+            let _ = looking.await;
+        }
+        self.strays = None;
     }
 
     fn gone(&mut self, status: io::Result<std::process::ExitStatus>) {
@@ -244,7 +269,7 @@ impl Running {
             self.keeps = None;
             // The group, not the process: the children of a shell outlive the shell.
             self.signal(rustix::process::Signal::KILL);
-            self.mark.kill_strays(self.group);
+            self.strays = Some(self.mark.kill_strays_apart(self.group));
         }
         let code = status.ok().and_then(|status| status.code());
         self.ended.get_or_insert(Ended::Exited(code));

@@ -61,14 +61,13 @@ impl Project {
 
 /// Finds the project of a directory. Whatever goes wrong on the way, the answer is a project:
 /// in the worst case the global one.
+///
+/// Files are read on the way, and they may hang: for a thread that nobody else waits for.
 pub async fn resolve(dir: &Path) -> Project {
-    let from = dir.to_owned();
-    let holder = tokio::task::spawn_blocking(move || dot_git_above(&from)).await.unwrap_or_default();
-    let Some(holder) = holder else { return Project::global() };
+    let Some(holder) = dot_git_above(dir) else { return Project::global() };
     let Some((top, dirs)) = ask_git(&holder).await else { return Project::global() };
 
-    let common = dirs.common.clone();
-    let cached = tokio::task::spawn_blocking(move || read_id(&common)).await.unwrap_or_default();
+    let cached = read_id(&dirs.common);
     let id = match origin_id(&holder).await {
         Some(id) => Some(id),
         None => match cached.clone() {
@@ -79,13 +78,10 @@ pub async fn resolve(dir: &Path) -> Project {
     let id = id.unwrap_or_else(|| GLOBAL.to_owned());
 
     let former_id = cached.filter(|cached| *cached != id && cached != GLOBAL && id != GLOBAL);
-    if id != GLOBAL {
-        let common = dirs.common.clone();
-        let id = id.clone();
-        let written = tokio::task::spawn_blocking(move || remember_id(&common, &id)).await;
-        if let Ok(Err(error)) = written {
-            tracing::debug!(%error, "project id is not remembered");
-        }
+    if id != GLOBAL
+        && let Err(error) = remember_id(&dirs.common, &id)
+    {
+        tracing::debug!(%error, "project id is not remembered");
     }
     let outer_git = outer_git(&holder, &dirs).await;
     let worktree = checked_top(top, holder);

@@ -196,7 +196,8 @@ impl Running {
         read_rest(&mut output, &self.screen, &mut decoder).await;
         // The group, not the process: the children of a shell outlive the shell.
         signal(self.group, Signal::KILL);
-        self.mark.kill_strays(self.group);
+        // A look that broke off has found what it found.
+        let _ = self.mark.kill_strays_apart(self.group).await;
         self.exit.send_replace(Some(code(status.as_ref())));
         self.screen.close();
     }

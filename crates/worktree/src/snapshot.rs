@@ -38,7 +38,7 @@ mod undo;
 pub use apply::{Done, Fault, FaultKind, Outcome, Setting};
 pub use capture::{Captured, LeftOut, Why};
 pub use collect::{Collected, RECENT, collect_in};
-pub use diff::{Changes, differences, unified};
+pub use diff::{Changes, Extent, differences, unified};
 pub use keep::{StoreUsage, Usage, kept_in, missing_in, release_in, stores_below, stores_of};
 pub use object::ObjectId;
 pub use plan::{Conflict, Entry, Plan, Step, Targets, Verdict};

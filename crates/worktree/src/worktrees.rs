@@ -67,7 +67,7 @@ pub async fn create(top: &Path, place: &Path, wanted: &str) -> Result<NewWorktre
         let name = if number == 1 { wanted.to_owned() } else { format!("{wanted}-{number}") };
         let directory = place.join(&name);
         let branch = format!("{BRANCHES}/{name}");
-        if directory.exists() || branch_exists(top, &branch).await? {
+        if branch_exists(top, &branch).await? || tokio::fs::try_exists(&directory).await.unwrap_or(false) {
             continue;
         }
         let arguments = [OsStr::new("worktree"), OsStr::new("add"), OsStr::new("-b"), OsStr::new(&branch)];
@@ -104,8 +104,8 @@ pub async fn reset(top: &Path, directory: &Path) -> Result<(), WorktreeError> {
 }
 
 async fn find(top: &Path, directory: &Path) -> Result<Linked, WorktreeError> {
-    let wanted = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let all = linked(top).await?;
+    let wanted = tokio::fs::canonicalize(directory).await.unwrap_or_else(|_| directory.to_owned());
     let index = all.iter().position(|linked| linked.directory == wanted);
     match index {
         None => Err(WorktreeError::Unknown(directory.to_owned())),

@@ -24,7 +24,9 @@ pub struct Exchange<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExchangeMethod {
+    Get,
     Post,
+    Put,
     Delete,
 }
 
@@ -57,7 +59,9 @@ impl Http {
             add_header(&mut headers, name, value).map_err(|_| format!("the header {name} cannot be sent"))?;
         }
         let method = match exchange.method {
+            ExchangeMethod::Get => Method::GET,
             ExchangeMethod::Post => Method::POST,
+            ExchangeMethod::Put => Method::PUT,
             ExchangeMethod::Delete => Method::DELETE,
         };
         let client = self.client().map_err(|_| "the HTTP client cannot start".to_owned())?;

@@ -3,6 +3,7 @@
 //! Logins are checked as a strict one would: the redirect address of the registration, the challenge of
 //! PKCE, the code once, the token on every request. What was asked is remembered for the test.
 
+use crate::without_delay;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
@@ -95,7 +96,7 @@ impl Web {
             .route("/token", post(token))
             .route("/page", get(page).post(page))
             .with_state(shared.clone());
-        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let task = tokio::spawn(async move { axum::serve(without_delay(listener), router).await.unwrap() });
         Self { shared, task }
     }
 

@@ -6,12 +6,11 @@ use super::diagnostic::{Diagnostic, Severity};
 use super::frame::Framed;
 use super::words::{self, Ask, Method, Operation};
 use super::{LspError, Server};
-use crate::process::{Inherited, Service};
+use crate::process::{Service, StartedService};
 use async_lsp::router::Router;
 use async_lsp::{AnyNotification, AnyRequest, MainLoop, ServerSocket};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::future::Future;
 use std::io::Read as _;
 use std::ops::ControlFlow;
@@ -70,19 +69,12 @@ struct Said {
 }
 
 impl Client {
-    /// Starts the process. The second value is the talk itself, which has to be driven.
+    /// Begins to talk with a process. The second value is the talk itself, which has to be driven.
     pub(super) fn connect(
         server: &Server,
         root: &Path,
-        inherited: &Inherited,
-        variables: Vec<(OsString, OsString)>,
-    ) -> Result<(Self, impl Future<Output = Result<(), async_lsp::Error>> + Send + use<>), LspError> {
-        let own = server.variables.iter().map(|(name, value)| (name.into(), value.into()));
-        let started = Service::start(&server.command, root, inherited, variables.into_iter().chain(own));
-        let (process, input, output) = started.map_err(|cause| {
-            let why = format!("it cannot be started: {cause}");
-            LspError::Broken { id: server.id.clone(), why }
-        })?;
+        (process, input, output): StartedService,
+    ) -> (Self, impl Future<Output = Result<(), async_lsp::Error>> + Send + use<>) {
         let heard = Arc::new(Heard::default());
         let listener = Listener {
             heard: heard.clone(),
@@ -99,7 +91,7 @@ impl Client {
             versions: Mutex::default(),
             is_asked: AtomicBool::new(false),
         };
-        Ok((client, talk.run_buffered(Framed::new(output).compat(), input.compat_write())))
+        (client, talk.run_buffered(Framed::new(output).compat(), input.compat_write()))
     }
 
     /// Says who we are and hears what the server can do.

@@ -277,6 +277,14 @@ impl Logins {
         }
     }
 
+    /// Whether a login at this server is kept.
+    pub async fn has(&self, server: &Server) -> bool {
+        match &server.place {
+            McpTransport::Remote { url, oauth: Some(_), .. } => self.file.has_tokens(&server.name, url).await,
+            McpTransport::Remote { .. } | McpTransport::Local { .. } => false,
+        }
+    }
+
     /// Forgets a login, and one that is under way.
     pub async fn forget(&self, server: &str) -> Result<(), LoginError> {
         self.lock().remove(server);

@@ -50,8 +50,10 @@ pub async fn connect(
     };
     let (running, program) = match &server.place {
         McpTransport::Local { command, directory, inherited, variables } => {
-            let started = stdio::start(&server.name, command, directory, inherited, variables);
-            let (mut program, lines) = started.map_err(|cause| {
+            let patience = server.connect_timeout;
+            let started =
+                stdio::start_apart(&server.name, command, directory, inherited, variables, patience);
+            let (mut program, lines) = started.await.map_err(|cause| {
                 let name = command.first().map_or("", String::as_str);
                 ConnectError::Failed(format!("The program {name:?} cannot be started: {cause}"))
             })?;

@@ -53,8 +53,31 @@ pub(super) struct Program {
     is_gone: bool,
 }
 
+/// Starts the program where nobody else waits: it enters its directory while it is started, and that hangs if the
+/// directory's disk does.
+pub(super) async fn start_apart(
+    server: &str,
+    command: &[String],
+    directory: &Path,
+    inherited: &Inherited,
+    variables: &[(String, String)],
+    patience: Duration,
+) -> io::Result<(Program, Lines)> {
+    let server = server.to_owned();
+    let command = command.to_vec();
+    let directory = directory.to_owned();
+    let inherited = inherited.clone();
+    let variables = variables.to_vec();
+    let starting =
+        tokio::task::spawn_blocking(move || start(&server, &command, &directory, &inherited, &variables));
+    match timeout(patience, starting).await {
+        Ok(started) => started.unwrap_or_else(|cause| Err(cause.into())),
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "its directory does not answer")),
+    }
+}
+
 /// Starts the program and opens the pipes to it.
-pub(super) fn start(
+fn start(
     server: &str,
     command: &[String],
     directory: &Path,
@@ -141,9 +164,13 @@ impl Program {
 
     /// Whoever was becoming another program while strays were looked for is found a moment later.
     async fn kill_all(&mut self) {
-        self.kill();
+        // The group, not the process: servers are often started by a script that starts them.
+        self.signal(rustix::process::Signal::KILL);
+        // A look that broke off has found what it found.
+        let _ = self.mark.kill_strays_apart(self.group).await;
         sleep(SECOND_LOOK).await;
-        self.mark.kill_strays(self.group);
+        let _ = self.mark.kill_strays_apart(self.group).await;
+        self.is_gone = true;
     }
 
     fn kill(&mut self) {

@@ -67,7 +67,8 @@ impl Leftover {
     ) -> Option<Self> {
         let look = move || {
             let known = mark.members(group);
-            (!known.is_empty()).then_some(Self { output, group, mark, known, owner })
+            // Made only if there is something to hold: whoever drops one looks again.
+            (!known.is_empty()).then(|| Self { output, group, mark, known, owner })
         };
         // A look that panicked has dropped what it held, and so ended it.
         tokio::task::spawn_blocking(look).await.ok().flatten()

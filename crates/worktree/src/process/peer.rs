@@ -55,6 +55,7 @@ pub use linux::is_own_command;
 #[cfg(target_os = "linux")]
 mod linux {
     use super::SocketAddr;
+    use crate::process::socket::{self, Address};
     use crate::process::stray;
     use std::collections::{HashMap, HashSet};
     use std::fs;
@@ -118,7 +119,18 @@ mod linux {
     }
 
     fn other_end(theirs: SocketAddr, ours: SocketAddr) -> OtherEnd {
-        let wanted = (canonical(theirs), canonical(ours));
+        let theirs = canonical(theirs);
+        let ours = canonical(ours);
+        match socket::number_of(theirs, ours) {
+            Some(inode) if inode != 0 => OtherEnd::Held(inode),
+            _ if socket::number_of(ours, theirs).is_some() => OtherEnd::LetGo,
+            // A system that does not even know of our own end does not answer such questions.
+            _ => other_end_by_files(theirs, ours),
+        }
+    }
+
+    fn other_end_by_files(theirs: Address, ours: Address) -> OtherEnd {
+        let wanted = (theirs, ours);
         let mirrored = (wanted.1, wanted.0);
         let mut shows_ours = false;
         for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -133,8 +145,6 @@ mod linux {
         }
         if shows_ours { OtherEnd::LetGo } else { OtherEnd::NotTold }
     }
-
-    type Address = (IpAddr, u16);
 
     /// One line of the table: the two ends, and the number of the socket, 0 if nobody has it.
     fn connection(line: &str) -> Option<((Address, Address), u64)> {
@@ -182,8 +192,7 @@ mod linux {
 
     struct Process {
         pid: u32,
-        parent: u32,
-        session: u32,
+        stat: stray::Stat,
     }
 
     /// Every process that we started, and what those started.
@@ -191,30 +200,33 @@ mod linux {
         let own = std::process::id();
         let all = processes();
         let terminals = super::terminals().clone().unwrap_or_default();
+        let since = all.iter().find(|one| one.pid == own).map_or(0, |one| one.stat.started);
         let is_root = |one: &&Process| {
-            let is_child = one.parent == own && one.session == one.pid && !terminals.contains(&one.pid);
-            is_child || stray::is_marked_by_us(one.pid)
+            let is_child =
+                one.stat.parent == own && one.stat.session == one.pid && !terminals.contains(&one.pid);
+            // Whoever is older than this server cannot have its mark.
+            is_child || (one.stat.started >= since && stray::is_marked_by_us(one.pid))
         };
         let mut found: HashSet<u32> = all.iter().filter(is_root).map(|one| one.pid).collect();
         let mut sessions: HashSet<u32> =
-            all.iter().filter(|one| found.contains(&one.pid)).map(|one| one.session).collect();
-        let own_session = all.iter().find(|one| one.pid == own).map(|one| one.session);
+            all.iter().filter(|one| found.contains(&one.pid)).map(|one| one.stat.session).collect();
+        let own_session = all.iter().find(|one| one.pid == own).map(|one| one.stat.session);
         let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
         for one in &all {
-            children.entry(one.parent).or_default().push(one);
+            children.entry(one.stat.parent).or_default().push(one);
         }
         let mut next: Vec<u32> = found.iter().copied().collect();
         while let Some(pid) = next.pop() {
             for child in children.get(&pid).into_iter().flatten() {
                 if found.insert(child.pid) {
-                    sessions.insert(child.session);
+                    sessions.insert(child.stat.session);
                     next.push(child.pid);
                 }
             }
         }
         // A child whose parent has ended keeps its session. Ours is that of the person's terminal.
         sessions.retain(|session| Some(*session) != own_session);
-        found.extend(all.iter().filter(|one| sessions.contains(&one.session)).map(|one| one.pid));
+        found.extend(all.iter().filter(|one| sessions.contains(&one.stat.session)).map(|one| one.pid));
         found.remove(&own);
         found
     }
@@ -222,16 +234,7 @@ mod linux {
     fn processes() -> Vec<Process> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        pids.filter_map(|pid| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            // The name in brackets may hold anything; after it the fields are plain.
-            let (_, fields) = stat.rsplit_once(')')?;
-            let mut fields = fields.split_ascii_whitespace().skip(1);
-            let parent = fields.next()?.parse().ok()?;
-            let session = fields.nth(1)?.parse().ok()?;
-            Some(Process { pid, parent, session })
-        })
-        .collect()
+        pids.filter_map(|pid| Some(Process { pid, stat: stray::stat(pid)? })).collect()
     }
 
     /// `None` if the process exists and does not let us look.

@@ -19,6 +19,9 @@ pub(crate) struct Service {
     mark: stray::Mark,
 }
 
+/// A program and its ends: what it reads, what it says.
+pub(crate) type StartedService = (Service, ChildStdin, ChildStdout);
+
 impl Service {
     /// Starts a program; its ends are its standard input and output. What it complains of is not read.
     pub(crate) fn start(
@@ -26,7 +29,7 @@ impl Service {
         directory: &Path,
         inherited: &Inherited,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
-    ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
+    ) -> io::Result<StartedService> {
         let [program, arguments @ ..] = command else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
         };

@@ -10,8 +10,11 @@
 //! left running.
 
 use rustix::process::Pid;
+#[cfg(target_os = "linux")]
+use std::io::Read as _;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::task::JoinHandle;
 
 /// The variable that carries the mark.
 pub(crate) const VARIABLE: &str = "STURDY_COMMAND";
@@ -82,6 +85,13 @@ impl Mark {
         &self.text
     }
 
+    /// Looks for them where nobody else waits: every younger process of the machine is looked at, and one that hangs can
+    /// hold up whoever looks.
+    pub(crate) fn kill_strays_apart(&self, command: Option<Pid>) -> JoinHandle<()> {
+        let mark = self.clone();
+        tokio::task::spawn_blocking(move || mark.kill_strays(command))
+    }
+
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn kill_strays(&self, _command: Option<Pid>) {}
 
@@ -89,7 +99,8 @@ impl Mark {
     pub(crate) fn kill_strays(&self, command: Option<Pid>) {
         let Some(command) = command else { return };
         for _ in 0..ROUNDS_MAX {
-            let strays: Vec<Pid> = self.younger_than(command).filter(|pid| self.is_on(*pid)).collect();
+            let strays: Vec<Pid> =
+                self.younger_than(command).map(|(pid, _)| pid).filter(|pid| self.is_on(*pid)).collect();
             if strays.is_empty() {
                 return;
             }
@@ -105,22 +116,22 @@ impl Mark {
     /// The processes of a command that run: those in its group, and those with its mark.
     #[cfg(target_os = "linux")]
     pub(super) fn members(&self, command: Pid) -> Vec<Pid> {
-        self.younger_than(command).filter(|pid| self.is_member(*pid, command)).collect()
+        let younger = self.younger_than(command);
+        let is_member = |(pid, group): &(Pid, Option<Pid>)| *group == Some(command) || self.is_on(*pid);
+        younger.filter(is_member).map(|(pid, _)| pid).collect()
     }
 
-    /// The processes that may have been started by the command. Those with a higher number are looked at in any
-    /// case. Numbers come round, so after a while a lower one counts as well, if it was started behind the mark.
+    /// The processes that may have been started by the command, each with its group: those that were started behind the
+    /// mark. Those with a lower number are looked at only after a while, when the numbers may have come round.
     #[cfg(target_os = "linux")]
-    fn younger_than(&self, command: Pid) -> impl Iterator<Item = Pid> {
+    fn younger_than(&self, command: Pid) -> impl Iterator<Item = (Pid, Option<Pid>)> {
         let Made { at, ticks } = self.made;
         let newest = newest_number().unwrap_or(i32::MAX);
         let is_round = at.elapsed() > ROUND_AFTER || newest < command.as_raw_nonzero().get();
-        let is_younger = move |pid: Pid| {
-            let started = started(pid.as_raw_nonzero().get().unsigned_abs());
-            started.and_then(|started| started.parse::<u64>().ok()).is_some_and(|started| started >= ticks)
-        };
-        all().filter(move |pid| {
-            pid.as_raw_nonzero() > command.as_raw_nonzero() || (is_round && is_younger(*pid))
+        let is_looked_at = move |pid: &Pid| is_round || pid.as_raw_nonzero() > command.as_raw_nonzero();
+        all().filter(is_looked_at).filter_map(move |pid| {
+            let stat = stat(pid.as_raw_nonzero().get().unsigned_abs())?;
+            (!stat.is_dead && stat.started >= ticks).then(|| (pid, number(stat.group)))
         })
     }
 
@@ -190,8 +201,7 @@ fn server() -> &'static str {
 /// Whether a process was started by a command of this server.
 #[cfg(target_os = "linux")]
 pub(super) fn is_marked_by_us(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let mark = pid.and_then(|pid| variable(pid, VARIABLE));
+    let mark = number(pid).and_then(|pid| variable(pid, VARIABLE));
     let number = mark.as_deref().and_then(|mark| mark.strip_prefix(server()));
     number.is_some_and(|number| !number.starts_with(TERMINAL))
 }
@@ -235,7 +245,7 @@ pub fn kill_orphans(store: &str) -> usize {
 #[cfg(target_os = "linux")]
 fn is_users_background(pid: Pid, mark: &str) -> bool {
     let is_users = mark.rsplit('-').next().is_some_and(|number| number.starts_with(USER));
-    let shell = stat_of(pid.as_raw_nonzero().get().unsigned_abs(), SESSION).and_then(|field| number(&field));
+    let shell = running(pid.as_raw_nonzero().get().unsigned_abs()).and_then(|stat| number(stat.session));
     is_users && shell.is_none_or(|shell| variable(shell, VARIABLE).is_none_or(|found| found != mark))
 }
 
@@ -252,13 +262,13 @@ fn is_alive(mark: &str) -> bool {
 /// When a process was started, in ticks since the system was.
 #[cfg(target_os = "linux")]
 fn started(pid: u32) -> Option<String> {
-    stat_of(pid, STARTED)
+    running(pid).map(|stat| stat.started.to_string())
 }
 
 /// The group of a process that runs.
 #[cfg(target_os = "linux")]
 pub(super) fn group_of(pid: Pid) -> Option<Pid> {
-    stat_of(pid.as_raw_nonzero().get().unsigned_abs(), GROUP).and_then(|field| number(&field))
+    running(pid.as_raw_nonzero().get().unsigned_abs()).and_then(|stat| number(stat.group))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -266,30 +276,47 @@ pub(super) fn group_of(pid: Pid) -> Option<Pid> {
     rustix::process::getpgid(Some(pid)).ok()
 }
 
-/// Of the fields of `stat`, behind the state, which is the third.
+/// What the system says of a process.
 #[cfg(target_os = "linux")]
-const GROUP: usize = 1;
-#[cfg(target_os = "linux")]
-const SESSION: usize = 2;
-#[cfg(target_os = "linux")]
-const STARTED: usize = 18;
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stat {
+    pub(super) parent: u32,
+    group: u32,
+    pub(super) session: u32,
+    /// In ticks since the system was started.
+    pub(super) started: u64,
+    /// It runs nothing and was not waited for yet.
+    is_dead: bool,
+}
 
-/// A field of what the system says of a process; none if it does not run.
 #[cfg(target_os = "linux")]
-fn stat_of(pid: u32, field: usize) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+pub(super) fn stat(pid: u32) -> Option<Stat> {
+    /// More than all its fields can have. Read at once: every process of the machine may be looked at.
+    const BYTES_MAX: usize = 2048;
+    let mut text = [0; BYTES_MAX];
+    let bytes = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut text).ok()?;
     // The name in brackets may hold anything; after it the fields are plain.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    // What is dead and not yet waited for runs nothing.
+    let behind_name = text[..bytes].iter().rposition(|byte| *byte == b')')? + 1;
+    let mut fields = std::str::from_utf8(&text[behind_name..bytes]).ok()?.split_ascii_whitespace();
     let is_dead = fields.next()?.starts_with(['Z', 'X']);
-    fields.nth(field).filter(|_| !is_dead).map(str::to_owned)
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    // The twenty-second of all.
+    let started = fields.nth(15)?.parse().ok()?;
+    Some(Stat { parent, group, session, started, is_dead })
+}
+
+/// The same of one that is not dead.
+#[cfg(target_os = "linux")]
+fn running(pid: u32) -> Option<Stat> {
+    stat(pid).filter(|stat| !stat.is_dead)
 }
 
 /// A process by its number. Some that belong to the system have none here.
 #[cfg(target_os = "linux")]
-fn number(field: &str) -> Option<Pid> {
-    field.parse().ok().and_then(Pid::from_raw)
+fn number(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -305,7 +332,9 @@ fn namespace(pid: Pid) -> Option<std::path::PathBuf> {
 /// A variable a process was started with.
 #[cfg(target_os = "linux")]
 fn variable(pid: Pid, name: &str) -> Option<String> {
-    let variables = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    // Its size is not told beforehand: room for most of them, so that they are read at once.
+    let mut variables = Vec::with_capacity(16 * 1024);
+    std::fs::File::open(format!("/proc/{pid}/environ")).ok()?.read_to_end(&mut variables).ok()?;
     let start = format!("{name}=");
     let found = variables.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(start.as_bytes()))?;
     Some(String::from_utf8_lossy(found).into_owned())
@@ -343,7 +372,7 @@ mod tests {
     fn is_found(mark: &Mark) -> bool {
         let own = rustix::process::getpid();
         let command = Pid::from_raw(i32::MAX).expect("a number above zero");
-        mark.younger_than(command).any(|pid| pid == own)
+        mark.younger_than(command).any(|(pid, _)| pid == own)
     }
 
     #[test]

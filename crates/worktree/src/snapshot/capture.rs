@@ -18,6 +18,7 @@ use super::tree::Directories;
 use super::{MEGABYTE, ObjectId, SnapshotError, State, TreeId, TreePath, TreeStore, lock};
 use crate::git::{Answer, Git, GitError, read_file};
 use crate::path::{DirectoryRights, FileKind, Rights, Sight, WorkPath};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -31,6 +32,9 @@ const REFS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A list of what to ignore.
 const RULES_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Known paths that are noted at once: the whole list is written each time.
+const NOTED_TOGETHER: usize = 256;
 
 /// The index is made anew when it cannot be used, once.
 const TRIES: usize = 2;
@@ -138,21 +142,35 @@ impl TreeStore {
 
     /// The tree `base` in which these paths are as they are on the disk now. Only they are looked at.
     pub fn capture(&self, base: Option<&TreeId>, paths: &[TreePath]) -> Result<TreeId, SnapshotError> {
-        let mut states = BTreeMap::new();
-        for path in paths {
-            states.insert(path.clone(), self.state_now(path)?);
-        }
+        let mut states = self.states_now(paths)?;
         self.add_emptied(&mut states);
         self.with_states_now(base, &states)
     }
 
+    /// What these paths are now; their content is stored.
+    pub fn states_now<'a>(
+        &self,
+        paths: impl IntoIterator<Item = &'a TreePath>,
+    ) -> Result<BTreeMap<TreePath, State>, SnapshotError> {
+        let paths: Vec<&TreePath> = paths.into_iter().collect();
+        let mut states = BTreeMap::new();
+        for some in paths.chunks(NOTED_TOGETHER) {
+            self.refuse_when_full()?;
+            let mut bytes = 0;
+            for path in some {
+                let Found { state, sight } = self.look(path, Keep::Content(Hold::Written))?;
+                bytes += sight.map_or(0, |sight| sight.bytes).min(self.inner.options.file_bytes_max);
+                states.insert((*path).clone(), state);
+            }
+            self.touch(some.iter().copied(), bytes)?;
+        }
+        Ok(states)
+    }
+
     /// What a path is now; its content is stored.
     pub fn state_now(&self, path: &TreePath) -> Result<State, SnapshotError> {
-        self.refuse_when_full()?;
-        let Found { state, sight } = self.look(path, Keep::Content(Hold::Written))?;
-        let bytes = sight.map_or(0, |sight| sight.bytes);
-        self.touch(path, bytes.min(self.inner.options.file_bytes_max))?;
-        Ok(state)
+        let states = self.states_now([path])?;
+        Ok(states.get(path).copied().unwrap_or(State::Absent))
     }
 
     /// The tree `base` with these states in it.
@@ -170,8 +188,13 @@ impl TreeStore {
         base: Option<&TreeId>,
         states: &BTreeMap<TreePath, State>,
     ) -> Result<TreeId, SnapshotError> {
-        let directories = self.directories_now(around_states(states));
-        self.inner.objects.graft(base, states, &directories, Hold::Written)
+        let mut states = Cow::Borrowed(states);
+        let vanished = self.vanished(base, &states)?;
+        if !vanished.is_empty() {
+            states.to_mut().extend(vanished.into_iter().map(|path| (path, State::Absent)));
+        }
+        let directories = self.directories_now(around_states(&states));
+        self.inner.objects.graft(base, &states, &directories, Hold::Written)
     }
 
     /// What a tree has under these paths.

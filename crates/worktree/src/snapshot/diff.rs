@@ -2,12 +2,13 @@
 //!
 //! [`differences`] makes one record per file, with a patch that shows the whole file, as clients of
 //! summaries draw it. [`unified`] makes one text for all files, as `git diff` prints it. Both have a bound:
-//! what is too large is counted, or named, but not shown. What is no text has no patch. `kept` keeps the difference of
+//! what is too large is counted, or named, but not shown. What is no text has no patch. `kept` keeps the differences of
 //! a session until its trees are released.
 
 mod kept;
 
-pub(super) use kept::kept_at;
+pub use kept::Extent;
+pub(super) use kept::forget;
 
 use super::{Changed, ObjectId, SnapshotError, State, TreePath, TreeStore, lock};
 use similar::udiff::UnifiedDiffHunk;

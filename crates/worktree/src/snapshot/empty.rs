@@ -5,10 +5,11 @@
 //! the files it knows; those are looked into. What holds nothing but ignored files is not empty, and not ours to make
 //! or remove.
 
-use super::{SnapshotError, State, TreePath, TreeStore};
+use super::{SnapshotError, State, TreeId, TreePath, TreeStore};
 use crate::git::Answer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -107,6 +108,33 @@ impl TreeStore {
             }
         }
         emptied
+    }
+
+    /// Directories above paths that are not there, which a tree has as empty ones and which are not there either.
+    pub(super) fn vanished(
+        &self,
+        tree: Option<&TreeId>,
+        states: &BTreeMap<TreePath, State>,
+    ) -> Result<Vec<TreePath>, SnapshotError> {
+        let Some(tree) = tree else { return Ok(Vec::new()) };
+        let gone = states.iter().filter(|(_, state)| **state == State::Absent);
+        let above: BTreeSet<TreePath> =
+            gone.flat_map(|(path, _)| path.parents()).filter(|above| !states.contains_key(above)).collect();
+        let is_there = |path: &TreePath| {
+            let found = self.root().join(path.to_path()).symlink_metadata();
+            // Who may not look is not told that it is gone.
+            let is_told = |cause: &io::Error| {
+                matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+            };
+            found.map_or_else(|cause| !is_told(&cause), |found| found.is_dir())
+        };
+        let vanished: BTreeSet<TreePath> = above.into_iter().filter(|path| !is_there(path)).collect();
+        if vanished.is_empty() {
+            return Ok(Vec::new());
+        }
+        let known = self.states(tree, vanished.iter())?;
+        let empty = known.into_iter().filter(|(_, state)| *state == State::EmptyDirectory);
+        Ok(empty.map(|(path, _)| path).collect())
     }
 
     /// The empty directories in this one, or itself. None when there is anything else in it.

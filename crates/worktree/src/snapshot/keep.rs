@@ -4,7 +4,7 @@
 //! it. Invariant I15: a tree is anchored before anybody is told of it, and stays so until its name is
 //! released. Then, and only then, a collection may remove what no other name needs.
 
-use super::diff::kept_at;
+use super::diff::forget;
 use super::object::{Hold, Kind};
 use super::point::point;
 use super::setup::{ROOT_NOTE, remove, wait};
@@ -187,10 +187,7 @@ pub(super) fn file_of(dir: &Path, name: &str) -> Result<PathBuf, SnapshotError> 
 pub fn release_in(dir: &Path, name: &str) -> Result<(), SnapshotError> {
     let place = ref_of(dir, name)?;
     // First what only this name leads to.
-    let diff = kept_at(dir, name)?;
-    for file in [diff.with_extension("new"), diff] {
-        remove(&file).map_err(SnapshotError::io(&file))?;
-    }
+    forget(dir, name)?;
     remove(&place).map_err(SnapshotError::io(&place))?;
     let packed = dir.join("packed-refs");
     let Ok(text) = std::fs::read_to_string(&packed) else { return Ok(()) };

@@ -43,11 +43,17 @@ impl TreeStore {
         lock(&self.inner.touched).paths.clone()
     }
 
-    /// A path was captured, and so many bytes stored.
-    pub(super) fn touch(&self, path: &TreePath, bytes: u64) -> Result<(), SnapshotError> {
+    /// Paths were captured, and so many bytes stored.
+    pub(super) fn touch<'a>(
+        &self,
+        paths: impl Iterator<Item = &'a TreePath>,
+        bytes: u64,
+    ) -> Result<(), SnapshotError> {
         let mut touched = lock(&self.inner.touched);
         touched.grown += bytes;
-        if touched.paths.len() >= PATHS_MAX || !touched.paths.insert(path.clone()) {
+        let count = touched.paths.len();
+        touched.paths.extend(paths.take(PATHS_MAX.saturating_sub(count)).cloned());
+        if touched.paths.len() == count {
             return Ok(());
         }
         touched.write(&self.inner.dir)

@@ -81,7 +81,7 @@ impl Tool for Read {
             let (mut done, kind) = world.blocking(move || read(&target, from, count, &known)).await?;
             if kind == Shown::File {
                 if let Some(lsp) = &world.settings.lsp {
-                    lsp.warm(path.real());
+                    lsp.warm(path.real()).await;
                 }
                 remind(world, &path, &mut done).await?;
             }

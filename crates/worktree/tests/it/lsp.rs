@@ -346,3 +346,19 @@ fn a_language_server_is_found_among_the_packages_of_the_project() {
         assert_eq!(command(id), Some(program.to_string_lossy().into_owned()));
     }
 }
+
+// Was: a repository with hundreds of packages had a language server for each that was looked at.
+#[tokio::test]
+async fn a_directory_has_a_bounded_number_of_servers() {
+    let server = Server { root_files: vec!["package".to_owned()], ..scripted() };
+    let scene = scene_with(server, &[]);
+
+    for number in 0..40 {
+        scene.bench.file(&format!("{number}/package"), "");
+        let file = scene.bench.file(&format!("{number}/a.lang"), "");
+        scene.lsp.warm(&file).await;
+    }
+
+    // The last of them is that of the directory itself.
+    assert_eq!(scene.started.load(Ordering::SeqCst), 17);
+}

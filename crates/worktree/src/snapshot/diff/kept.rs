@@ -1,12 +1,16 @@
-//! The last difference of each name, kept on the disk until the name is released.
+//! The differences of each name, kept on the disk until the name is released.
 //!
 //! What a session has changed is worked out when a call ends, and asked for much later and more often. So the answer
 //! lies beside the trees, with the steps that it is of: whoever asks for the same steps is given it and nothing is
-//! compared. Trees never change, so an answer of the same steps is never out of date; one of other steps is replaced.
+//! compared. Trees never change, so an answer of the same steps is never out of date.
+//!
+//! Of all steps of a name the newest answer is kept. Of some of its steps (the turns from one prompt to another) the
+//! last few that were asked for are, each in a file named after its steps.
 
 use super::super::keep::file_of;
 use super::super::object::{Kind, OBJECT_BYTES_MAX, ObjectId};
-use super::super::setup::write_if_other;
+use super::super::point::point;
+use super::super::setup::{remove, write_if_other};
 use super::super::{SnapshotError, TreeId, TreeStore, lock};
 use super::Changes;
 use flate2::Compression;
@@ -21,6 +25,18 @@ use sturdy_session::types::diff::FileDiff;
 
 /// Where they are, in a store.
 const DIRECTORY: &str = "sturdy-diffs";
+
+/// So many differences of some steps are kept for one name: more than a person looks at in turns.
+const RANGES_MAX: usize = 16;
+
+/// Of which steps of a name a difference is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of them, as far as they stand.
+    Whole,
+    /// Those of some turns in a row.
+    Range,
+}
 
 /// What is on the disk, compressed.
 #[derive(Serialize, Deserialize)]
@@ -37,12 +53,13 @@ impl TreeStore {
     /// The difference that was kept for these steps. None when there is none, or it cannot be read: then it is worked
     /// out again.
     #[must_use]
-    pub fn kept_changes(&self, name: &str, steps: &[(TreeId, TreeId)]) -> Option<Changes> {
-        let file = File::open(kept_at(&self.inner.dir, name).ok()?).ok()?;
+    pub fn kept_changes(&self, name: &str, extent: Extent, steps: &[(TreeId, TreeId)]) -> Option<Changes> {
+        let steps = hash_of(steps);
+        let file = File::open(place_of(&self.inner.dir, name, extent, &steps).ok()?).ok()?;
         let mut text = Vec::new();
         ZlibDecoder::new(file).take(OBJECT_BYTES_MAX).read_to_end(&mut text).ok()?;
         let kept: Kept<'_> = serde_json::from_slice(&text).ok()?;
-        let is_of_these = kept.steps == hash_of(steps);
+        let is_of_these = kept.steps == steps;
         is_of_these.then(|| Changes {
             files: kept.files.into_owned(),
             additions: kept.additions,
@@ -52,11 +69,12 @@ impl TreeStore {
         })
     }
 
-    /// Keeps the difference that these steps make, in place of the one before. One that was given up half way is not
-    /// kept, and nothing is for a name that keeps no tree: nobody would release it.
+    /// Keeps the difference that these steps make, in place of the one before or of the oldest. One that was given up
+    /// half way is not kept, and nothing is for a name that keeps no tree: nobody would release it.
     pub fn keep_changes(
         &self,
         name: &str,
+        extent: Extent,
         steps: &[(TreeId, TreeId)],
         changes: &Changes,
     ) -> Result<(), SnapshotError> {
@@ -70,21 +88,65 @@ impl TreeStore {
             deletions: changes.deletions,
             files_total: changes.files_total,
         };
-        let place = kept_at(&self.inner.dir, name)?;
+        let place = place_of(&self.inner.dir, name, extent, &kept.steps)?;
         let packed = packed(&kept).map_err(SnapshotError::io(&place))?;
         let _held = lock(&self.inner.anchoring);
         if !self.keeps_something(name)? {
             return Ok(());
         }
-        let above = self.inner.dir.join(DIRECTORY);
-        std::fs::create_dir_all(&above).map_err(SnapshotError::io(&above))?;
+        let above = place.parent().unwrap_or(&place);
+        std::fs::create_dir_all(above).map_err(SnapshotError::io(above))?;
+        if extent == Extent::Range && !place.exists() {
+            make_room(above).map_err(SnapshotError::io(above))?;
+        }
         write_if_other(&place, &packed).map_err(SnapshotError::io(&place))
     }
 }
 
-/// Where the difference of a name is kept.
-pub(in super::super) fn kept_at(dir: &Path, name: &str) -> Result<PathBuf, SnapshotError> {
+/// Removes every difference of a name.
+pub(in super::super) fn forget(dir: &Path, name: &str) -> Result<(), SnapshotError> {
+    let whole = whole_of(dir, name)?;
+    let ranges = ranges_of(&whole);
+    point(&ranges);
+    match std::fs::remove_dir_all(&ranges) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            return Err(SnapshotError::Io { path: ranges, source });
+        }
+        _ => {}
+    }
+    for file in [whole.with_extension("new"), whole] {
+        remove(&file).map_err(SnapshotError::io(&file))?;
+    }
+    Ok(())
+}
+
+fn place_of(dir: &Path, name: &str, extent: Extent, steps: &str) -> Result<PathBuf, SnapshotError> {
+    let whole = whole_of(dir, name)?;
+    Ok(match extent {
+        Extent::Whole => whole,
+        Extent::Range => ranges_of(&whole).join(steps),
+    })
+}
+
+fn whole_of(dir: &Path, name: &str) -> Result<PathBuf, SnapshotError> {
     file_of(&dir.join(DIRECTORY), name)
+}
+
+/// Beside the difference of all steps. A name has no full stop, so this is nobody else's.
+fn ranges_of(whole: &Path) -> PathBuf {
+    whole.with_extension("ranges")
+}
+
+/// Removes the oldest files until one more has room.
+fn make_room(ranges: &Path) -> io::Result<()> {
+    let mut found = Vec::new();
+    for entry in ranges.read_dir()? {
+        let entry = entry?;
+        found.push((entry.metadata()?.modified()?, entry.path()));
+    }
+    found.sort();
+    let over = (found.len() + 1).saturating_sub(RANGES_MAX);
+    found.iter().take(over).try_for_each(|(_, path)| remove(path))
 }
 
 fn hash_of(steps: &[(TreeId, TreeId)]) -> String {

@@ -1,6 +1,7 @@
 //! What a captured tree holds.
 
 use super::{Place, git, link, path, program};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -309,6 +310,23 @@ fn an_ignored_file_that_was_captured_by_its_path_is_watched_from_then_on() {
     assert_eq!(place.tree(), with, "a scan does not lose it");
     place.write(".env", "KEY=2 and more");
     assert_ne!(place.tree(), with, "a scan sees that it changed");
+}
+
+#[test]
+fn a_thousand_ignored_files_that_were_captured_by_their_paths_are_all_watched() {
+    let place = Place::repository();
+    place.write(".gitignore", "ignored/\n");
+    let paths: Vec<_> = (0..1_000).map(|number| path(&format!("ignored/f{number}"))).collect();
+    paths.iter().for_each(|one| place.write(&one.to_string(), "1"));
+    let base = place.tree();
+    let first = place.run(|store| store.capture(Some(&base), &paths).unwrap());
+
+    let place = place.reopened();
+    paths.iter().for_each(|one| place.write(&one.to_string(), "changed"));
+    let second = place.tree();
+
+    let changed = place.run(|store| store.changed(&first, &second).unwrap());
+    assert_eq!(changed.into_iter().map(|one| one.path).collect::<BTreeSet<_>>(), paths.into_iter().collect());
 }
 
 #[test]

@@ -147,6 +147,21 @@ proptest! {
     }
 }
 
+// Was: an empty directory that was replaced with everything above it stayed in the tree that was made path by path.
+#[test]
+fn an_empty_directory_that_is_gone_is_gone_when_a_path_inside_of_it_is_looked_at() {
+    let place = Place::new();
+    place.edit(&Edit::Write("d/e/z", 0));
+    place.edit(&Edit::Remove("d/e/z"));
+    let base = place.tree();
+    place.edit(&Edit::Write("d", 0));
+    place.edit(&Edit::Write("d/x", 0));
+
+    let by_path = place.store.capture(Some(&base), &[path("d/e/z"), path("d/x")]).unwrap();
+
+    assert_eq!(by_path, place.tree());
+}
+
 // Was: a file that a person had put into a directory in the place of the agent's file was wanted beside what replaced
 // it, and taking everything back left neither.
 #[test]

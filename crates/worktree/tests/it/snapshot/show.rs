@@ -2,7 +2,7 @@
 
 use super::{Place, path};
 use serde_json::json;
-use sturdy_worktree::snapshot::{Changes, differences, unified};
+use sturdy_worktree::snapshot::{Changes, Extent, differences, unified};
 
 #[test]
 fn a_change_is_shown_as_clients_read_it() {
@@ -87,18 +87,22 @@ fn a_kept_difference_is_given_for_the_same_steps_alone_and_goes_with_its_name() 
     let shown = place.run(|store| differences(store, &changed).unwrap());
     let store = &place.store;
     let steps = [(before, after)];
-    store.keep_changes("ses_1", &steps, &shown).unwrap();
-    assert_eq!(store.kept_changes("ses_1", &steps), None, "who keeps no tree is never released");
+    store.keep_changes("ses_1", Extent::Whole, &steps, &shown).unwrap();
+    assert_eq!(
+        store.kept_changes("ses_1", Extent::Whole, &steps),
+        None,
+        "who keeps no tree is never released"
+    );
 
     store.anchor("ses_1", &[after]).unwrap();
-    store.keep_changes("ses_1", &steps, &shown).unwrap();
-    assert_eq!(store.kept_changes("ses_1", &steps), Some(shown.clone()));
-    assert_eq!(store.kept_changes("ses_1", &[(after, before)]), None);
-    assert_eq!(store.kept_changes("ses_1", &[]), None);
-    assert_eq!(store.kept_changes("ses_2", &steps), None);
+    store.keep_changes("ses_1", Extent::Whole, &steps, &shown).unwrap();
+    assert_eq!(store.kept_changes("ses_1", Extent::Whole, &steps), Some(shown.clone()));
+    assert_eq!(store.kept_changes("ses_1", Extent::Whole, &[(after, before)]), None);
+    assert_eq!(store.kept_changes("ses_1", Extent::Whole, &[]), None);
+    assert_eq!(store.kept_changes("ses_2", Extent::Whole, &steps), None);
 
     store.release("ses_1").unwrap();
-    assert_eq!(store.kept_changes("ses_1", &steps), None);
+    assert_eq!(store.kept_changes("ses_1", Extent::Whole, &steps), None);
     assert_eq!(place.dir.join("sturdy-diffs").read_dir().unwrap().count(), 0);
 }
 
@@ -114,12 +118,42 @@ fn a_kept_difference_that_is_damaged_or_unfinished_is_not_given() {
     let steps = [(before, after)];
     store.anchor("ses_1", &[after]).unwrap();
 
-    store.keep_changes("ses_1", &steps, &Changes { is_whole: false, ..shown.clone() }).unwrap();
-    assert_eq!(store.kept_changes("ses_1", &steps), None);
+    store
+        .keep_changes("ses_1", Extent::Whole, &steps, &Changes { is_whole: false, ..shown.clone() })
+        .unwrap();
+    assert_eq!(store.kept_changes("ses_1", Extent::Whole, &steps), None);
 
-    store.keep_changes("ses_1", &steps, &shown).unwrap();
+    store.keep_changes("ses_1", Extent::Whole, &steps, &shown).unwrap();
     let kept = place.dir.join("sturdy-diffs/ses_1");
     let bytes = std::fs::read(&kept).unwrap();
     std::fs::write(&kept, &bytes[..bytes.len() / 2]).unwrap();
-    assert_eq!(store.kept_changes("ses_1", &steps), None);
+    assert_eq!(store.kept_changes("ses_1", Extent::Whole, &steps), None);
+}
+
+#[test]
+fn the_last_few_differences_of_some_steps_are_kept_and_go_with_their_name() {
+    let place = Place::new();
+    let store = &place.store;
+    let mut trees = vec![place.tree()];
+    for number in 0..20 {
+        place.write("a.txt", &format!("{number}\n"));
+        trees.push(place.tree());
+    }
+    store.anchor("ses_1", &trees).unwrap();
+    let kept = |number: usize| {
+        let steps = [(trees[number], trees[number + 1])];
+        store.kept_changes("ses_1", Extent::Range, &steps).map(|changes| changes.additions)
+    };
+
+    for number in 0..20 {
+        let changes = Changes { additions: number, ..Changes::default() };
+        let at = usize::try_from(number).unwrap();
+        store.keep_changes("ses_1", Extent::Range, &[(trees[at], trees[at + 1])], &changes).unwrap();
+        assert_eq!(kept(at), Some(number), "the newest one is always there");
+    }
+
+    assert_eq!((0..20).filter(|number| kept(*number).is_some()).count(), 16);
+    assert_eq!(store.kept_changes("ses_1", Extent::Whole, &[(trees[19], trees[20])]), None);
+    store.release("ses_1").unwrap();
+    assert_eq!(place.dir.join("sturdy-diffs").read_dir().unwrap().count(), 0);
 }
