@@ -42,15 +42,24 @@ async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
     let engine = assemble(options, store, clock);
     end_orphans(&engine).await;
     settle(&engine).await?;
-    engine.tasks().spawn("supervise", supervise::run(engine.inner.sessions.clone()));
+    let sessions = engine.inner.sessions.clone();
+    engine.tasks().keep("supervise", move || supervise::run(sessions.clone()));
     crate::requests::revert::recover(&engine).await;
     // Much to hold for something that a start rarely has to do.
     Box::pin(crate::requests::revert::tell_of_the_dead(&engine)).await;
     engine.inner.shares.resume().await;
-    engine.tasks().spawn("branch", crate::directory::branch::run(engine.inner.directories.clone()));
-    engine.tasks().spawn("sweep", crate::upkeep::sweep(engine.inner.clone()));
-    engine.tasks().spawn("upkeep", crate::upkeep::run(engine.inner.clone()));
+    keep_up(&engine);
     Ok(engine)
+}
+
+/// What is done now and then for as long as the engine runs.
+fn keep_up(engine: &Engine) {
+    let directories = engine.inner.directories.clone();
+    engine.tasks().keep("branch", move || crate::directory::branch::run(directories.clone()));
+    let inner = engine.inner.clone();
+    engine.tasks().keep("sweep", move || crate::upkeep::sweep(inner.clone()));
+    let inner = engine.inner.clone();
+    engine.tasks().keep("upkeep", move || crate::upkeep::run(inner.clone()));
 }
 
 /// A disk that refuses even this is full or read-only: what is stored is served all the same.

@@ -29,7 +29,7 @@ pub(crate) use past::past;
 pub use past::{PastEntry, PastPage};
 pub use reader::{Page, Reader};
 pub use sturdy_store::Scope;
-pub use tail::{NumberedEvent, Tail, event_seq};
+pub use tail::{NumberedEvent, Tail};
 
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};

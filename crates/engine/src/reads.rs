@@ -7,32 +7,48 @@
 //! Not here: changing something, which is asked of the engine (`requests/`); following what happens (`feed/`).
 
 use crate::feed::{PastPage, past};
+use crate::records::large::LargeValues;
 use crate::records::readable_record;
 use std::sync::Arc;
-use sturdy_session::fact::Fact;
-use sturdy_session::id::{MessageId, SessionId};
-use sturdy_session::row::ApprovalRow;
+use sturdy_session::fact::{Edit, Fact};
+use sturdy_session::id::{MessageId, PartId, SessionId};
+use sturdy_session::row::{ApprovalRow, place_of_seq, seq_of_place};
 use sturdy_session::types::delivery::Delivery;
+use sturdy_session::types::session::SessionModel;
 use sturdy_store::Store;
 
 pub use sturdy_store::{
     AskQuery, Before, CommitError, CreatedEdge, DriverError, DriverErrorKind, Found, FoundPart, MessagePage,
-    MessageQuery, Opening, Outline, Overview, OverviewQuery, PageWithin, RawAsk, RawMessage, ReadError,
-    SearchQuery, SessionGlance, SessionHead, SessionOrder, SessionQuery, StoreMeters,
+    MessagePlace, MessageQuery, Opening, Outline, Overview, OverviewQuery, PageWithin, PlacedMessage, RawAsk,
+    RawMessage, ReadError, SearchQuery, SessionGlance, SessionHead, SessionOrder, SessionQuery, StoreMeters,
+    Toward,
 };
 
 /// The reading half of the store. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Reads(Store);
 
+/// How far behind a prompt its answer is looked for.
+const ANSWER_WITHIN: usize = 8;
+
 /// How a prompt came into its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// Of the entry that stored it.
-    pub seq: u64,
+    /// The number of the event that told of it.
+    pub told: u64,
     pub delivery: Delivery,
     /// Of what the client sent, if it may send it again.
     pub digest: Option<String>,
+}
+
+/// A choice for the prompts that follow: of an agent, or of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Switch {
+    /// Where it stands between the messages, with the id it has there.
+    pub place: MessagePlace,
+    pub at: u64,
+    pub agent: Option<String>,
+    pub model: Option<SessionModel>,
 }
 
 impl Reads {
@@ -41,8 +57,14 @@ impl Reads {
     }
 
     /// What happened in a session after a position, shown again.
-    pub async fn past(&self, session: &SessionId, after: u64, limit: usize) -> Result<PastPage, ReadError> {
-        past(&self.0, session, after, limit).await
+    pub async fn past(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: usize,
+        large: LargeValues,
+    ) -> Result<PastPage, ReadError> {
+        past(&self.0, session, after, limit, large).await
     }
 
     /// One message with its parts.
@@ -52,6 +74,22 @@ impl Reads {
         message: &MessageId,
     ) -> Result<Option<RawMessage>, ReadError> {
         self.0.message(session, message).await
+    }
+
+    /// The same, with what is large in it as it is wanted.
+    pub async fn message_with(
+        &self,
+        session: &SessionId,
+        message: &MessageId,
+        large: LargeValues,
+    ) -> Result<Option<RawMessage>, ReadError> {
+        self.0.message_in(session, message, large.shape()).await
+    }
+
+    /// A part as it is stored; none if there is no such part.
+    pub async fn part(&self, session: &SessionId, part: &PartId) -> Result<Option<String>, ReadError> {
+        let rows = self.0.rows_of(session, &[], std::slice::from_ref(part)).await?;
+        Ok(rows.parts.into_iter().next().map(|(_, text)| text))
     }
 
     /// A page of messages with their parts.
@@ -64,12 +102,25 @@ impl Reads {
         &self,
         session: &SessionId,
         query: MessageQuery,
+        large: LargeValues,
         bytes_max: usize,
     ) -> Result<PageWithin, ReadError> {
-        self.0.messages_within(session, query, bytes_max).await
+        self.0.messages_within(session, query, large.shape(), bytes_max).await
     }
 
-    /// The same without parts.
+    /// The first of certain messages, read until there are more bytes than these, and how many were looked at. Those
+    /// that are gone are left out.
+    pub async fn messages_of_within(
+        &self,
+        session: &SessionId,
+        messages: Vec<MessageId>,
+        large: LargeValues,
+        bytes_max: usize,
+    ) -> Result<(Vec<RawMessage>, usize), ReadError> {
+        self.0.messages_of_within(session, messages, large.shape(), bytes_max).await
+    }
+
+    /// A page without the parts of its messages.
     pub async fn message_heads(
         &self,
         session: &SessionId,
@@ -78,14 +129,39 @@ impl Reads {
         self.0.message_heads(session, query).await
     }
 
-    /// The messages behind one; none if there is no such message.
-    pub async fn messages_after(
+    /// Where a message stands in its conversation; None if there is no such message.
+    pub async fn message_place(
         &self,
         session: &SessionId,
-        after: Option<&MessageId>,
+        message: &MessageId,
+    ) -> Result<Option<MessagePlace>, ReadError> {
+        self.0.message_place(session, message).await
+    }
+
+    /// The messages beyond a place, or from the end, in the order in which they are met.
+    pub async fn messages_beyond(
+        &self,
+        session: &SessionId,
+        from: Option<&MessagePlace>,
+        toward: Toward,
         limit: usize,
-    ) -> Result<Option<Vec<RawMessage>>, ReadError> {
-        self.0.messages_after(session, after, limit).await
+    ) -> Result<Vec<PlacedMessage>, ReadError> {
+        self.0.messages_beyond(session, from, toward, limit).await
+    }
+
+    /// When somebody chose another agent or model for a session, oldest first.
+    pub async fn switches(&self, session: &SessionId) -> Result<Vec<Switch>, ReadError> {
+        let edits = self.0.edits_of(session).await?;
+        let switches = edits.into_iter().filter_map(|entry| {
+            let Ok(Fact::SessionEdited { edit: Edit::Switched { agent, model, message, .. } }) =
+                Fact::parse(&entry.kind, &entry.data)
+            else {
+                return None;
+            };
+            let place = MessagePlace { ord: place_of_seq(entry.seq), id: message };
+            Some(Switch { place, at: entry.at, agent, model })
+        });
+        Ok(switches.collect())
     }
 
     /// Which messages are behind one, oldest first; none if there is no such message.
@@ -116,13 +192,35 @@ impl Reads {
     ) -> Result<Option<Admission>, ReadError> {
         let Some(seq) = self.0.message_seq(session, message).await? else { return Ok(None) };
         let entries = self.0.session_log(session, seq.saturating_sub(1), 1).await?;
-        let fact = entries.first().filter(|entry| entry.seq == seq);
-        let fact = fact.and_then(|entry| Fact::parse(&entry.kind, &entry.data).ok());
+        let entry = entries.first().filter(|entry| entry.seq == seq);
+        let told = entry.map_or(0, |entry| entry.told);
+        let fact = entry.and_then(|entry| Fact::parse(&entry.kind, &entry.data).ok());
         Ok(Some(match fact {
-            Some(Fact::PromptAdmitted { delivery, digest, .. }) => Admission { seq, delivery, digest },
+            Some(Fact::PromptAdmitted { delivery, digest, .. }) => Admission { told, delivery, digest },
             // A copy, or a message that wants no answer.
-            Some(_) | None => Admission { seq, delivery: Delivery::Steer, digest: None },
+            Some(_) | None => Admission { told, delivery: Delivery::Steer, digest: None },
         }))
+    }
+
+    /// The number of the event that told that a prompt was taken up; None while it waits.
+    pub async fn promoted(&self, session: &SessionId, message: &MessageId) -> Result<Option<u64>, ReadError> {
+        let Some(place) = self.0.message_place(session, message).await? else { return Ok(None) };
+        // Prompts that are taken up together stand between it and the answer.
+        let behind = self.0.messages_beyond(session, Some(&place), Toward::Newer, ANSWER_WITHIN).await?;
+        for answer in behind {
+            let seq = seq_of_place(answer.place.ord);
+            let entries = self.0.session_log(session, seq.saturating_sub(1), 1).await?;
+            let Some(entry) = entries.first().filter(|entry| entry.seq == seq) else { continue };
+            if let Ok(Fact::StepStarted { takes, ready, .. }) = Fact::parse(&entry.kind, &entry.data)
+                && let Some(index) = takes.iter().position(|taken| taken == message)
+            {
+                // Each is told of, and behind them that the step began, if it is one of a model.
+                let began = u64::from(ready.kind.is_answer() || ready.kind.is_compaction());
+                let behind = began + (takes.len() - 1 - index) as u64;
+                return Ok(Some(entry.told.saturating_sub(behind)));
+            }
+        }
+        Ok(None)
     }
 
     /// A session record; if it cannot be read, what is known without it.
@@ -196,8 +294,13 @@ impl Reads {
     }
 
     /// What a screen shows of a session first, as of one moment.
-    pub async fn opening(&self, session: &SessionId, limit: u32) -> Result<Option<Opening>, ReadError> {
-        self.0.opening(session, limit).await
+    pub async fn opening(
+        &self,
+        session: &SessionId,
+        limit: u32,
+        large: LargeValues,
+    ) -> Result<Option<Opening>, ReadError> {
+        self.0.opening(session, limit, large.shape()).await
     }
 
     /// The oldest position that can be replayed exactly.

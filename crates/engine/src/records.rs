@@ -4,8 +4,12 @@
 //! with what is wrong, and never taken for a record that is not there. Whoever can do without one of many asks for the
 //! [`readable`] ones; what is left out then is said in the log.
 //!
+//! Child: `large` (links in the place of large values).
+//!
 //! Not here: facts of the log (`sturdy_session::fact`), rows that are not even JSON (`sturdy_store`), files beside the
 //! store.
+
+pub mod large;
 
 use crate::error::EngineError;
 use serde::de::DeserializeOwned;

@@ -16,12 +16,14 @@ mod flush;
 mod ids;
 mod known;
 mod links;
+mod owner;
 mod retry;
 mod sender;
 mod target;
 mod wakes;
 
 pub use ids::{new_capability_id, new_secret, new_share_id};
+pub use owner::{OwnerWish, ServiceAnswer};
 pub use wakes::Wakes;
 
 use crate::clock::Clock;

@@ -2,14 +2,19 @@
 //!
 //! Every task has a name, is waited for at shutdown, and ends when the engine says so.
 
+use futures_util::FutureExt as _;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{Instrument as _, debug_span, warn};
+use tracing::{Instrument as _, debug_span, error, warn};
+
+/// What made a task panic may have passed after so long; if it has not, it costs little to try.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// The tasks of one engine.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +32,24 @@ impl Tasks {
         F::Output: Send + 'static,
     {
         tokio::spawn(self.tracker.track_future(task.instrument(debug_span!("task", name))))
+    }
+
+    /// Starts a task that goes on for as long as the engine does. One that panics begins anew after a moment: nobody would
+    /// notice that it is gone.
+    pub(crate) fn keep<F>(&self, name: &'static str, task: impl Fn() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let tasks = self.clone();
+        self.spawn(name, async move {
+            // What it held is dropped by the panic, and nothing of it is looked at again.
+            while AssertUnwindSafe(task()).catch_unwind().await.is_err() {
+                error!(name, "a task panicked; it is started again");
+                if !tasks.pause(AGAIN_AFTER).await {
+                    return;
+                }
+            }
+        });
     }
 
     /// Cancelled when everything should end.
@@ -71,6 +94,12 @@ impl PanicPlan {
 
     pub fn arm(&self) {
         self.is_over.store(false, Ordering::Release);
+    }
+
+    /// Whether it has come true.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
     }
 
     pub(crate) fn come_true(&self, task: &'static str) {

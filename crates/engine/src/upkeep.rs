@@ -36,6 +36,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     let mut wait = FIRST;
     while inner.tasks.pause(wait).await {
         wait = EVERY;
+        inner.sessions.panics.come_true("upkeep");
         if let Err(cause) = inner.store.replace_mark().await {
             warn!(%cause, "the mark of the store was not replaced");
         }

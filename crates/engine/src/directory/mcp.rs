@@ -42,6 +42,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Orders waiting for one server; people press a button now and then.
 const ORDERS: usize = 8;
+/// Servers of one directory. Each is a program, or a connection that is kept.
+const SERVERS_MAX: usize = 128;
 
 /// How a server stands, as clients are told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,6 +213,10 @@ impl McpServers {
         let entry = McpEntry::read(name, config).map_err(ServerError::Bad)?;
         let server = parse::server(name, entry, &self.shared.directory, self.timeout_ms);
         let is_enabled = server.is_enabled;
+        let is_known = self.lock().iter().any(|entry| entry.server.name == name);
+        if !is_known && self.lock().len() >= SERVERS_MAX {
+            return Err(ServerError::Bad(format!("A directory has at most {SERVERS_MAX} MCP servers")));
+        }
         self.put(server);
         self.shared.returns.stop_in(&self.shared.directory, name);
         if is_enabled { self.connect(name).await } else { Ok(()) }

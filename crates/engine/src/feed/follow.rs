@@ -135,9 +135,17 @@ impl Follower {
             return;
         }
         let half = self.held.front().and_then(|shown| Some((shown.position()?, self.passed)));
-        self.seen = half.filter(|(_, passed)| *passed > 0).or(self.seen);
+        if let Some((position, _)) = half.filter(|(_, passed)| *passed > 0) {
+            self.seen = half;
+            // What stood before it and was not in the log any more, its session being removed, may still be in the
+            // window. The client is past it.
+            self.position = position - 1;
+        }
         self.passed = 0;
         self.held = VecDeque::new();
         self.reader = self.feed.reader_after(self.scope.clone(), self.position);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 
 use super::reader::{begin, fetch};
 use super::text_of;
+use crate::records::large::LargeValues;
 use bytes::Bytes;
 use sturdy_session::id::SessionId;
 use sturdy_session::show::Replay;
@@ -40,6 +41,7 @@ pub(crate) async fn past(
     session: &SessionId,
     after: u64,
     limit: usize,
+    large: LargeValues,
 ) -> Result<PastPage, ReadError> {
     let mut replay: Option<Replay> = None;
     let mut page = PastPage { entries: Vec::new(), next: None, horizon: 0 };
@@ -59,7 +61,8 @@ pub(crate) async fn past(
         }
         let state = replay.get_or_insert_default();
         for (entry, fact) in fetched.facts {
-            let events: Vec<Bytes> = state.show(&fact, entry.at).iter().map(text_of).collect();
+            let events = state.show(&fact, entry.at);
+            let events: Vec<Bytes> = events.iter().map(|event| large.event(text_of(event))).collect();
             bytes += events.iter().map(Bytes::len).sum::<usize>();
             page.entries.push(PastEntry {
                 position: entry.position,

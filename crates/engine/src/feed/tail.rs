@@ -9,21 +9,12 @@ use sturdy_session::id::SessionId;
 use sturdy_session::show::{NextEvent, Replay};
 use sturdy_store::{ReadError, Store};
 
-/// Events of one entry have numbers of their own, so that every event has one.
-const EVENTS_PER_ENTRY: u64 = 64;
-
-/// The number of the first event of an entry.
-#[must_use]
-pub fn event_seq(entry_seq: u64) -> u64 {
-    entry_seq.saturating_mul(EVENTS_PER_ENTRY)
-}
-
 /// An event with its place.
 #[derive(Clone, Debug)]
 pub struct NumberedEvent {
     pub session: SessionId,
-    /// Grows within the session; there are gaps, for not every entry shows something.
-    pub seq: u64,
+    /// Counts what is durable within the session: 1 is its first, and none is left out. Growth has none.
+    pub seq: Option<u64>,
     /// Of the entry, in the log of the whole store.
     pub position: u64,
     pub at: u64,
@@ -53,10 +44,11 @@ impl Tail {
         let scope = Scope::Session(session.clone());
         // Attached first: what comes while the log is read is a hint already.
         let wake = feed.reader_of(scope.clone());
+        // Read before the log is searched: what is stored meanwhile is found behind it.
+        let head = store.head();
         // The entry of that event may have shown more than that event.
-        let before = (after / EVENTS_PER_ENTRY).saturating_sub(1);
-        let first = store.session_log(session, before, 1).await?;
-        let position = first.first().map_or_else(|| store.head(), |entry| entry.position.saturating_sub(1));
+        let first = store.first_told_after(session, after).await?;
+        let position = first.map_or(head, |position| position.saturating_sub(1));
         Ok(Self { store, scope, wake, position, seen: after, replays: Default::default() })
     }
 
@@ -81,9 +73,14 @@ impl Tail {
             let mut events = Vec::new();
             for (entry, fact) in page.facts {
                 let replay = self.replays.entry(entry.session.clone()).or_default();
-                for (index, event) in replay.show_next(&fact, entry.at).into_iter().enumerate() {
-                    let seq = event_seq(entry.seq) + (index as u64).min(EVENTS_PER_ENTRY - 1);
-                    if seq > self.seen {
+                let shown = replay.show_next(&fact, entry.at);
+                let durable = shown.iter().filter(|event| event.is_durable).count() as u64;
+                // The entry knows the number of its last one.
+                let mut last = entry.told.saturating_sub(durable);
+                for (index, event) in shown.into_iter().enumerate() {
+                    last += u64::from(event.is_durable);
+                    let seq = event.is_durable.then_some(last);
+                    if seq.is_none_or(|seq| seq > self.seen) {
                         let session = entry.session.clone();
                         let directory = entry.directory.clone();
                         let position = entry.position;

@@ -22,6 +22,9 @@ use sturdy_store::{AskQuery, MessageQuery, RawMessage};
 /// Messages looked at for the model of the newest prompt. A turn with more steps falls back to the default.
 const LOOK_BACK: u32 = 32;
 
+/// Parts of one prompt, through whichever door it comes. What follows looks through them again and again.
+const PARTS_MAX: usize = 1024;
+
 /// What a client asked, not yet resolved.
 #[derive(Clone, Debug, Default)]
 pub struct PromptRequest {
@@ -48,6 +51,12 @@ impl Engine {
         session: &SessionId,
         request: PromptRequest,
     ) -> Result<MessageId, EngineError> {
+        if request.parts.len() > PARTS_MAX {
+            let count = request.parts.len();
+            return Err(EngineError::Bad(format!(
+                "A prompt has at most {PARTS_MAX} parts, this one has {count}"
+            )));
+        }
         let parts: Vec<PartId> = request.parts.iter().filter_map(|(id, _)| id.clone()).collect();
         let message = self.inner.fresh_ids(request.message.clone(), &parts)?;
         let mut prompt = self.inner.resolve(session, request).await?;

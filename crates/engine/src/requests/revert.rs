@@ -22,8 +22,9 @@ pub use plan::{LeftOutFile, PlannedFile, RevertPlan};
 use crate::behalf;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::records;
 use crate::run::request;
-use crate::run::trees::{changes_of, remaining};
+use crate::run::trees::{kept_changes_of, remaining};
 use files::{redo, redo_plan, undo};
 use note::Note;
 use scene::Scene;
@@ -31,11 +32,12 @@ use std::future::Future;
 use std::sync::Arc;
 use sturdy_session::fork::usage_of;
 use sturdy_session::id::{MessageId, PartId, SessionId};
-use sturdy_session::revert::{Boundary, behind, boundary, trees_between, uncaptured_behind};
+use sturdy_session::revert::{Boundary, behind, boundary, trees_between, trees_of_step, uncaptured_behind};
 use sturdy_session::turn::{Input, NewRevert};
 use sturdy_session::types::diff::FileDiff;
+use sturdy_session::types::part::Part;
 use sturdy_session::types::session::{FilesFrom, Revert, RevertConflict, RevertUncaptured, Session};
-use sturdy_worktree::snapshot::{Plan, SnapshotError, TreePath};
+use sturdy_worktree::snapshot::{Extent, Plan, SnapshotError, TreePath};
 use tracing::warn;
 
 /// More than anybody reads of what is not captured.
@@ -143,10 +145,34 @@ impl Engine {
         let scene = self.inner.scene_at_any_time(session).await?;
         let trees = trees_between(&scene.messages, first, last);
         blocking(move || match scene.worktree() {
-            Some(worktree) => Ok(changes_of(worktree, &trees)?.files),
+            Some(worktree) => Ok(kept_changes_of(&scene.session, Extent::Range, worktree, &trees)?.files),
             None => Ok(Vec::new()),
         })
         .await
+    }
+
+    /// What one step has changed: worked out from the trees before and after it, as long as they are kept. None if there
+    /// is no such message; a message that changed nothing has no differences.
+    pub async fn step_diff(
+        &self,
+        session: &SessionId,
+        step: &MessageId,
+    ) -> Result<Option<Vec<FileDiff>>, EngineError> {
+        let info = request::session_info(&self.inner.sessions, session).await?;
+        let Some(message) = self.inner.store.message(session, step).await? else { return Ok(None) };
+        let parts: Vec<Part> = records::parts(step, &message.parts).collect();
+        let trees = trees_of_step(&parts);
+        if trees.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let instance = self.inner.directories.instance(&info.directory).await?;
+        let worktree = self.inner.sessions.trees_of(&instance).await;
+        let session = session.clone();
+        let differences = move || match worktree {
+            Some(worktree) => Ok(kept_changes_of(&session, Extent::Range, &worktree, &trees)?.files),
+            None => Ok(Vec::new()),
+        };
+        blocking(differences).await.map(Some)
     }
 
     /// Makes the cut final: what lies behind it leaves the conversation. The files stay as they are.

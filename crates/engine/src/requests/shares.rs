@@ -4,7 +4,7 @@
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::share::Wakes;
+use crate::share::{OwnerWish, ServiceAnswer, Wakes};
 use sturdy_session::id::SessionId;
 use sturdy_store::outbox::Link;
 use sturdy_store::share::{ShareLimits, Visibility};
@@ -47,6 +47,18 @@ impl Engine {
     /// The link of one.
     pub async fn share_link(&self, session: &SessionId) -> Result<Option<Link>, EngineError> {
         self.inner.shares.share_link(session).await
+    }
+
+    /// Asks the service that has the share of a session, as its owner.
+    ///
+    /// # Errors
+    /// Where this store has the share itself, or the service does not answer.
+    pub async fn ask_share_service(
+        &self,
+        session: &SessionId,
+        wish: OwnerWish,
+    ) -> Result<ServiceAnswer, EngineError> {
+        self.inner.shares.ask_service(session, wish).await
     }
 
     /// How many changes of a shared session its service has not taken yet.

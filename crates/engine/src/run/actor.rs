@@ -253,7 +253,7 @@ impl Actor {
 
 /// An entry as the store takes it.
 pub(crate) fn new_entry(entry: &Entry, actor: Option<&Arc<str>>) -> NewEntry {
-    let Entry { fact, at, .. } = entry;
+    let Entry { fact, at, tells, .. } = entry;
     let subject = fact.subject().map(ToString::to_string);
-    NewEntry { kind: fact.kind(), subject, at: *at, data: fact.data(), actor: actor.cloned() }
+    NewEntry { kind: fact.kind(), subject, at: *at, data: fact.data(), actor: actor.cloned(), tells: *tells }
 }

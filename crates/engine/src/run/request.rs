@@ -41,13 +41,17 @@ pub(crate) async fn for_step(sessions: &Arc<Sessions>, call: &Call) -> Result<As
     if let Some(text) = &call.summary {
         return for_summary(sessions, call, text).await;
     }
-    let user = user_message(sessions, &call.session, &call.user).await.map_err(unknown)?;
-    let info = session_info(sessions, &call.session).await.map_err(unknown)?;
+    // A tool has ended and a person waits: what is read does not wait for each other.
+    let (user, info, mut history) = tokio::try_join!(
+        user_message(sessions, &call.session, &call.user),
+        session_info(sessions, &call.session),
+        call.kept.history(sessions, &call.session, &call.step),
+    )
+    .map_err(unknown)?;
     let instance = sessions.directories.instance(&info.directory).await.map_err(unknown)?;
     let agent = instance.agent(&user.agent).map_err(unknown)?;
     let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
     let model = entry.connect()?;
-    let mut history = call.kept.history(sessions, &call.session, &call.step).await.map_err(unknown)?;
     drop_failed_compactions(&mut history);
     reminders::remind(&mut history, &user.agent);
     let object = structured::tool(&user);
@@ -60,8 +64,13 @@ pub(crate) async fn for_step(sessions: &Arc<Sessions>, call: &Call) -> Result<As
     };
     let sampling = entry.sampling();
     let can_set_temperature = entry.info.capabilities.temperature;
+    instance.fetched.refresh(addresses(&instance.settings), instance.tool_settings.reach).await;
+    let settings = instance.settings.clone();
+    let reading = sessions.files.run(&instance.directory, move || instructions::read(&settings));
     // Also in the last step: the calls of the conversation need their tools, and a changed list costs the cache.
-    let mut offered = instance.tools_for(agent, &info, &user, &entry).await;
+    let offering = instance.tools_for(agent, &info, &user, &entry);
+    let (instructions, mut offered) = tokio::join!(reading, offering);
+    let instructions = instructions.map_err(unknown)?;
     let mut messages = lower(&history, &target(&entry));
     let is_structured = object.is_some();
     let tool_choice = match object {
@@ -82,10 +91,6 @@ pub(crate) async fn for_step(sessions: &Arc<Sessions>, call: &Call) -> Result<As
         // The step before ended without a reason. Not every model takes a request that ends with its own words.
         messages.push(user_turn(reminders::go_on()));
     }
-    instance.fetched.refresh(addresses(&instance.settings), instance.tool_settings.reach).await;
-    let settings = instance.settings.clone();
-    let reading = sessions.files.run(&instance.directory, move || instructions::read(&settings));
-    let instructions = reading.await.map_err(unknown)?;
     let request = Request {
         model: entry.info.api.id.clone(),
         tools: offered,

@@ -21,7 +21,7 @@ mod moved;
 mod sharing;
 mod watch;
 
-pub(crate) use changes::{changes_of, remaining, session_changes, steps, totals};
+pub(crate) use changes::{changes_of, kept_changes_of, remaining, session_changes, steps, totals};
 pub(crate) use journal::{Acting, acting_notes};
 pub(crate) use ledger::{Ledger, absolute};
 pub(crate) use sharing::are_related;
@@ -436,9 +436,20 @@ impl Worktree {
     /// Whether tools of sessions that do not work for this one changed a file since then.
     fn is_anothers(&self, session: &SessionId, since: u64, path: &TreePath) -> bool {
         let known = lock(&self.known);
-        let newer = (known.count.saturating_sub(since)).min(known.changes.len() as u64) as usize;
-        let mut recent =
-            known.changes.iter().rev().take(newer).filter(|(_, changed)| changed == path).peekable();
+        let mut recent = known.changes_since(since).filter(|(_, changed)| changed == path).peekable();
         recent.peek().is_some() && recent.all(|(who, _)| !who.contains(session))
+    }
+
+    /// Whether a tool of any session changed a file since then.
+    fn is_by_a_tool(&self, since: u64, path: &TreePath) -> bool {
+        lock(&self.known).changes_since(since).any(|(_, changed)| changed == path)
+    }
+}
+
+impl Known {
+    /// The newest first.
+    fn changes_since(&self, since: u64) -> impl Iterator<Item = &(Vec<SessionId>, TreePath)> {
+        let newer = (self.count.saturating_sub(since)).min(self.changes.len() as u64) as usize;
+        self.changes.iter().rev().take(newer)
     }
 }

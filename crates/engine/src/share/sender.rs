@@ -11,8 +11,10 @@ use super::known::{Known, models};
 use super::retry::{left_to_wait, wait_after};
 use super::target::{Target, Unsent};
 use crate::error::EngineError;
+use futures_util::FutureExt as _;
 use rand::RngExt as _;
 use serde_json::Value;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::id::SessionId;
@@ -22,7 +24,7 @@ use sturdy_store::outbox::{
 use sturdy_store::share::{Ack, Batch, Kind, Visibility};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
-use tracing::{info, warn};
+use tracing::{error, info, trace, warn};
 
 /// A service that asks for everything anew this often in a row is not asked any more.
 const STARTS_MAX: u32 = 5;
@@ -70,11 +72,16 @@ pub(super) async fn run(inner: Arc<Inner>, session: SessionId, moved: Arc<Notify
     let attempt = inner.sharing.attempts.join(&session);
     let mut sender = Sender::new(inner.clone(), session.clone(), moved, attempt.clone());
     // A request that is cut off is made again by the next start; a batch that is sealed stays sealed.
-    let _ = stop.run_until_cancelled(Box::pin(sender.work())).await;
+    let working = AssertUnwindSafe(stop.run_until_cancelled(Box::pin(sender.work())));
+    let is_broken = working.catch_unwind().await.is_err();
     drop(sender);
     inner.sharing.moved.leave(&session);
     attempt.end();
     inner.sharing.attempts.leave(&session, attempt);
+    if is_broken {
+        error!(%session, "the task of a shared session panicked; it is started again");
+        inner.tasks.pause(inner.pace.retry_first).await;
+    }
     // Somebody may have shared the session again after this task saw that the link was gone, and found it still here.
     if !stop.is_cancelled() && matches!(inner.store.share_link(&session).await, Ok(Some(_))) {
         inner.start_sender(&session);
@@ -147,6 +154,7 @@ impl Sender {
     }
 
     async fn step(&mut self) -> Result<Next, EngineError> {
+        self.inner.sessions.panics.come_true("share");
         let Some(link) = self.inner.store.share_link(&self.session).await? else { return Ok(Next::Over) };
         if link.request != self.request {
             self.begin(&link);
@@ -277,6 +285,7 @@ impl Sender {
         let last_seq = batch.last_seq;
         let count = batch.ops.len() as u64;
         let models = self.all_models(link, &batch).await?;
+        trace!("point send.pre");
         let sent = {
             let _room = self.inner.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
             match link.contract {

@@ -267,6 +267,17 @@ impl<'a> Target<'a> {
         self.exchange(ExchangeMethod::Post, path, None, body).await
     }
 
+    /// Asks something of the share with the owner's right, and gives the answer back whatever it is.
+    pub(super) async fn ask_as_owner(
+        &self,
+        method: ExchangeMethod,
+        rest: &str,
+        body: Vec<u8>,
+    ) -> Result<ExchangeAnswer, Unsent> {
+        let path = format!("/api/share/{}{rest}", self.link.share);
+        self.exchange(method, &path, Some(self.link.secret.reveal()), body).await
+    }
+
     /// What an answer without success means.
     pub(super) fn unmet(&self, answer: &ExchangeAnswer) -> Unsent {
         unmet(answer, self.link.contract)

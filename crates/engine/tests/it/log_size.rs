@@ -7,6 +7,7 @@ use serde_json::json;
 use std::fs;
 use std::time::Duration;
 use sturdy_engine::PromptRequest;
+use sturdy_engine::task::PanicPlan;
 use sturdy_session::fact::Fact;
 use sturdy_session::types::part::{PartBody, TextPart};
 use sturdy_testkit::{World, answer};
@@ -115,10 +116,8 @@ async fn by_the_tests_clock<F: Future>(work: F) -> F::Output {
     }
 }
 
-// Was: nothing was ever collected.
-#[tokio::test]
-async fn what_a_removed_session_kept_is_collected_within_ten_minutes() {
-    let world = World::new().await;
+/// What a removed session has left.
+async fn leave_a_blob(world: &World) {
     let session = world.session().await;
     let text = TextPart { text: "secret ".repeat(100_000), ..TextPart::default() };
     let parts = vec![(None, PartBody::Text(text))];
@@ -126,6 +125,13 @@ async fn what_a_removed_session_kept_is_collected_within_ten_minutes() {
     world.engine.prompt(&session.id, request).await.unwrap();
     world.engine.remove_session(&session.id).await.unwrap();
     assert_eq!(world.engine.store().sizes().await.unwrap().blobs, 1);
+}
+
+// Was: nothing was ever collected.
+#[tokio::test]
+async fn what_a_removed_session_kept_is_collected_within_ten_minutes() {
+    let world = World::new().await;
+    leave_a_blob(&world).await;
 
     tokio::time::pause();
     by_the_tests_clock(async {
@@ -138,6 +144,31 @@ async fn what_a_removed_session_kept_is_collected_within_ten_minutes() {
         }
     })
     .await;
+}
+
+// Was: upkeep that panicked once was not done again until the next start.
+#[tokio::test]
+async fn upkeep_that_panicked_is_done_again() {
+    let panics = PanicPlan::first("upkeep");
+    let plan = panics.clone();
+    let world = World::with(|options| options.panics = plan).await;
+    leave_a_blob(&world).await;
+
+    tokio::time::pause();
+    let blobs = by_the_tests_clock(async {
+        let mut blobs = 1;
+        for _ in 0..2_000 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            blobs = world.engine.store().sizes().await.unwrap().blobs;
+            if blobs == 0 {
+                break;
+            }
+        }
+        blobs
+    });
+
+    assert_eq!(blobs.await, 0);
+    assert!(panics.is_over(), "nothing panicked");
 }
 
 #[tokio::test]

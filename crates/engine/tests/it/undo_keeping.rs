@@ -158,6 +158,26 @@ async fn the_diff_of_a_session_is_answered_without_its_trees_while_nothing_has_c
 }
 
 #[tokio::test]
+async fn the_diff_of_a_range_of_messages_is_compared_once() {
+    let world = repository().await;
+    let session = world.session().await;
+    let first = turn(&world, &session.id, runs("echo 1 > a.txt")).await;
+    let second = turn(&world, &session.id, runs("echo 1 > b.txt")).await;
+    turn(&world, &session.id, runs("echo 1 > c.txt")).await;
+    let range = async |world: &World| {
+        let diff = world.engine.range_diff(&session.id, &first, &second).await.unwrap();
+        diff.into_iter().map(|one| one.file.unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(range(&world).await, ["a.txt", "b.txt"]);
+
+    // Was: every request compared the trees again. Nothing can be compared without them.
+    let world = world.reopen().await;
+    std::fs::remove_dir_all(store_dir(&world).join("objects")).unwrap();
+
+    assert_eq!(range(&world).await, ["a.txt", "b.txt"]);
+}
+
+#[tokio::test]
 async fn the_diff_of_a_session_follows_what_its_turns_and_undos_change() {
     let world = repository().await;
     let session = world.session().await;
@@ -175,13 +195,14 @@ async fn the_diff_of_a_session_follows_what_its_turns_and_undos_change() {
 }
 
 #[tokio::test]
-async fn the_kept_diff_of_a_removed_session_is_given_back_with_its_trees() {
+async fn the_kept_diffs_of_a_removed_session_are_given_back_with_its_trees() {
     let world = repository().await;
     let session = world.session().await;
-    turn(&world, &session.id, runs("echo 1 > a.txt")).await;
+    let prompt = turn(&world, &session.id, runs("echo 1 > a.txt")).await;
     assert_eq!(files_changed(&world, &session.id).await.len(), 1);
+    assert_eq!(world.engine.range_diff(&session.id, &prompt, &prompt).await.unwrap().len(), 1);
     let kept = || store_dir(&world).join("sturdy-diffs").read_dir().unwrap().count();
-    assert_eq!(kept(), 1);
+    assert_eq!(kept(), 2, "one of the session, and a directory of ranges");
 
     world.engine.remove_session(&session.id).await.unwrap();
     world.engine.tidy_trees().await;

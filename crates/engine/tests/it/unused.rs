@@ -7,6 +7,7 @@ use sturdy_engine::directory::config::ShareMode;
 fn what_has_no_effect_is_said_by_name_and_line() {
     let desk = Desk::new()
         .with("OPENCODE_AUTO_SHARE", "1")
+        .with("OPENCODE_DB", "/somewhere/opencode.db")
         .in_project(
             "opencode.json",
             "{\n \"plugin\": [\"opencode-thing\", [\"other\", {}]],\n \"references\": { \"a\": \"../a\" },\n \"share\": \"auto\",\n \"autoupdate\": false,\n \"experimental\": { \"batch_tool\": true, \"novelty\": 1 },\n \"skills\": { \"urls\": [\"https://x\"] }\n}",
@@ -39,6 +40,7 @@ fn what_has_no_effect_is_said_by_name_and_line() {
         "deploy.ts:0 is not run: custom tools of OpenCode are not supported",
         "notify.js:0 is not run: plugins of OpenCode are not supported",
         ":0 the variable OPENCODE_AUTO_SHARE has no effect",
+        ":0 the variable OPENCODE_DB has no effect",
         "auth.json:0 names https://corp.example, whose published settings are not fetched",
     ] {
         assert!(said.iter().any(|line| line.starts_with(words)), "{words} in {said:#?}");

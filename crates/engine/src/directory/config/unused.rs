@@ -20,14 +20,16 @@ const KEYS: [(&[&str], &str); 13] = [
     (&["autoupdate"], "the program does not update itself"),
     (&["layout"], "there is one layout"),
     (&["experimental", "batch_tool"], "there is no such tool; models call several tools at once"),
-    (&["experimental", "openTelemetry"], "nothing is reported anywhere"),
+    (&["experimental", "openTelemetry"], "traces are sent where the OTEL_ variables of the environment say"),
     (&["experimental", "hook"], "hooks are not run"),
     (&["experimental", "chatMaxRetries"], "failures are tried again as the provider asks"),
     (&["experimental", "disable_paste_summary"], "this is a matter of the terminal program"),
 ];
 
 /// Variables of the reference that have no effect, and what to do instead.
-const VARIABLES: [(&str, &str); 3] = [
+const VARIABLES: [(&str, &str); 5] = [
+    ("OPENCODE_DB", "sturdy has a store of its own; use sturdy serve --data-dir"),
+    ("OPENCODE_DISABLE_CHANNEL_DB", "there is one store for all versions"),
     ("OPENCODE_AUTO_SHARE", "write \"share\": \"auto\" into the configuration"),
     ("OPENCODE_MODELS_URL", "lists of models are not fetched; the one OpenCode fetched last is read"),
     ("OPENCODE_CLIENT", "clients say themselves who they are"),

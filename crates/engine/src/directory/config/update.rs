@@ -11,10 +11,19 @@ use serde_json::{Map, Value};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+/// Keys one change may speak of. Each is looked for among all that stand in the file, and put beside them.
+const KEYS_MAX: usize = 1_000;
+
 /// Merges a change into a file, which is made if it is not there. Objects merge, `null` takes a key
 /// out, anything else replaces.
 pub fn update_file(path: &Path, patch: &Map<String, Value>) -> Result<(), UpdateError> {
     let place = path.display().to_string();
+    let keys = keys_of(patch);
+    if keys > KEYS_MAX {
+        let message = format!("Expected at most {KEYS_MAX} keys, got {keys}");
+        let issue = Issue { path: Vec::new(), message, line: None };
+        return Err(ConfigError::Invalid { path: place, issues: vec![issue] }.into());
+    }
     let findings = shape::check(patch);
     if !findings.wrong.is_empty() {
         let issue = |(path, message)| Issue { path, message, line: None };
@@ -78,6 +87,11 @@ fn merge(object: &CstObject, patch: &Map<String, Value>) {
             }
         }
     }
+}
+
+fn keys_of(patch: &Map<String, Value>) -> usize {
+    let below = patch.values().filter_map(Value::as_object).map(keys_of);
+    patch.len() + below.sum::<usize>()
 }
 
 fn input(value: &Value) -> CstInputValue {

@@ -116,6 +116,18 @@ impl McpServers {
         Ok(())
     }
 
+    /// The servers at which a login is kept.
+    pub async fn logged_in(&self) -> Vec<String> {
+        let servers: Vec<Server> = locked(&self.entries).iter().map(|entry| entry.server.clone()).collect();
+        let mut names = Vec::new();
+        for server in servers {
+            if self.shared.logins.has(&server).await {
+                names.push(server.name);
+            }
+        }
+        names
+    }
+
     /// How one stands.
     #[must_use]
     pub fn status_of(&self, name: &str) -> Status {
@@ -213,7 +225,7 @@ fn broken_off(cause: &LoginError) -> Status {
 }
 
 async fn runs(command: process::Command, stop: &tokio_util::sync::CancellationToken) -> bool {
-    let Ok(mut running) = command.start(stop.child_token()) else { return false };
+    let Ok(mut running) = command.start_apart(stop.child_token()).await else { return false };
     let mut buffer = vec![0; 4096];
     while running.read(&mut buffer).await.is_some() {}
     matches!(running.ended(), process::Ended::Exited(Some(0)) | process::Ended::TimedOut)

@@ -6,14 +6,14 @@ use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::run::handle::Handle;
 use crate::run::trees::{Acting, Worktree, absolute, acting_notes, are_related, can_write};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::revert::{StepTrees, UNCAPTURED, trees_of_step};
 use sturdy_session::turn::{Input, StepFiles};
 use sturdy_session::types::part::{Part, PartBody, PatchPart, SnapshotPart};
 use sturdy_session::types::tool::ToolState;
-use sturdy_worktree::snapshot::{SnapshotError, State, TreeId, TreePath};
+use sturdy_worktree::snapshot::{SnapshotError, TreeId, TreePath};
 use tracing::{info, warn};
 
 impl Inner {
@@ -202,10 +202,7 @@ fn account(
             before.entry(one.path).and_modify(|state| *state = one.after);
         }
     }
-    let mut after: BTreeMap<TreePath, State> = BTreeMap::new();
-    for path in before.keys() {
-        after.insert(path.clone(), store.state_now(path)?);
-    }
+    let mut after = store.states_now(before.keys())?;
     before.retain(|path, state| after[path] != *state);
     after.retain(|path, _| before.contains_key(path));
     if before.is_empty() {

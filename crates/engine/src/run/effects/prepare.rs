@@ -33,8 +33,11 @@ pub(crate) async fn run(
 
 async fn ready(sessions: &Arc<Sessions>, session: &SessionId, user: &MessageId) -> Result<Ready, Failure> {
     let failed = |cause: EngineError| Failure::unknown(cause.to_string());
-    let prompt = request::user_message(sessions, session, user).await.map_err(failed)?;
-    let info = request::session_info(sessions, session).await.map_err(failed)?;
+    let reading = tokio::try_join!(
+        request::user_message(sessions, session, user),
+        request::session_info(sessions, session)
+    );
+    let (prompt, info) = reading.map_err(failed)?;
     sessions.directories.start_servers(&info.directory).await.map_err(failed)?;
     sessions.directories.settle_trust(session, &info.directory).await.map_err(failed)?;
     let instance = sessions.directories.instance(&info.directory).await.map_err(failed)?;

@@ -25,7 +25,9 @@ use crate::run::structured;
 use crate::run::trees::{Ledger, Watch};
 use ask::Asker;
 use pace::Pace;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use sturdy_session::fact::Outcome;
 use sturdy_session::id::SessionId;
 use sturdy_session::rules::CallRules;
@@ -41,11 +43,14 @@ use sturdy_worktree::tool::{
     ToolFailure, World, run as run_tool,
 };
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// A person's own command may run for a day.
 const SHELL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// What a call reported last is said together with its end, if what it changed is known within this time.
+const SOON: Duration = Duration::from_millis(20);
 
 /// One call on its way.
 #[derive(Debug)]
@@ -95,8 +100,8 @@ impl Run {
 
 pub(crate) async fn run(run: Run) {
     let part = run.call.part.clone();
-    let (mut outcome, files) = tokio::select! {
-        outcome = perform(&run) => outcome,
+    let Performed { mut outcome, files, unsaid } = tokio::select! {
+        performed = perform(&run) => performed,
         () = run.kill.cancelled() => {
             // What it has done stays in the ledger, for whoever undoes it.
             if let Some(watch) = run.watch.get() {
@@ -113,14 +118,14 @@ pub(crate) async fn run(run: Run) {
     }
     let extensions = &run.sessions.extensions;
     extensions.after_tool(run.moment(), &mut outcome).await;
-    let mut inputs = Vec::new();
+    let mut inputs = Vec::from_iter(unsaid);
     let step = run.call.step.clone();
+    let has_files = files.is_some();
     if let Some(files) = files {
         let diffed = sum::diffed(&run.sessions, &run.session, &step, &files).await;
         inputs.push(Input::FilesChanged { step, files });
         inputs.extend(diffed.map(|diffed| Input::Diffed(Box::new(diffed))));
     }
-    let has_files = !inputs.is_empty();
     inputs.push(Input::Returned { part, outcome });
     let is_heard = run.back.say_all(inputs).await;
     if is_heard && has_files {
@@ -131,14 +136,28 @@ pub(crate) async fn run(run: Run) {
     }
 }
 
-/// What came of a call, and what its step has changed on the disk so far.
-async fn perform(run: &Run) -> (Outcome, Option<StepFiles>) {
+/// What came of a call.
+struct Performed {
+    outcome: Outcome,
+    /// What its step has changed on the disk so far.
+    files: Option<StepFiles>,
+    /// What it reported last; it is said together with the end.
+    unsaid: Option<Input>,
+}
+
+impl From<Outcome> for Performed {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, files: None, unsaid: None }
+    }
+}
+
+async fn perform(run: &Run) -> Performed {
     if run.call.tool == STRUCTURED_TOOL {
-        return (structured::judge(&run.sessions, &run.session, &run.call).await, None);
+        return structured::judge(&run.sessions, &run.session, &run.call).await.into();
     }
     let place = match place(run).await {
         Ok(place) => place,
-        Err(cause) => return (Outcome::Failed { error: cause.to_string(), metadata: None }, None),
+        Err(cause) => return Outcome::Failed { error: cause.to_string(), metadata: None }.into(),
     };
     let memory = run.memory.for_call(&run.sessions.store, &run.session).await;
     if !run.is_users_shell() {
@@ -147,20 +166,43 @@ async fn perform(run: &Run) -> (Outcome, Option<StepFiles>) {
         let watch = Watch::begin(&run.sessions, &place.instance, &run.ledger, who, step, tool, &memory).await;
         watch.map(|watch| run.watch.set(Arc::new(watch)));
     }
-    let mut outcome = act(run, &place, &memory).await;
-    let Some(watch) = run.watch.get() else { return (outcome, None) };
-    let files = watch.end().await;
+    let (mut outcome, mut unsaid) = act(run, &place, &memory).await;
+    let Some(watch) = run.watch.get() else { return Performed { outcome, files: None, unsaid } };
+    let mut ending = pin!(watch.end());
+    let files = match timeout(SOON, &mut ending).await {
+        Ok(files) => files,
+        Err(_) => {
+            if let Some(last) = unsaid.take() {
+                run.back.say(last).await;
+            }
+            ending.await
+        }
+    };
+    // What a sub-agent did was told by its own calls.
+    if run.call.tool != "task" {
+        tell_of_files(run, &place.info, watch);
+    }
     if let Some(why) = watch.uncaptured() {
         outcome::say_uncaptured(&mut outcome, &why);
     }
-    (outcome, files)
+    Performed { outcome, files, unsaid }
 }
 
-async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> Outcome {
+/// Tells clients which files a command has changed.
+fn tell_of_files(run: &Run, info: &Session, watch: &Watch) {
+    let now = run.sessions.clock.now();
+    for (file, event) in watch.take_untold() {
+        let event = Event::FileWatcherUpdated { file, event };
+        run.sessions.feed.tell(now, Some(&info.directory), Some(&info.project_id), event);
+    }
+}
+
+/// What came of it, and what it reported last if nobody has heard that.
+async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> (Outcome, Option<Input>) {
     let (progress, mut reports) = watch::channel(Progress::default());
     let FoundPlace { roots, checkout } = match look_at(run, place).await {
         Ok(found) => found,
-        Err(failure) => return outcome::failed(failure, place.continue_on_deny),
+        Err(failure) => return (outcome::failed(failure, place.continue_on_deny), None),
     };
     let asker = Arc::new(Asker::new(run, place, checkout));
     let world = world(run, place, roots, &asker, progress, memory);
@@ -188,10 +230,9 @@ async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> Outcome {
         never = report(run, began, &mut pace, &mut reports) => match never {},
     };
     // What it reported last is shown, however soon it ended.
-    if reports.has_changed().unwrap_or(false) {
-        pass_on(run, began, &mut pace, &mut reports).await;
-    }
-    match done {
+    let has_news = reports.has_changed().unwrap_or(false);
+    let last = has_news.then(|| progressed(run, began, &mut pace, &mut reports));
+    let outcome = match done {
         Ok(done) if run.is_users_shell() => outcome::printed(done),
         Ok(mut done) => {
             keep_notes(memory, &mut done.metadata);
@@ -202,7 +243,8 @@ async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> Outcome {
             keep_notes(memory, &mut failure.metadata);
             outcome::failed(failure, place.continue_on_deny)
         }
-    }
+    };
+    (outcome, last)
 }
 
 async fn place(run: &Run) -> Result<CallPlace, EngineError> {
@@ -348,17 +390,18 @@ async fn report(
         if reports.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
-        pass_on(run, began, pace, reports).await;
+        let progressed = progressed(run, began, pace, reports);
+        run.back.say_all(vec![progressed]).await;
         tokio::time::sleep(pace.pause()).await;
     }
 }
 
-async fn pass_on(run: &Run, began: Instant, pace: &mut Pace, reports: &mut watch::Receiver<Progress>) {
+/// What the call has reported since.
+fn progressed(run: &Run, began: Instant, pace: &mut Pace, reports: &mut watch::Receiver<Progress>) -> Input {
     let progress = reports.borrow_and_update().clone();
     let Progress { title, metadata } = pace.spend(began.elapsed(), progress);
-    let part = run.call.part.clone();
     let metadata = (!metadata.is_empty()).then_some(metadata);
-    run.back.say_all(vec![Input::Progressed { part, title, metadata }]).await;
+    Input::Progressed { part: run.call.part.clone(), title, metadata }
 }
 
 fn events_of(edited: Edited) -> Vec<Event> {

@@ -11,7 +11,7 @@ use sturdy_session::turn::RevertTotals;
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::session::SessionSummary;
-use sturdy_worktree::snapshot::{Changes, SnapshotError, Step, Targets, TreeId, differences};
+use sturdy_worktree::snapshot::{Changes, Extent, SnapshotError, Step, Targets, TreeId, differences};
 use tracing::{debug, warn};
 
 impl Sessions {
@@ -62,8 +62,29 @@ pub(crate) fn changes_of(worktree: &Worktree, trees: &[StepTrees]) -> Result<Cha
     differences(&worktree.store, &targets.changes())
 }
 
-/// What a session has changed, without what is undone behind `cut`. Worked out once for the same steps: whoever asks
-/// again, also after a restart, is given what was kept.
+/// The same for steps of one session. Worked out once for the same steps: whoever asks again, also after a restart, is
+/// given what was kept.
+pub(crate) fn kept_changes_of(
+    session: &SessionId,
+    extent: Extent,
+    worktree: &Worktree,
+    trees: &[StepTrees],
+) -> Result<Changes, SnapshotError> {
+    if trees.is_empty() {
+        return Ok(Changes::default());
+    }
+    let steps = pairs(trees)?;
+    if let Some(known) = worktree.store.kept_changes(session.as_str(), extent, &steps) {
+        return Ok(known);
+    }
+    let changes = changes_of(worktree, trees)?;
+    if let Err(cause) = worktree.store.keep_changes(session.as_str(), extent, &steps, &changes) {
+        debug!(%session, %cause, "what a session has changed is not kept; whoever asks next works it out again");
+    }
+    Ok(changes)
+}
+
+/// What a session has changed, without what is undone behind `cut`.
 pub(crate) fn session_changes(
     session: &SessionId,
     messages: &[MessageWithParts],
@@ -79,18 +100,7 @@ pub(crate) fn session_changes(
         trees.truncate(trees.len().saturating_sub(undone));
     }
     trees.extend(newest);
-    if trees.is_empty() {
-        return Ok(Changes::default());
-    }
-    let steps = pairs(&trees)?;
-    if let Some(known) = worktree.store.kept_changes(session.as_str(), &steps) {
-        return Ok(known);
-    }
-    let changes = changes_of(worktree, &trees)?;
-    if let Err(cause) = worktree.store.keep_changes(session.as_str(), &steps, &changes) {
-        debug!(%session, %cause, "what a session has changed is not kept; whoever asks next works it out again");
-    }
-    Ok(changes)
+    kept_changes_of(session, Extent::Whole, worktree, &trees)
 }
 
 /// The same for the record of a session. None, with a word in the log, when it cannot be worked out: a step that another

@@ -150,10 +150,7 @@ impl Ledger {
             return Ok(None);
         }
         let store = &worktree.store;
-        let mut after = BTreeMap::new();
-        for path in before.keys() {
-            after.insert(path.clone(), store.state_now(path)?);
-        }
+        let mut after = store.states_now(before.keys())?;
         let files: Vec<&TreePath> = before.keys().filter(|path| before[*path] != after[*path]).collect();
         if files.is_empty() {
             return Ok(None);

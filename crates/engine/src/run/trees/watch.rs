@@ -1,6 +1,6 @@
 //! Watches a call: what it could write is known before it acts, and what it wrote when it has ended.
 
-use super::ledger::Ledger;
+use super::ledger::{Ledger, absolute};
 use super::{CALL_PATIENCE, Worktree, lock};
 use crate::directory::instance::Instance;
 use crate::run::Sessions;
@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::StepFiles;
+use sturdy_session::types::event::FileChange;
 use sturdy_worktree::path::WorkPath;
-use sturdy_worktree::snapshot::{SnapshotError, State, TreeId};
+use sturdy_worktree::snapshot::{Changed, SnapshotError, State, TreeId};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::warn;
 
@@ -30,6 +31,9 @@ const READERS: [&str; 11] = [
 
 /// Tools of ours that name every file before they change it.
 const WRITERS: [&str; 5] = ["write", "edit", "multiedit", "patch", "apply_patch"];
+
+/// Files of one call that are told of. Whoever changes more is not followed file by file.
+const TOLD_MAX: usize = 500;
 
 /// What a call can do to the worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +76,8 @@ pub(crate) struct Watch {
     uncaptured: Mutex<Option<String>>,
     /// When it began to act, as the worktree counts.
     began: Mutex<Option<u64>>,
+    /// Files that it changed and that no tool has told of.
+    untold: Mutex<Vec<(String, FileChange)>>,
     _acting: OwnedSemaphorePermit,
 }
 
@@ -114,6 +120,7 @@ impl Watch {
             before: Mutex::default(),
             uncaptured: Mutex::default(),
             began: Mutex::default(),
+            untold: Mutex::default(),
             _acting,
         };
         watch.look().await;
@@ -195,9 +202,32 @@ impl Watch {
                 Some(began) => self.worktree.command_ends(began, &changed)?,
                 None => BTreeSet::new(),
             };
+            *lock(&self.untold) = self.untold(&changed, since);
             self.ledger.note_changes(changed, shared);
         }
         self.ledger.account(&self.worktree, self.base, &self.session)
+    }
+
+    fn untold(&self, changed: &[Changed], since: u64) -> Vec<(String, FileChange)> {
+        let root = self.worktree.store.root();
+        let untold = changed.iter().filter(|one| !self.worktree.is_by_a_tool(since, &one.path));
+        let files = untold.filter_map(|one| Some((absolute(root, &one.path), change_of(one)?)));
+        files.take(TOLD_MAX).collect()
+    }
+
+    /// The files that the call changed, without those that a tool of ours has told of; at most a few hundred.
+    pub(crate) fn take_untold(&self) -> Vec<(String, FileChange)> {
+        std::mem::take(&mut *lock(&self.untold))
+    }
+}
+
+/// What happened to a file; none when it is not one, before or after.
+fn change_of(one: &Changed) -> Option<FileChange> {
+    match (one.before.is_no_file(), one.after.is_no_file()) {
+        (true, true) => None,
+        (true, false) => Some(FileChange::Add),
+        (false, true) => Some(FileChange::Unlink),
+        (false, false) => Some(FileChange::Change),
     }
 }
 
