@@ -2,7 +2,7 @@
 //!
 //! `door` refuses pages and commands that must not use the server at all, `cors` knows the origins of pages, `auth`
 //! the password, `devices` the browsers that are logged in, `tokens` the programs that were given one, `grants`
-//! narrow rights to one session, `caller` is who asks in the end. What `devices` and `tokens` keep stands in a
+//! narrow rights to one session, `tickets` downloads, `caller` is who asks in the end. What `devices` and `tokens` keep stands in a
 //! `private_file` each.
 //!
 //! Not here: the order in which these are asked (`edge.rs`).
@@ -14,4 +14,5 @@ pub(crate) mod devices;
 pub(crate) mod door;
 pub(crate) mod grants;
 mod private_file;
+pub(crate) mod tickets;
 pub(crate) mod tokens;

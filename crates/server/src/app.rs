@@ -22,6 +22,7 @@ use crate::access::cors::Origins;
 use crate::access::devices::Devices;
 use crate::access::door::Names;
 use crate::access::grants::Grants;
+use crate::access::tickets::Tickets;
 use crate::access::tokens::Tokens;
 use crate::connections::{Connections, Sockets};
 use crate::error::ApiError;
@@ -42,10 +43,13 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 const GIT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// More are told to come back.
-const CONNECTIONS_MAX: usize = 1024;
-const STREAMS_MAX: usize = 768;
+const CONNECTIONS_MAX: usize = 2048;
+/// A thousand viewers of a share, and everybody else.
+const STREAMS_MAX: usize = 1536;
 /// Bodies above the usual size that are read at once; each may hold 32 MiB.
 const UPLOADS_MAX: usize = 16;
+/// Large values that are sent at once; each is held until its reader has it.
+const LARGE_VALUES_MAX: usize = 8;
 
 /// How the server meets the outside.
 #[derive(Debug)]
@@ -109,6 +113,7 @@ struct Inner {
     connections: Connections,
     streams: Streams,
     uploads: Arc<Semaphore>,
+    large_values: Arc<Semaphore>,
     heartbeat: Duration,
     git_patience: Duration,
     closing: CancellationToken,
@@ -116,6 +121,7 @@ struct Inner {
     devices: Devices,
     tokens: Tokens,
     grants: Grants,
+    tickets: Tickets,
     /// Different after every start.
     boot: String,
     terminals: Terminals,
@@ -141,6 +147,7 @@ impl App {
             connections: Connections::new(options.connections_max),
             streams: Streams::new(options.streams_max),
             uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
+            large_values: Arc::new(Semaphore::new(LARGE_VALUES_MAX)),
             heartbeat: options.heartbeat,
             git_patience: options.git_patience,
             closing: CancellationToken::new(),
@@ -148,6 +155,7 @@ impl App {
             devices,
             tokens,
             grants: Grants::default(),
+            tickets: Tickets::default(),
             boot: format!("{:016x}", rand::random::<u64>()),
             terminals: Terminals::default(),
             file_names: Arc::default(),
@@ -208,6 +216,11 @@ impl App {
         self.inner.uploads.clone().try_acquire_owned().ok()
     }
 
+    /// Room for one more large value on its way out.
+    pub(crate) fn large_value(&self) -> Option<OwnedSemaphorePermit> {
+        self.inner.large_values.clone().try_acquire_owned().ok()
+    }
+
     pub(crate) fn git_patience(&self) -> Duration {
         self.inner.git_patience
     }
@@ -246,6 +259,11 @@ impl App {
     /// Holders of grants that are being answered.
     pub(crate) fn grants(&self) -> &Grants {
         &self.inner.grants
+    }
+
+    /// Downloads that are about to be made.
+    pub(crate) fn tickets(&self) -> &Tickets {
+        &self.inner.tickets
     }
 
     /// Names this run of the server.

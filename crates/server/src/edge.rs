@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::error::{self, ApiError, Dialect, no_route};
 use crate::reply::NeverPacked;
 use crate::routes::server::login;
+use crate::routes::sessions::ticket;
 use crate::streams::{Program, stream_until};
 use crate::wire::query::Query;
 use crate::{grants, reply, share, sse, ui};
@@ -28,6 +29,7 @@ use std::time::Instant;
 use sturdy_engine::behalf::on_behalf;
 use sturdy_store::share::SturdyRef;
 use tower::ServiceBuilder;
+use tower_http::CompressionLevel;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate as _, SizeAbove};
@@ -46,11 +48,13 @@ const REQUEST_ID_BYTES_MAX: usize = 64;
 
 /// Wraps the routes.
 pub(crate) fn around(routes: Router, app: &App) -> Router {
+    // The quickest way to pack: whoever asks waits for it, and most of them are on this machine.
+    let packing = CompressionLayer::new().quality(CompressionLevel::Fastest);
     // Around all routes together: `Router::layer` would wrap each of them.
     let inside = ServiceBuilder::new()
         .layer(from_fn_with_state(app.clone(), gate))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(CompressionLayer::new().compress_when(SizeAbove::new(COMPRESS_BYTES_MIN).and(is_packable)))
+        .layer(packing.compress_when(SizeAbove::new(COMPRESS_BYTES_MIN).and(is_packable)))
         .service(routes.fallback(no_route));
     Router::new().fallback_service(inside)
 }
@@ -77,7 +81,8 @@ async fn answer_admitted(app: App, request: Request, next: Next) -> Response {
     let peer = parts.extensions.get::<Ends>().map(|ends| ends.theirs.ip());
     let is_open = ui::is_open_to_all(&parts.method, parts.uri.path(), &parts.headers)
         || share::concerns(&app, parts.uri.path())
-        || parts.uri.path() == login::OPEN_TO_ALL;
+        || parts.uri.path() == login::OPEN_TO_ALL
+        || is_read_with_ticket(&parts);
     let is_page = parts.headers.contains_key(PAGE_HEADER);
     let admitted = if is_open { Ok(Admission::of(Caller::Anyone)) } else { admit(&app, &parts, peer).await };
     let id = request_id(&parts.headers);
@@ -126,6 +131,12 @@ impl Admission {
     fn of(caller: Caller) -> Self {
         Self { caller, renewed: None }
     }
+}
+
+/// A download that shows a ticket and nothing else.
+fn is_read_with_ticket(request: &Parts) -> bool {
+    let is_read = matches!(request.method, Method::GET | Method::HEAD);
+    is_read && request.uri.path().starts_with(ticket::OPEN_TO_ALL)
 }
 
 /// The event stream of a browser ends when it is logged out, here or from another one.

@@ -91,6 +91,10 @@ pub(crate) enum ApiError {
     NoFile(String),
     #[error("Background process not found: {0}")]
     NoProcess(String),
+    #[error("No such value, or it was changed or removed")]
+    NoValue,
+    #[error("This download was made already, or was not begun within a minute")]
+    NoTicket,
     #[error(transparent)]
     Server(#[from] ServerError),
     #[error("no route {method} {path}")]
@@ -246,7 +250,9 @@ impl IntoResponse for ApiError {
                 let body = json!({ "_tag": "ProjectNotFoundError", "projectID": id, "message": message });
                 tagged(StatusCode::NOT_FOUND, body)
             }
-            Self::NoFile(_) | Self::NoProcess(_) => not_found(&self.to_string()),
+            Self::NoFile(_) | Self::NoProcess(_) | Self::NoValue | Self::NoTicket => {
+                not_found(&self.to_string())
+            }
             Self::Server(cause) => server(&cause),
             Self::NoRoute { method, path } => not_found(&format!("There is no {method} {path}")),
             Self::ContentType(_) | Self::NoContentType => {

@@ -51,16 +51,37 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for Optional<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (parts, body) = request.into_parts();
-        let said = expect_json(&parts, &body);
-        let bytes = receive(app, &parts, body, BODY_BYTES_MAX).await?;
-        if bytes.trim_ascii().is_empty() {
-            return Ok(Self(T::default()));
-        }
-        said?;
+        let Some(bytes) = optional(request, app).await? else { return Ok(Self(T::default())) };
         // Clients know a body without words for these routes.
         schema::parse(&bytes).map(Self).map_err(|_| ApiError::Handler)
     }
+}
+
+/// The same where a body that does not fit is told why.
+#[derive(Debug)]
+pub(crate) struct OptionalPayload<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalPayload<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        match optional(request, app).await? {
+            Some(bytes) => schema::parse(&bytes).map(Self),
+            None => Ok(Self(T::default())),
+        }
+    }
+}
+
+/// A body, unless there is none.
+async fn optional(request: Request, app: &App) -> Result<Option<Bytes>, ApiError> {
+    let (parts, body) = request.into_parts();
+    let said = expect_json(&parts, &body);
+    let bytes = receive(app, &parts, body, BODY_BYTES_MAX).await?;
+    if bytes.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    said?;
+    Ok(Some(bytes))
 }
 
 /// A body says that it is JSON, or is not read. A page of another origin can send text without asking

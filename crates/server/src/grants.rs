@@ -129,6 +129,16 @@ pub(crate) async fn while_it_stands(
     stream_until(response, end.map(drop))
 }
 
+/// Whether a grant that was let in before still allows to read.
+pub(crate) async fn still_reads(app: &App, granted: &Granted) -> Result<bool, ApiError> {
+    let now = app.engine().clock().now();
+    match app.engine().store().standing_grant(now, granted.id.clone()).await {
+        Ok(row) => Ok(row.rights.contains(Rights::READ)),
+        Err(ShareError::Refused(_)) => Ok(false),
+        Err(ShareError::Store(cause)) => Err(cause.into()),
+    }
+}
+
 /// Waits until a grant does not stand any more.
 pub(crate) async fn ended(app: App, id: String) -> Refusal {
     let mut changes = app.grants().watch();

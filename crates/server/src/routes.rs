@@ -5,7 +5,7 @@
 
 mod directories;
 pub(crate) mod server;
-mod sessions;
+pub(crate) mod sessions;
 mod v2;
 
 pub use server::document;

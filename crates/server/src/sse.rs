@@ -25,6 +25,7 @@ use futures_util::{Stream as Chunks, StreamExt as _, stream};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use std::convert::Infallible;
 use sturdy_engine::feed::{Body as Told, Cursor, Follower, Scope, Shown, Step};
+use sturdy_engine::records::large::LargeValues;
 use sturdy_session::json::Nothing;
 use sturdy_session::types::event::Event;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
@@ -40,6 +41,7 @@ pub(crate) struct Following {
     /// Only entries of this directory; none is all.
     directory: Option<String>,
     filter: EventFilter,
+    large: LargeValues,
     /// The client knows our own words: it is greeted, and told how far it is when nothing was for it.
     is_ours: bool,
     follower: Follower,
@@ -86,6 +88,7 @@ pub(crate) async fn follow(
     let follower = Follower::new(engine.feed(), scope, cursor, Some(engine.clock().now()));
     // Looked up behind it: a descendant that is born meanwhile is in the stream.
     let filter = EventFilter::of(app, query).await?;
+    let large = query.large()?;
     // Who has no cursor gets one at once: a connection that is lost before its first event misses nothing either.
     let begins = cursor.is_none().then(|| follower.cursor().text(follower.epoch()));
     let connected = Event::ServerConnected(Nothing {});
@@ -101,6 +104,7 @@ pub(crate) async fn follow(
         stream,
         directory,
         filter,
+        large,
         is_ours,
         follower,
         heartbeat: heartbeat(app),
@@ -219,7 +223,8 @@ impl Following {
                     self.is_over = self.ends_with(&shown);
                 }
                 Some(Step::Event { shown, index, cursor }) => {
-                    let frame = Frame::new(&shown, index, cursor, self.stream, self.follower.epoch());
+                    let event = self.large.event(shown.events[index].clone());
+                    let frame = Frame::new(&shown, index, event, cursor, self.stream, self.follower.epoch());
                     self.is_over = self.ends_with(&shown);
                     self.put(&mut chunk, frame);
                 }

@@ -1,6 +1,7 @@
 //! Routes about sessions: their messages, prompts, questions, and what can be found in them.
 
 mod asks;
+mod blob;
 mod commands;
 mod entries;
 mod export;
@@ -13,6 +14,7 @@ mod revert;
 mod search;
 mod session;
 mod share;
+pub(crate) mod ticket;
 mod usage;
 
 use crate::described::Routes;
@@ -20,6 +22,7 @@ use crate::described::Routes;
 pub(super) fn routes() -> Routes {
     Routes::new()
         .merge(asks::routes())
+        .merge(blob::routes())
         .merge(commands::routes())
         .merge(entries::routes())
         .merge(export::routes())
@@ -32,5 +35,6 @@ pub(super) fn routes() -> Routes {
         .merge(search::routes())
         .merge(session::routes())
         .merge(share::routes())
+        .merge(ticket::routes())
         .merge(usage::routes())
 }

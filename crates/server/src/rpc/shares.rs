@@ -7,7 +7,7 @@ use super::granted::given;
 use crate::access::caller::Caller;
 use crate::app::App;
 use crate::error::{ApiError, Kind};
-use crate::wire::share_link::{ShareWish, owned, shown};
+use crate::wire::share_link::{LinkQuery, ShareWish, owned};
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Call, Interface, Outcome, Stub, from_value};
 use sturdy_engine::EngineError;
@@ -21,11 +21,14 @@ struct SharedSessions {
 
 static SHARES: LazyLock<Arc<Interface<SharedSessions>>> = LazyLock::new(|| {
     Interface::named("Shares")
-        .method("list", |this: Arc<SharedSessions>, _| async move {
+        .method("list", |this: Arc<SharedSessions>, mut call: Call| async move {
+            let wanted = call.arg();
+            let wanted: LinkQuery =
+                if wanted.is_nothing() { LinkQuery::default() } else { from_value(wanted)? };
             let links = this.app.engine().share_links().await.map_err(ApiError::from);
-            given(links.map(|links| links.iter().map(shown).collect::<Vec<_>>())).await
+            given(links.map(|links| wanted.pick(&links))).await
         })
-        .method("share", |this, mut call: Call| async move {
+        .method("share", |this, mut call| async move {
             let id: String = call.take()?;
             let wish = call.arg();
             let wish: ShareWish = if wish.is_nothing() { ShareWish::default() } else { from_value(wish)? };

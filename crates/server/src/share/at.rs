@@ -65,6 +65,7 @@ impl AtShare {
 
     /// Viewers look at the share, and at their right to see it.
     pub(super) fn wake(&self) {
+        tracing::trace!("point srv.notify");
         self.app.engine().share_wakes().wake(&self.share);
     }
 }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sturdy_engine::share::{new_capability_id, new_secret};
 use sturdy_session::stamp::Millis;
-use sturdy_store::share::{Attenuation, Scope, ShareAuth, SturdyRef};
+use sturdy_store::share::{Attenuation, CapabilityRow, Scope, ShareAuth, SturdyRef};
 use utoipa::ToSchema;
 
 pub(super) fn routes() -> Routes {
@@ -87,11 +87,18 @@ pub(super) async fn attenuated(at: &mut AtShare, wanted: Narrow) -> Result<Value
     responses((status = 200, description = "Capabilities; of one actor, if one is named", body = [Object])))]
 async fn capabilities(mut at: AtShare, query: Query) -> Result<Response, Unmet> {
     let auth = at.auth(None)?;
+    Ok(announced(reply::json(&listed(&at, auth, query.get("actor")).await?)))
+}
+
+/// The capabilities of a share; of one actor, if one is named.
+pub(super) async fn listed(
+    at: &AtShare,
+    auth: ShareAuth,
+    actor: Option<&str>,
+) -> Result<Vec<CapabilityRow>, Unmet> {
     let mut all = at.store().share_capabilities(at.call.clone(), at.share.clone(), auth).await?;
-    if let Some(actor) = query.get("actor") {
-        all.retain(|one| one.actor == actor);
-    }
-    Ok(announced(reply::json(&all)))
+    all.retain(|one| actor.is_none_or(|actor| one.actor == actor));
+    Ok(all)
 }
 
 /// Takes a capability back with everything made of it; `all` takes back every one but the shown, and makes the share
@@ -177,6 +184,11 @@ async fn audit(mut at: AtShare, query: Query) -> Result<Response, Unmet> {
     responses((status = 200, description = "Open streams by capability; `null` is the link without one", body = [Object])))]
 async fn readers(mut at: AtShare) -> Result<Response, Unmet> {
     let auth = at.auth(None)?;
+    Ok(announced(reply::json(&reading(&at, auth).await?)))
+}
+
+/// Open streams by the capability they were opened with.
+pub(super) async fn reading(at: &AtShare, auth: ShareAuth) -> Result<Vec<Value>, Unmet> {
     let own = auth.capability().map(str::to_owned);
     let known = at.store().share_capabilities(at.call.clone(), at.share.clone(), auth).await?;
     let is_owner =
@@ -186,10 +198,9 @@ async fn readers(mut at: AtShare) -> Result<Response, Unmet> {
         None => is_owner,
         Some(id) => known.iter().any(|one| one.cap_id == *id),
     };
-    let rows: Vec<Value> = counts
+    Ok(counts
         .into_iter()
         .filter(|(capability, _)| may_know(capability))
         .map(|(capability, count)| json!({ "cap_id": capability, "count": count }))
-        .collect();
-    Ok(announced(reply::json(&rows)))
+        .collect())
 }

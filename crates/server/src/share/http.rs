@@ -66,6 +66,8 @@ pub(crate) struct CreateShare {
     pub(super) secret: Option<String>,
     /// `link` (whoever has the address may read) or `private`.
     pub(super) visibility: Option<String>,
+    /// What the owner's capability is called in lists; `owner` without it.
+    pub(super) title: Option<String>,
 }
 
 /// Makes a share. The answer's `secret` is the owner's capability and is shown once.
@@ -111,7 +113,7 @@ pub(super) async fn created(app: &App, call: ShareCall, wanted: CreateShare) -> 
         session: wanted.session_id,
         request: wanted.request_id,
         visibility,
-        label: "owner".to_owned(),
+        label: wanted.title.unwrap_or_else(|| "owner".to_owned()),
     };
     let made = app.engine().store().create_share(call, new).await?;
     let reference = SturdyRef::new(&made.share, &made.capability, secret);

@@ -9,8 +9,8 @@ use http::header::{HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
 use std::time::Duration;
 use sturdy_capnweb::{ErrorValue, Thrown};
-use sturdy_store::CommitError;
 use sturdy_store::share::{Refusal, ShareError};
+use sturdy_store::{CommitError, DriverErrorKind};
 
 /// A refusal is a few lines.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -78,13 +78,8 @@ impl IntoResponse for Unmet {
             Self::Refused(refusal) => refused(&refusal),
             Self::Store(cause) => {
                 tracing::warn!(%cause, "a share could not be written or read");
-                let mut response = body(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "overloaded",
-                    "the store does not answer now",
-                    true,
-                    &[],
-                );
+                let mut response =
+                    body(StatusCode::SERVICE_UNAVAILABLE, "overloaded", unavailable(&cause), true, &[]);
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
                 response
             }
@@ -113,6 +108,19 @@ impl IntoResponse for Unmet {
             }
             Self::Request(error) => error.into_response(),
         }
+    }
+}
+
+/// What an operator can do something about is named to whoever sends: that is often the same person.
+fn unavailable(cause: &CommitError) -> &'static str {
+    match cause {
+        CommitError::Unavailable(driver) if driver.kind == DriverErrorKind::ReadOnly => {
+            "the store cannot be written now"
+        }
+        CommitError::Unavailable(driver) if driver.kind == DriverErrorKind::DiskFull => {
+            "the store has no space left now"
+        }
+        _ => "the store does not answer now",
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::at::{AtShare, actor_of, caller};
 use super::follow::{Follower, News};
-use super::grants::{Narrow, attenuated, rotated, visible};
+use super::grants::{Narrow, attenuated, listed, reading, rotated, visible};
 use super::http::{CreateShare, announced, created};
 use super::limits::PAGE;
 use super::refuse::Unmet;
@@ -85,12 +85,20 @@ struct CreateOptions {
     request_id: Option<String>,
     secret: Option<String>,
     visibility: Option<String>,
+    title: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RedeemOptions {
     writer_id: Option<String>,
+}
+
+/// Which rows of a list are wanted.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct OfActor {
+    actor: Option<String>,
 }
 
 /// One capability, or all but the shown.
@@ -106,8 +114,8 @@ static ROOT: LazyLock<Arc<Interface<Root>>> = LazyLock::new(|| {
         .method("createShare", |this: Arc<Root>, mut call: Call| async move {
             let session_id: String = call.take()?;
             let options: CreateOptions = optional(&mut call)?;
-            let CreateOptions { request_id, secret, visibility } = options;
-            let wanted = CreateShare { session_id, request_id, secret, visibility };
+            let CreateOptions { request_id, secret, visibility, title } = options;
+            let wanted = CreateShare { session_id, request_id, secret, visibility, title };
             let made = created(&this.app, this.now(), wanted).await;
             given(made).await
         })
@@ -198,18 +206,18 @@ static HANDLE: LazyLock<Arc<Interface<Handle>>> = LazyLock::new(|| {
             let at = this.at();
             given(visible(&at, this.auth.clone(), &wanted).await).await
         })
-        .method("listCapabilities", |this, _| async move {
-            let at = this.at();
-            let all =
-                at.store().share_capabilities(at.call.clone(), at.share.clone(), this.auth.clone()).await;
-            given(all.map_err(Unmet::from)).await
+        .method("listCapabilities", |this, mut call| async move {
+            let wanted: OfActor = optional(&mut call)?;
+            given(listed(&this.at(), this.auth.clone(), wanted.actor.as_deref()).await).await
         })
+        .method("readers", |this, _| async move { given(reading(&this.at(), this.auth.clone()).await).await })
         .method("audit", |this, mut call| async move {
             let after: u64 = or_default(&mut call)?;
+            let wanted: OfActor = optional(&mut call)?;
             let at = this.at();
             let rows = at
                 .store()
-                .share_audit(at.call.clone(), at.share.clone(), this.auth.clone(), after, None)
+                .share_audit(at.call.clone(), at.share.clone(), this.auth.clone(), after, wanted.actor)
                 .await;
             given(rows.map_err(Unmet::from)).await
         })

@@ -1,8 +1,10 @@
 //! What clients may send. Unknown keys are ignored; a key that is null is as good as absent.
 
 use crate::wire::shapes::mcp::McpServerConfig;
-use serde::de::{Error as _, IgnoredAny};
+use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
 use sturdy_engine::{NewSession, PromptRequest};
 use sturdy_session::id::{MessageId, PartId, SessionId, WorkspaceId};
 use sturdy_session::json::{Map, Num};
@@ -121,13 +123,41 @@ fn few_switches<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Swi
     }
 }
 
-fn few_parts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PromptPart>, D::Error> {
-    let parts = Vec::<PromptPart>::deserialize(deserializer)?;
-    if parts.len() > PARTS_MAX {
-        let message = format!("Expected at most {PARTS_MAX} parts, got {}", parts.len());
-        return Err(D::Error::custom(message));
+/// Parts of a prompt, as many as it may have. Those that are too many are counted and not kept: small ones take ten
+/// times the room that they take in the body.
+pub(crate) fn few_parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_seq(FewParts(PhantomData))
+}
+
+struct FewParts<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FewParts<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
     }
-    Ok(parts)
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
+        let mut parts = Vec::new();
+        while parts.len() < PARTS_MAX {
+            let Some(part) = items.next_element()? else { return Ok(parts) };
+            parts.push(part);
+        }
+        let mut surplus = 0;
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            surplus += 1;
+        }
+        if surplus == 0 {
+            return Ok(parts);
+        }
+        let count = PARTS_MAX + surplus;
+        Err(A::Error::custom(format!("Expected at most {PARTS_MAX} parts, got {count}")))
+    }
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

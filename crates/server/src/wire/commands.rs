@@ -101,10 +101,10 @@ pub(crate) struct Summarize {
 /// Which model sets the project up.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct Init {
-    #[serde(rename = "providerID")]
-    pub(crate) provider_id: String,
     #[serde(rename = "modelID")]
     pub(crate) model_id: String,
+    #[serde(rename = "providerID")]
+    pub(crate) provider_id: String,
     #[serde(rename = "messageID")]
     #[schema(value_type = Option<String>)]
     pub(crate) message_id: Option<MessageId>,

@@ -34,10 +34,11 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// One event of an entry. Only what is stored can be asked for again, and has a cursor.
+    /// One event of an entry, in the form its reader wants. Only what is stored can be asked for again, and has a cursor.
     pub(crate) fn new(
         shown: &Shown,
         index: usize,
+        event: Bytes,
         cursor: Option<Cursor>,
         stream: Stream,
         epoch: &str,
@@ -57,7 +58,7 @@ impl Frame {
             head.push_str(",\"payload\":");
         }
         let _ = write!(head, "{{\"id\":\"{}\",", id_of(shown, index));
-        let event = shown.events[index].slice(1..);
+        let event = event.slice(1..);
         let tail = match stream {
             Stream::Instance => "\n\n",
             Stream::Global => "}\n\n",

@@ -64,7 +64,8 @@ pub(crate) async fn wired(engine: &Engine, numbered: NumberedEvent) -> Result<Ne
         let parts: Vec<Value> = parts.filter_map(readable).collect();
         data["prompt"] = Value::Object(message_v2::prompt(&parts));
     }
-    let durable = event.is_durable.then_some(DurablePlace { aggregate_id: session, seq, version: 1 });
+    let version = event.version;
+    let durable = seq.map(|seq| DurablePlace { aggregate_id: session, seq, version });
     Ok(NextWire {
         // Another one than that of the same entry's events in the v1 API.
         id: entry_event_id(at, position, NEXT_INDEX + index),

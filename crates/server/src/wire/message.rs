@@ -4,8 +4,15 @@ use sturdy_engine::reads::RawMessage;
 
 /// `{"info":…,"parts":[…]}` from texts that are JSON already.
 pub(crate) fn joined(message: &RawMessage) -> String {
+    let mut out = String::new();
+    join_into(&mut out, message);
+    out
+}
+
+/// The same behind what is there already.
+pub(crate) fn join_into(out: &mut String, message: &RawMessage) {
     let parts: usize = message.parts.iter().map(|part| part.len() + 1).sum();
-    let mut out = String::with_capacity(message.info.len() + parts + 24);
+    out.reserve(message.info.len() + parts + 24);
     out.push_str("{\"info\":");
     out.push_str(&message.info);
     out.push_str(",\"parts\":[");
@@ -16,5 +23,4 @@ pub(crate) fn joined(message: &RawMessage) -> String {
         out.push_str(part);
     }
     out.push_str("]}");
-    out
 }

@@ -4,7 +4,7 @@
 //! one message here: what only asks for a summary becomes none, because the summary behind it says all.
 
 use serde_json::{Map, Value, json};
-use sturdy_engine::reads::RawMessage;
+use sturdy_engine::reads::{RawMessage, Switch};
 use sturdy_engine::records::{self, DamagedRecord, readable};
 use sturdy_session::id::MessageId;
 
@@ -55,6 +55,16 @@ pub(crate) fn shown(info: &Value, parts: &[Value], reason: SummaryReason) -> Opt
         Some("user") => user(info, parts),
         _ if info["summary"] == true => Some(summary(info, parts, reason)),
         _ => Some(shell(info, parts).unwrap_or_else(|| assistant(info, parts))),
+    }
+}
+
+/// Another agent or model was chosen.
+pub(crate) fn switched(switch: &Switch) -> Value {
+    let id = &switch.place.id;
+    let time = json!({ "created": switch.at });
+    match (&switch.agent, &switch.model) {
+        (Some(agent), _) => json!({ "id": id, "type": "agent-switched", "agent": agent, "time": time }),
+        (None, model) => json!({ "id": id, "type": "model-switched", "model": model, "time": time }),
     }
 }
 
@@ -143,10 +153,8 @@ fn shell(info: &Value, parts: &[Value]) -> Option<Value> {
 }
 
 fn assistant(info: &Value, parts: &[Value]) -> Value {
-    let mut model = json!({ "id": info["modelID"], "providerID": info["providerID"] });
-    if let Some(variant) = info["variant"].as_str() {
-        model["variant"] = Value::from(variant);
-    }
+    let variant = info["variant"].as_str().unwrap_or("default");
+    let model = json!({ "id": info["modelID"], "providerID": info["providerID"], "variant": variant });
     let content: Vec<Value> = parts.iter().filter_map(content).collect();
     let mut out = json!({ "id": info["id"], "type": "assistant", "agent": info["agent"], "model": model,
         "content": content, "cost": info["cost"], "tokens": tokens(&info["tokens"]), "time": times(info) });
@@ -233,7 +241,7 @@ fn tool_state(state: &Value) -> Value {
         }
         Some("completed") => {
             let mut out = json!({ "status": "completed", "input": state["input"], "structured": structured,
-                "content": text(&state["output"]) });
+                "content": text(&state["output"]), "outputPaths": [] });
             if let Some(files) = state["attachments"].as_array() {
                 out["attachments"] = files.iter().map(attachment).collect();
             }

@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::de::value::StrDeserializer;
 use std::fmt::Display;
 use std::str::FromStr;
+use sturdy_engine::records::large::LargeValues;
+use sturdy_session::id::IdError;
 
 /// The query as pairs. Raw brackets and a trailing `&`, as clients send them, are fine.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +101,21 @@ impl Query {
                 Err(unfit(name, &format!("a value less than or equal to {most}"), number))
             }
             other => Ok(other),
+        }
+    }
+
+    /// An id the route cannot do without.
+    pub(crate) fn id<T>(&self, name: &str, parse: fn(&str) -> Result<T, IdError>) -> Result<T, ApiError> {
+        let id = parse(self.wanted(name)?);
+        id.map_err(|cause| ApiError::schema(Kind::Query, format!("{cause}\n  at [\"{name}\"]")))
+    }
+
+    /// `large=link`: links in the place of large values.
+    pub(crate) fn large(&self) -> Result<LargeValues, ApiError> {
+        match self.get("large") {
+            None => Ok(LargeValues::Whole),
+            Some("link") => Ok(LargeValues::Linked),
+            Some(other) => Err(wrong("large", "\"link\"", other)),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::error::{ApiError, Kind};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sturdy_engine::share::OwnerWish;
 use sturdy_store::outbox::Link;
 use sturdy_store::share::Visibility;
 use utoipa::ToSchema;
@@ -27,8 +28,44 @@ pub(crate) fn visibility(name: &str) -> Result<Visibility, ApiError> {
     Visibility::parse(name).ok_or_else(unknown)
 }
 
+/// What the owner of a share asks of the service that keeps it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnerAsks {
+    /// `GET`, `POST`, `PUT` or `DELETE`.
+    method: String,
+    /// What follows the address of the share there: `/capabilities`, `/capabilities/{id}`, `/rotate`, `/visibility`,
+    /// `/audit?after=`, `/readers`, `/redeem`.
+    path: String,
+    #[schema(value_type = Object)]
+    body: Option<Value>,
+}
+
+impl OwnerAsks {
+    pub(crate) fn wish(self) -> Result<OwnerWish, ApiError> {
+        let body = self.body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let unknown = || ApiError::schema(Kind::Payload, "Expected what an owner asks\n  at [\"path\"]");
+        OwnerWish::parse(&self.method, &self.path, body).ok_or_else(unknown)
+    }
+}
+
+/// Which links are wanted.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct LinkQuery {
+    /// Only those that somebody made.
+    pub(crate) actor: Option<String>,
+}
+
+impl LinkQuery {
+    pub(crate) fn pick(&self, links: &[Link]) -> Vec<Value> {
+        let is_wanted = |link: &&Link| self.actor.as_ref().is_none_or(|actor| link.actor == *actor);
+        links.iter().filter(is_wanted).map(shown).collect()
+    }
+}
+
 /// A link without its secret.
-pub(crate) fn shown(link: &Link) -> Value {
+fn shown(link: &Link) -> Value {
     json!({
         "sessionID": link.session,
         "shareID": link.share,
@@ -41,8 +78,10 @@ pub(crate) fn shown(link: &Link) -> Value {
         "error": link.error,
         // In a row; and until when it is left alone.
         "failures": link.retry.failures,
+        "isDegraded": link.retry.is_degraded(),
         "retryAt": (link.retry.at > 0).then_some(link.retry.at),
         "created": link.created,
+        "actor": link.actor,
     })
 }
 

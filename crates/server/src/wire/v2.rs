@@ -79,7 +79,11 @@ impl From<Session> for SessionV2 {
             parent_id: session.parent_id,
             project_id: session.project_id,
             agent: session.agent,
-            model: session.model,
+            // A variant that nobody chose has a name here.
+            model: session.model.map(|model| SessionModel {
+                variant: Some(model.variant.unwrap_or_else(|| "default".to_owned())),
+                ..model
+            }),
             cost: session.cost,
             tokens: session.tokens,
             time: session.time,

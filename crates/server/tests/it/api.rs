@@ -17,9 +17,12 @@ async fn a_session_is_the_same_in_both_spellings() {
     let first = world.get(&format!("/session/{id}")).await.json();
 
     assert_eq!(world.get(&format!("/api/session/{id}")).await.json()["data"], created);
-    for key in ["id", "projectID", "title", "cost", "tokens", "time", "model"] {
+    for key in ["id", "projectID", "title", "cost", "tokens", "time"] {
         assert_eq!(created[key], first[key], "{key}");
     }
+    // Where the v1 API leaves it out, the v2 API names the usual variant.
+    assert_eq!(first["model"], body["model"]);
+    assert_eq!(created["model"], json!({ "providerID": "demo", "id": "echo", "variant": "default" }));
     assert_eq!(
         (&created["location"]["directory"], &created["subpath"]),
         (&first["directory"], &first["path"])

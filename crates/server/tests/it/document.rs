@@ -17,13 +17,15 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
 
 /// Pages for people, Cap'n Web, and the share service, which docs/share.md describes.
 const UNDESCRIBED: [&str; 5] = ["/s/", "/share/", "/rpc", "/assets", "/api/share"];
+/// What the share service answers through the server.
+const PASSED_ON: &str = "/share/owner";
 
 /// Gives the answer back if it is what the document says.
 pub(crate) fn check(method: &str, path: &str, answer: Answer) -> Answer {
     let bare = path.split(['?', '#']).next().unwrap_or_default();
     let Some(operation) = operation(method, bare) else { return answer };
     let is_json = answer.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
-    if !is_json || UNDESCRIBED.iter().any(|start| bare.starts_with(start)) {
+    if !is_json || bare.ends_with(PASSED_ON) || UNDESCRIBED.iter().any(|start| bare.starts_with(start)) {
         return answer;
     }
     let status = answer.status.to_string();

@@ -1,5 +1,6 @@
 //! What strangers' web pages can and cannot do.
 
+use crate::share_pair::receiving;
 use crate::world::{Answer, World, prompt};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -59,6 +60,61 @@ async fn a_page_of_another_origin_changes_nothing_and_reads_nothing() {
     assert_eq!((second.status, &second.json()["_tag"]), (403, &json!("ForbiddenError")));
 
     assert_eq!(world.get(&messages).await.json(), json!([]));
+}
+
+/// Every address of the document with each of its methods, and those for people and programs that it does not name.
+fn every_route() -> Vec<(String, String)> {
+    let document = sturdy_server::document();
+    let mut all: Vec<(String, String)> = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let path = path.replace(['{', '}'], "");
+        all.extend(methods.as_object().unwrap().keys().map(|method| (method.to_uppercase(), path.clone())));
+    }
+    let others = [
+        ("GET", "/"),
+        ("GET", "/assets/x/y"),
+        ("GET", "/share/x"),
+        ("GET", "/s/x"),
+        ("POST", "/rpc"),
+        ("GET", "/rpc"),
+        ("GET", "/api/share/x/data"),
+        ("GET", "/api/share/x/events"),
+        ("POST", "/api/share"),
+        ("POST", "/api/share/x/sync"),
+        ("GET", "/api/share/rpc"),
+        ("GET", "/doc"),
+        ("GET", "/nosuch"),
+    ];
+    all.extend(others.map(|(method, path)| (method.to_owned(), path.to_owned())));
+    all
+}
+
+// A door beside the one that is watched would be found here.
+#[tokio::test]
+async fn no_route_is_answered_to_a_page_of_another_origin_or_under_an_unknown_name() {
+    let world = World::with(receiving()).await;
+    let socket = [
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let strangers = [("origin", EVIL), ("origin", "null"), ("sec-fetch-site", "cross-site")];
+    let routes = every_route();
+    assert!(routes.len() > 200, "{} routes", routes.len());
+
+    for (method, path) in &routes {
+        for stranger in strangers {
+            let plain = ask(&world, method, path, &[stranger]).await;
+            let upgrade: Vec<(&str, &str)> = socket.iter().copied().chain([stranger]).collect();
+            let upgrade = ask(&world, method, path, &upgrade).await;
+            assert_eq!((plain.status, upgrade.status), (403, 403), "{method} {path} from {stranger:?}");
+            assert!(plain.text.contains("Pages of this origin may not use the API"), "{}", plain.text);
+        }
+        let rebound = ask(&world, method, path, &[("host", "evil.example")]).await;
+        assert_eq!(rebound.status, 403, "{method} {path} under an unknown name");
+        assert!(rebound.text.contains("does not know the name"), "{}", rebound.text);
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
-//! Files of a directory: lists, contents, searches.
+//! Files of a directory: lists, contents, searches, and what is told of them.
 
-use crate::world::World;
+use crate::stream::{Frame, Stream};
+use crate::world::{World, prompt};
 use serde_json::json;
 use std::io::Write as _;
 use std::time::Duration;
@@ -163,4 +164,26 @@ async fn a_search_that_nobody_waits_for_any_more_makes_room() {
 
     let place = tokio::time::timeout(Duration::from_secs(20), limit::place()).await;
     assert!(place.is_ok(), "the search goes on");
+}
+
+#[tokio::test]
+async fn files_that_a_command_changed_are_told_of_once() {
+    let world = World::new().await;
+    let project = world.project();
+    std::fs::write(project.join("opencode.json"), r#"{"permission":"allow"}"#).unwrap();
+    std::fs::write(project.join("changed"), "1").unwrap();
+    std::fs::write(project.join("removed"), "1").unwrap();
+    let session = world.session().await;
+    let mut stream = Stream::open(&world, "/event").await;
+
+    let command = "echo 2 > changed; rm removed; mkdir empty; echo 1 > new";
+    let call = format!(r#"/demo tool bash {{"command":"{command}","description":"Changes files"}}"#);
+    world.send("POST", &format!("/session/{session}/prompt_async"), &prompt(&call)).await;
+    let frames = stream.until(Frame::is_idle).await;
+
+    let told = frames.iter().filter(|frame| frame.kind() == "file.watcher.updated");
+    let root = project.canonicalize().unwrap();
+    let expected = [("changed", "change"), ("new", "add"), ("removed", "unlink")];
+    let expected = expected.map(|(name, event)| json!({ "file": root.join(name), "event": event }));
+    assert_eq!(told.map(|frame| frame.json()["properties"].clone()).collect::<Vec<_>>(), expected);
 }

@@ -34,7 +34,7 @@ async fn a_history_tells_a_turn_in_order_and_pages_of_it_join_without_a_gap() {
     let session = world.session().await;
     let admitted = answered(&world, &session, "hello").await;
 
-    let (all, has_more) = page(&world, &session, "limit=1000").await;
+    let (all, has_more) = page(&world, &session, "limit=100").await;
 
     assert!(!has_more);
     let first = &all[0];
@@ -48,7 +48,10 @@ async fn a_history_tells_a_turn_in_order_and_pages_of_it_join_without_a_gap() {
     let order = ["prompt.admitted", "prompted", "step.started", "text.started", "text.ended", "step.ended"];
     let places: Vec<_> = order.iter().map(|kind| told.iter().position(|told| told == kind)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{told:?}");
-    assert!(all.windows(2).all(|pair| seq(&pair[0]) < seq(&pair[1])));
+    assert_eq!(all.iter().map(seq).collect::<Vec<_>>(), (1..=all.len() as u64).collect::<Vec<_>>());
+    let versions = all.iter().map(|event| event["durable"]["version"].as_u64().unwrap());
+    let newer: Vec<_> = told.iter().zip(versions).filter(|(_, version)| *version == 2).collect();
+    assert_eq!(newer, [(&"step.ended".to_owned(), 2)]);
     let ended = all.iter().find(|event| event["type"] == "session.next.text.ended").unwrap();
     assert_eq!(ended["data"]["text"], "hello");
 
@@ -70,13 +73,13 @@ async fn a_tail_goes_on_where_it_was_and_says_what_the_history_says() {
     let world = World::new().await;
     let session = world.session().await;
     answered(&world, &session, "one").await;
-    let (before, _) = page(&world, &session, "limit=1000").await;
+    let (before, _) = page(&world, &session, "limit=100").await;
     let last = seq(before.last().unwrap());
 
     let mut tail = Stream::open(&world, &format!("/api/session/{session}/event?after={last}")).await;
     let mut whole = Stream::open(&world, &format!("/api/session/{session}/event")).await;
     answered(&world, &session, "two").await;
-    let (all, _) = page(&world, &session, "limit=1000").await;
+    let (all, _) = page(&world, &session, "limit=100").await;
 
     let mut told = Vec::new();
     for _ in 0..all.len() - before.len() {
@@ -88,7 +91,7 @@ async fn a_tail_goes_on_where_it_was_and_says_what_the_history_says() {
     }
 
     let world = world.reopened().await;
-    assert_eq!(page(&world, &session, "limit=1000").await.0, all);
+    assert_eq!(page(&world, &session, "limit=100").await.0, all);
 }
 
 #[tokio::test]
@@ -134,6 +137,61 @@ async fn another_agent_and_model_show_in_both_versions_and_count_for_the_next_pr
     let unknown = json!({ "model": { "providerID": "nobody", "id": "x" } });
     assert_eq!(world.send("POST", &format!("{path}/model"), &unknown).await.status, 400);
     assert_eq!(world.get(&path).await.json()["data"]["agent"], "plan");
+}
+
+fn types(messages: &Value) -> Vec<String> {
+    let messages = messages["data"].as_array().unwrap().iter();
+    messages.map(|message| message["type"].as_str().unwrap().to_owned()).collect()
+}
+
+/// All pages of two from one end to the other.
+async fn by_twos(world: &World, path: &str, order: &str) -> Vec<Value> {
+    let mut page = world.get(&format!("{path}/message?limit=2&order={order}")).await.json();
+    let mut all = Vec::new();
+    while let Some(next) = page["cursor"]["next"].as_str() {
+        all.extend(page["data"].as_array().unwrap().clone());
+        page = world.get(&format!("{path}/message?limit=2&cursor={next}")).await.json();
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_choice_of_agent_or_model_stands_among_the_messages_of_v2_and_not_of_v1() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/api/session/{session}");
+    let model = json!({ "model": { "providerID": "demo", "id": "echo" } });
+
+    world.send("POST", &format!("{path}/agent"), &json!({ "agent": "plan" })).await;
+    answered(&world, &session, "one").await;
+    // The prompt has used this model already: nothing is chosen anew.
+    assert_eq!(world.send("POST", &format!("{path}/model"), &model).await.status, 204);
+    let other = json!({ "model": { "providerID": "demo", "id": "story" } });
+    assert_eq!(world.send("POST", &format!("{path}/model"), &other).await.status, 204);
+
+    let all = world.get(&format!("{path}/message?order=asc")).await.json();
+    assert_eq!(types(&all), ["agent-switched", "user", "assistant", "model-switched"]);
+    let chosen = &all["data"][0];
+    assert_eq!(chosen["agent"], "plan");
+    assert_eq!(all["data"][3]["model"], other["model"]);
+    let one = world.get(&format!("{path}/message/{}", chosen["id"].as_str().unwrap())).await;
+    assert_eq!((one.status, &one.json()["data"]), (200, chosen));
+    assert_eq!(types(&world.get(&format!("{path}/context")).await.json()), types(&all));
+    assert_eq!(by_twos(&world, &path, "asc").await, *all["data"].as_array().unwrap());
+    let mut backwards = by_twos(&world, &path, "desc").await;
+    backwards.reverse();
+    assert_eq!(backwards, *all["data"].as_array().unwrap());
+    assert_eq!(world.get(&format!("/session/{session}/message")).await.json().as_array().unwrap().len(), 2);
+    let gone = world
+        .get(&format!(
+            "{path}/message?cursor={}",
+            "eyJpZCI6Im1zZ19nb25lIiwib3JkZXIiOiJhc2MiLCJkaXJlY3Rpb24iOiJuZXh0In0"
+        ))
+        .await;
+    assert_eq!(gone.json(), json!({ "data": [], "cursor": { "previous": null, "next": null } }));
+
+    let world = world.reopened().await;
+    assert_eq!(world.get(&format!("{path}/message?order=asc")).await.json(), all);
 }
 
 #[tokio::test]

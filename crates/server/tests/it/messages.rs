@@ -1,6 +1,6 @@
 //! Pages of messages.
 
-use crate::world::{NO_MESSAGE, World};
+use crate::world::{NO_MESSAGE, NO_SESSION, World};
 use serde_json::{Value, json};
 use sturdy_engine::PromptRequest;
 use sturdy_session::types::part::{PartBody, TextPart};
@@ -115,6 +115,44 @@ async fn a_cursor_without_a_limit_or_of_another_kind_is_refused() {
 }
 
 #[tokio::test]
+async fn a_list_that_is_read_in_slices_is_that_of_its_pages() {
+    let world = World::new().await;
+    let session = world.session().await;
+    // More than a slice in number, and two that are one each by their size.
+    for number in 0..130 {
+        let words = if number % 60 == 5 { "long ".repeat(60_000) } else { format!("message {number}") };
+        let body = json!({ "noReply": true, "parts": [{ "type": "text", "text": words }] });
+        assert_eq!(world.send("POST", &format!("/session/{session}/message"), &body).await.status, 200);
+    }
+
+    let list = world.get(&format!("/session/{session}/message")).await.json();
+
+    let newest = world.get(&format!("/session/{session}/message?limit=100")).await;
+    let cursor = newest.header("x-next-cursor").unwrap();
+    let older = world.get(&format!("/session/{session}/message?limit=100&before={cursor}")).await.json();
+    let pages = [older.as_array().unwrap().as_slice(), newest.json().as_array().unwrap()].concat();
+    assert_eq!(pages.len(), 130);
+    assert!(list.as_array().unwrap() == &pages, "they differ");
+}
+
+#[tokio::test]
+async fn messages_of_a_session_that_does_not_exist_are_not_found() {
+    let world = World::new().await;
+    let path = format!("/session/{NO_SESSION}/message");
+
+    for path in [
+        path.clone(),
+        format!("{path}?limit=10"),
+        format!("{path}?limit=10&after={NO_MESSAGE}"),
+        format!("{path}/{NO_MESSAGE}"),
+    ] {
+        let message = format!("Session not found: {NO_SESSION}");
+        let missing = (404, json!({ "name": "NotFoundError", "data": { "message": message } }));
+        assert_eq!(world.get(&path).await.both(), missing, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn one_message_is_what_the_list_shows_of_it() {
     let (world, session) = world_with_turns(1).await;
     let list = world.get(&format!("/session/{session}/message")).await.json();
@@ -147,11 +185,12 @@ async fn a_turn_that_changed_nothing_has_an_empty_diff() {
     for id in ids(&world.get(&format!("/session/{session}/message")).await.json()) {
         let diff = world.get(&format!("/session/{session}/diff?messageID={id}")).await;
         assert_eq!(diff.both(), (200, json!([])));
-        for last in [id.as_str(), NO_MESSAGE, "not an id"] {
-            let path =
-                format!("/session/{session}/diff?messageID={id}&toMessageID={}", last.replace(' ', "%20"));
+        for last in [id.as_str(), NO_MESSAGE] {
+            let path = format!("/session/{session}/diff?messageID={id}&toMessageID={last}");
             assert_eq!(world.get(&path).await.both(), (200, json!([])), "{last}");
         }
+        let wrong = world.get(&format!("/session/{session}/diff?messageID={id}&toMessageID=no_id")).await;
+        assert_eq!((wrong.status, wrong.json()["data"]["kind"].clone()), (400, json!("Query")));
     }
     assert_eq!(world.get(&format!("/session/{session}/todo")).await.both(), (200, json!([])));
 }

@@ -55,6 +55,26 @@ async fn prompts_that_wait_are_counted() {
 }
 
 #[tokio::test]
+async fn readers_and_how_far_the_slowest_is_behind_are_counted() {
+    let world = World::new().await;
+    let stalled = world.engine.feed().reader();
+    let begun = world.engine.store().head();
+    world.session().await;
+    world.session().await;
+
+    let text = world.get("/metrics").await.text;
+
+    let behind = world.engine.store().head() - begun;
+    assert!(behind >= 2, "{behind}");
+    assert_eq!(value(&text, "sturdy_feed_readers"), 1.0);
+    assert_eq!(value(&text, "sturdy_feed_lag"), behind as f64);
+    assert_eq!(value(&text, "sturdy_store_queue"), 0.0);
+    drop(stalled);
+    let text = world.get("/metrics").await.text;
+    assert_eq!((value(&text, "sturdy_feed_readers"), value(&text, "sturdy_feed_lag")), (0.0, 0.0));
+}
+
+#[tokio::test]
 async fn metrics_stand_behind_the_same_door() {
     let password = Some(Password::new("ada", "hush".to_owned()));
     let world = World::with(ServerOptions { password, ..ServerOptions::default() }).await;

@@ -555,12 +555,25 @@ async fn a_redacted_file_holds_what_was_said_and_nothing_that_was_found() {
     let whole = export("").await.text;
     let redacted = export("?redact=1").await.text;
 
-    assert!(whole.contains("a secret") && whole.contains("\"isRedacted\":false"), "the command printed it");
+    assert!(whole.contains("a secret") && whole.contains("\"leftOut\":[]"), "the command printed it");
     assert!(!redacted.contains("a secret"));
     assert!(redacted.contains("said aloud") && redacted.contains("printf"));
-    assert!(redacted.contains("\"isRedacted\":true") && redacted.contains("<p>Redacted: "));
+    assert!(
+        redacted.contains("\"leftOut\":[\"outputs\",\"files\",\"thoughts\"]")
+            && redacted
+                .contains("<p>Redacted: answers of tools, contents of files and thoughts are left out.</p>")
+    );
+    let thoughtless = export("?redact=thoughts").await;
+    assert!(thoughtless.text.contains("a secret"), "only what is named is left out");
+    assert!(thoughtless.text.contains("<p>Redacted: thoughts are left out.</p>"));
+    let name = thoughtless.header("content-disposition").unwrap();
+    assert!(name.ends_with("-redacted.html\""), "{name}");
+    let printed = export("?redact=outputs,thoughts").await.text;
+    assert!(!printed.contains("a secret") && printed.contains("answers of tools and thoughts are left out"));
     // Was it meant? A file that holds more than that cannot be taken back.
-    assert_eq!(export("?redact=yes").await.status, 400);
+    for wish in ["yes", "", "outputs,everything", "outputs,", "Files"] {
+        assert_eq!(export(&format!("?redact={wish}")).await.status, 400, "{wish}");
+    }
 }
 
 #[tokio::test]

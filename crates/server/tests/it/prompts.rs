@@ -189,7 +189,7 @@ async fn half_a_character_does_not_make_a_prompt_unreadable() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused_before_it_is_read() {
+async fn whoever_sends_a_body_that_is_too_large_reads_why() {
     let world = World::new().await;
     let session = world.session().await;
     let large = json!({ "title": "x".repeat(2 * 1024 * 1024) });

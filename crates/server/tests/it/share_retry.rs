@@ -80,6 +80,8 @@ async fn failures_are_counted_through_kills_until_the_service_is_reached() {
 
     relay.fail(Fault::Down);
     sender.ask(&session, "while the service is away").await;
+    let early = failed(&sender, &session, 1).await;
+    assert_eq!(early["isDegraded"], early["failures"].as_u64() >= Some(10));
     let mut counted = 0;
     for _ in 0..3 {
         let failures = failed(&sender, &session, counted + 3).await["failures"].as_u64().unwrap();
@@ -88,6 +90,7 @@ async fn failures_are_counted_through_kills_until_the_service_is_reached() {
         assert!(after >= failures, "{after} failures after a start, {failures} before it");
         counted = failures;
     }
+    assert_eq!(failed(&sender, &session, 10).await["isDegraded"], true);
     relay.fail(Fault::None);
 
     agree(&sender, &session, &receiver, &id).await;
@@ -101,6 +104,7 @@ async fn failures_are_counted_through_kills_until_the_service_is_reached() {
     };
     let link = timeout(PATIENCE, reached).await.expect("it is reached");
     assert_eq!((&link["failures"], &link["retryAt"]), (&json!(0), &Value::Null));
+    assert_eq!(link["isDegraded"], false);
     sender.close().await;
     receiver.close().await;
 }

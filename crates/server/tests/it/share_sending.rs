@@ -80,6 +80,22 @@ async fn a_server_that_receives_shares_shares_its_own_sessions_there() {
     world.close().await;
 }
 
+// Was: a task that had panicked was taken for one that works, and nothing was sent until the next start.
+#[tokio::test]
+async fn a_share_whose_task_panicked_is_sent_all_the_same() {
+    let (world, panics) = World::about_to_panic(receiving(), "share").await;
+    let session = world.session().await;
+    let id = share(&world, &session).await;
+    agree(&world, &session, &world, &id).await;
+
+    panics.arm();
+    world.ask(&session, "after").await;
+
+    agree(&world, &session, &world, &id).await;
+    assert!(panics.is_over(), "nothing panicked");
+    world.close().await;
+}
+
 #[tokio::test]
 async fn a_share_describes_the_models_without_their_addresses() {
     let world = World::with(receiving()).await;

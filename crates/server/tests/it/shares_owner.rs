@@ -1,5 +1,8 @@
 //! What the owner of a share may do with it over HTTP, and what that does to whoever watches.
 
+use crate::relay::{Fault, Relay};
+use crate::share_pair::{receiving, sender_to, share as share_session};
+use crate::share_sending::agree;
 use crate::shares::{code, limited, share, sync, until, with_right, world};
 use crate::world::World;
 use serde_json::{Value, json};
@@ -35,6 +38,23 @@ async fn an_open_viewer_of_the_plain_link_stops_when_the_share_becomes_private()
     let nonsense = json!({ "visibility": "secret" });
     assert_eq!(with_right(&world, "PUT", &path, &owner, Some(&nonsense)).await.status, 400);
     assert_eq!(world.send("PUT", &path, &private).await.status, 401);
+}
+
+#[tokio::test]
+async fn an_owner_may_name_a_share_when_it_is_made() {
+    let world = world().await;
+    let named = json!({ "sessionID": "ses_1", "title": "For the team" });
+    let made = world.send("POST", "/api/share", &named).await.json();
+    let id = made["id"].as_str().unwrap();
+
+    let path = format!("/api/share/{id}/capabilities");
+    let listed = with_right(&world, "GET", &path, made["secret"].as_str().unwrap(), None).await.json();
+    assert!(listed.to_string().contains(r#""label":"For the team""#), "{listed}");
+    for title in ["x".repeat(201), "two\nlines".to_owned()] {
+        let refused =
+            world.send("POST", "/api/share", &json!({ "sessionID": "ses_1", "title": title })).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+    }
 }
 
 #[tokio::test]
@@ -167,4 +187,77 @@ async fn a_sender_is_told_how_many_watch() {
 
     assert_eq!((sent.status, sent.header("x-sturdy-share-viewers")), (200, Some("1")), "{}", sent.text);
     drop(watching);
+}
+
+/// A page cannot ask another origin, so its server asks the service.
+#[tokio::test]
+async fn an_owner_asks_the_service_that_keeps_a_share_through_the_server() {
+    let receiver = World::with(receiving()).await;
+    let relay = Relay::to(&receiver.url).await;
+    let sender = sender_to(&relay).await;
+    let session = sender.session().await;
+    let id = share_session(&sender, &session).await;
+    agree(&sender, &session, &receiver, &id).await;
+    let at = format!("/sturdy/session/{session}/share/owner");
+    let ask = async |method: &str, path: &str, body: Value| {
+        sender.send("POST", &at, &json!({ "method": method, "path": path, "body": body })).await
+    };
+
+    let made = ask("POST", "/capabilities", json!({ "scope": ["viewer"], "label": "reader" })).await;
+    let reader = made.json()["sturdy_ref"].as_str().unwrap().to_owned();
+    let all = ask("GET", "/capabilities", Value::Null).await.json();
+    let data = format!("/api/share/{id}/data");
+
+    assert_eq!(made.status, 201, "{}", made.text);
+    assert_eq!(all[1]["label"], "reader");
+    assert_eq!(with_right(&receiver, "GET", &data, &reader, None).await.status, 200);
+    let one = format!("/capabilities/{}", all[1]["cap_id"].as_str().unwrap());
+    assert_eq!(ask("DELETE", &one, Value::Null).await.both(), (200, json!({ "epoch": 2 })));
+    assert_eq!(with_right(&receiver, "GET", &data, &reader, None).await.status, 403);
+    let private = json!({ "visibility": "private" });
+    assert_eq!(ask("PUT", "/visibility", private).await.json()["visibility"], "private");
+    assert_eq!(receiver.get(&data).await.status, 401);
+    assert_eq!(ask("POST", "/rotate", Value::Null).await.json(), json!({ "epoch": 4 }));
+    let rows = ask("GET", "/audit?after=0", Value::Null).await.json();
+    let did = |verb: &str| rows.as_array().unwrap().iter().any(|row| row["method"] == verb);
+    assert!(["attenuate", "revoke", "visibility", "rotate"].into_iter().all(did), "{rows}");
+    assert_eq!(ask("GET", "/readers", Value::Null).await.json(), json!([]));
+
+    // What the service refuses is refused with its words, and what is no wish of an owner does not reach it.
+    let wider = ask("POST", "/capabilities", json!({ "scope": ["nonsense"] })).await;
+    assert_eq!(wider.status, 400, "{}", wider.text);
+    let asked = relay.paths().len();
+    for path in ["/data", "/../../global/health", "/capabilities/a/b", ""] {
+        assert_eq!(ask("GET", path, Value::Null).await.status, 400, "{path}");
+    }
+    assert!(!relay.paths()[asked..].iter().any(|path| path.contains("health") || path.ends_with("/data")));
+    relay.fail(Fault::Down);
+    assert_eq!(ask("GET", "/readers", Value::Null).await.status, 502);
+    relay.fail(Fault::None);
+    let unshared = sender.session().await;
+    let nowhere = format!("/sturdy/session/{unshared}/share/owner");
+    let wish = json!({ "method": "GET", "path": "/readers" });
+    assert_eq!(sender.send("POST", &nowhere, &wish).await.status, 404);
+    let own = receiver.session().await;
+    share_session(&receiver, &own).await;
+    let own = format!("/sturdy/session/{own}/share/owner");
+    assert_eq!(receiver.send("POST", &own, &wish).await.status, 400);
+    sender.close().await;
+    receiver.close().await;
+}
+
+/// T-CTX-01
+#[tokio::test]
+async fn links_are_listed_by_who_made_them() {
+    let world = world().await;
+    let session = world.session().await;
+    share_session(&world, &session).await;
+
+    let all = world.get("/sturdy/share").await.json();
+    let local = world.get("/sturdy/share?actor=local").await.json();
+    let nobody = world.get("/sturdy/share?actor=user:nobody").await.json();
+
+    assert_eq!(all[0]["actor"], "local");
+    assert_eq!(local, all);
+    assert_eq!(nobody, json!([]));
 }

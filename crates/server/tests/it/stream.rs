@@ -74,6 +74,11 @@ impl Stream {
         Self::after(world, path, None).await
     }
 
+    /// Of frames that are not in the words of the document.
+    pub(crate) async fn undescribed(world: &World, path: &str) -> Self {
+        Self { described: None, ..Self::open(world, path).await }
+    }
+
     pub(crate) async fn after(world: &World, path: &str, id: Option<&str>) -> Self {
         let mut request = world.request("GET", path);
         if let Some(id) = id {

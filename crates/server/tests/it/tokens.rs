@@ -107,6 +107,70 @@ async fn what_a_token_changes_carries_its_id() {
     assert!(!own.text.contains(secret));
 }
 
+/// Each way to change a session, and whether the log says whose it was.
+#[tokio::test]
+async fn every_way_to_change_a_session_carries_who_did_it() {
+    let world = world().await;
+    let writer = made(&world, &json!({ "name": "ci", "scopes": ["read", "write"] })).await;
+    let secret = writer["secret"].as_str().unwrap();
+    let send = async |method: &str, path: &str, body: &Value| {
+        let request = world.request(method, path).bearer_auth(secret).json(body);
+        let answer = Answer::of(request.send().await.unwrap()).await;
+        assert!(answer.status < 300, "{method} {path}: {} {}", answer.status, answer.text);
+        answer
+    };
+    let session = send("POST", "/session", &json!({})).await.json()["id"].as_str().unwrap().to_owned();
+    let at = format!("/session/{session}");
+    let v2 = format!("/api/session/{session}");
+    let said = |text: &str| json!({ "parts": [{ "type": "text", "text": text }] });
+    let first = send("POST", &format!("{at}/message"), &said("first")).await.json();
+    let answer = first["info"]["id"].as_str().unwrap().to_owned();
+    let list = send("GET", &format!("{at}/message"), &Value::Null).await.json();
+    let prompt = list[0]["info"]["id"].as_str().unwrap().to_owned();
+    let mut part = list[0]["parts"][0].clone();
+    part["text"] = json!("changed");
+    let part_at = format!("{at}/message/{prompt}/part/{}", part["id"].as_str().unwrap());
+    let actor = format!("token:{}", writer["id"].as_str().unwrap());
+    let entries = async || {
+        let path = format!("/sturdy/session/{session}/entries?limit=1000&actor={actor}");
+        asked(&world, "GET", &path, secret).await.text.matches("\"position\"").count()
+    };
+
+    let idle = async || {
+        while asked(&world, "GET", "/session/status", secret).await.json() != json!({}) {
+            tokio::task::yield_now().await;
+        }
+    };
+
+    let mut known = entries().await;
+    for (method, path, body) in [
+        ("PATCH", at.clone(), json!({ "title": "renamed" })),
+        ("POST", format!("{at}/message"), said("again")),
+        ("POST", format!("{at}/prompt_async"), said("and again")),
+        (
+            "POST",
+            format!("{at}/message"),
+            json!({ "noReply": true, "parts": [{ "type": "text", "text": "a note" }] }),
+        ),
+        ("POST", format!("{at}/shell"), json!({ "agent": "build", "command": "true" })),
+        ("POST", format!("{v2}/prompt"), json!({ "prompt": { "text": "by v2" } })),
+        ("POST", format!("{v2}/agent"), json!({ "agent": "plan" })),
+        ("POST", format!("{v2}/model"), json!({ "model": { "id": "story", "providerID": "demo" } })),
+        ("PATCH", part_at.clone(), part),
+        ("POST", format!("{at}/revert"), json!({ "messageID": prompt })),
+        ("POST", format!("{at}/unrevert"), json!({})),
+        ("DELETE", part_at, Value::Null),
+        ("DELETE", format!("{at}/message/{answer}"), Value::Null),
+        ("PATCH", at.clone(), json!({ "time": { "archived": 1 } })),
+    ] {
+        idle().await;
+        send(method, &path, &body).await;
+        let now = entries().await;
+        assert!(now > known, "{method} {path} is nobody's");
+        known = now;
+    }
+}
+
 #[tokio::test]
 async fn every_answer_names_its_request() {
     let world = world().await;

@@ -30,12 +30,14 @@ pub(crate) struct World {
 struct Plans {
     crash: CrashPlan,
     hang: HangPlan,
+    panics: PanicPlan,
     share: SharePace,
 }
 
 impl Plans {
     fn usual() -> Self {
-        Self { crash: CrashPlan::Never, hang: HangPlan::default(), share: quick() }
+        let panics = PanicPlan::default();
+        Self { crash: CrashPlan::Never, hang: HangPlan::default(), panics, share: quick() }
     }
 }
 
@@ -154,12 +156,23 @@ impl World {
         (world, hang)
     }
 
+    /// A world in which a task panics once, when the plan is armed.
+    pub(crate) async fn about_to_panic(options: ServerOptions, task: &'static str) -> (Self, PanicPlan) {
+        let root = tempfile::tempdir().unwrap();
+        for place in ["home", "project", "other"] {
+            std::fs::create_dir_all(root.path().join(place)).unwrap();
+        }
+        let panics = PanicPlan::later(task);
+        let plans = Plans { panics: panics.clone(), ..Plans::usual() };
+        (Self::open_as(root, options, "1", plans).await, panics)
+    }
+
     async fn open_planned(root: TempDir, options: ServerOptions, trust_all: &str, crash: CrashPlan) -> Self {
         Self::open_as(root, options, trust_all, Plans { crash, ..Plans::usual() }).await
     }
 
     async fn open_as(root: TempDir, options: ServerOptions, trust_all: &str, plans: Plans) -> Self {
-        let Plans { crash, hang, share } = plans;
+        let Plans { crash, hang, panics, share } = plans;
         let variables = HashMap::from([
             ("HOME".to_owned(), root.path().join("home").display().to_string()),
             ("USER".to_owned(), "ada".to_owned()),
@@ -174,7 +187,7 @@ impl World {
             environment: Environment::new(variables),
             wire_version: "1.18.33".to_owned(),
             crash,
-            panics: PanicPlan::default(),
+            panics,
             hang,
             extensions: Extensions::default(),
             share,

@@ -1,5 +1,6 @@
 //! Which right a request needs: the list of what a grant can be used for over HTTP. What is not listed is refused.
 
+use crate::wire::query::Query;
 use http::Method;
 use http::request::Parts;
 use sturdy_store::grants::Rights;
@@ -40,11 +41,19 @@ pub(crate) fn need(request: &Parts, session: &str) -> Option<Need> {
         ["sturdy", "grant", _, "narrow"] if is_post => Some(Need::ANY),
         ["sturdy", "grant", _, "audit"] if is_read => Some(Need::ANY),
 
+        // Which session is in the body: the handler looks.
+        ["sturdy", "ticket"] if is_post => Some(Need::READ),
+        // A session is named by all of them, here in the query.
+        ["sturdy", "blob", _] if is_read && Query::of(request).get("session") == Some(session) => {
+            Some(Need::READ)
+        }
         ["session", id, rest @ ..] if *id == session => of_v1(rest, is_read, is_post),
         ["api", "session", id, rest @ ..] if *id == session => of_v2(rest, is_read, is_post),
-        ["sturdy", "session", id, rest @ ..] if *id == session && is_read => {
-            matches!(rest, [] | ["entries" | "outline" | "queue" | "export.html"]).then_some(Need::READ)
-        }
+        ["sturdy", "session", id, rest @ ..] if *id == session && is_read => matches!(
+            rest,
+            [] | ["message", _, "diff"] | ["entries" | "outline" | "queue" | "export.html" | "export.json"]
+        )
+        .then_some(Need::READ),
         _ => None,
     }
 }

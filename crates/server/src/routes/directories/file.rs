@@ -74,14 +74,14 @@ const SKIPPED: &str = "x-skipped-files";
 /// Lines that match a regular expression. Files that `read` may not show are left out and counted.
 #[utoipa::path(get, path = "/find", operation_id = "find.text", params(("pattern" = String, Query)),
     responses((status = 200, description = "Matches", body = [FoundLine]), (status = 400, description = "Bad pattern")))]
-async fn find_text(Here(here): Here, query: Query) -> Result<Response, ApiError> {
+async fn find_text(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     let pattern = query.wanted("pattern")?.to_owned();
     let rules = here.clone();
     let search = move |roots: &Roots, stop: &CancellationToken| {
         let may_show = move |path: &WorkPath| rules.may_read(path.relative());
         search::text(roots, &pattern, search::MATCHES, &may_show, stop)
     };
-    let found = find(&here, search).await?;
+    let found = find(&app, &here, search).await?;
     let mut answer = reply::json(&found.matches);
     if found.skipped > 0 {
         answer.headers_mut().insert(SKIPPED, found.skipped.into());
@@ -163,23 +163,26 @@ async fn names(app: &App, here: &Arc<Instance>, query: &Query, find: Find) -> Re
     let text = query.wanted("query")?.to_owned();
     let count = query.limit()?.unwrap_or(NAMES_DEFAULT).min(NAMES_MAX) as usize;
     let kept = app.file_names().clone();
-    self::find(here, move |roots, stop| kept.files(roots, &text, find, count, stop)).await
+    self::find(app, here, move |roots, stop| kept.files(roots, &text, find, count, stop)).await
 }
 
 /// Searches when it is its turn, until it has found everything or nobody waits for it any more.
-async fn find<T, F>(here: &Arc<Instance>, search: F) -> Result<T, ApiError>
+async fn find<T, F>(app: &App, here: &Arc<Instance>, search: F) -> Result<T, ApiError>
 where
     T: Send + 'static,
     F: FnOnce(&Roots, &CancellationToken) -> Result<T, SearchError> + Send + 'static,
 {
+    // A directory that hangs is found out here, and takes none of the places.
+    let looked = here.clone();
+    let roots =
+        app.engine().look_at_files(&here.directory, move || roots(&looked)).await?.map_err(refused)?;
     let place = limit::place().await;
     let stop = CancellationToken::new();
     let _caller = stop.clone().drop_guard();
-    let here = here.clone();
     // As long as it takes: four at a time, and whoever leaves stops it.
     let searched = tokio::task::spawn_blocking(move || {
         let _place = place;
-        search(&roots(&here)?, &stop)
+        search(&roots, &stop)
     });
     match searched.await {
         Ok(found) => found.map_err(refused),

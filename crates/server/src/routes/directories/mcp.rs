@@ -12,6 +12,7 @@ use crate::wire::shapes::catalog::Success;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use sturdy_engine::Instance;
+use sturdy_engine::directory::mcp::Status;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
@@ -97,6 +98,14 @@ async fn forget_login(Here(here): Here, params: Params) -> Result<Response, ApiE
 
 async fn all(here: &Instance) -> Response {
     let status = here.mcp.status().await;
-    let map: Map<String, Value> = status.into_iter().map(|(name, status)| (name, status.wire())).collect();
+    let logged_in = here.mcp.logged_in().await;
+    let shown = |(name, status): (String, Status)| {
+        let mut shown = status.wire();
+        if logged_in.contains(&name) {
+            shown["login"] = Value::Bool(true);
+        }
+        (name, shown)
+    };
+    let map: Map<String, Value> = status.into_iter().map(shown).collect();
     reply::json(&here.settings.shown(&map))
 }

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::app::terminals::{Connected, CreateTerminal, EditTerminal};
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
-use crate::extract::{Optional, Params, Payload};
+use crate::extract::{OptionalPayload, Params, Payload};
 use crate::instance::{Here, Location};
 use crate::reply;
 use crate::wire::query::Query;
@@ -20,7 +20,6 @@ use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::HeaderMap;
 use serde_json::json;
-use std::collections::BTreeSet;
 use std::path::Path;
 use sturdy_engine::Instance;
 use sturdy_session::id::PtyId;
@@ -66,7 +65,14 @@ async fn shells(State(app): State<App>, _: Here) -> Response {
     let paths = tokio::task::spawn_blocking(move || {
         let listed = std::fs::read_to_string("/etc/shells").unwrap_or_default();
         let lines = listed.lines().map(str::trim).filter(|line| line.starts_with('/')).map(str::to_owned);
-        lines.chain(own).filter(|path| Path::new(path).is_file()).collect::<BTreeSet<String>>()
+        // In the order of the machine, each once.
+        let mut shells: Vec<String> = Vec::new();
+        for path in lines.chain(own).filter(|path| Path::new(path).is_file()) {
+            if !shells.contains(&path) {
+                shells.push(path);
+            }
+        }
+        shells
     });
     let paths = paths.await.unwrap_or_default();
     let shown = |path: &str| {
@@ -82,7 +88,7 @@ async fn shells(State(app): State<App>, _: Here) -> Response {
 async fn create(
     State(app): State<App>,
     Here(here): Here,
-    Optional(body): Optional<CreateTerminal>,
+    OptionalPayload(body): OptionalPayload<CreateTerminal>,
 ) -> Result<Response, ApiError> {
     let info = app.terminals().create(app.engine(), app.closing(), &here, body).await?;
     Ok(reply::json(&info))

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use sturdy_engine::feed::PastEntry;
+use sturdy_engine::records::large::LargeValues;
 use sturdy_session::id::SessionId;
 use utoipa::ToSchema;
 
@@ -74,7 +75,7 @@ async fn history(
             break;
         }
         while rows.len() < ROWS_MAX {
-            let page = reads.past(&session, after, ENTRIES).await?;
+            let page = reads.past(&session, after, ENTRIES, LargeValues::Whole).await?;
             rows.extend(page.entries.iter().flat_map(|entry| stored(&session, entry)));
             match page.next {
                 Some(next) => after = next,

@@ -24,6 +24,7 @@ pub(super) fn routes() -> Routes {
     ("sessionID" = String, Path),
     ("after" = Option<u64>, Query, description = "A position; `cursor` of the page before"),
     ("actor" = Option<String>, Query, description = "Only what was done on this one's behalf: `local`, `user:…`, `token:…`, `grant:…`"),
+    ("large" = Option<String>, Query, description = "`link`: large values as `{$blob, bytes}`, see `/sturdy/blob/{hash}`"),
     ("limit" = Option<u64>, Query, description = "About so many entries; default 500, at most 2000; fewer when they are large"),
 ), responses((status = 200, description = "`{entries: [{position, at, actor, events}], cursor?, horizon}`; `actor` is empty for what the session did by itself", body = Entries),
     (status = 400, description = "Bad query"), (status = 404, description = "No such session")))]
@@ -34,8 +35,10 @@ async fn entries(
 ) -> Result<Response, ApiError> {
     let after = query.number("after")?.unwrap_or(0);
     let limit = query.within("limit", 1, ENTRIES_MAX)?.unwrap_or(ENTRIES_DEFAULT);
+    let large = query.large()?;
     app.engine().session_record(&id).await?;
-    let page = app.engine().reads().past(&id, after, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let page = app.engine().reads().past(&id, after, limit, large).await?;
     let mut out = "{\"entries\":".to_owned();
     let actor = query.get("actor");
     let wanted = page.entries.iter().filter(|entry| actor.is_none_or(|actor| entry.actor == actor));

@@ -5,26 +5,29 @@
 //! model or a person wrote becomes text: in the transcript by escaping, in the data by writing every `<` as `\u003c`.
 //! The policy in the file lets nothing run but the script it was built with.
 //!
-//! With `redact=1` the file holds no answers of tools, no contents of files and no thoughts, and says so.
+//! With `redact` the file is without answers of tools, contents of files or thoughts, as it was chosen, and says so.
 //!
 //! Not here: how the reader looks (`web/src/share/`).
 
 mod redact;
 
+use crate::access::tickets::ExportFormat;
 use crate::app::App;
 use crate::described::{Routes, routes};
-use crate::error::{ApiError, Kind};
+use crate::error::ApiError;
 use crate::extract::OfSession;
 use crate::ui;
 use crate::wire::message::joined;
 use crate::wire::query::Query;
+use crate::wire::redaction::{Omitted, Redaction};
+use crate::wire::shapes::own::ExportedSession;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::future::ready;
 use sturdy_engine::reads::{MessageQuery, RawMessage, ReadError, Reads};
@@ -35,98 +38,92 @@ use sturdy_session::id::{MessageId, SessionId};
 const OUTPUT_CHARS_MAX: usize = 4_000;
 
 pub(super) fn routes() -> Routes {
-    Routes::new().routes(routes!(html))
+    Routes::new().routes(routes!(html)).routes(routes!(document))
 }
 
 /// A session as one HTML file that needs no server and no network.
 #[utoipa::path(get, path = "/sturdy/session/{sessionID}/export.html", operation_id = "sturdy.session.export",
     params(("sessionID" = String, Path),
-        ("redact" = Option<String>, Query, description = "`1`: without answers of tools, contents of files and thoughts")),
+        ("redact" = Option<String>, Query, description = "What is left out: a list of `outputs`, `files` and `thoughts`; `1` is all of them")),
     responses((status = 200, description = "The file", content_type = "text/html"),
         (status = 400, description = "Bad query"), (status = 404, description = "No such session")))]
 async fn html(State(app): State<App>, OfSession(id): OfSession, query: Query) -> Result<Response, ApiError> {
-    let extent = Extent::of(&query)?;
+    file(&app, id, ExportFormat::Html, Redaction::of(&query)?).await
+}
+
+/// A session and all its messages as one JSON document.
+#[utoipa::path(get, path = "/sturdy/session/{sessionID}/export.json", operation_id = "sturdy.session.exportJson",
+    params(("sessionID" = String, Path),
+        ("redact" = Option<String>, Query, description = "What is left out: a list of `outputs`, `files` and `thoughts`; `1` is all of them")),
+    responses((status = 200, description = "`{info, messages}`", body = ExportedSession),
+        (status = 400, description = "Bad query"), (status = 404, description = "No such session")))]
+async fn document(
+    State(app): State<App>,
+    OfSession(id): OfSession,
+    query: Query,
+) -> Result<Response, ApiError> {
+    file(&app, id, ExportFormat::Json, Redaction::of(&query)?).await
+}
+
+/// The file as an answer, read from the store as it is sent.
+pub(super) async fn file(
+    app: &App,
+    id: SessionId,
+    format: ExportFormat,
+    redaction: Redaction,
+) -> Result<Response, ApiError> {
     let info = app.engine().session_record(&id).await?;
     let store = app.engine().reads();
-    let ids: Vec<MessageId> = store
-        .message_heads(&id, MessageQuery::default())
-        .await?
-        .items
-        .into_iter()
-        .map(|message| message.id)
-        .collect();
+    let heads = store.message_heads(&id, MessageQuery::default()).await?;
+    let ids: Vec<MessageId> = heads.items.into_iter().map(|message| message.id).collect();
     let known = records::session(&id, &info)?;
-    let frame = Frame::of(&ui::viewer(), &known.title);
-    let begin = format!(
-        "{}{{\"info\":{},\"savedAt\":{},\"isRedacted\":{},\"messages\":[",
-        frame.middle,
-        in_script(&extent.session(&info)),
-        app.engine().clock().now(),
-        extent == Extent::Redacted,
-    );
-    let chunks = once(frame.head)
-        .chain(once(extent.note().to_owned()))
-        .chain(each(store.clone(), id.clone(), ids.clone(), extent, |message, _| transcript(message)))
-        .chain(once(begin))
-        .chain(each(store.clone(), id, ids, extent, data))
-        .chain(once(format!("]}}{}", frame.tail)));
-
-    let mut response = Response::new(Body::from_stream(chunks));
+    let slug = known.slug;
+    let info = redact::session(&info, redaction);
+    let messages =
+        |show: fn(&RawMessage, bool) -> String| each(store.clone(), id.clone(), ids.clone(), redaction, show);
+    let (body, kind, end) = match format {
+        ExportFormat::Html => {
+            let frame = Frame::of(&ui::viewer(), &known.title);
+            let left_out: Vec<Omitted> = redaction.omitted().collect();
+            let begin = format!(
+                "{}{{\"info\":{},\"savedAt\":{},\"leftOut\":{},\"messages\":[",
+                frame.middle,
+                in_script(&info),
+                app.engine().clock().now(),
+                json!(left_out),
+            );
+            let note = redaction.note();
+            let note = if note.is_empty() { note } else { format!("<p>{note}</p>\n") };
+            let chunks = once(frame.head)
+                .chain(once(note))
+                .chain(messages(|message, _| transcript(message)))
+                .chain(once(begin))
+                .chain(messages(|message, is_first| in_script(&listed(message, is_first))))
+                .chain(once(format!("]}}{}", frame.tail)));
+            (Body::from_stream(chunks), "text/html; charset=utf-8", "html")
+        }
+        ExportFormat::Json => {
+            let chunks = once(format!("{{\"info\":{info},\"messages\":["))
+                .chain(messages(listed))
+                .chain(once("]}\n".to_owned()));
+            (Body::from_stream(chunks), "application/json", "json")
+        }
+    };
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(CONTENT_DISPOSITION, attachment(&known.slug));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_DISPOSITION, attachment(&slug, redaction, end));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
 }
 
-/// How much of the session the file holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    Whole,
-    Redacted,
-}
-
-impl Extent {
-    fn of(query: &Query) -> Result<Self, ApiError> {
-        match query.get("redact") {
-            None | Some("0" | "false") => Ok(Self::Whole),
-            Some("1" | "true") => Ok(Self::Redacted),
-            // A file that holds more than was meant cannot be taken back.
-            Some(_) => Err(ApiError::schema(Kind::Query, "Expected \"1\" | \"0\"\n  at [\"redact\"]")),
-        }
-    }
-
-    fn session(self, info: &str) -> String {
-        match self {
-            Self::Whole => info.to_owned(),
-            Self::Redacted => redact::session(info),
-        }
-    }
-
-    fn message(self, message: RawMessage) -> RawMessage {
-        match self {
-            Self::Whole => message,
-            Self::Redacted => redact::message(&message),
-        }
-    }
-
-    /// For a reader without script.
-    fn note(self) -> &'static str {
-        match self {
-            Self::Whole => "",
-            Self::Redacted => {
-                "<p>Redacted: answers of tools, contents of files and thoughts are left out.</p>\n"
-            }
-        }
-    }
-}
-
 /// Saved, never opened in place: the file's own policy is for a file, not for this origin.
-fn attachment(slug: &str) -> HeaderValue {
+fn attachment(slug: &str, redaction: Redaction, end: &str) -> HeaderValue {
     let plain: String = slug.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
     let name = if plain.is_empty() { "session".to_owned() } else { plain };
-    HeaderValue::from_str(&format!("attachment; filename=\"{name}.html\""))
+    let mark = if redaction.is_none() { "" } else { "-redacted" };
+    HeaderValue::from_str(&format!("attachment; filename=\"{name}{mark}.{end}\""))
         .expect("BUG: letters, digits and hyphens are a header")
 }
 
@@ -157,14 +154,15 @@ fn each(
     store: Reads,
     session: SessionId,
     ids: Vec<MessageId>,
-    extent: Extent,
+    redaction: Redaction,
     show: fn(&RawMessage, bool) -> String,
 ) -> impl Stream<Item = Result<Bytes, ReadError>> {
     stream::try_unfold(
         (store, session, ids.into_iter(), true),
         move |(store, session, mut ids, is_first)| async move {
             let Some(id) = ids.next() else { return Ok(None) };
-            let message = store.message(&session, &id).await?.map(|message| extent.message(message));
+            let message =
+                store.message(&session, &id).await?.map(|message| redact::message(message, redaction));
             let chunk = message.as_ref().map(|message| show(message, is_first)).unwrap_or_default();
             let is_first = is_first && message.is_none();
             Ok(Some((Bytes::from(chunk), (store, session, ids, is_first))))
@@ -172,8 +170,8 @@ fn each(
     )
 }
 
-fn data(message: &RawMessage, is_first: bool) -> String {
-    format!("{}{}", if is_first { "" } else { "," }, in_script(&joined(message)))
+fn listed(message: &RawMessage, is_first: bool) -> String {
+    format!("{}{}", if is_first { "" } else { "," }, joined(message))
 }
 
 /// JSON has `<` only inside texts, where it may be written like this.

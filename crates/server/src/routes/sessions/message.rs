@@ -5,17 +5,21 @@ use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract::{OfMessage, OfSession};
 use crate::reply::{self, POSITION};
-use crate::wire::message::joined;
+use crate::wire::message::{join_into, joined};
 use crate::wire::page;
 use crate::wire::query::Query;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
+use std::collections::VecDeque;
 use std::future::ready;
-use sturdy_engine::reads::{Before, MessageQuery, PageWithin, ReadError};
+use std::panic::resume_unwind;
+use sturdy_engine::reads::{Before, MessageQuery, PageWithin, RawMessage, ReadError};
+use sturdy_engine::records::large::LargeValues;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::message::MessageWithParts;
+use tokio::task::JoinHandle;
 
 /// How many are sent when nobody says how many; older ones are on the next page.
 const LIMIT_DEFAULT: u32 = 2000;
@@ -25,6 +29,10 @@ const AT_ONCE_MAX: u32 = 100;
 
 /// Of such a page so much is held. What goes beyond is read as it is sent: a hundred prompts can hold gigabytes.
 const AT_ONCE_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A longer page is read in slices of at most so many messages, until they hold so much.
+const SLICE_MAX: usize = 100;
+const SLICE_BYTES_MAX: usize = 256 * 1024;
 
 pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(get))
@@ -37,6 +45,7 @@ pub(super) fn routes() -> Routes {
     ("before" = Option<String>, Query, description = "A cursor of the page before, with `limit`"),
     ("around" = Option<String>, Query, description = "A message that is in the middle of the page, with `limit`"),
     ("after" = Option<String>, Query, description = "A message that is before the page, with `limit`"),
+    ("large" = Option<String>, Query, description = "`link`: large values as `{$blob, bytes}`, see `/sturdy/blob/{hash}`"),
 ), responses((status = 200, description = "Messages with parts", body = [MessageWithParts]), (status = 400, description = "Bad query"),
     (status = 404, description = "No such session or message")))]
 async fn list(
@@ -46,17 +55,47 @@ async fn list(
     request: Request,
 ) -> Result<Response, ApiError> {
     let limit = query.limit()?;
+    let large = query.large()?;
     let place = PagePlace::of(&query, limit)?;
-    app.engine().session_record(&id).await?;
     let limit = limit.filter(|limit| *limit > 0).unwrap_or(LIMIT_DEFAULT);
-    let wanted = place.page(&app, &id, limit).await?;
+    let page = page(&app, &id, place, limit, large).await;
+    // Asked only now, because a session of which something is found is there.
+    if page.as_ref().map_or(true, |page| page.is_empty) {
+        app.engine().session_record(&id).await?;
+    }
+    let Page { mut response, next, .. } = page?;
+    if let Some(cursor) = next {
+        let (parts, _) = request.into_parts();
+        response.headers_mut().extend(page::headers(&parts, &query, limit, &cursor));
+    }
+    Ok(response)
+}
+
+/// The answer to whoever asks for a page.
+struct Page {
+    response: Response,
+    is_empty: bool,
+    /// Where the older ones begin, if there are any.
+    next: Option<String>,
+}
+
+async fn page(
+    app: &App,
+    id: &SessionId,
+    place: PagePlace,
+    limit: u32,
+    large: LargeValues,
+) -> Result<Page, ApiError> {
+    let wanted = place.page(app, id, limit).await?;
     // Nothing is behind the message: not the same as no limit.
     if wanted.limit == Some(0) {
-        return Ok(reply::text(reply::array(std::iter::empty::<String>())));
+        let response = reply::text(reply::array(std::iter::empty::<String>()));
+        return Ok(Page { response, is_empty: true, next: None });
     }
     let store = app.engine().reads();
-    let (mut response, found) = if limit <= AT_ONCE_MAX {
-        let PageWithin { page, unread } = store.messages_within(&id, wanted, AT_ONCE_BYTES_MAX).await?;
+    let slices = |unread| Slices::new(app.clone(), id.clone(), unread, large);
+    let (response, found) = if limit <= AT_ONCE_MAX {
+        let PageWithin { page, unread } = store.messages_within(id, wanted, large, AT_ONCE_BYTES_MAX).await?;
         let read = page.items.iter().map(joined);
         let response = if unread.is_empty() {
             let mut response = reply::text(reply::array(read));
@@ -64,25 +103,19 @@ async fn list(
             response
         } else {
             let begun = read.collect::<Vec<_>>().join(",");
-            reply::chunks(one_by_one(&app, id, begun, unread))
+            reply::chunks(slices(unread).behind(begun))
         };
         (response, page)
     } else {
-        let found = store.message_heads(&id, wanted).await?;
-        let mut ids = found.items.iter().map(|message| message.id.clone());
+        let found = store.message_heads(id, wanted).await?;
+        let mut slices = slices(found.items.iter().map(|message| message.id.clone()).collect());
         // A store that cannot be read says so before the answer begins.
-        let first = match ids.next() {
-            Some(first) => store.message(&id, &first).await?,
-            None => None,
-        };
-        let begun = first.as_ref().map(joined).unwrap_or_default();
-        (reply::chunks(one_by_one(&app, id, begun, ids.collect())), found)
+        let first = slices.next().await?.unwrap_or_default();
+        (reply::chunks(slices.behind(first)), found)
     };
-    if let (true, Some(oldest)) = (found.more, found.items.first()) {
-        let (parts, _) = request.into_parts();
-        response.headers_mut().extend(page::headers(&parts, &query, limit, &page::cursor_of(oldest)));
-    }
-    Ok(response)
+    let oldest = found.items.first();
+    let next = oldest.filter(|_| found.more).map(page::cursor_of);
+    Ok(Page { response, is_empty: oldest.is_none(), next })
 }
 
 /// Where a page stands.
@@ -143,44 +176,88 @@ fn before_message(id: &MessageId) -> Before {
     Before { id: id.clone(), time: u64::MAX }
 }
 
-/// The list, read from the store as it is sent: a client that reads slowly, or a conversation with many
-/// files in it, costs one message at a time. `begun` is what was read of it before.
-fn one_by_one(
-    app: &App,
+/// Messages that are read from the store as they are sent: a client that reads slowly, or a conversation with many
+/// files in it, costs the slice that is sent and the one behind it.
+struct Slices {
+    app: App,
     session: SessionId,
-    begun: String,
-    ids: Vec<MessageId>,
-) -> impl Stream<Item = Result<Bytes, ReadError>> + use<> {
-    let store = app.engine().reads().clone();
-    let ids = ids.into_iter();
-    let is_first = begun.is_empty();
-    let begin = Bytes::from(format!("[{begun}"));
-    let rest = stream::try_unfold(
-        (store, session, ids, is_first),
-        |(store, session, mut ids, is_first)| async move {
-            let Some(id) = ids.next() else { return Ok(None) };
-            // One that was removed meanwhile is left out.
-            let message = store.message(&session, &id).await?.as_ref().map(joined);
-            let chunk = match &message {
-                Some(message) if is_first => message.clone(),
-                Some(message) => format!(",{message}"),
-                None => String::new(),
-            };
-            Ok(Some((Bytes::from(chunk), (store, session, ids, is_first && message.is_none()))))
-        },
-    );
-    let end = stream::once(ready(Ok(Bytes::from_static(b"]"))));
-    stream::once(ready(Ok(begin))).chain(rest).chain(end)
+    unread: VecDeque<MessageId>,
+    large: LargeValues,
+    /// Something was sent before: what comes next stands behind a comma.
+    is_begun: bool,
+    /// The next slice, which is read while the one before is sent.
+    ahead: Option<JoinHandle<Result<Slice, ReadError>>>,
+}
+
+/// Messages, and how many were looked at.
+type Slice = (Vec<RawMessage>, usize);
+
+impl Slices {
+    fn new(app: App, session: SessionId, unread: Vec<MessageId>, large: LargeValues) -> Self {
+        Self { app, session, unread: unread.into(), large, is_begun: false, ahead: None }
+    }
+
+    /// The next messages as they are sent; those that were removed meanwhile are left out.
+    async fn next(&mut self) -> Result<Option<String>, ReadError> {
+        if self.unread.is_empty() {
+            return Ok(None);
+        }
+        let (found, looked_at) = match self.ahead.take() {
+            Some(ahead) => ahead.await.unwrap_or_else(|cause| resume_unwind(cause.into_panic()))?,
+            None => self.read().await?,
+        };
+        self.unread.drain(..looked_at);
+        self.ahead = (!self.unread.is_empty()).then(|| {
+            let ahead = self.read();
+            self.app.engine().tasks().spawn("slice of messages", ahead)
+        });
+        let mut slice = String::new();
+        for message in &found {
+            if std::mem::replace(&mut self.is_begun, true) {
+                slice.push(',');
+            }
+            join_into(&mut slice, message);
+        }
+        Ok(Some(slice))
+    }
+
+    fn read(&self) -> impl Future<Output = Result<Slice, ReadError>> + use<> {
+        let ids: Vec<MessageId> = self.unread.iter().take(SLICE_MAX).cloned().collect();
+        let store = self.app.engine().reads().clone();
+        let session = self.session.clone();
+        let large = self.large;
+        async move { store.messages_of_within(&session, ids, large, SLICE_BYTES_MAX).await }
+    }
+
+    /// The whole list: what was read of it before, and the rest.
+    fn behind(mut self, begun: String) -> impl Stream<Item = Result<Bytes, ReadError>> {
+        self.is_begun = !begun.is_empty();
+        let begin = Bytes::from(format!("[{begun}"));
+        let rest = stream::try_unfold(self, async |mut slices| {
+            let slice = slices.next().await?;
+            Ok(slice.map(|slice| (Bytes::from(slice), slices)))
+        });
+        let end = stream::once(ready(Ok(Bytes::from_static(b"]"))));
+        stream::once(ready(Ok(begin))).chain(rest).chain(end)
+    }
 }
 
 /// One message with its parts.
 #[utoipa::path(get, path = "/session/{sessionID}/message/{messageID}", operation_id = "session.message",
-    params(("sessionID" = String, Path), ("messageID" = String, Path)),
+    params(("sessionID" = String, Path), ("messageID" = String, Path),
+        ("large" = Option<String>, Query, description = "`link`: large values as `{$blob, bytes}`, see `/sturdy/blob/{hash}`")),
     responses((status = 200, description = "Message with parts", body = MessageWithParts),
-        (status = 404, description = "No such session or message")))]
-async fn get(State(app): State<App>, OfMessage(session, id): OfMessage) -> Result<Response, ApiError> {
-    app.engine().session_record(&session).await?;
-    let found = app.engine().reads().message(&session, &id).await?;
-    let message = found.ok_or(ApiError::NoMessage(id))?;
+        (status = 400, description = "Bad query"), (status = 404, description = "No such session or message")))]
+async fn get(
+    State(app): State<App>,
+    OfMessage(session, id): OfMessage,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let large = query.large()?;
+    let Some(message) = app.engine().reads().message_with(&session, &id, large).await? else {
+        // Asked only now, because the session of a message that is found is there.
+        app.engine().session_record(&session).await?;
+        return Err(ApiError::NoMessage(id));
+    };
     Ok(reply::text(joined(&message)))
 }

@@ -95,6 +95,7 @@ async fn overview(State(app): State<App>, query: Query) -> Result<Response, ApiE
 /// One session with the newest of its messages, its todos, its family, and what all of them ask.
 #[utoipa::path(get, path = "/sturdy/session/{sessionID}", operation_id = "sturdy.session", params(
     ("sessionID" = String, Path), ("limit" = Option<u32>, Query, description = "Messages; default 40, at most 500"),
+    ("large" = Option<String>, Query, description = "`link`: large values as `{$blob, bytes}`, see `/sturdy/blob/{hash}`"),
 ), responses((status = 200, description = "`{position, session, status, messages, cursor?, todos, asks, queue, family}`",
     body = OpenedSession), (status = 400, description = "Bad query"), (status = 404, description = "No such session")))]
 async fn session(
@@ -104,7 +105,7 @@ async fn session(
 ) -> Result<Response, ApiError> {
     let limit = query.within("limit", 1, MESSAGES_MAX)?.unwrap_or(MESSAGES_DEFAULT);
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-    let found = app.engine().reads().opening(&id, limit).await?;
+    let found = app.engine().reads().opening(&id, limit, query.large()?).await?;
     let found = found.ok_or_else(|| EngineError::NoSession(id.clone()))?;
     let glance = glance(&app, &found.session);
     let messages = found.messages.items.iter().map(|message| raw(&joined(message)));

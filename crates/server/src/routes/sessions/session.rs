@@ -2,8 +2,8 @@
 
 use crate::app::App;
 use crate::described::{Routes, routes};
-use crate::error::ApiError;
-use crate::extract::{OfSession, Optional, Payload};
+use crate::error::{ApiError, Kind};
+use crate::extract::{OfMessage, OfSession, Optional, Payload};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::body::{CreateSession, EditSession};
@@ -30,6 +30,7 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(children))
         .routes(routes!(todo))
         .routes(routes!(diff))
+        .routes(routes!(step_diff))
         .routes(routes!(abort))
 }
 
@@ -137,9 +138,9 @@ async fn diff(State(app): State<App>, OfSession(id): OfSession, query: Query) ->
             Err(cause) => Err(cause.into()),
         };
     };
-    let Ok(message) = MessageId::parse(message) else { return Ok(reply::text("[]")) };
+    let message = message_id("messageID", message)?;
     if let Some(last) = query.get("toMessageID") {
-        let Ok(last) = MessageId::parse(last) else { return Ok(reply::text("[]")) };
+        let last = message_id("toMessageID", last)?;
         return match app.engine().range_diff(&id, &message, &last).await {
             Ok(diffs) => Ok(reply::json(&diffs)),
             Err(EngineError::NoSession(_)) => Ok(reply::text("[]")),
@@ -153,6 +154,25 @@ async fn diff(State(app): State<App>, OfSession(id): OfSession, query: Query) ->
         Some(Message::Assistant(_)) | None => Vec::new(),
     };
     Ok(reply::json(&diffs))
+}
+
+fn message_id(name: &str, text: &str) -> Result<MessageId, ApiError> {
+    MessageId::parse(text)
+        .map_err(|cause| ApiError::schema(Kind::Query, format!("{cause}\n  at [\"{name}\"]")))
+}
+
+/// What one step changed, whatever other steps of its turn did to the same files.
+#[utoipa::path(get, path = "/sturdy/session/{sessionID}/message/{messageID}/diff", operation_id = "sturdy.step.diff",
+    params(("sessionID" = String, Path), ("messageID" = String, Path, description = "Of the step")),
+    responses((status = 200, description = "Changed files", body = [FileDiff]),
+        (status = 404, description = "No such session or message"),
+        (status = 409, description = "Its trees are gone, or were captured by another program")))]
+async fn step_diff(
+    State(app): State<App>,
+    OfMessage(session, step): OfMessage,
+) -> Result<Response, ApiError> {
+    let diffs = app.engine().step_diff(&session, &step).await.map_err(ApiError::of(&session))?;
+    Ok(reply::json(&diffs.ok_or(ApiError::NoMessage(step))?))
 }
 
 /// Stops what runs. Never 404: what does not exist does not run.

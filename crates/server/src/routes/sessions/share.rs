@@ -3,18 +3,24 @@
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
-use crate::extract::{OfSession, Optional};
+use crate::extract::{OfSession, Optional, Payload};
 use crate::reply;
+use crate::wire::query::Query;
 use crate::wire::shapes::own::ShareLink;
-use crate::wire::share_link::{ShareWish, owned, shown};
+use crate::wire::share_link::{LinkQuery, OwnerAsks, ShareWish, owned};
 use axum::extract::State;
 use axum::response::Response;
+use http::StatusCode;
 use serde_json::Value;
 use sturdy_engine::EngineError;
 use sturdy_session::types::session::Session;
 
 pub(super) fn routes() -> Routes {
-    Routes::new().routes(routes!(share, unshare)).routes(routes!(link)).routes(routes!(all))
+    Routes::new()
+        .routes(routes!(share, unshare))
+        .routes(routes!(link))
+        .routes(routes!(ask_service))
+        .routes(routes!(all))
 }
 
 /// Shares a session; its record has the URL. Shared already, it stays as it is.
@@ -54,10 +60,30 @@ async fn link(State(app): State<App>, OfSession(id): OfSession) -> Result<Respon
     Ok(reply::json(&shown))
 }
 
+/// Asks the service that keeps a session's share, as its owner: narrower links, revoking them, the audit, who reads. The
+/// answer is the service's, with its status. No `GET`, like the link itself.
+#[utoipa::path(post, path = "/sturdy/session/{sessionID}/share/owner", operation_id = "sturdy.share.owner",
+    params(("sessionID" = String, Path)), request_body = OwnerAsks,
+    responses((status = 200, description = "What the service answered", body = Value),
+        (status = 201, description = "What the service made", body = Value),
+        (status = 400, description = "This server keeps the share itself"), (status = 404, description = "Not shared"),
+        (status = 502, description = "The service did not answer")))]
+async fn ask_service(
+    State(app): State<App>,
+    OfSession(id): OfSession,
+    Payload(asks): Payload<OwnerAsks>,
+) -> Result<Response, ApiError> {
+    let answer = app.engine().ask_share_service(&id, asks.wish()?).await.map_err(ApiError::of(&id))?;
+    let mut response = reply::text(answer.json);
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    Ok(response)
+}
+
 /// Sessions of this server that are shared.
 #[utoipa::path(get, path = "/sturdy/share", operation_id = "sturdy.share.list",
+    params(("actor" = Option<String>, Query, description = "Only those that somebody made")),
     responses((status = 200, description = "Links, oldest first", body = [ShareLink])))]
-async fn all(State(app): State<App>) -> Result<Response, ApiError> {
-    let links = app.engine().share_links().await?;
-    Ok(reply::json(&links.iter().map(shown).collect::<Vec<Value>>()))
+async fn all(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
+    let wanted = LinkQuery { actor: query.get("actor").map(str::to_owned) };
+    Ok(reply::json(&wanted.pick(&app.engine().share_links().await?)))
 }

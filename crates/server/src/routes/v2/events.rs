@@ -13,7 +13,8 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use sturdy_engine::feed::{Follower, Scope, Step, Tail};
+use sturdy_engine::feed::{Follower, NumberedEvent, Scope, Step, Tail};
+use sturdy_engine::reads::ReadError;
 use tokio::time::Interval;
 use tracing::warn;
 
@@ -32,8 +33,10 @@ async fn of_server(State(app): State<App>) -> Response {
     let tail = Tail::of_all(feed);
     let follower = Follower::new(feed, Scope::All, None, None);
     let connected = v2_connected(app.engine().clock().now());
-    let held = VecDeque::from([connected, HEARTBEAT]);
-    let following = Following { heartbeat: spare_heartbeat(&app), app, follower, tail, held };
+    let first = VecDeque::from([connected, HEARTBEAT]);
+    let heartbeat = spare_heartbeat(&app);
+    let numbered = VecDeque::new();
+    let following = Following { app, first, follower, tail, is_behind: false, numbered, heartbeat };
     let chunks = stream::unfold(following, |mut following| async move {
         let chunk = following.next().await?;
         Some((chunk, following))
@@ -41,53 +44,69 @@ async fn of_server(State(app): State<App>) -> Response {
     event_stream(chunks)
 }
 
+/// A frame is made when its turn comes: a client that does not read holds one, and a page of what was read.
 struct Following {
     app: App,
+    first: VecDeque<Bytes>,
     /// What the v1 API shows too.
     follower: Follower,
     tail: Tail,
-    held: VecDeque<Bytes>,
+    /// The tail has not been read since the follower has.
+    is_behind: bool,
+    /// What was read of it.
+    numbered: VecDeque<NumberedEvent>,
     heartbeat: Interval,
 }
 
 impl Following {
     async fn next(&mut self) -> Option<Bytes> {
+        match self.next_frame().await {
+            Ok(frame) => frame,
+            Err(cause) => {
+                warn!(%cause, "an event stream ends: the store cannot be read");
+                None
+            }
+        }
+    }
+
+    async fn next_frame(&mut self) -> Result<Option<Bytes>, ReadError> {
         let closing = self.app.closing().clone();
         loop {
-            if let Some(frame) = self.held.pop_front() {
-                return Some(frame);
+            let ready = self.first.pop_front().or_else(|| self.next_of_both());
+            if ready.is_some() {
+                return Ok(ready);
+            }
+            while let Some(numbered) = self.numbered.pop_front() {
+                let directory = numbered.directory.clone();
+                if let Ok(event) = wired(self.app.engine(), numbered).await {
+                    return Ok(Some(event.at(directory).frame()));
+                }
+            }
+            if self.is_behind {
+                self.numbered = self.tail.ready().await?.into();
+                self.is_behind = false;
+                continue;
             }
             tokio::select! {
                 biased;
-                () = closing.cancelled() => return None,
-                filled = self.follower.fill() => if let Err(cause) = filled {
-                    warn!(%cause, "an event stream ends: the store cannot be read");
-                    return None;
-                },
-                _ = self.heartbeat.tick() => return Some(HEARTBEAT),
+                () = closing.cancelled() => return Ok(None),
+                filled = self.follower.fill() => filled?,
+                _ = self.heartbeat.tick() => return Ok(Some(HEARTBEAT)),
             }
-            while let Some(step) = self.follower.ready() {
-                if let Step::Event { shown, index, .. } = step
-                    && let Some(frame) = reshaped(&event(&shown, index), shown.directory.as_deref())
-                {
-                    self.held.push_back(frame);
-                }
-            }
-            match self.tail.ready().await {
-                Ok(events) => {
-                    for numbered in events {
-                        let directory = numbered.directory.clone();
-                        if let Ok(event) = wired(self.app.engine(), numbered).await {
-                            self.held.push_back(event.at(directory).frame());
-                        }
-                    }
-                }
-                Err(cause) => {
-                    warn!(%cause, "an event stream ends: the store cannot be read");
-                    return None;
-                }
+            self.is_behind = true;
+        }
+    }
+
+    /// The next frame of what both APIs show, if it is at hand.
+    fn next_of_both(&mut self) -> Option<Bytes> {
+        while let Some(step) = self.follower.ready() {
+            if let Step::Event { shown, index, .. } = step
+                && let Some(frame) = reshaped(&event(&shown, index), shown.directory.as_deref())
+            {
+                return Some(frame);
             }
         }
+        None
     }
 }
 

@@ -25,8 +25,8 @@ use tokio::time::Interval;
 use tracing::warn;
 use utoipa::ToSchema;
 
-const LIMIT_DEFAULT: usize = 50;
-const LIMIT_MAX: usize = 1000;
+const LIMIT_DEFAULT: u64 = 50;
+const LIMIT_MAX: u64 = 100;
 
 pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(history)).routes(routes!(events))
@@ -49,8 +49,8 @@ struct SessionHistory {
         (status = 404, description = "No such session", body = SessionNotFoundError)))]
 async fn history(State(app): State<App>, params: Params, query: Query) -> Result<Response, ApiError> {
     let session = find(&app, &params).await?.id;
-    let limit = query.limit().map_err(ApiError::in_v2)?;
-    let limit = limit.map_or(LIMIT_DEFAULT, |limit| limit as usize).clamp(1, LIMIT_MAX);
+    let limit =
+        query.within("limit", 1, LIMIT_MAX).map_err(ApiError::in_v2)?.unwrap_or(LIMIT_DEFAULT) as usize;
     let mut tail = Tail::of_session(app.engine().feed(), &session, after(&query)?).await?;
     let mut found = Vec::new();
     // One more than wanted tells whether there are more.
@@ -59,7 +59,7 @@ async fn history(State(app): State<App>, params: Params, query: Query) -> Result
         if events.is_empty() {
             break;
         }
-        found.extend(events.into_iter().filter(|numbered| numbered.event.is_durable));
+        found.extend(events.into_iter().filter(|numbered| numbered.seq.is_some()));
     }
     let has_more = found.len() > limit;
     found.truncate(limit);
@@ -129,7 +129,7 @@ impl Following {
 
     async fn fill(&mut self) -> Result<(), ApiError> {
         for numbered in self.tail.ready().await? {
-            if numbered.event.is_durable {
+            if numbered.seq.is_some() {
                 let event = wired(self.app.engine(), numbered).await?;
                 self.held.push_back(event.frame());
             }

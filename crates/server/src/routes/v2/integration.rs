@@ -15,7 +15,7 @@ use crate::wire::v2::{self, Located};
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sturdy_llm::auth::Credential;
 use utoipa::ToSchema;
 
@@ -45,7 +45,7 @@ pub(crate) struct ConnectOAuth {
     method: String,
     #[allow(dead_code, reason = "accepted from clients that send it")]
     #[schema(value_type = Object)]
-    inputs: serde_json::Map<String, serde_json::Value>,
+    inputs: serde_json::Map<String, Value>,
     #[allow(dead_code, reason = "accepted from clients that send it")]
     label: Option<String>,
 }
@@ -53,11 +53,13 @@ pub(crate) struct ConnectOAuth {
 /// How one could log in to a provider.
 #[utoipa::path(get, path = "/api/integration/{integrationID}", operation_id = "v2.integration.get",
     params(("integrationID" = String, Path)),
-    responses((status = 200, description = "The provider", body = AtLocation<IntegrationV2>), (status = 400, description = "No such provider")))]
+    responses((status = 200, description = "The provider, or null if there is none", body = AtLocation<Option<IntegrationV2>>)))]
 async fn one(State(app): State<App>, Location(here): Location, params: Params) -> Result<Response, ApiError> {
     let id = params.get("integrationID");
     let catalog = here.catalog();
-    let provider = catalog.known_provider(id).ok_or_else(|| unknown("integration", id))?;
+    let Some(provider) = catalog.known_provider(id) else {
+        return Ok(reply::json(&Located::at(&here, Value::Null)));
+    };
     let stored = app.engine().providers_with_credentials().await?;
     let shown = v2::integration(provider, &stored, &app.engine().options().environment);
     Ok(reply::json(&Located::at(&here, shown)))

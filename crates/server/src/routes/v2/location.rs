@@ -65,9 +65,15 @@ async fn location(Location(here): Location) -> Response {
 #[utoipa::path(get, path = "/api/agent", operation_id = "v2.agent.list",
     responses((status = 200, description = "Agents", body = AtLocation<Vec<AgentV2>>)))]
 async fn agent(Location(here): Location) -> Response {
-    let agents: Vec<_> = here.agents.all().iter().map(v2::agent).collect();
+    let mut agents: Vec<_> = here.agents.all().iter().collect();
+    agents
+        .sort_by_key(|agent| BUILT_IN.iter().position(|name| *name == agent.name).unwrap_or(BUILT_IN.len()));
+    let agents: Vec<_> = agents.into_iter().map(v2::agent).collect();
     reply::json(&Located::shown(&here, &agents))
 }
+
+/// In the order of this API: those a person talks to, those a model calls, those that nobody calls by name. Behind them what is configured.
+const BUILT_IN: [&str; 7] = ["build", "plan", "general", "explore", "compaction", "title", "summary"];
 
 /// Models that can be used now.
 #[utoipa::path(get, path = "/api/model", operation_id = "v2.model.list",

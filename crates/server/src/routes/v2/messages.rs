@@ -1,5 +1,8 @@
 //! The messages of a session in the spelling of the v2 API: pages both ways, one, and what the model would see.
 //!
+//! Between what was said stands when another agent or model was chosen: a client that shows a prompt nobody has answered yet
+//! knows from there who will. It is read from the log and is no message in the v1 API.
+//!
 //! A cursor is the message at the edge of a page, the order of the pages, and the direction to go.
 
 use super::sessions::find;
@@ -19,13 +22,13 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sturdy_engine::reads::{Before, MessageQuery, RawMessage};
+use sturdy_engine::reads::{MessagePlace, PlacedMessage, RawMessage, Switch, Toward};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::message::{Message, MessageWithParts};
 use utoipa::ToSchema;
 
 const LIMIT_DEFAULT: u64 = 50;
-const LIMIT_MAX: u64 = 500;
+const LIMIT_MAX: u64 = 200;
 
 pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(one)).routes(routes!(context))
@@ -49,7 +52,6 @@ enum Direction {
 #[derive(Debug, Serialize, Deserialize)]
 struct Cursor {
     id: MessageId,
-    time: u64,
     order: Order,
     direction: Direction,
 }
@@ -75,7 +77,7 @@ async fn list(State(app): State<App>, params: Params, query: Query) -> Result<Re
     let session = find(&app, &params).await?.id;
     let limit =
         query.within("limit", 1, LIMIT_MAX).map_err(ApiError::in_v2)?.unwrap_or(LIMIT_DEFAULT) as usize;
-    let cursor = match query.get("cursor") {
+    let cursor = match query.get("cursor").filter(|text| !text.is_empty()) {
         None => None,
         Some(_) if query.get("order").is_some() => {
             return Err(V2Error::Cursor("Cursor cannot be combined with order").into());
@@ -87,9 +89,8 @@ async fn list(State(app): State<App>, params: Params, query: Query) -> Result<Re
         None => query.word("order", &["asc", "desc"]).map_err(ApiError::in_v2)?.unwrap_or_default(),
     };
     let page = page(&app, &session, cursor.as_ref(), order, limit).await?;
-    let edge = |message: Option<&RawMessage>, direction| {
-        message
-            .map(|message| Cursor { id: message.id.clone(), time: message.created, order, direction }.text())
+    let edge = |item: Option<&Item>, direction| {
+        Some(Cursor { id: item?.place().id.clone(), order, direction }.text())
     };
     let cursor = json!({
         "previous": edge(page.first(), Direction::Previous),
@@ -98,41 +99,78 @@ async fn list(State(app): State<App>, params: Params, query: Query) -> Result<Re
     Ok(reply::json(&json!({ "data": shown(&app, &session, &page).await?, "cursor": cursor })))
 }
 
-/// In the order that was asked for.
+/// What stands in a list of messages.
+enum Item {
+    Message(PlacedMessage),
+    Switch(Switch),
+}
+
+impl Item {
+    fn place(&self) -> &MessagePlace {
+        match self {
+            Self::Message(placed) => &placed.place,
+            Self::Switch(switch) => &switch.place,
+        }
+    }
+}
+
+/// In the order that was asked for. Behind a message that is gone there is nothing.
 async fn page(
     app: &App,
     session: &SessionId,
     cursor: Option<&Cursor>,
     order: Order,
     limit: usize,
-) -> Result<Vec<RawMessage>, ApiError> {
+) -> Result<Vec<Item>, ApiError> {
     let store = app.engine().reads();
-    // Towards what is newer, or towards what is older.
-    let is_forward = match (order, cursor.map(|cursor| cursor.direction)) {
-        (Order::Asc, None | Some(Direction::Next)) | (Order::Desc, Some(Direction::Previous)) => true,
-        (Order::Desc, None | Some(Direction::Next)) | (Order::Asc, Some(Direction::Previous)) => false,
+    let toward = match (order, cursor.map(|cursor| cursor.direction)) {
+        (Order::Asc, None | Some(Direction::Next)) | (Order::Desc, Some(Direction::Previous)) => {
+            Toward::Newer
+        }
+        (Order::Desc, None | Some(Direction::Next)) | (Order::Asc, Some(Direction::Previous)) => {
+            Toward::Older
+        }
     };
-    let mut found = if is_forward {
-        let after = cursor.map(|cursor| &cursor.id);
-        let found = store.messages_after(session, after, limit).await?;
-        // The message the cursor names was removed.
-        found.ok_or(V2Error::Cursor("Invalid cursor"))?
-    } else {
-        let before = cursor.map(|cursor| Before { id: cursor.id.clone(), time: cursor.time });
-        let limit = u32::try_from(limit).ok();
-        store.messages(session, MessageQuery { limit, before }).await?.items
+    let switches = store.switches(session).await?;
+    let from = match cursor {
+        None => None,
+        Some(cursor) => match switches.iter().find(|switch| switch.place.id == cursor.id) {
+            Some(switch) => Some(switch.place.clone()),
+            None => match store.message_place(session, &cursor.id).await? {
+                Some(place) => Some(place),
+                None => return Ok(Vec::new()),
+            },
+        },
     };
-    if order == Order::Desc {
+    let messages = store.messages_beyond(session, from.as_ref(), toward, limit).await?;
+    let is_beyond = |switch: &Switch| match (&from, toward) {
+        (None, _) => true,
+        (Some(from), Toward::Newer) => switch.place > *from,
+        (Some(from), Toward::Older) => switch.place < *from,
+    };
+    let mut found: Vec<Item> = messages.into_iter().map(Item::Message).collect();
+    found.extend(switches.into_iter().filter(is_beyond).map(Item::Switch));
+    found.sort_by(|one, other| one.place().cmp(other.place()));
+    if toward == Toward::Older {
+        found.reverse();
+    }
+    found.truncate(limit);
+    if (toward == Toward::Older) != (order == Order::Desc) {
         found.reverse();
     }
     Ok(found)
 }
 
-async fn shown(app: &App, session: &SessionId, messages: &[RawMessage]) -> Result<Vec<Value>, ApiError> {
-    let mut all = Vec::with_capacity(messages.len());
-    for raw in messages {
-        let reason = reason(app, session, raw).await?;
-        all.extend(message_v2::message(raw, reason)?);
+async fn shown(app: &App, session: &SessionId, items: &[Item]) -> Result<Vec<Value>, ApiError> {
+    let mut all = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            Item::Message(PlacedMessage { message, .. }) => {
+                let reason = reason(app, session, message).await?;
+                all.extend(message_v2::message(message, reason)?);
+            }
+            Item::Switch(switch) => all.push(message_v2::switched(switch)),
+        }
     }
     Ok(all)
 }
@@ -154,7 +192,10 @@ async fn one(State(app): State<App>, params: Params) -> Result<Response, ApiErro
     let raw = app.engine().reads().message(&session, &id).await?;
     let message = match &raw {
         Some(raw) => message_v2::message(raw, reason(&app, &session, raw).await?)?,
-        None => None,
+        None => {
+            let switches = app.engine().reads().switches(&session).await?;
+            switches.iter().find(|switch| switch.place.id == id).map(message_v2::switched)
+        }
     };
     let message = message.ok_or(V2Error::NoMessage { session, message: id })?;
     Ok(reply::json(&json!({ "data": message })))
@@ -177,6 +218,15 @@ async fn context(State(app): State<App>, params: Params) -> Result<Response, Api
             reason = SummaryReason::by_parts(&parts);
         }
         all.extend(message_v2::shown(&json!(info), &parts, reason));
+    }
+    let created = |message: &Value| message["time"]["created"].as_u64().unwrap_or_default();
+    // Those before a summary are part of what it sums up.
+    let summed_up = all.first().filter(|first| first["type"] == "compaction").map(created);
+    for switch in app.engine().reads().switches(&session).await? {
+        if summed_up.is_none_or(|summed_up| switch.at >= summed_up) {
+            let place = all.iter().rposition(|message| created(message) < switch.at);
+            all.insert(place.map_or(0, |place| place + 1), message_v2::switched(&switch));
+        }
     }
     Ok(reply::json(&json!({ "data": all })))
 }

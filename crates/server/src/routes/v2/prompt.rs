@@ -12,6 +12,7 @@ use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind, V2Error};
 use crate::extract::{PROMPT_BYTES_MAX, Params, Payload};
 use crate::reply;
+use crate::wire::body::few_parts;
 use crate::wire::message_v2;
 use crate::wire::shapes::v2::AdmittedPrompt;
 use crate::wire::shapes::v2::Data;
@@ -20,7 +21,6 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use sturdy_engine::feed::event_seq;
 use sturdy_engine::reads::RawMessage;
 use sturdy_engine::records::{self, DamagedRecord, readable};
 use sturdy_engine::{EngineError, PromptRequest};
@@ -56,9 +56,9 @@ pub(crate) struct Admit {
 #[serde(deny_unknown_fields)]
 pub(crate) struct AdmitPrompt {
     text: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "few_parts")]
     files: Vec<AdmitFile>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "few_parts")]
     agents: Vec<AdmitAgent>,
 }
 
@@ -161,11 +161,11 @@ fn message_id(text: &str) -> Result<MessageId, ApiError> {
         kind: Kind::Payload,
         message: format!("{cause}\n  at [\"id\"]"),
     };
-    let id = MessageId::parse(text).map_err(|cause| wrong(&cause))?;
     if !text.starts_with("msg_") {
-        return Err(wrong(&"Expected a string starting with \"msg_\"").into());
+        let got = Value::from(text);
+        return Err(wrong(&format_args!("Expected a string starting with \"msg_\", got {got}")).into());
     }
-    Ok(id)
+    Ok(MessageId::parse(text).map_err(|cause| wrong(&cause))?)
 }
 
 /// What a client sent, as far as it must be recognised.
@@ -199,7 +199,11 @@ async fn again(
     if !is_same {
         return Err(V2Error::Conflict(known.id.clone()).into());
     }
-    Ok(reply::json(&json!({ "data": admitted_prompt(app, session, known).await? })))
+    let mut shown = admitted_prompt(app, session, known).await?;
+    if let Some(promoted) = app.engine().reads().promoted(session, &known.id).await? {
+        shown["promotedSeq"] = Value::from(promoted);
+    }
+    Ok(reply::json(&json!({ "data": shown })))
 }
 
 fn is_worded(known: &RawMessage, text: &str) -> bool {
@@ -217,7 +221,7 @@ async fn admitted_prompt(app: &App, session: &SessionId, stored: &RawMessage) ->
     let admission = admission
         .ok_or_else(|| V2Error::NoMessage { session: session.clone(), message: stored.id.clone() })?;
     Ok(json!({
-        "admittedSeq": event_seq(admission.seq),
+        "admittedSeq": admission.told,
         "id": stored.id,
         "sessionID": session,
         "prompt": stored_prompt(stored)?,
@@ -246,13 +250,30 @@ fn file_part(file: AdmitFile) -> FilePart {
         text: SourceText { value: source.text, start: Num(source.start), end: Num(source.end) },
         kind: FileSourceKind::File { path },
     });
-    FilePart { mime: kind(&file.uri).to_owned(), filename: file.name, url: file.uri, source }
+    let mime = kind(&file.uri, file.name.as_deref()).to_owned();
+    FilePart { mime, filename: file.name, url: file.uri, source }
 }
 
-/// What a data URL says of itself; everything else is read as text, and looked at when it is read.
-fn kind(uri: &str) -> &str {
-    let data = uri.strip_prefix("data:").and_then(|rest| rest.split([';', ',']).next());
-    data.filter(|kind| kind.contains('/')).unwrap_or("text/plain")
+/// What a data URL says of itself, or what the end of a name says. Everything that a model is not shown as a file is read as text, and
+/// looked at when it is read.
+fn kind<'a>(uri: &'a str, name: Option<&str>) -> &'a str {
+    if let Some(data) = uri.strip_prefix("data:") {
+        let kind = data.split([';', ',']).next().filter(|kind| kind.contains('/'));
+        return kind.unwrap_or("text/plain");
+    }
+    if uri.ends_with('/') {
+        return "application/x-directory";
+    }
+    let named = if uri.contains(':') { uri } else { name.unwrap_or(uri) };
+    let end = named.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+    match end.as_deref() {
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        Some("pdf") => "application/pdf",
+        _ => "text/plain",
+    }
 }
 
 /// Waits until nothing runs.

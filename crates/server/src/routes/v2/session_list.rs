@@ -77,7 +77,8 @@ enum Order {
     responses((status = 200, description = "A page of sessions", body = PageOf<SessionV2>), (status = 400, description = "Bad query")))]
 async fn list(State(app): State<App>, query: Query) -> Result<Response, ApiError> {
     let filter = filter(&query)?;
-    let limit = query.limit().map_err(ApiError::in_v2)?.unwrap_or(LIMIT_DEFAULT);
+    let limit = query.within("limit", 1, u64::MAX).map_err(ApiError::in_v2)?;
+    let limit = limit.map_or(LIMIT_DEFAULT, |limit| u32::try_from(limit).unwrap_or(u32::MAX));
     let wanted = SessionQuery {
         project: filter.project.clone(),
         directory: filter.directory.clone(),

@@ -58,13 +58,13 @@ fn an_answer_has_its_texts_thoughts_and_calls_in_order() {
     assert_eq!(
         shown(info, &parts).unwrap(),
         json!({
-            "id": "msg_2", "type": "assistant", "agent": "build", "model": { "id": "main", "providerID": "acme" },
+            "id": "msg_2", "type": "assistant", "agent": "build", "model": { "id": "main", "providerID": "acme", "variant": "default" },
             "content": [
                 { "type": "reasoning", "id": "prt_1", "text": "hm", "time": { "created": 5, "completed": 6 } },
                 { "type": "text", "id": "prt_2", "text": "Hello" },
                 { "type": "tool", "id": "c1", "name": "bash", "provider": { "executed": false },
                     "state": { "status": "completed", "input": { "command": "ls" }, "structured": { "exit": 0 },
-                        "content": [{ "type": "text", "text": "a\n" }] },
+                        "content": [{ "type": "text", "text": "a\n" }], "outputPaths": [] },
                     "time": { "created": 6, "ran": 6, "completed": 7 } },
             ],
             "cost": 0.5, "finish": "stop", "time": { "created": 5, "completed": 9 },

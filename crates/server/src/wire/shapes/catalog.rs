@@ -302,11 +302,24 @@ pub(crate) enum LoginEnd {
 #[derive(ToSchema, serde::Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub(crate) enum McpStatus {
-    Connected,
-    Disabled,
-    Failed { error: String },
-    NeedsAuth,
-    NeedsClientRegistration { error: String },
+    Connected {
+        /// A login is kept, which can be forgotten.
+        login: Option<bool>,
+    },
+    Disabled {
+        login: Option<bool>,
+    },
+    Failed {
+        error: String,
+        login: Option<bool>,
+    },
+    NeedsAuth {
+        login: Option<bool>,
+    },
+    NeedsClientRegistration {
+        error: String,
+        login: Option<bool>,
+    },
 }
 
 #[derive(ToSchema)]

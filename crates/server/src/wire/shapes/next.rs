@@ -153,6 +153,7 @@ data! {
         cost: Num,
         tokens: TokensV2,
         #[serde(skip_serializing_if = "Option::is_none")] snapshot: Option<String>,
+        files: Vec<String>,
     }
     FailedStep { #[serde(rename = "assistantMessageID")] message_id: MessageId, error: ErrorV2 }
     RetriedStep { attempt: u64, error: RetryReason }
@@ -218,6 +219,7 @@ data! {
         #[serde(rename = "callID")] call_id: String,
         #[schema(value_type = Object)] structured: (),
         content: Vec<ToolContentV2>,
+        #[serde(rename = "outputPaths")] output_paths: Vec<String>,
         provider: ExecutedV2,
     }
     CallFailure {

@@ -78,6 +78,13 @@ pub(crate) struct Outline {
     messages: Vec<sturdy_session::types::message::Message>,
 }
 
+/// A session as it is saved.
+#[derive(ToSchema)]
+pub(crate) struct ExportedSession {
+    info: Session,
+    messages: Vec<MessageWithParts>,
+}
+
 #[derive(ToSchema)]
 pub(crate) struct Entries {
     entries: Vec<Entry>,
@@ -157,6 +164,15 @@ pub(crate) struct FoundSession {
 #[derive(ToSchema)]
 pub(crate) struct LoginCodeMade {
     code: String,
+}
+
+/// A download that is about to be made.
+#[derive(ToSchema)]
+pub(crate) struct TicketMade {
+    /// Of this server; good once.
+    url: String,
+    /// Until when, in milliseconds.
+    expires: u64,
 }
 
 /// A browser that is logged in.
@@ -277,10 +293,15 @@ pub(crate) struct ShareLink {
     error: Option<String>,
     /// Tries in a row that did not succeed.
     failures: u64,
+    /// Ten of them, or more.
+    #[schema(rename = "isDegraded")]
+    is_degraded: bool,
     /// When it is tried again, in milliseconds; null: nothing failed.
     #[schema(rename = "retryAt", required = true)]
     retry_at: Option<u64>,
     created: u64,
+    /// On whose behalf it was made; empty: by the server itself.
+    actor: String,
     /// Only where it was asked for.
     reference: Option<String>,
     /// Changes that the service has not taken yet. Only with the reference.

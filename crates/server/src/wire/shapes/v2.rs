@@ -120,6 +120,18 @@ pub(crate) struct SourceV2 {
 #[derive(ToSchema, serde::Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(crate) enum MessageV2 {
+    #[serde(rename = "agent-switched")]
+    AgentSwitched {
+        id: MessageId,
+        time: CreatedV2,
+        agent: String,
+    },
+    #[serde(rename = "model-switched")]
+    ModelSwitched {
+        id: MessageId,
+        time: CreatedV2,
+        model: SessionModel,
+    },
     User {
         id: MessageId,
         time: CreatedV2,
@@ -254,6 +266,8 @@ pub(crate) enum ToolStateV2 {
         #[schema(value_type = Object)]
         structured: (),
         content: Vec<ToolContentV2>,
+        #[serde(rename = "outputPaths")]
+        output_paths: Vec<String>,
         attachments: Option<Vec<FileV2>>,
     },
     Error {
