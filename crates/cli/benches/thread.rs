@@ -185,7 +185,7 @@ async fn prompt_and_abort(table: &mut Table) {
         provider.will(answer().text("a").hang());
         let began = Instant::now();
         server.prompt_async(&session, "go").await;
-        provider.wait_for_requests(round + 2).await;
+        measure::within("the request", provider.wait_for_requests(round + 2)).await;
         asked.push(began.elapsed().as_secs_f64() * 1e3);
         let began = Instant::now();
         server.abort(&session).await;

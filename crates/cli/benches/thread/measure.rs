@@ -3,7 +3,19 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+/// Nothing that is waited for here takes this long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something, and says what it was when it does not come.
+pub(crate) async fn within<T>(what: &str, coming: impl Future<Output = T>) -> T {
+    match timeout(PATIENCE, coming).await {
+        Ok(came) => came,
+        Err(_) => panic!("{what} did not come in {} seconds", PATIENCE.as_secs()),
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct Table {

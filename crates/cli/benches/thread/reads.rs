@@ -59,19 +59,21 @@ pub(crate) async fn titles(table: &mut Table) {
     let program = std::env::var("STURDY_BIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_sturdy").to_owned());
     let mut took = Vec::new();
     for _ in 0..ROUNDS {
-        took.push(first_byte(&program, &server.data_dir()));
+        took.push(first_byte(&program, &server.project_dir(), &server.data_dir()));
     }
     table.row("`sturdy session list`, first byte", median(&took), "ms", "under 30");
     server.stop();
 }
 
 /// Until the program has printed something.
-fn first_byte(program: &str, data: &Path) -> f64 {
+fn first_byte(program: &str, project: &Path, data: &Path) -> f64 {
     use std::io::Read as _;
     let began = Instant::now();
     let mut child = Command::new(program)
         .args(["session", "list", "--data-dir"])
         .arg(data)
+        // Sessions of this directory are listed.
+        .current_dir(project)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -87,6 +89,7 @@ pub(crate) async fn long_conversation(table: &mut Table) {
     const MESSAGES: usize = 2_000;
     const BYTES: usize = 12_000_000;
     let provider = Provider::start().await;
+    provider.keep_no_bodies();
     let (server, _) = Server::start(Some(&provider)).await;
     let session = server.session().await;
     let line = "A line of an answer that is about as long as lines are, more or less. ";

@@ -1,5 +1,6 @@
 //! The program as a process, and readers of its events.
 
+use crate::measure::within;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -40,6 +41,8 @@ impl Server {
             .env_remove("XDG_DATA_HOME")
             .env_remove("XDG_CONFIG_HOME")
             .env("STURDY_DEMO_PACE_MS", "0")
+            // The project names the provider; without this the first prompt waits for a person who trusts it.
+            .env("STURDY_TRUST_ALL", "1")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -52,9 +55,8 @@ impl Server {
         (server, began.elapsed())
     }
 
-    pub(crate) fn stop(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    pub(crate) fn stop(self) {
+        drop(self);
     }
 
     pub(crate) fn data_dir(&self) -> PathBuf {
@@ -133,12 +135,20 @@ impl Server {
         );
         wire.write_all(format!("{head}{body}").as_bytes()).await.ok()?;
         let mut answer = String::new();
-        wire.read_to_string(&mut answer).await.ok()?;
+        within(path, wire.read_to_string(&mut answer)).await.ok()?;
         let (head, body) = answer.split_once("\r\n\r\n")?;
         assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {answer}");
         // Chunked or not, the JSON is the line that begins like JSON.
         let json = body.lines().find(|line| line.starts_with(['{', '[', 't', 'f']));
         Some(json.and_then(|line| serde_json::from_str(line).ok()).unwrap_or(Value::Null))
+    }
+}
+
+impl Drop for Server {
+    /// Also when a measurement has failed: nothing is left running.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -200,7 +210,7 @@ impl Reader {
 
     async fn line(&mut self) -> String {
         let mut line = String::new();
-        let read = self.lines.read_line(&mut line).await.unwrap();
+        let read = within("a line of /event", self.lines.read_line(&mut line)).await.unwrap();
         assert!(read > 0, "the stream ended");
         line
     }

@@ -2,7 +2,7 @@
 //!
 //! Times are taken where the provider and the readers are, in this process, so they contain the sockets.
 
-use crate::measure::{Table, least, median};
+use crate::measure::{Table, fsync_ms, least, median, within};
 use crate::server::{Reader, Server};
 use std::io::Write as _;
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub(crate) async fn tool_to_request(table: &mut Table) {
         let mut reader = Reader::connect(&server).await;
         server.prompt_async(&session, "wait for it").await;
         // The step has heard all of the model and waits for the command, which waits for a line.
-        provider.wait_for_ends(2 * round + 1).await;
+        within("the end of the answer", provider.wait_for_ends(2 * round + 1)).await;
         reader.read_until(r#""status":"running""#).await;
         let mut line = tokio::task::spawn_blocking({
             let pipe = pipe.clone();
@@ -37,7 +37,7 @@ pub(crate) async fn tool_to_request(table: &mut Table) {
         let began = Instant::now();
         line.write_all(b"go\n").unwrap();
         drop(line);
-        provider.wait_for_requests(2 * round + 2).await;
+        within("the next request", provider.wait_for_requests(2 * round + 2)).await;
         took.push(millis(provider.arrivals()[2 * round + 1], began));
         reader.read_until("session.idle").await;
     }
@@ -48,6 +48,7 @@ pub(crate) async fn tool_to_request(table: &mut Table) {
         "under 3 and an fsync (reference 117)",
     );
     table.row("  best", least(&took), "ms", "");
+    table.row("  fsync of this disk, median", fsync_ms(&server.data_dir()), "ms", "");
     server.stop();
 }
 
@@ -126,11 +127,14 @@ pub(crate) async fn large_session(table: &mut Table) {
 async fn next_turns(words: &str) -> (Vec<f64>, Vec<f64>) {
     let provider = Provider::start().await;
     let (server, _) = Server::start(Some(&provider)).await;
+    provider.keep_no_bodies();
     let session = server.session().await;
+    let began = Instant::now();
     for _ in 0..MESSAGES / 2 {
         provider.will(answer().text(words).finish("stop"));
         server.prompt(&session, "please tell me a little more about the next thing in the list").await;
     }
+    println!("a session of {MESSAGES} messages is there after {} s", began.elapsed().as_secs());
     let mut asked = Vec::new();
     let mut ended = Vec::new();
     for round in 0..ROUNDS {
@@ -140,13 +144,13 @@ async fn next_turns(words: &str) -> (Vec<f64>, Vec<f64>) {
         let began = Instant::now();
         server.prompt_async(&session, "and now?").await;
         let before = MESSAGES / 2 + round;
-        provider.wait_for_requests(before + 1).await;
+        within("the request", provider.wait_for_requests(before + 1)).await;
         asked.push(millis(provider.arrivals()[before], began));
         reader.read_until(r#""delta":"Good.""#).await;
         gate.open();
         reader.read_until(r#""session.idle""#).await;
         let idle = Instant::now();
-        provider.wait_for_ends(before + 1).await;
+        within("the end of the answer", provider.wait_for_ends(before + 1)).await;
         ended.push(millis(idle, provider.ends()[before]));
     }
     server.stop();

@@ -1,7 +1,7 @@
 //! `sturdy session …`.
 
 use super::server::ServerChoice;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// List, show, copy, rename, undo, export or remove sessions
@@ -193,6 +193,28 @@ pub(crate) struct SessionRedo {
     pub(crate) server: ServerChoice,
 }
 
+/// What an exported page is without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LeftOut {
+    /// What tools answered
+    Outputs,
+    /// What files hold: attached, written and read ones, and differences
+    Files,
+    /// What the model thought
+    Thoughts,
+}
+
+impl LeftOut {
+    /// As the server knows it, and as people do.
+    pub(crate) fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Outputs => ("outputs", "answers of tools"),
+            Self::Files => ("files", "contents of files"),
+            Self::Thoughts => ("thoughts", "thoughts"),
+        }
+    }
+}
+
 /// Write a session with all its messages as JSON, or as a page to look at
 ///
 /// The JSON is what `opencode export` writes: the session and its messages with their parts. The page is one HTML
@@ -203,7 +225,8 @@ Examples:
   sturdy session export ses_7f3c9a… > session.json
   sturdy session export ses_7f3c9a… --output session.json
   sturdy session export ses_7f3c9a… --html --output session.html
-  sturdy session export ses_7f3c9a… --html --redact --output session.html")]
+  sturdy session export ses_7f3c9a… --html --redact --output session.html
+  sturdy session export ses_7f3c9a… --html --redact=outputs,thoughts --output session.html")]
 pub(crate) struct SessionExport {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
@@ -216,9 +239,10 @@ pub(crate) struct SessionExport {
     #[arg(long)]
     pub(crate) html: bool,
 
-    /// Leave out answers of tools, contents of files and thoughts
-    #[arg(long, requires = "html")]
-    pub(crate) redact: bool,
+    /// Leave out answers of tools, contents of files and thoughts, or only what is named of them
+    #[arg(long, requires = "html", value_name = "WHAT", value_enum, value_delimiter = ',',
+        num_args = 0..=1, require_equals = true, default_missing_values = ["outputs", "files", "thoughts"])]
+    pub(crate) redact: Vec<LeftOut>,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

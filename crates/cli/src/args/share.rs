@@ -66,11 +66,16 @@ pub(crate) struct ShareCreate {
 #[command(after_help = "\
 Examples:
   sturdy share list
-  sturdy share list ses_7f3c9a…        the capabilities of one")]
+  sturdy share list ses_7f3c9a…        the capabilities of one
+  sturdy share list --actor local      what was shared on the behalf of one")]
 pub(crate) struct ShareList {
     /// Only this session: its capabilities
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
+
+    /// Only what this one made, as in local, user:alice or cap:0gXw…
+    #[arg(long, value_name = "WHO")]
+    pub(crate) actor: Option<String>,
 
     /// Print one JSON document
     #[arg(long)]

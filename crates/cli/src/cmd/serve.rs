@@ -1,6 +1,7 @@
 //! Opens the engine, then the door.
 
 mod listen;
+mod room;
 pub(super) mod shares;
 mod until;
 
@@ -67,6 +68,8 @@ async fn serve(
     if let Some(exporter) = exporter {
         engine.tasks().spawn("traces", exporter.run(engine.tasks().stopping().clone()));
     }
+    // Before anybody is told that the server listens: whoever comes then finds the room there is.
+    let roomy = room::options();
     start_servers(&engine);
     let address = address(&listener, &hostname);
     let key = password.as_ref().map(|_| key.as_str());
@@ -97,7 +100,7 @@ async fn serve(
             limits: sharing.service,
         }
     });
-    let options = ServerOptions { password, cors: arguments.cors, names, share, ..ServerOptions::default() };
+    let options = ServerOptions { password, cors: arguments.cors, names, share, ..roomy };
     let app = App::new(engine.clone(), options);
     Ok(until_told(&mut signals, listener, app, &address).await)
 }

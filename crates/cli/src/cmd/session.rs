@@ -179,7 +179,9 @@ async fn write(client: &Client, arguments: &SessionExport) -> Result<ExitCode, F
 
 /// One file that shows the session, as the server makes it.
 async fn write_html(client: &Client, arguments: &SessionExport) -> Result<ExitCode, Failure> {
-    let query: &[(&str, &str)] = if arguments.redact { &[("redact", "1")] } else { &[] };
+    let (words, said): (Vec<&str>, Vec<&str>) = arguments.redact.iter().map(|one| one.names()).unzip();
+    let words = words.join(",");
+    let query: &[(&str, &str)] = if words.is_empty() { &[] } else { &[("redact", &words)] };
     let path = path(&arguments.session, "/export.html")?;
     let progress = Progress::of("Reading");
     let page = client.text(&format!("/sturdy{path}"), query).await;
@@ -189,11 +191,8 @@ async fn write_html(client: &Client, arguments: &SessionExport) -> Result<ExitCo
         None => out::data(page.trim_end()),
         Some(file) => {
             write_new(file, page.trim_end())?;
-            let left_out = if arguments.redact {
-                " Answers of tools, contents of files and thoughts are left out."
-            } else {
-                ""
-            };
+            let left_out =
+                if said.is_empty() { String::new() } else { format!(" Left out: {}.", said.join(", ")) };
             out::talk(&format!("Wrote {}. Open it in a browser.{left_out}", file.display()));
         }
     }

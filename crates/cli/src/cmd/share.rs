@@ -128,9 +128,9 @@ async fn narrow_to(client: &Client, session: &str, visibility: &str) -> Result<(
 
 async fn print_list(client: &Client, arguments: &ShareList) -> Result<ExitCode, Failure> {
     if let Some(session) = &arguments.session {
-        return print_capabilities(client, session, arguments.json).await;
+        return print_capabilities(client, session, arguments).await;
     }
-    let links = client.get("/sturdy/share", &[]).await?;
+    let links = client.get("/sturdy/share", &of_actor(arguments)).await?;
     if arguments.json {
         out::json(&links);
         return Ok(ExitCode::SUCCESS);
@@ -145,15 +145,25 @@ async fn print_list(client: &Client, arguments: &ShareList) -> Result<ExitCode, 
         let text = |name: &str| link[name].as_str().unwrap_or_default().to_owned();
         let created = ago(now_ms(), link["created"].as_i64().unwrap_or_default());
         let sent = link["sent"].to_string();
-        table.row(vec![text("sessionID"), text("url"), text("state"), sent, created, text("error")]);
+        let state = if link["isDegraded"] == true { "degraded".to_owned() } else { text("state") };
+        table.row(vec![text("sessionID"), text("url"), state, sent, created, text("error")]);
     }
     table.print();
     Ok(ExitCode::SUCCESS)
 }
 
-async fn print_capabilities(client: &Client, session: &str, is_json: bool) -> Result<ExitCode, Failure> {
-    let all = Owned::of(client, session).await?.ask(Method::GET, "/capabilities", None).await?;
-    if is_json {
+fn of_actor(arguments: &ShareList) -> Vec<(&'static str, &str)> {
+    arguments.actor.iter().map(|actor| ("actor", actor.as_str())).collect()
+}
+
+async fn print_capabilities(
+    client: &Client,
+    session: &str,
+    arguments: &ShareList,
+) -> Result<ExitCode, Failure> {
+    let owned = Owned::of(client, session).await?;
+    let all = owned.service.get(&format!("{}/capabilities", owned.path), &of_actor(arguments)).await?;
+    if arguments.json {
         out::json(&all);
         return Ok(ExitCode::SUCCESS);
     }

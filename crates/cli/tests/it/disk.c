@@ -11,12 +11,16 @@
 //              from the first number up to before the second fail with ENOSPC
 //   edit       a path: the next write to a file of the worktree lets an editor write "editor" to that path first
 //   kill       a number: so many more changes of files are made by the server, and then it dies by SIGKILL
-// With STURDY_TEST_AHEAD, the clock is so many seconds ahead.
+//   kill-at    "name number": it dies by SIGKILL when it logs for the so many-th time that it passes the point of that name
+//   read-only  while it exists, the store's files can neither be written nor opened for that: EROFS
+//   later      a number: the clock that only goes forward is so many seconds later (with STURDY_TEST_LATER only)
+// With STURDY_TEST_AHEAD, the other clock is so many seconds ahead.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +38,14 @@ static int path_of(int fd, char *path, size_t size) {
     return 1;
 }
 
-static int is_store(int fd) {
-    char path[4096];
-    if (!path_of(fd, path, sizeof path)) return 0;
+static int names_store(const char *path) {
     const char *name = strrchr(path, '/');
     return name && (strcmp(name, "/sturdy.db") == 0 || strcmp(name, "/sturdy.db-wal") == 0);
+}
+
+static int is_store(int fd) {
+    char path[4096];
+    return path_of(fd, path, sizeof path) && names_store(path);
 }
 
 static const char *place(const char *name, char *path, size_t size) {
@@ -93,6 +100,22 @@ static void point(void) {
     char text[64];
     if (is_server() && text_of("kill", text, sizeof text)) {
         if (note("points") >= atol(text)) kill(getpid(), SIGKILL);
+    }
+    errno = before;
+}
+
+// A point is a line of the log at the level trace. It is written by the thread that passes it, so that nothing of what
+// follows the line has happened.
+static void pass(int fd, const void *bytes, size_t size) {
+    int before = errno;
+    char text[128];
+    char name[100];
+    char line[128];
+    long number;
+    if (fd == STDERR_FILENO && is_server() && text_of("kill-at", text, sizeof text)
+        && sscanf(text, "%99s %ld", name, &number) == 2) {
+        snprintf(line, sizeof line, " point %s\n", name);
+        if (memmem(bytes, size, line, strlen(line)) && note("passes") + 1 >= number) kill(getpid(), SIGKILL);
     }
     errno = before;
 }
@@ -175,9 +198,10 @@ int fdatasync(int fd) {
 
 static int refuses(int fd) {
     if (refuses_work(fd)) return 1;
-    if (!is_told("full") || !is_store(fd)) return 0;
+    int why = is_told("full") ? ENOSPC : is_told("read-only") ? EROFS : 0;
+    if (why == 0 || !is_store(fd)) return 0;
     note("refused");
-    errno = ENOSPC;
+    errno = why;
     return 1;
 }
 
@@ -190,6 +214,7 @@ static int changes(int fd) {
 ssize_t write(int fd, const void *bytes, size_t size) {
     ssize_t (*real)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
     if (is_server() && changes(fd)) point();
+    pass(fd, bytes, size);
     return refuses(fd) ? -1 : real(fd, bytes, size);
 }
 
@@ -205,10 +230,46 @@ ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t at) {
     return refuses(fd) ? -1 : real(fd, bytes, size, at);
 }
 
+static int refuses_open(const char *path, int flags) {
+    if ((flags & O_ACCMODE) == O_RDONLY || !names_store(path) || !is_told("read-only")) return 0;
+    note("refused");
+    errno = EROFS;
+    return 1;
+}
+
+static mode_t mode_of(int flags, va_list more) {
+    return flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
+}
+
+int open(const char *path, int flags, ...) {
+    int (*real)(const char *, int, ...) = dlsym(RTLD_NEXT, "open");
+    va_list more;
+    va_start(more, flags);
+    mode_t mode = mode_of(flags, more);
+    va_end(more);
+    return refuses_open(path, flags) ? -1 : real(path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...) {
+    int (*real)(const char *, int, ...) = dlsym(RTLD_NEXT, "open64");
+    va_list more;
+    va_start(more, flags);
+    mode_t mode = mode_of(flags, more);
+    va_end(more);
+    return refuses_open(path, flags) ? -1 : real(path, flags, mode);
+}
+
 int clock_gettime(clockid_t clock, struct timespec *now) {
     int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
     int result = real(clock, now);
     const char *ahead = getenv("STURDY_TEST_AHEAD");
     if (result == 0 && clock == CLOCK_REALTIME && ahead) now->tv_sec += atol(ahead);
+    char later[64];
+    int before = errno;
+    if (result == 0 && clock == CLOCK_MONOTONIC && getenv("STURDY_TEST_LATER")
+        && text_of("later", later, sizeof later)) {
+        now->tv_sec += atol(later);
+    }
+    errno = before;
     return result;
 }

@@ -3,13 +3,13 @@
 //! Every write and fsync of the store's files goes through code of ours, and everything else is as it is. One test has
 //! a small file system of its own, in a mount namespace.
 
+use crate::preload::library;
 use crate::program::{Place, Server};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 /// A place whose store is on a disk that can be told things.
 pub(crate) struct Disk {
@@ -19,32 +19,24 @@ pub(crate) struct Disk {
 
 impl Disk {
     pub(crate) fn new() -> Self {
-        static LIBRARY: OnceLock<tempfile::TempDir> = OnceLock::new();
-        let library = LIBRARY.get_or_init(|| {
-            let directory = tempfile::tempdir().unwrap();
-            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/disk.c");
-            let built = Command::new("cc")
-                .args(["-shared", "-fPIC", "-o"])
-                .arg(directory.path().join("libdisk.so"))
-                .arg(source)
-                .arg("-ldl")
-                .status();
-            assert!(built.unwrap().success(), "the C compiler refuses disk.c");
-            directory
-        });
         let place = Place::new();
         let told = place.home().join("disk");
         fs::create_dir(&told).unwrap();
-        let library = library.path().join("libdisk.so").display().to_string();
         let work = place.project().canonicalize().unwrap().display().to_string();
-        let place = place.with("LD_PRELOAD", &library).with("STURDY_TEST_DISK", &told.display().to_string());
+        let place = place
+            .with("LD_PRELOAD", &library("disk.c"))
+            .with("STURDY_TEST_DISK", &told.display().to_string());
         let place = place.with("STURDY_TEST_WORK", &work);
         Self { place, told }
     }
 
+    pub(crate) fn with(self, variable: &'static str, value: &str) -> Self {
+        Self { place: self.place.with(variable, value), told: self.told }
+    }
+
     /// Refused at once, and not after half a minute.
     pub(crate) fn impatient(self) -> Self {
-        Self { place: self.place.with("STURDY_DISK_PATIENCE_MS", "0"), told: self.told }
+        self.with("STURDY_DISK_PATIENCE_MS", "0")
     }
 
     pub(crate) fn tell(&self, what: &str) {
@@ -53,7 +45,7 @@ impl Disk {
 
     /// Tells it something that needs a number or a path. What was counted for it begins at zero.
     pub(crate) fn tell_with(&self, what: &str, text: &str) {
-        for counted in ["work", "points"] {
+        for counted in ["work", "points", "passes"] {
             let _ = fs::remove_file(self.told.join(counted));
         }
         let beside = self.told.join("new");
@@ -61,8 +53,19 @@ impl Disk {
         fs::rename(beside, self.told.join(what)).unwrap();
     }
 
+    /// Tells it something later, from another thread.
+    pub(crate) fn teller(&self, what: &str) -> impl FnOnce() + Send + 'static {
+        let told = self.told.join(what);
+        move || fs::write(told, "").unwrap()
+    }
+
     pub(crate) fn take_back(&self, what: &str) {
         fs::remove_file(self.told.join(what)).unwrap();
+    }
+
+    /// The same, if it was told.
+    pub(crate) fn forget(&self, what: &str) {
+        let _ = fs::remove_file(self.told.join(what));
     }
 
     /// Fsyncs of the store that the disk has done.
@@ -71,7 +74,7 @@ impl Disk {
     }
 
     /// Writes to the store that the disk has refused.
-    fn refused(&self) -> u64 {
+    pub(crate) fn refused(&self) -> u64 {
         fs::metadata(self.told.join("refused")).map_or(0, |file| file.len())
     }
 }
@@ -134,7 +137,7 @@ fn asking(server: &Server) -> String {
 fn nothing_is_acknowledged_while_no_fsync_succeeds() {
     let disk = Disk::new().impatient();
     fs::write(disk.place.project().join("opencode.json"), r#"{"permission":{"bash":"ask"}}"#).unwrap();
-    let disk = Disk { place: disk.place.with("STURDY_TRUST_ALL", "1"), told: disk.told };
+    let disk = disk.with("STURDY_TRUST_ALL", "1");
     let server = disk.place.serve(&[]);
     let request = asking(&server);
     let prompted = new_session(&server);
@@ -149,12 +152,25 @@ fn nothing_is_acknowledged_while_no_fsync_succeeds() {
         note["info"]["id"].as_str().unwrap(),
         part["id"].as_str().unwrap()
     );
+    let granted = json!({ "sessionID": patched, "rights": ["read"] }).to_string();
+    let grant = server.json("POST", "/sturdy/grant", &granted)["id"].as_str().unwrap().to_owned();
+    let message = note["info"]["id"].as_str().unwrap();
+    let second = r#"{"prompt":{"text":"go"}}"#.to_owned();
     let changes = [
         ("POST", format!("/permission/{request}/reply"), r#"{"reply":"once"}"#.to_owned()),
+        ("POST", "/session".to_owned(), "{}".to_owned()),
+        ("POST", "/api/session".to_owned(), "{}".to_owned()),
         ("POST", format!("/session/{prompted}/prompt_async"), prompt("go")),
+        ("POST", format!("/api/session/{prompted}/prompt"), second),
+        ("POST", format!("/session/{prompted}/shell"), r#"{"agent":"build","command":"true"}"#.to_owned()),
+        ("POST", format!("/session/{patched}/revert"), json!({ "messageID": message }).to_string()),
+        ("PATCH", format!("/session/{patched}"), r#"{"title":"other"}"#.to_owned()),
         ("DELETE", format!("/session/{removed}"), String::new()),
         ("POST", format!("/session/{forked}/fork"), "{}".to_owned()),
         ("PATCH", part_path, part.to_string()),
+        ("DELETE", format!("/session/{patched}/message/{message}"), String::new()),
+        ("POST", "/sturdy/grant".to_owned(), granted),
+        ("DELETE", format!("/sturdy/grant/{grant}"), String::new()),
     ];
 
     for (method, path, body) in changes {
@@ -297,7 +313,7 @@ fn what_cannot_be_known_is_not_called_refused() {
 }
 
 /// The namespace in which this test may mount something: with the rights it has, or with those of a user namespace.
-fn namespace() -> &'static [&'static str] {
+pub(crate) fn namespace() -> &'static [&'static str] {
     const WAYS: [&[&str]; 2] = [&["--mount"], &["--map-root-user", "--mount"]];
     let works = |way: &&&[&str]| {
         let tried =
@@ -365,7 +381,7 @@ fn files_that_tools_write_are_synced_with_their_directory_before_the_call_is_don
     let disk = Disk::new();
     let project = fs::canonicalize(disk.place.project()).unwrap();
     fs::write(project.join("opencode.json"), r#"{"permission":"allow"}"#).unwrap();
-    let disk = Disk { place: disk.place.with("STURDY_TRUST_ALL", "1"), told: disk.told };
+    let disk = disk.with("STURDY_TRUST_ALL", "1");
     let server = disk.place.serve(&[]);
     let session = new_session(&server);
     let told = disk.told.join("synced-files");

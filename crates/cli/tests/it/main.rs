@@ -6,6 +6,12 @@
 mod disk;
 mod environment;
 mod hang;
+#[cfg(target_os = "linux")]
+mod migrate;
+#[cfg(target_os = "linux")]
+mod mount;
+#[cfg(target_os = "linux")]
+mod preload;
 mod program;
 #[cfg(target_os = "linux")]
 mod pry;

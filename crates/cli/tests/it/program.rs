@@ -46,6 +46,11 @@ impl Place {
         self
     }
 
+    /// The same for whatever is started from now on.
+    pub(crate) fn set(&mut self, variable: &'static str, value: &str) {
+        self.variables.insert(variable, value.to_owned());
+    }
+
     pub(crate) fn data(&self) -> PathBuf {
         self.root.path().join("data")
     }
@@ -80,11 +85,15 @@ impl Place {
         self.start(&["share", "serve"], arguments)
     }
 
-    /// A server (`serve`, or `share serve`) that writes everything it has to say into a file.
+    /// A server (`serve`, or `share serve`) that writes everything it has to say into a file; on a free port unless
+    /// another is asked for.
     pub(crate) fn serve_into(&self, verb: &[&str], log: &Path, arguments: &[&str]) -> Server {
         let data = self.data().display().to_string();
         let mut all = verb.to_vec();
-        all.extend(["--port", "0", "--log-level", "trace", "--data-dir", &data]);
+        all.extend(["--log-level", "trace", "--data-dir", &data]);
+        if !arguments.contains(&"--port") {
+            all.extend(["--port", "0"]);
+        }
         all.extend(arguments);
         Server::start_with(self.command(&all), File::create(log).unwrap().into())
     }
@@ -113,6 +122,8 @@ impl Place {
         Server::start(command)
     }
 }
+
+const JSON_HEADERS: &str = "content-type: application/json\r\naccept-encoding: identity\r\n";
 
 pub(crate) struct Server {
     child: Child,
@@ -165,6 +176,32 @@ impl Server {
         (self.child.wait().unwrap().code(), stderr)
     }
 
+    /// The same for one whose log goes into a file.
+    pub(crate) fn ended_quietly(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    /// Whether it has ended, by itself or by a signal.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// One request that it may not live to answer: status and body, or nothing if the answer is missing or cut.
+    pub(crate) fn try_json(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Option<(u16, serde_json::Value)> {
+        let headers = format!("{JSON_HEADERS}{headers}");
+        let answer = self.exchange("localhost", method, path, &headers, body).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let status = head.split_whitespace().nth(1)?.parse().ok()?;
+        let body = if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_owned() };
+        Some((status, serde_json::from_str(&body).ok()?))
+    }
+
     /// One request, one answer: status line, headers and body as they came.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
         self.ask_for("localhost", method, path, headers, body)
@@ -172,16 +209,27 @@ impl Server {
 
     /// The same, meant for a server of this name.
     pub(crate) fn ask_for(&self, host: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
-        let mut socket = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
+        self.exchange(host, method, path, headers, body).unwrap()
+    }
+
+    fn exchange(
+        &self,
+        host: &str,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> std::io::Result<String> {
+        let mut socket = TcpStream::connect(self.url.strip_prefix("http://").unwrap())?;
         let length = body.len();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
         );
-        socket.write_all(head.as_bytes()).unwrap();
-        socket.write_all(body.as_bytes()).unwrap();
+        socket.write_all(head.as_bytes())?;
+        socket.write_all(body.as_bytes())?;
         let mut answer = String::new();
-        socket.read_to_string(&mut answer).unwrap();
-        answer
+        socket.read_to_string(&mut answer)?;
+        Ok(answer)
     }
 
     pub(crate) fn json(&self, method: &str, path: &str, body: &str) -> serde_json::Value {
@@ -195,8 +243,7 @@ impl Server {
         path: &str,
         body: &str,
     ) -> (String, serde_json::Value) {
-        let answer =
-            self.ask(method, path, "content-type: application/json\r\naccept-encoding: identity\r\n", body);
+        let answer = self.ask(method, path, JSON_HEADERS, body);
         let status = answer.split_whitespace().nth(1).unwrap().to_owned();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let line = if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_owned() };
@@ -212,12 +259,13 @@ impl Drop for Server {
     }
 }
 
-/// A body that came in chunks.
+/// A body that came in chunks, as far as it came.
 fn joined(mut body: &str) -> String {
     let mut whole = String::new();
     while let Some((size, rest)) = body.split_once("\r\n") {
         let size = usize::from_str_radix(size, 16).unwrap();
-        whole.push_str(&rest[..size]);
+        let Some(chunk) = rest.get(..size) else { break };
+        whole.push_str(chunk);
         body = rest[size..].trim_start_matches("\r\n");
     }
     whole

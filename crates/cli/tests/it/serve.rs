@@ -251,6 +251,40 @@ fn a_name_that_was_allowed_is_answered_and_a_strange_one_is_not() {
     assert!(ask("evil.example").starts_with("HTTP/1.1 403"));
 }
 
+/// A server whose shell allows so many open files, of which it may ask for more up to the second number.
+fn serve_with_files(place: &Place, allowed: u32, at_most: u32) -> Server {
+    let plain = place.command(&["serve", "--port", "0", "--data-dir", &place.data().display().to_string()]);
+    let mut command = std::process::Command::new("sh");
+    let limited = format!("ulimit -S -n {allowed} && ulimit -H -n {at_most} && exec \"$0\" \"$@\"");
+    command.args(["-c", &limited]).arg(plain.get_program()).args(plain.get_args());
+    command.current_dir(place.project()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Server::start(command)
+}
+
+// Was: a shell allows 1,024 files, and as many connections left none for anything else.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_asks_for_as_many_files_as_its_connections_need() {
+    let place = Place::new();
+    let server = serve_with_files(&place, 256, 4096);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(files.split_whitespace().nth(3), Some("3072"), "{files}");
+    server.signal("TERM");
+    let (_, stderr) = server.ended();
+    assert!(!stderr.contains("fewer connections"), "{stderr}");
+
+    let server = serve_with_files(&place, 256, 512);
+    assert_eq!(server.json("GET", "/global/health", "")["healthy"], json!(true));
+    server.signal("TERM");
+    let (_, stderr) = server.ended();
+    assert!(
+        stderr.contains("fewer connections are taken") && stderr.contains("connections_max=256"),
+        "{stderr}"
+    );
+}
+
 #[test]
 fn an_origin_that_is_none_is_told_at_the_start() {
     let place = Place::new();

@@ -1,5 +1,14 @@
 //! `sturdy share serve` and `sturdy share import`.
 
+#[cfg(target_os = "linux")]
+mod kill;
+#[cfg(target_os = "linux")]
+mod pair;
+#[cfg(target_os = "linux")]
+mod read_only;
+#[cfg(target_os = "linux")]
+mod relay;
+
 use crate::program::{Place, Server};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -5,7 +5,7 @@
 
 use super::listen::{address, bind};
 use super::until::{Signals, until_told};
-use super::{host_of, share_key};
+use super::{host_of, room, share_key};
 use crate::args::{ShareServe, share_limits};
 use crate::failure::{self, Failure};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
@@ -55,7 +55,7 @@ async fn serve(arguments: ShareServe, environment: Environment) -> Result<ExitCo
             limits: sharing.service,
         }),
         offer: Offer::Shares,
-        ..ServerOptions::default()
+        ..room::options()
     };
     let app = App::new(engine.clone(), options);
     Ok(until_told(&mut signals, listener, app, &address).await)
