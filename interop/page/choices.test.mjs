@@ -141,7 +141,29 @@ test('a key of a person\'s own choice works in place of the usual one, and a key
   await page.waitForURL('**/new');
 });
 
-test('an MCP server that wants a login is logged in to from the settings', async () => {
+test('both keys of a way to a place can be changed', async () => {
+  const page = await desk.tab('/settings');
+  await page.getByRole('button', { name: 'Change the key of “Go to the board”' }).click();
+  await page.keyboard.press('s');
+  await page.getByRole('alert').getByText('s is taken by “Go to the search”').waitFor();
+  // Taken by another first key, which is not in its way.
+  await page.keyboard.press('j');
+  await page.getByRole('button', { name: 'Change the key of “Go, with one of the keys below”' }).click();
+  await page.keyboard.press('G');
+  await page.getByRole('heading', { name: 'Shortcuts' }).click();
+
+  await page.keyboard.press('g');
+  await page.keyboard.press('j');
+  assert.equal(new URL(page.url()).pathname, '/settings', 'the usual first key does nothing any more');
+  await page.keyboard.press('Shift+G');
+  await page.keyboard.press('b');
+  assert.equal(new URL(page.url()).pathname, '/settings', 'nor does the usual second one');
+  await page.keyboard.press('Shift+G');
+  await page.keyboard.press('j');
+  await page.waitForURL('**/board');
+});
+
+test('an MCP server that wants a login is logged in to from the settings, and out again', async () => {
   const page = await desk.tab('/settings');
   const servers = page.getByRole('region', { name: 'MCP servers' });
   await servers.getByText('needs a login').waitFor();
@@ -157,6 +179,13 @@ test('an MCP server that wants a login is logged in to from the settings', async
 
   await servers.getByText('connected').waitFor();
   await link.waitFor({ state: 'detached' });
+
+  // And out again: what is connected is connected anew, which wants a login.
+  await servers.getByRole('button', { name: 'Log out of notes' }).click();
+  await servers.getByText('needs a login').waitFor();
+  assert.equal(await servers.getByRole('button', { name: 'Log out of notes' }).count(), 0);
+  await servers.getByRole('button', { name: 'Log in to notes' }).waitFor();
+  assert.deepEqual(await desk.server.tell('GET', '/mcp'), { notes: { status: 'needs_auth' } });
 });
 
 test('a failure inside the page is in the server\'s log once, without what somebody wrote', async () => {

@@ -71,3 +71,96 @@ test('whoever leaves the end by a little while text streams is left there', asyn
   assert.equal((await line.boundingBox())?.y, before);
   assert.ok((await fromEnd(page)) > 500, 'what came since is below');
 });
+
+test('whoever types at the end of a conversation stays there', async () => {
+  // Was: each key measured the field, which moved the conversation by two pixels, and so its end was followed no longer.
+  const session = await desk.session({ title: 'Typing' });
+  await desk.prompt(session, Array.from({ length: 60 }, (_, i) => `Paragraph ${i}.`).join('\n\n'));
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.getByLabel('Model', { exact: true }).waitFor();
+  await until('the end is in sight', async () => (await fromEnd(page)) === 0);
+  const tops = () => page.evaluate(() => globalThis.tops);
+  await page.evaluate(() => {
+    const timeline = document.querySelector('.timeline');
+    globalThis.tops = [];
+    timeline.addEventListener('scroll', () => globalThis.tops.push(timeline.scrollTop));
+  });
+
+  await page.getByLabel('Ask, or say what to do').pressSequentially('some words');
+  await frames(page);
+
+  assert.deepEqual(await tops(), []);
+  assert.equal(await page.locator('.to-end').count(), 0);
+});
+
+/** A menu is open: where its first item is, and whether a tap there reaches it. */
+const firstItem = (page) => page.evaluate(() => {
+  const item = document.querySelector('.menu:popover-open [role=menuitem]');
+  const box = item?.getBoundingClientRect();
+  if (!box) return null;
+  const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return { top: Math.round(box.top), isReached: item.contains(hit) };
+});
+
+test('messages and their menus take taps while the conversation scrolls', async () => {
+  // Was: rows took no pointer while they scrolled, and neither did the menu of one: a tap went through it and closed it.
+  const session = await desk.session({ title: 'Menu' });
+  for (let i = 0; i < 12; i += 1) await desk.prompt(session, `Prompt ${i}\n\n${'A line of it.\n\n'.repeat(4)}`);
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.locator('.prompt', { hasText: 'Prompt 11' }).getByRole('button', { name: 'More' }).click();
+  await page.getByRole('menuitem', { name: 'Undo from here' }).waitFor();
+
+  const seen = await page.evaluate(async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    const isReached = (one) => {
+      const box = one.getBoundingClientRect();
+      return one.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+    };
+    const item = document.querySelector('.menu:popover-open [role=menuitem]');
+    const text = [...document.querySelectorAll('.prompt-text')].at(-1);
+    const hits = [];
+    for (let i = 0; i < 20; i += 1) {
+      document.querySelector('.timeline').scrollBy(0, i % 2 === 0 ? -30 : 30);
+      await frame();
+      await frame();
+      hits.push([isReached(item), isReached(text)].join());
+    }
+    return hits;
+  });
+
+  assert.deepEqual(seen, Array(20).fill('true,true'));
+});
+
+test('an answer that goes on, or a late piece of the page, moves nothing from under an open menu', async () => {
+  const session = await desk.session({ title: 'Menu beside an answer' });
+  await desk.prompt(session, Array.from({ length: 60 }, (_, i) => `Paragraph ${i}.`).join('\n\n'));
+  const gate = new Gate();
+  desk.provider.will(async (reply) => {
+    reply.text('begin\n\n');
+    await gate.opened;
+    for (let i = 0; i < 60; i += 1) reply.text(`more ${i}\n\n`);
+    reply.finish();
+  });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await desk.server.tell('POST', `/session/${session.id}/prompt_async`, { model: MAIN, parts: [{ type: 'text', text: 'go on' }] });
+  await page.locator('.step .prose', { hasText: 'begin' }).waitFor();
+  await until('the end is in sight', async () => (await fromEnd(page)) === 0);
+  const prompt = page.locator('.prompt', { hasText: 'go on' });
+  await prompt.getByRole('button', { name: 'More' }).click();
+  // It has the focus when it has its place.
+  await until('it is placed', () => page.evaluate(() => document.activeElement?.getAttribute('role') === 'menuitem'));
+  const before = { menu: await firstItem(page), prompt: (await prompt.boundingBox())?.y };
+
+  gate.open();
+  await page.locator('.session-head .is-busy').waitFor({ state: 'detached' });
+  await frames(page);
+
+  assert.deepEqual({ menu: await firstItem(page), prompt: (await prompt.boundingBox())?.y }, before);
+  assert.equal(before.menu?.isReached, true);
+  // Whoever closes it is at the end again, where they were.
+  await page.keyboard.press('Escape');
+  await until('the end is in sight', async () => (await fromEnd(page)) === 0);
+});

@@ -115,6 +115,33 @@ test('what a restart interrupted in other sessions is named and led to as well',
   await page.locator('.card.is-interrupted').waitFor();
 });
 
+test('of many turns that a restart interrupted all are counted, and those that are not named are led to', async () => {
+  // Was: the last messages of twenty sessions were looked at, and the others were not counted.
+  const { page } = await opened('Many');
+  const many = 23;
+  const waits = async (reply) => {
+    reply.text('Going on');
+    await reply.gone;
+  };
+  desk.provider.will(...Array(many).fill(waits));
+  for (let i = 0; i < many; i += 1) {
+    const session = await desk.session({ title: `One of many ${i}` });
+    await ask(session);
+    // A prompt whose answer has not begun waits through a restart, and is not interrupted.
+    await until('its answer has begun', async () => (await desk.server.tell('GET', `/session/${session.id}/message?limit=1`)).at(-1)?.info.role === 'assistant');
+  }
+  await until('the page knows it', async () => (await page.locator('.list-row', { hasText: 'One of many' }).filter({ hasText: 'Working' }).count()) === many);
+
+  await desk.restart();
+
+  const note = page.locator('.note', { hasText: '23 turns were interrupted:' });
+  await note.waitFor();
+  assert.equal((await note.getByRole('link', { name: /One of many/ }).count()), 10);
+  await note.getByRole('link', { name: 'and 13 more' }).click();
+  const lane = page.getByRole('region', { name: 'Failed or interrupted' });
+  await until('all are on the board', async () => (await lane.getByRole('link', { name: /One of many/ }).count()) === many);
+});
+
 test('a turn that a person had stopped before a restart is not counted as interrupted by it', async () => {
   const { session, page } = await opened('Stopped before');
   desk.provider.will(async (reply) => {

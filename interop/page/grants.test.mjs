@@ -90,6 +90,26 @@ test('a link is drawn as a QR code, and all links are taken back together', asyn
   assert.equal(share, undefined);
 });
 
+test('a link that writes is bounded by kinds and by a number of changes', async () => {
+  const { session, page } = await shared('Bounded');
+  await panel(page).getByLabel('What it may do').selectOption('drop_box');
+  await panel(page).getByLabel('At most so many changes').fill('5');
+  await panel(page).getByText('Only some kinds of changes').click();
+  await panel(page).getByLabel('messages', { exact: true }).check();
+  await panel(page).getByLabel('parts', { exact: true }).check();
+
+  const link = await grant(page, 'The box');
+
+  const row = panel(page).locator('[data-grant]').filter({ hasText: 'The box' });
+  await row.getByText('only message, part').waitFor();
+  await row.getByText('0 of 5 changes').waitFor();
+  const { shareID, reference } = await desk.server.tell('POST', `/sturdy/session/${session.id}/share`);
+  const all = await desk.server.ask('GET', `/api/share/${shareID}/capabilities`, undefined, { authorization: `Bearer ${reference}` });
+  const { scope, kinds, max_ops } = all.json.find((one) => one.label === 'The box');
+  assert.deepEqual({ scope, kinds, max_ops }, { scope: ['append'], kinds: ['message', 'part'], max_ops: 5 });
+  assert.match(link, /#stdy1\./);
+});
+
 test('all shares are listed, and each leads to its panel', async () => {
   const { page } = await shared('Listed');
   await panel(page).getByRole('link', { name: 'Shares' }).click();

@@ -89,9 +89,78 @@ test('usage is shown for a period and a measure, and leads to its sessions', asy
   await page.getByLabel('Measure').selectOption('steps');
   await until('a week', async () => (await page.locator('.chart rect').count()) === 7);
   await page.getByRole('img', { name: 'By day: Steps' }).waitFor();
-  await page.getByRole('link', { name: 'It was used' }).last().click();
+  // A day leads to what was used on it: by its row, and by its bar.
+  const today = await page.evaluate(() => new Date().toLocaleDateString('en-CA'));
+  await page.getByRole('region', { name: 'By day' }).getByRole('link', { name: today }).click();
+  await page.getByText(`Only ${today}`).waitFor();
+  const used = page.getByRole('region', { name: 'By session' }).getByRole('link', { name: 'It was used' });
+  await used.waitFor();
+  const yesterday = page.locator('.chart rect').nth(5);
+  await yesterday.dispatchEvent('click');
+  await used.waitFor({ state: 'detached' });
+  await page.goBack();
+  await used.click();
 
   await page.waitForURL(`**/s/${session.id}`);
+});
+
+test('what a search found leads to the file and the line', async () => {
+  writeFileSync(join(desk.world.project, 'haystack.txt'), 'hay\nneedle\nhay\n');
+  const session = await desk.session({ title: 'Needle' });
+  desk.provider.will((reply) => reply.call('grep', { pattern: 'needle', include: 'haystack.txt' }).finish(), says('Found.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'Find it' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await page.locator('.card', { hasText: 'grep' }).locator('summary').click();
+
+  await page.locator('.matches').getByRole('link', { name: '2: needle' }).click();
+
+  await page.locator('.at-line').getByText('needle', { exact: true }).waitFor();
+  assert.match(page.url(), /panel=files&file=.*haystack\.txt&line=2/);
+});
+
+test('going back closes a panel, and closing it goes back', async () => {
+  const before = await desk.session({ title: 'Before' });
+  const session = await desk.session({ title: 'Panels and back' });
+  await desk.prompt(session, 'Hello');
+  const page = await desk.tab(`/s/${before.id}`, { width: 360, height: 740, touch: true });
+  await live(page);
+  await page.goto(`${desk.server.url}/s/${session.id}`);
+  await page.locator('.step .prose').last().waitFor();
+  const open = async (name) => {
+    await page.getByRole('button', { name: 'Panel', exact: true }).tap();
+    await page.getByRole('menuitem', { name }).tap();
+    await page.getByRole('complementary', { name }).waitFor();
+  };
+
+  await open('Todo');
+  await page.goBack();
+  await page.locator('.side').waitFor({ state: 'detached' });
+  assert.equal(new URL(page.url()).pathname, `/s/${session.id}`);
+  await open('Context');
+  await page.locator('.side').getByRole('button', { name: 'Close' }).tap();
+  await page.locator('.side').waitFor({ state: 'detached' });
+  await page.goBack();
+
+  await page.waitForURL(`**/s/${before.id}`);
+});
+
+test('on paper a conversation stands whole, without what is only for the screen', async () => {
+  const session = await desk.session({ title: 'Printed' });
+  for (let i = 0; i < 15; i += 1) await desk.prompt(session, `Page ${i}\n\n${'A line of it.\n\n'.repeat(6)}`);
+  const page = await desk.tab(`/s/${session.id}`);
+  await page.locator('.prompt-text', { hasText: 'Page 14' }).waitFor();
+  assert.equal(await page.locator('.prompt-text', { hasText: 'Page 0' }).count(), 0, 'what is far up is not drawn on the screen');
+
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  await page.emulateMedia({ media: 'print' });
+
+  const shown = await page.locator('.prompt-text').evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent.split('\n')[0]));
+  assert.deepEqual(shown, Array.from({ length: 15 }, (_, i) => `Page ${i}`));
+  const height = await page.locator('.printed').evaluate((one) => one.getBoundingClientRect().height);
+  assert.ok(height > 3000, `${height} pixels, one below the other`);
+  assert.equal(await page.locator('.composer, .rail, .actions, .panel-tabs').evaluateAll((all) => all.filter((one) => one.checkVisibility()).length), 0);
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+  assert.equal(await page.locator('.printed').count(), 0);
 });
 
 test('every panel is reached on a phone and closed again', async () => {

@@ -20,6 +20,12 @@ afterEach(async () => {
 
 const shown = async (page) => (await page.locator('.timeline-rows article').allInnerTexts()).map((text) => text.replaceAll(/\d+(\.\d+)? m?s\b|\d\d:\d\d/g, '').replaceAll(/\s+/g, ' ').trim());
 
+const inSight = (page, locator) => until('it is in sight', async () => {
+  const box = await locator.boundingBox().catch(() => null);
+  const view = await page.locator('.timeline').boundingBox();
+  return box !== null && view !== null && box.y >= view.y && box.y + Math.min(box.height, 40) <= view.y + view.height;
+});
+
 test('the log shows the screen as it was, step by step, and leads back to now', async () => {
   const session = await desk.session({ title: 'Past' });
   const gates = [new Gate(), new Gate()];
@@ -117,8 +123,34 @@ test('words are found in what was said in all sessions, and a hit leads to its m
   });
   assert.match(page.url(), /#msg_/);
 
+  // A call far up, folded: it is unfolded, and what was found is in sight.
   await page.goto(`${desk.server.url}/search?q=wombat`);
-  await hits.getByText('call', { exact: true }).first().waitFor();
+  await hits.getByRole('link').filter({ hasText: 'call' }).first().click();
+  await inSight(page, page.locator('.card.tool[open] .terminal', { hasText: 'the wombat speaks' }));
+  assert.match(page.url(), /#msg_\w+\/prt_/);
+});
+
+test('an address leads to a part of a message, also to one that is folded away with others far up', async () => {
+  const session = await desk.session({ title: 'Parts' });
+  desk.provider.will((reply) => {
+    reply.text('A paragraph.\n\n'.repeat(60));
+    for (let i = 0; i < 3; i += 1) reply.call('glob', { pattern: `*.kind${i}` });
+    reply.finish();
+  }, says('Looked.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'look around' }] });
+  for (let i = 0; i < 60; i += 1) await desk.prompt(session, `Filler ${i}\n\nwith a second line`);
+  const all = await desk.server.tell('GET', `/session/${session.id}/message`);
+  const [, second] = all.flatMap((message) => message.parts).filter((part) => part.type === 'tool');
+
+  const page = await desk.tab(`/s/${session.id}#${second.id}`);
+  const card = page.locator(`.look [data-part="${second.id}"]`);
+  await inSight(page, card.getByText('*.kind1'));
+  await until('it has the focus', () => card.evaluate((element) => element === document.activeElement));
+
+  // A part that nobody has says so, and the conversation stays.
+  await page.goto(`${desk.server.url}/s/${session.id}#prt_nobody`);
+  await page.getByText('There is nothing at this address').waitFor();
+  await page.locator('.prompt').first().waitFor();
 });
 
 test('words are found in the open session, also far above what is drawn, and the keys lead from hit to hit', async () => {

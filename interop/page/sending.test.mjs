@@ -235,6 +235,31 @@ test('a session goes on with its own agent, and a prompt that is asked again kee
   assert.equal((await promptsOf(session)).at(-1).info.agent, 'plan');
 });
 
+test('files that are attached wait with the words of their session, and not in another', async () => {
+  // Was: whoever looked at another session had to attach them again.
+  const first = await desk.session({ title: 'With a file' });
+  const other = await desk.session({ title: 'Without one' });
+  const page = await desk.tab(`/s/${first.id}`);
+  await live(page);
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Attach a file' }).click()]);
+  await chooser.setFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('Some notes.') });
+  await page.locator('.attached', { hasText: 'notes.txt' }).waitFor();
+
+  await page.locator('.list-row', { hasText: 'Without one' }).locator('a').first().click();
+  await page.waitForURL(`**/s/${other.id}`);
+  await page.locator('.attached').waitFor({ state: 'detached' });
+  await page.goBack();
+
+  await page.locator('.attached', { hasText: 'notes.txt' }).waitFor();
+  desk.provider.will(says('Read.'));
+  await page.getByLabel('Ask, or say what to do').fill('read them');
+  await page.keyboard.press('Enter');
+  await page.locator('.attached').waitFor({ state: 'detached' });
+  await page.locator('.step .prose', { hasText: 'Read.' }).waitFor();
+  const [prompt] = await desk.server.tell('GET', `/session/${first.id}/message`);
+  assert.ok(prompt.parts.some((part) => part.type === 'file' && part.filename === 'notes.txt'));
+});
+
 test('the words of a command that fails come back once, before what was typed meanwhile', async () => {
   const session = await desk.session({ title: 'Busy shell' });
   const page = await desk.tab(`/s/${session.id}`);

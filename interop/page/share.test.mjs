@@ -211,7 +211,10 @@ test('a redacted page shows what was said, says that it is redacted, and holds n
   await live(page);
   await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
 
-  const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Save as a redacted page' }).click()]);
+  await page.getByRole('menuitem', { name: 'Save as a redacted page' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Save as a redacted page' });
+  for (const what of ['Answers of tools', 'Contents of files', 'Thoughts']) assert.ok(await dialog.getByLabel(what).isChecked(), what);
+  const [saved] = await Promise.all([page.waitForEvent('download'), dialog.getByRole('button', { name: 'Save' }).click()]);
 
   assert.equal(saved.suggestedFilename(), `${session.slug}-redacted.html`);
   const path = join(desk.world.root, 'redacted.html');
@@ -224,4 +227,27 @@ test('a redacted page shows what was said, says that it is redacted, and holds n
   await page.locator('.step .prose', { hasText: 'Said aloud.' }).waitFor();
   assert.equal(await page.locator('.broken').count(), 0, 'every card is drawn without what it lacks');
   await picture(page, 'export-redacted');
+});
+
+test('of a redacted page only what is ticked is left out', async () => {
+  const session = await desk.session({ title: 'Half open' });
+  desk.provider.will((reply) => reply.reasoning('a private thought').call('bash', { command: 'echo printed-here', description: 'Prints' }, 'a').finish(), says('Said aloud.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'Print' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+  await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
+  await page.getByRole('menuitem', { name: 'Save as a redacted page' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Save as a redacted page' });
+
+  await dialog.getByLabel('Answers of tools').uncheck();
+  await dialog.getByLabel('Contents of files').uncheck();
+  const [saved] = await Promise.all([page.waitForEvent('download'), dialog.getByRole('button', { name: 'Save' }).click()]);
+
+  const path = join(desk.world.root, 'half.html');
+  await saved.saveAs(path);
+  assert.ok(!readFileSync(path, 'utf8').includes('a private thought'));
+  await page.goto(pathToFileURL(path).href);
+  await page.getByText('Redacted: thoughts are left out').waitFor();
+  await page.locator('.card', { hasText: 'echo printed-here' }).locator('summary').click();
+  await page.locator('.terminal', { hasText: 'printed-here' }).waitFor();
 });

@@ -34,13 +34,9 @@ async function turn(session, text, command) {
 
 /** The sheet, from the menu of a prompt. */
 async function openSheet(page, text) {
-  const more = page.locator('.prompt', { hasText: text }).getByRole('button', { name: 'More' });
-  const item = page.getByRole('menuitem', { name: 'Undo from here' });
-  // A piece of the page that arrives late draws the rows again and closes what is open in them: a person taps again.
-  await until('the menu was used', async () => {
-    if (!(await item.isVisible())) await more.click();
-    return item.click({ timeout: 2000 }).then(() => true, () => false);
-  });
+  const prompt = page.locator('.prompt', { hasText: text });
+  await prompt.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('menuitem', { name: 'Undo from here' }).click();
   const sheet = page.getByRole('dialog', { name: 'Undo from here' });
   await sheet.locator('.plan li').first().waitFor();
   return sheet;
@@ -182,7 +178,7 @@ test('a step that changed files says how many lines, and shows them', async () =
   assert.equal(await patch.locator('.diff').count(), 2);
 });
 
-test('a step beside another that changed the same file names it without numbers that are not its own', async () => {
+test('a step beside another that changed the same file opens to its own difference', async () => {
   const session = await desk.session({ title: 'Twice' });
   desk.provider.will(calls('bash', { command: 'echo a > twice.txt', description: 'Writes' }), calls('bash', { command: 'echo b >> twice.txt', description: 'Writes' }), says('Both.'));
   await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'write twice' }] });
@@ -192,7 +188,14 @@ test('a step beside another that changed the same file names it without numbers 
   const patches = page.locator('.card.patch', { hasText: 'Changed 1 file' });
   await until('both steps are drawn', async () => (await patches.count()) === 2);
 
-  assert.equal(await patches.locator('.plus').count(), 0);
+  assert.equal(await patches.locator('.plus').count(), 0, 'the numbers of the turn are not its own');
+  for (const [at, letter] of ['a', 'b'].entries()) {
+    const step = patches.nth(at);
+    await step.locator('summary').click();
+    await step.locator('.diff', { hasText: letter }).waitFor();
+    await step.locator('summary .plus', { hasText: '+1' }).waitFor();
+    await step.locator('summary .minus', { hasText: '−0' }).waitFor();
+  }
 });
 
 test('a call whose changes are not known is named before anything is undone', async () => {

@@ -18,7 +18,8 @@ document.addEventListener("visibilitychange", () => line.visible(document.visibi
 for (const name of ["online", "pageshow"]) window.addEventListener(name, () => line.hurry());
 /** Loaded with the first failure. */
 const report = (cause: unknown) => void import("./view/report.ts").then((file) => file.report(cause), () => {});
-window.addEventListener("error", (event) => report(event.error));
+// Without an error it is the browser that tells of itself: a size that changed while it was being looked at, most of all.
+window.addEventListener("error", (event) => event.error && report(event.error));
 window.addEventListener("unhandledrejection", (event) => report(event.reason));
 const root = document.getElementById("root");
 if (root) render(() => <App />, root);

@@ -121,7 +121,7 @@ function Places() {
   );
 }
 
-const NOWHERE_IN_SESSION = { page: "session", panel: undefined, turn: undefined, at: undefined, file: undefined, line: undefined, message: undefined } as const;
+const NOWHERE_IN_SESSION = { page: "session", panel: undefined, turn: undefined, at: undefined, file: undefined, line: undefined, place: undefined } as const;
 
 function Content(props: { isWide: boolean }) {
   /** At a desk the session that was open last stands beside the list, if it is still there. */
@@ -149,7 +149,7 @@ function Content(props: { isWide: boolean }) {
       <Match when={at("board")}><BoardPage /></Match>
       <Match when={at("asks")}><AsksPage /></Match>
       <Match when={at("search")}>{(now) => <SearchPage query={now().query} search={now().search} />}</Match>
-      <Match when={at("usage")}><UsagePage /></Match>
+      <Match when={at("usage")}>{(now) => <UsagePage day={now().day} />}</Match>
       <Match when={at("shares")}><SharesPage /></Match>
       <Match when={at("settings")}><SettingsPage /></Match>
     </Switch>

@@ -1,6 +1,6 @@
 // All sessions by what they need.
 
-import { For, Show, createMemo } from "solid-js";
+import { For, Show, createMemo, createSignal } from "solid-js";
 import { everyTenSeconds, useSeconds } from "../kit/ticking.tsx";
 import { serverNow } from "../view/live.ts";
 import { useEnds } from "../view/ends.ts";
@@ -11,6 +11,7 @@ import type { Session } from "../wire/types.ts";
 import { type Need, NeedGlyph, needOf, projectName } from "./list.tsx";
 
 const LANES: readonly Need[] = ["asks", "busy", "retry", "failed", "unseen", "idle"];
+/** Of one lane, at first and with each wish for more. */
 const LANE_MAX = 30;
 
 export function BoardPage() {
@@ -32,16 +33,21 @@ export function BoardPage() {
       <h1>{words.board}</h1>
       <div class="lanes">
         <For each={LANES}>
-          {(need) => (
+          {(need) => {
+            const [room, setRoom] = createSignal(LANE_MAX);
+            const ids = () => lanes().get(need) ?? [];
+            return (
             <section class={`lane is-${need}`} aria-label={words.status[need]}>
-              <h2><NeedGlyph need={need} /> {words.status[need]} <span class="muted num">{lanes().get(need)?.length}</span></h2>
+              <h2><NeedGlyph need={need} /> {words.status[need]} <span class="muted num">{ids().length}</span></h2>
               <ul>
-                <For each={lanes().get(need)?.slice(0, LANE_MAX)}>
+                <For each={ids().slice(0, room())}>
                   {(id) => <Show when={session(id)}>{(one) => <Tile session={one()} />}</Show>}
                 </For>
               </ul>
+              <Show when={ids().length > room()}><button type="button" class="wide" onClick={() => setRoom(room() + LANE_MAX)}>{words.andMore(ids().length - room())}</button></Show>
             </section>
-          )}
+            );
+          }}
         </For>
       </div>
     </main>

@@ -28,6 +28,11 @@ interface Attached {
 
 const FILE_BYTES_MAX = 20 * 1024 * 1024;
 
+/** Files of prompts that are not sent yet, by session, as long as the page is open: they are too large for the browser's storage. */
+const attachedTo = new Map<string, readonly Attached[]>();
+/** Sessions with such files; those attached longest ago go first. */
+const ATTACHED_MAX = 20;
+
 export interface ComposerHandle {
   put(text: string): void;
   focus(): void;
@@ -47,6 +52,7 @@ export function Composer(props: {
   const [isStopping, setStopping] = createSignal(false);
   const [caret, setCaret] = createSignal(0);
   const [picked, setPicked] = createSignal<{ readonly model?: string; readonly agent?: string; readonly variant?: string }>({});
+  let box!: HTMLDivElement;
   let field!: HTMLTextAreaElement;
   let picker!: HTMLInputElement;
   let camera!: HTMLInputElement;
@@ -74,8 +80,12 @@ export function Composer(props: {
     fit();
   };
   const fit = () => {
+    // Its box keeps its height while the field is measured: the conversation above would get the room for a moment, and
+    // the browser would move it away from its end.
+    box.style.blockSize = `${box.offsetHeight}px`;
     field.style.blockSize = "auto";
     field.style.blockSize = `${Math.min(field.scrollHeight + 2, innerHeight * 0.4)}px`;
+    box.style.blockSize = "";
   };
   const put = (value: string) => {
     const whole = text() === "" ? value : `${text()}\n${value}`;
@@ -87,7 +97,7 @@ export function Composer(props: {
   createEffect(on(name, (id) => {
     setText(draft(id));
     field.value = text();
-    setFiles([]);
+    setFiles(attachedTo.get(id) ?? []);
     setPicked({});
     fit();
   }));
@@ -113,9 +123,15 @@ export function Composer(props: {
       return true;
     });
     if (!isTouch) field.focus({ preventScroll: true });
-    void loadCatalog(props.directory).then(setCatalog).catch((cause) => say(asCallError(cause).message, "bad"));
     onCleanup(() => whenDropped(() => false));
   });
+
+  // Another directory has other models, agents and commands.
+  createEffect(on(() => props.directory, (where) => {
+    let isLeft = false;
+    onCleanup(() => (isLeft = true));
+    if (where !== undefined) void loadCatalog(where).then((found) => isLeft || setCatalog(found), (cause) => say(asCallError(cause).message, "bad"));
+  }));
 
   const submit = async () => {
     const said = text().trim();
@@ -127,6 +143,7 @@ export function Composer(props: {
     const send = await delivery(id, said, attached);
     setText("");
     field.value = "";
+    keepFiles(kept, []);
     setFiles([]);
     fit();
     const sent = send();
@@ -191,10 +208,21 @@ export function Composer(props: {
   };
 
   const attach = async (list: Iterable<File>) => {
+    // Somebody may have gone to another session before it is read.
+    const to = name();
     for (const file of list) {
-      if (file.size > FILE_BYTES_MAX) say(`${file.name}: ${Math.round(file.size / 1e6)} MB, at most 20 MB`, "bad");
-      else setFiles([...files(), { name: file.name, mime: file.type || "text/plain", url: await dataUrl(file) }]);
+      if (file.size > FILE_BYTES_MAX) say(words.fileTooLarge(file.name, file.size / 1e6, FILE_BYTES_MAX / 1024 / 1024), "bad");
+      else {
+        const read = { name: file.name, mime: file.type || "text/plain", url: await dataUrl(file) };
+        keepFiles(to, [...(attachedTo.get(to) ?? []), read]);
+      }
     }
+  };
+  const keepFiles = (id: string, list: readonly Attached[]) => {
+    attachedTo.delete(id);
+    if (list.length > 0) attachedTo.set(id, list);
+    for (const oldest of [...attachedTo.keys()].slice(0, -ATTACHED_MAX)) attachedTo.delete(oldest);
+    if (id === name()) setFiles(list);
   };
 
   /** How many prompts back the field shows; it counts only while its text is that of the prompt. */
@@ -229,7 +257,7 @@ export function Composer(props: {
   };
 
   return (
-    <div class="composer" classList={{ "is-shell": isShell() }}
+    <div ref={box} class="composer" classList={{ "is-shell": isShell() }}
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => { event.preventDefault(); void attach(event.dataTransfer?.files ?? []); }}>
       <Show when={/(?:^|\s)[@/]/.test(text())}><Guard><Suggestions text={text()} caret={caret()} catalog={catalog()} directory={directory()} onPick={(value, at) => { field.value = value; change(value); field.focus(); field.setSelectionRange(at, at); setCaret(at); }} /></Guard></Show>
@@ -240,7 +268,7 @@ export function Composer(props: {
               <li class="chip">
                 <Icon name={file.mime.startsWith("image/") ? "image" : "file"} />
                 <span class="cut">{file.name}</span>
-                <button type="button" class="quiet" aria-label={words.removeFile(file.name)} onClick={() => setFiles(files().filter((one) => one !== file))}><Icon name="x" /></button>
+                <button type="button" class="quiet" aria-label={words.removeFile(file.name)} onClick={() => keepFiles(name(), files().filter((one) => one !== file))}><Icon name="x" /></button>
               </li>
             )}
           </For>

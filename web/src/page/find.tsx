@@ -7,7 +7,7 @@ import { asCallError } from "../wire/api.ts";
 import { say } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { setFinding } from "../view/find.ts";
-import { type Panel, navigate, sessionPath } from "../view/router.ts";
+import { type Panel, messagePath, navigate } from "../view/router.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 
@@ -54,8 +54,8 @@ export function FindBar(props: { sessionID: string; panel: Panel | undefined }) 
     if (all.length === 0) return;
     const next = (index + all.length) % all.length;
     setAt(next);
-    const { messageID = "" } = all[next] ?? {};
-    navigate(`${sessionPath(props.sessionID, props.panel)}#${encodeURIComponent(messageID)}`, "replace");
+    const { messageID = "", partID } = all[next] ?? {};
+    navigate(messagePath(props.sessionID, messageID, { part: partID, panel: props.panel }), "replace");
     void showIn(messageID, query().trim().toLowerCase());
   };
   const close = () => {

@@ -1,4 +1,4 @@
-// MCP servers of the server's directory: how each stands, and logging in where one wants it.
+// MCP servers of the server's directory: how each stands, logging in where one wants it, and out again.
 //
 // The login page is opened by a person, in a tab of its own; how it went is asked for again until it is known. A
 // browser on another machine cannot come back to the server by itself: its last address, or the code in it, is pasted.
@@ -16,6 +16,8 @@ import { more } from "../words/en-panels.ts";
 interface McpState {
   readonly status: string;
   readonly error?: string;
+  /** A login is kept. */
+  readonly login?: boolean;
 }
 
 const LOOK_MS = 1500;
@@ -59,6 +61,13 @@ function McpServer(props: { name: string; state: McpState; onChange: () => Promi
     setAddress(href);
   });
   const finish = () => attempt(() => api.post(path("/callback"), { code: codeIn(code()) }));
+  // What is connected goes on with what it was given: it is connected anew, without.
+  const forget = () => attempt(async () => {
+    await api.call(path(), { method: "DELETE" });
+    if (props.state.status !== "connected") return;
+    await api.post(`/mcp/${segment(props.name)}/disconnect`);
+    await api.post(`/mcp/${segment(props.name)}/connect`);
+  });
   createEffect(() => {
     if (address() === undefined) return;
     if (props.state.status === "connected") return void setAddress(undefined);
@@ -70,6 +79,9 @@ function McpServer(props: { name: string; state: McpState; onChange: () => Promi
       <span class="grow cut">{props.name} <span class="muted small">{more.mcpStates[props.state.status] ?? props.state.status}</span></span>
       <Show when={props.state.status === "needs_auth" && address() === undefined}>
         <button type="button" aria-label={more.mcpLogin(props.name)} onClick={() => void begin()}>{words.login}</button>
+      </Show>
+      <Show when={props.state.login === true}>
+        <button type="button" class="quiet" aria-label={more.mcpLogout(props.name)} onClick={() => void forget()}>{words.logout}</button>
       </Show>
       <Show when={props.state.error}>{(said) => <p class="bad small">{said()}</p>}</Show>
       <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>

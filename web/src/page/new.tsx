@@ -1,8 +1,9 @@
 // A composer for a session that does not exist yet: the first prompt creates it.
 
-import { For, createSignal } from "solid-js";
+import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
 import { create } from "../view/actions.ts";
+import { type Beginning, readBeginning } from "../view/beginning.ts";
 import { server } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
 import { sessions } from "../view/store.ts";
@@ -13,6 +14,13 @@ export function NewPage(props: { directory: string | undefined }) {
   const [directory, setDirectory] = createSignal(props.directory);
   const chosen = () => directory() ?? server()?.directory;
   const known = () => [...new Set([server()?.directory ?? "", ...sessions().map((one) => one.directory)])].filter(Boolean).slice(0, 20);
+  const [place, setPlace] = createSignal<Beginning>();
+  createEffect(() => {
+    const where = chosen();
+    let isLeft = false;
+    onCleanup(() => (isLeft = true));
+    if (where !== undefined) void readBeginning(where).then((found) => isLeft || setPlace(found));
+  });
   let composer: ComposerHandle | undefined;
   const make = async () => {
     const made = await create(chosen());
@@ -27,13 +35,17 @@ export function NewPage(props: { directory: string | undefined }) {
         <Empty icon="message-square" title={words.newSession}>
           <label class="setting">
             <span>{words.directory}</span>
-            <select onChange={(event) => setDirectory(event.currentTarget.value)}>
-              <For each={known()}>{(one) => <option value={one} selected={one === chosen()}>{one}</option>}</For>
-            </select>
+            <input type="text" list="directories" value={chosen() ?? ""} onChange={(event) => setDirectory(event.currentTarget.value.trim() || undefined)} />
+            <datalist id="directories"><For each={known()}>{(one) => <option value={one} />}</For></datalist>
           </label>
-          <div class="begin">
-            <For each={words.demoPrompts}>{(text) => <button type="button" onClick={() => composer?.put(text)}>{text}</button>}</For>
-          </div>
+          <Show when={place()}>
+            {(found) => (
+              <>
+                <p class="muted small">{[found().branch, found().model].filter(Boolean).join(" · ")}</p>
+                <Show when={found().isDemo}><div class="begin"><For each={words.demoPrompts}>{(text) => <button type="button" onClick={() => composer?.put(text)}>{text}</button>}</For></div></Show>
+              </>
+            )}
+          </Show>
         </Empty>
       </div>
       <div class="foot">

@@ -13,6 +13,8 @@ import { words } from "../words/en.ts";
 /** A blink is no alarm: trouble is shown when it lasts. */
 const PATIENCE_MS = 1500;
 const RESTART_SHOWN_MS = 60_000;
+/** Turns that are named one by one; all of them are counted. */
+const NAMED_MAX = 10;
 
 export function LinePill() {
   useSeconds();
@@ -99,7 +101,8 @@ export function RestartNote() {
           {(first) => (
             <Show when={interrupted().length > 1} fallback={<> <a href={messagePath(first().sessionID, first().messageID)}>{words.interrupted(1)}</a></>}>
               {" "}{words.interruptedIn(interrupted().length)}
-              <For each={interrupted()}>{(one, at) => <>{at() > 0 ? "," : ""} <a href={messagePath(one.sessionID, one.messageID)} dir="auto">{session(one.sessionID)?.title}</a></>}</For>
+              <For each={interrupted().slice(0, NAMED_MAX)}>{(one, at) => <>{at() > 0 ? "," : ""} <a href={messagePath(one.sessionID, one.messageID)} dir="auto">{session(one.sessionID)?.title}</a></>}</For>
+              <Show when={interrupted().length > NAMED_MAX}> <a href="/board">{words.andMore(interrupted().length - NAMED_MAX)}</a></Show>
             </Show>
           )}
         </Show>

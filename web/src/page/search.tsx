@@ -1,4 +1,4 @@
-// Sessions by their title, and words in what was said in all of them. A hit leads to its message. What the search is
+// Sessions by their title, and words in what was said in all of them. A hit leads to its part. What the search is
 // narrowed to stands in the address.
 
 import { For, Show, createEffect, createMemo, createSignal, onCleanup, onMount } from "solid-js";
@@ -98,7 +98,7 @@ export function SearchPage(props: { query: string; search: string }) {
             <For each={hits().hits} fallback={<li class="muted small">{isLooking() ? "…" : words.nothingFound}</li>}>
               {(hit) => (
                 <li>
-                  <a href={messagePath(hit.sessionID, hit.messageID)}>
+                  <a href={messagePath(hit.sessionID, hit.messageID, { part: hit.partID })}>
                     <span class="list-meta num">
                       <Icon name={HIT_ICONS[hit.kind]} /> <span>{more.hitKinds[hit.kind]}</span><Show when={hit.tool}><code>{hit.tool}</code></Show>
                       <span class="cut">{hits().sessions[hit.sessionID]?.title}</span>

@@ -1,18 +1,19 @@
 // What can be done with a whole session, and the two questions that are asked before.
 
-import { Show, createSignal } from "solid-js";
+import { For, Match, Show, Switch, createSignal } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { MenuItem } from "../kit/menu.tsx";
 import { compactNow, forkAt, rename, setUp } from "../view/actions.ts";
 import { serverNow } from "../view/live.ts";
+import { saveSession } from "../view/download.ts";
 import { setFinding } from "../view/find.ts";
 import { navigate, route, sessionPath } from "../view/router.ts";
 import { canShare } from "../view/sharing.ts";
 import { undoLast } from "../view/undo.ts";
-import { archive, descendants, remove, saveHtml, saveJson } from "../view/whole-session.ts";
+import { archive, descendants, remove } from "../view/whole-session.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
-import type { Session } from "../wire/types.ts";
+import type { LeftOut, Session } from "../wire/types.ts";
 import type { SessionDialogName } from "./session-menu.tsx";
 
 export function SessionItems(props: { session: Session; onDialog: (name: SessionDialogName) => void }) {
@@ -32,9 +33,9 @@ export function SessionItems(props: { session: Session; onDialog: (name: Session
       <MenuItem icon="git-fork" onPick={() => void forkAt(props.session.id, undefined)}>{words.fork}</MenuItem>
       <MenuItem icon="scissors" onPick={() => void compactNow(props.session.id)}>{words.compactNow}</MenuItem>
       <Show when={canShare(props.session)}><MenuItem icon="globe" onPick={() => navigate(sessionPath(props.session.id, "share"))}>{words.share}</MenuItem></Show>
-      <MenuItem icon="arrow-down" onPick={() => void saveHtml(props.session.id, "whole")}>{words.exportHtml}</MenuItem>
-      <MenuItem icon="scissors" onPick={() => void saveHtml(props.session.id, "redacted")}>{more.exportRedacted}</MenuItem>
-      <MenuItem icon="arrow-down" onPick={() => void saveJson(props.session.id)}>{words.exportJson}</MenuItem>
+      <MenuItem icon="arrow-down" onPick={() => void saveSession(props.session.id, "html", [])}>{words.exportHtml}</MenuItem>
+      <MenuItem icon="scissors" onPick={() => props.onDialog("redact")}>{more.exportRedacted}</MenuItem>
+      <MenuItem icon="arrow-down" onPick={() => void saveSession(props.session.id, "json", [])}>{words.exportJson}</MenuItem>
       <MenuItem icon={isArchived() ? "archive-restore" : "archive"} onPick={() => void archive(props.session.id, isArchived() ? undefined : serverNow())}>{isArchived() ? words.restore : words.archive}</MenuItem>
       <MenuItem icon="trash-2" tone="danger" onPick={() => props.onDialog("remove")}>{words.remove}</MenuItem>
     </>
@@ -42,26 +43,63 @@ export function SessionItems(props: { session: Session; onDialog: (name: Session
 }
 
 export function SessionDialog(props: { name: SessionDialogName; session: Session; onClose: () => void }) {
+  return (
+    <Switch>
+      <Match when={props.name === "rename"}><RenameDialog session={props.session} onClose={props.onClose} /></Match>
+      <Match when={props.name === "redact"}><RedactDialog session={props.session} onClose={props.onClose} /></Match>
+      <Match when={props.name === "remove"}><RemoveDialog session={props.session} onClose={props.onClose} /></Match>
+    </Switch>
+  );
+}
+
+function RemoveDialog(props: { session: Session; onClose: () => void }) {
+  return (
+    <Dialog label={words.remove} onClose={() => props.onClose()}>
+      <p>{words.removeSure(props.session.title, descendants(props.session.id))}</p>
+      <footer class="dialog-buttons">
+        <button type="button" class="danger" onClick={() => { void remove(props.session.id); props.onClose(); }}>{words.remove}</button>
+        <button type="button" onClick={() => props.onClose()} autofocus>{words.cancel}</button>
+      </footer>
+    </Dialog>
+  );
+}
+
+function RenameDialog(props: { session: Session; onClose: () => void }) {
   const [title, setTitle] = createSignal(props.session.title);
   return (
-    <Show when={props.name === "rename"} fallback={
-      <Dialog label={words.remove} onClose={() => props.onClose()}>
-        <p>{words.removeSure(props.session.title, descendants(props.session.id))}</p>
+    <Dialog label={words.rename} onClose={() => props.onClose()}>
+      <form onSubmit={(event) => { event.preventDefault(); void rename(props.session.id, title()); props.onClose(); }}>
+        <input type="text" aria-label={words.rename} value={title()} onInput={(event) => setTitle(event.currentTarget.value)} autofocus />
         <footer class="dialog-buttons">
-          <button type="button" class="danger" onClick={() => { void remove(props.session.id); props.onClose(); }}>{words.remove}</button>
-          <button type="button" onClick={() => props.onClose()} autofocus>{words.cancel}</button>
+          <button type="submit" class="primary" disabled={title().trim() === ""}>{words.save}</button>
+          <button type="button" onClick={() => props.onClose()}>{words.cancel}</button>
         </footer>
-      </Dialog>
-    }>
-      <Dialog label={words.rename} onClose={() => props.onClose()}>
-        <form onSubmit={(event) => { event.preventDefault(); void rename(props.session.id, title()); props.onClose(); }}>
-          <input type="text" aria-label={words.rename} value={title()} onInput={(event) => setTitle(event.currentTarget.value)} autofocus />
-          <footer class="dialog-buttons">
-            <button type="submit" class="primary" disabled={title().trim() === ""}>{words.save}</button>
-            <button type="button" onClick={() => props.onClose()}>{words.cancel}</button>
-          </footer>
-        </form>
-      </Dialog>
-    </Show>
+      </form>
+    </Dialog>
+  );
+}
+
+const CHOICES = Object.keys(more.leftOut) as readonly LeftOut[];
+
+/** What a page that is passed on is without. */
+function RedactDialog(props: { session: Session; onClose: () => void }) {
+  const [chosen, setChosen] = createSignal<readonly LeftOut[]>(CHOICES);
+  const choose = (one: LeftOut, isOut: boolean) => setChosen(CHOICES.filter((other) => (other === one ? isOut : chosen().includes(other))));
+  return (
+    <Dialog label={more.exportRedacted} onClose={() => props.onClose()}>
+      <form onSubmit={(event) => { event.preventDefault(); void saveSession(props.session.id, "html", chosen()); props.onClose(); }}>
+        <fieldset class="choices">
+          <legend>{more.redactWhat}</legend>
+          <For each={CHOICES}>
+            {(one) => <label><input type="checkbox" checked={chosen().includes(one)} onChange={(event) => choose(one, event.currentTarget.checked)} /> {more.leftOut[one]}</label>}
+          </For>
+        </fieldset>
+        <p class="muted small">{more.redactHint}</p>
+        <footer class="dialog-buttons">
+          <button type="submit" class="primary" disabled={chosen().length === 0} autofocus>{words.save}</button>
+          <button type="button" onClick={() => props.onClose()}>{words.cancel}</button>
+        </footer>
+      </form>
+    </Dialog>
   );
 }

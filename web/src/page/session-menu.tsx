@@ -5,7 +5,7 @@ import { Menu } from "../kit/menu.tsx";
 import { words } from "../words/en.ts";
 import type { Session } from "../wire/types.ts";
 
-export type SessionDialogName = "rename" | "remove";
+export type SessionDialogName = "rename" | "redact" | "remove";
 
 const SessionItems = lazy(() => import("./session-items.tsx").then((file) => ({ default: file.SessionItems })));
 const SessionDialog = lazy(() => import("./session-items.tsx").then((file) => ({ default: file.SessionDialog })));

@@ -10,7 +10,7 @@ import { asCallError } from "../wire/api.ts";
 import { rename, stop } from "../view/actions.ts";
 import { isFinding, setFinding } from "../view/find.ts";
 import { features, follow, line, lineState, openThread } from "../view/live.ts";
-import { navigate, PANELS, type Panel, type Route, sessionPath } from "../view/router.ts";
+import { PANELS, type Panel, type Route, sessionPath, showPanel } from "../view/router.ts";
 import { readProcesses } from "../view/processes.ts";
 import { preferences } from "../view/preferences.ts";
 import { pendingPrompts } from "../view/prompts.ts";
@@ -123,7 +123,7 @@ export function SessionPage(page: { now: Place }) {
           </Match>
           <Match when={opened().as === "here"}>
             <Show when={!isEmpty()} fallback={past()?.sessionID === props.id ? <div class="timeline" /> : <Guard><Begin id={props.id} onPick={(text) => composer?.put(text)} /></Guard>}>
-              <Show when={props.id} keyed>{(id) => <Timeline sessionID={id} target={page.now.message} />}</Show>
+              <Show when={props.id} keyed>{(id) => <Timeline sessionID={id} target={page.now.place} />}</Show>
             </Show>
           </Match>
         </Switch>
@@ -202,7 +202,7 @@ const PANEL_ICONS: Readonly<Record<Panel, string>> = { changes: "file-diff", tod
 function PanelTabs(props: { id: string; panel: Panel | undefined }) {
   const isOffered = (panel: Panel) => (panel === "log" ? features()["travel"] === true : panel !== "share" || canShare(session(props.id)));
   const offered = () => PANELS.filter(isOffered);
-  const toggle = (panel: Panel) => navigate(sessionPath(props.id, props.panel === panel ? undefined : panel), "replace");
+  const toggle = (panel: Panel) => showPanel(props.id, props.panel === panel ? undefined : panel);
   return (
     <>
       <div class="panel-tabs" role="group" aria-label={words.panel}>
@@ -228,7 +228,7 @@ function Side(props: { id: string; panel: Panel; now: Place; onQuote: (text: str
     <aside class="side" aria-label={words.panels[props.panel]}>
       <header>
         <h2 class="grow">{words.panels[props.panel]}</h2>
-        <button type="button" class="quiet" aria-label={words.close} onClick={() => navigate(sessionPath(props.id), "replace")}><Icon name="x" /></button>
+        <button type="button" class="quiet" aria-label={words.close} onClick={() => showPanel(props.id, undefined)}><Icon name="x" /></button>
       </header>
       <div class="side-body">
         <Guard of={() => props.panel}><Switch>

@@ -2,7 +2,7 @@
 
 import { For, Show, createSignal, onCleanup } from "solid-js";
 import { preferences } from "../view/preferences.ts";
-import { KEY_ACTIONS, type KeyAction, type OwnKeys, isKey, keyOf, takenBy, withKey } from "../view/shortcuts.ts";
+import { KEY_ACTIONS, type KeyAction, type OwnKeys, isKey, isSecond, keyOf, takenBy, withKey } from "../view/shortcuts.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 
@@ -40,6 +40,7 @@ export function ShortcutList(props: { onChange: (keys: OwnKeys) => void }) {
           {(action) => (
             <>
               <dt>
+                <Show when={isSecond(action)}><kbd>{keyOf("go", own())}</kbd> </Show>
                 <button type="button" aria-label={more.keyChange(more.keyActions[action])} title={more.keyChange(more.keyActions[action])}
                   disabled={!preferences().letterKeys} aria-pressed={asked() === action} onClick={() => ask(asked() === action ? undefined : action)} onBlur={() => asked() === action && ask(undefined)}>
                   <Show when={asked() === action} fallback={<kbd>{keyOf(action, own())}</kbd>}>{more.keyPress}</Show>

@@ -1,10 +1,11 @@
-// Cost, tokens, steps and errors: a chart by day, and tables by model and agent.
+// Cost, tokens, steps and errors: a chart by day, and tables by model, agent, project and session. A day leads to what was
+// used on it.
 
 import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
 import { asCallError } from "../wire/api.ts";
 import { api, serverNow } from "../view/live.ts";
-import { sessionPath } from "../view/router.ts";
+import { navigate, sessionPath } from "../view/router.ts";
 import { session, world } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
@@ -27,7 +28,7 @@ const MEASURES = ["cost", "tokens", "steps", "errors"] as const;
 type Measure = (typeof MEASURES)[number];
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-export function UsagePage() {
+export function UsagePage(props: { day: string | undefined }) {
   const [days, setDays] = createSignal<Usage>();
   const [models, setModels] = createSignal<Usage>();
   const [agents, setAgents] = createSignal<Usage>();
@@ -40,8 +41,9 @@ export function UsagePage() {
     const since = String(serverNow() - period() * DAY_MS);
     const abort = new AbortController();
     onCleanup(() => abort.abort());
+    const within = props.day === undefined ? { since } : spanOf(props.day);
     const read = (by: string, put: (usage: Usage) => void) =>
-      api.get<Usage>(`/sturdy/usage?${new URLSearchParams({ by, zone, since })}`, { signal: abort.signal }).then(put, (cause) => { if (!abort.signal.aborted) setTrouble(asCallError(cause).message); });
+      api.get<Usage>(`/sturdy/usage?${new URLSearchParams({ by, zone, ...(by === "day" ? { since } : within) })}`, { signal: abort.signal }).then(put, (cause) => { if (!abort.signal.aborted) setTrouble(asCallError(cause).message); });
     void read("day", setDays);
     void read("model", setModels);
     void read("agent", setAgents);
@@ -62,8 +64,10 @@ export function UsagePage() {
             <div><dt>{words.steps}</dt><dd>{words.number(sum("steps"))}</dd></div>
             <div><dt>{words.errors}</dt><dd>{words.number(sum("errors"))}</dd></div>
           </dl>
-          <Chart rows={days()?.rows ?? []} days={period()} measure={measure()} />
-          <Table title={words.byDay} rows={[...(days()?.rows ?? [])].reverse()} />
+          <Chart rows={days()?.rows ?? []} days={period()} measure={measure()} chosen={props.day} />
+          <Show when={props.day} fallback={<Table title={words.byDay} rows={[...(days()?.rows ?? [])].reverse()} link={dayPath} />}>
+            {(day) => <p class="checks"><strong class="num">{more.onlyDay(day())}</strong> <a class="button" href="/usage">{more.everyDay}</a></p>}
+          </Show>
           <Table title={words.byModel} rows={models()?.rows ?? []} />
           <Table title={words.byAgent} rows={agents()?.rows ?? []} />
           <Table title={more.byProject} rows={byProject(bySession()?.rows ?? [])} name={nameOfProject} />
@@ -97,8 +101,18 @@ function nameOfProject(id: string): string {
 
 const all = (tokens: Tokens) => tokens.input + tokens.output + tokens.reasoning + tokens.cache.read + tokens.cache.write;
 
-/** One bar a day. The table below says the same in numbers. */
-function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measure }) {
+const dayPath = (day: string) => `/usage?${new URLSearchParams({ day })}`;
+
+/** A day of this device's time zone. */
+function spanOf(day: string): { readonly since: string; readonly until: string } {
+  const begin = new Date(`${day}T00:00:00`);
+  const end = new Date(begin);
+  end.setDate(end.getDate() + 1);
+  return { since: String(begin.getTime()), until: String(end.getTime()) };
+}
+
+/** One bar a day, which leads to the day. The table below says the same in numbers, and leads there by keys. */
+function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measure; chosen: string | undefined }) {
   const days = () => Array.from({ length: props.days }, (_, index) => new Date(serverNow() - (props.days - 1 - index) * DAY_MS).toLocaleDateString("en-CA"));
   const value = (day: string) => {
     const row = props.rows.find((one) => one.key === day);
@@ -112,7 +126,7 @@ function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measur
       <For each={days()}>
         {(day, index) => {
           const height = () => (value(day) / most()) * 58;
-          return <rect x={index() * 10 + 1} y={60 - height()} width="8" height={height()} rx="1"><title>{`${day}: ${shown(day)}`}</title></rect>;
+          return <rect x={index() * 10 + 1} y={60 - height()} width="8" height={height()} rx="1" classList={{ "is-dim": props.chosen !== undefined && props.chosen !== day }} onClick={() => navigate(dayPath(day))}><title>{`${day}: ${shown(day)}`}</title></rect>;
         }}
       </For>
     </svg>

@@ -2,7 +2,7 @@
 
 import { For, Show, createMemo, createSignal, onMount } from "solid-js";
 import { message, session, thread } from "../view/store.ts";
-import { filePath } from "../view/router.ts";
+import { filePath, messagePath } from "../view/router.ts";
 import { readInstructions } from "../view/beginning.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
@@ -54,7 +54,7 @@ export function ContextPanel(props: { sessionID: string }) {
         <For each={steps().slice(-40)}>
           {(step) => (
             <li>
-              <span class="muted num">{words.time(step.time.created)}</span>
+              <a class="muted num" href={messagePath(props.sessionID, step.id, { panel: "context" })}>{words.time(step.time.created)}</a>
               <meter min="0" max={most()} value={used(step.tokens)} aria-label={words.tokensUsed(used(step.tokens), limit())} />
               <span class="num">{words.compact(used(step.tokens))}<Show when={step.cost > 0}>{more.costOfStep(words.money(step.cost))}</Show></span>
             </li>

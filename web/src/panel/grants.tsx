@@ -2,16 +2,18 @@
 
 import { For, Show, createSignal, onCleanup, onMount } from "solid-js";
 import { say } from "../kit/toast.tsx";
-import { api, serverNow } from "../view/live.ts";
+import { serverNow } from "../view/live.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import { LinkBox } from "./link-box.tsx";
+import type { AskOwner } from "./share-owner.ts";
 
 interface Grant {
   readonly cap_id: string;
   readonly parent_id: string | null;
   readonly scope: readonly string[];
+  readonly kinds: readonly string[] | null;
   readonly expires_at: number | null;
   readonly max_ops: number | null;
   readonly used_ops: number;
@@ -37,6 +39,7 @@ interface Reading {
 const READERS_EVERY_MS = 2000;
 const PRESETS = ["viewer", "writer", "drop_box", "owner"] as const;
 type Preset = (typeof PRESETS)[number];
+const KINDS = ["session", "message", "part", "session_diff", "model", "message.remove", "part.remove"] as const;
 const LIFETIMES = [7, 1, 30, 0] as const;
 const DAY_MS = 86_400_000;
 /** Rows of one answer, answers that are asked for, and rows that are shown. */
@@ -44,7 +47,18 @@ const AUDIT_PAGE = 500;
 const AUDIT_PAGES_MAX = 20;
 const AUDIT_SHOWN_MAX = 100;
 
-export function Grants(props: { share: string; right: string }) {
+/** A link that is wanted. */
+interface Wish {
+  readonly preset: Preset;
+  readonly days: number;
+  readonly label: string;
+  /** None: there is no bound. */
+  readonly most: number | undefined;
+  /** None: all. */
+  readonly kinds: readonly string[];
+}
+
+export function Grants(props: { ask: AskOwner }) {
   const [grants, setGrants] = createSignal<readonly Grant[]>([]);
   const [audit, setAudit] = createSignal<readonly Used[]>();
   const [made, setMade] = createSignal<{ readonly url: string; readonly name: string }>();
@@ -53,8 +67,7 @@ export function Grants(props: { share: string; right: string }) {
   const failed = (cause: unknown) => {
     if (!abort.signal.aborted) say(asCallError(cause).message, "bad");
   };
-  const call = async <T,>(rest: string, method: "GET" | "POST" | "DELETE" = "GET", body?: unknown) =>
-    (await api.call<T>(`/api/share/${segment(props.share)}${rest}`, { method, body, right: props.right, signal: abort.signal })).value;
+  const call = <T,>(rest: string, method: "GET" | "POST" | "DELETE" = "GET", body?: unknown) => props.ask<T>(rest, method, body, abort.signal);
   const read = () => call<readonly Grant[]>("/capabilities").then(setGrants, failed);
   const [readers, setReaders] = createSignal<readonly Reading[]>([]);
   // One that cannot say, an older service for one, says nothing.
@@ -71,9 +84,11 @@ export function Grants(props: { share: string; right: string }) {
     const found = grants().find((one) => one.cap_id === id);
     return found?.parent_id === null ? more.grantOwner : more.grantNamed(found?.label ?? "", id);
   };
-  const make = async (preset: Preset, days: number, label: string) => {
+  const make = async ({ preset, days, label, most, kinds }: Wish) => {
     const ends = days > 0 ? { expires_at: Math.round(serverNow() + days * DAY_MS) } : {};
-    const answer = await call<{ url: string; cap_id: string }>("/capabilities", "POST", { scope: [preset], label, ...ends });
+    const quota = most === undefined ? {} : { max_ops: most };
+    const only = kinds.length === 0 ? {} : { kinds };
+    const answer = await call<{ url: string; cap_id: string }>("/capabilities", "POST", { scope: [preset], label, ...ends, ...quota, ...only });
     setMade({ url: answer.url, name: more.grantNamed(label, answer.cap_id) });
     await read();
   };
@@ -106,6 +121,7 @@ export function Grants(props: { share: string; right: string }) {
                   <span>{endOf(one)}</span>
                   <Show when={readersOf(one.cap_id) > 0}><span class="is-busy">{more.readersOfLink(readersOf(one.cap_id))}</span></Show>
                   <Show when={one.scope.includes("append")}><span>{more.grantUsed(one.used_ops, one.max_ops)}</span></Show>
+                  <Show when={one.kinds}>{(kinds) => <span>{more.grantOnly(kinds())}</span>}</Show>
                 </span>
               </span>
               <Show when={one.revoked_at === null}>
@@ -123,7 +139,7 @@ export function Grants(props: { share: string; right: string }) {
           </div>
         )}
       </Show>
-      <NewGrant onMake={(preset, days, label) => make(preset, days, label).catch(failed)} />
+      <NewGrant onMake={(wish) => make(wish).catch(failed)} />
       <div class="dialog-buttons">
         <Show when={standing().length > 1}><button type="button" class="danger" onClick={() => revoke("all")}>{more.revokeAll}</button></Show>
         <button type="button" title={more.rotateHint} onClick={rotate}>{more.rotate}</button>
@@ -155,15 +171,19 @@ function endOf(one: Grant): string {
   return one.expires_at <= serverNow() ? more.grantEnded : more.grantEnds(new Date(one.expires_at).toLocaleDateString("en"));
 }
 
-function NewGrant(props: { onMake: (preset: Preset, days: number, label: string) => Promise<unknown> }) {
+function NewGrant(props: { onMake: (wish: Wish) => Promise<unknown> }) {
   const [label, setLabel] = createSignal("");
   const [preset, setPreset] = createSignal<Preset>("viewer");
   const [days, setDays] = createSignal<number>(LIFETIMES[0]);
+  const [most, setMost] = createSignal<number>();
+  const [kinds, setKinds] = createSignal<readonly string[]>([]);
   const [isSent, setSent] = createSignal(false);
+  const writes = () => preset() !== "viewer";
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     setSent(true);
-    await props.onMake(preset(), days(), label().trim());
+    const bounds = writes() ? { most: most(), kinds: kinds() } : { most: undefined, kinds: [] };
+    await props.onMake({ preset: preset(), days: days(), label: label().trim(), ...bounds });
     setLabel("");
     setSent(false);
   };
@@ -172,6 +192,20 @@ function NewGrant(props: { onMake: (preset: Preset, days: number, label: string)
       <input type="text" maxlength="100" aria-label={more.grantLabel} placeholder={more.grantLabel} value={label()} onInput={(event) => setLabel(event.currentTarget.value)} />
       <select aria-label={more.grantMay} onChange={(event) => setPreset(event.currentTarget.value as Preset)}><For each={PRESETS}>{(one) => <option value={one} selected={one === preset()}>{more.grantPresets[one]}</option>}</For></select>
       <select aria-label={more.tokenLife} onChange={(event) => setDays(Number(event.currentTarget.value))}><For each={LIFETIMES}>{(one) => <option value={one} selected={one === days()}>{more.lifetime(one)}</option>}</For></select>
+      <Show when={writes()}>
+        <input type="number" min="1" max="1000000000" aria-label={more.grantMost} placeholder={more.grantMost} value={most() ?? ""} onInput={(event) => setMost(event.currentTarget.value === "" ? undefined : event.currentTarget.valueAsNumber)} />
+        <details>
+          <summary class="small">{more.grantKinds}</summary>
+          <For each={KINDS}>
+            {(kind) => (
+              <label class="small">
+                <input type="checkbox" checked={kinds().includes(kind)} onChange={(event) => setKinds(event.currentTarget.checked ? [...kinds(), kind] : kinds().filter((one) => one !== kind))} />
+                {more.grantKindNames[kind]}
+              </label>
+            )}
+          </For>
+        </details>
+      </Show>
       <button type="submit" disabled={isSent()}>{more.grantMake}</button>
     </form>
   );

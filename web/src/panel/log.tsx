@@ -131,7 +131,7 @@ async function read(sessionID: string, signal: AbortSignal, onCount: (n: number)
   let after: string | undefined;
   let horizon = 0;
   do {
-    const query = new URLSearchParams({ limit: String(PAGE), ...(after === undefined ? {} : { after }) });
+    const query = new URLSearchParams({ limit: String(PAGE), large: "link", ...(after === undefined ? {} : { after }) });
     const page = await api.get<Page>(`/sturdy/session/${segment(sessionID)}/entries?${query}`, { signal });
     entries.push(...page.entries);
     onCount(entries.length);

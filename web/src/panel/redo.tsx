@@ -58,7 +58,7 @@ export function RedoSheet(props: {
       <Show when={busy()}><p class="warn small">{more.undoBusy}</p></Show>
       <footer class="dialog-buttons">
         <button type="button" class="primary" disabled={isSent() || busy() || plan() === undefined || trouble() !== ""} onClick={() => void act()}>
-          <Icon name="redo-2" /> {more.redoButton(files().length - left(), left())}
+          <Icon name="redo-2" /> {plan() === undefined ? label() : more.redoButton(files().length - left(), left())}
         </button>
         <button type="button" onClick={() => props.onClose()} autofocus>{words.cancel}</button>
       </footer>

@@ -11,6 +11,7 @@ import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import { Grants } from "./grants.tsx";
 import { LinkBox } from "./link-box.tsx";
+import { askOwner } from "./share-owner.ts";
 import { PlainLink } from "./visibility.tsx";
 
 /** What `POST /sturdy/session/{id}/share` answers. */
@@ -18,6 +19,10 @@ export interface ShareLink {
   readonly shareID: string;
   readonly url: string;
   readonly state: string;
+  /** `sync`: the service knows nothing of narrower links. */
+  readonly contract: string;
+  /** It failed many times in a row. */
+  readonly isDegraded: boolean;
   /** Absent: this server keeps the share itself. */
   readonly service: string | null;
   readonly error: string | null;
@@ -69,7 +74,7 @@ export function SharePanel(props: { sessionID: string }) {
             <h3>{more.shareLink}</h3>
             <LinkBox url={address()} label={more.shareReads} />
             <p class="small muted">
-              {more.shareStates[link()?.state ?? "active"]} <Show when={link()}>{(found) => words.ago(found().created, serverNow())}</Show>
+              {more.shareStates[link()?.isDegraded ? "degraded" : (link()?.state ?? "active")]} <Show when={link()}>{(found) => words.ago(found().created, serverNow())}</Show>
               <Show when={(link()?.waiting ?? 0) > 0}> {more.shareWaiting(link()?.waiting ?? 0)}</Show>
               <Show when={link()?.error}>{(said) => <span class="bad"> {said()}</span>}</Show>
             </p>
@@ -79,10 +84,13 @@ export function SharePanel(props: { sessionID: string }) {
             </div>
             <Show when={link()}>
               {(found) => (
-                <Show when={found().service === null} fallback={<p class="small muted">{more.shareElsewhere(found().service ?? "")}</p>}>
-                  <PlainLink share={found().shareID} right={found().reference} />
-                  <Grants share={found().shareID} right={found().reference} />
-                </Show>
+                <>
+                  <Show when={found().service}>{(service) => <p class="small muted">{more.shareElsewhere(service(), found().contract === "sync")}</p>}</Show>
+                  <Show when={found().contract !== "sync"}>
+                    <PlainLink ask={askOwner(props.sessionID, found())} />
+                    <Grants ask={askOwner(props.sessionID, found())} />
+                  </Show>
+                </>
               )}
             </Show>
           </>

@@ -17,19 +17,19 @@ export function TodoPanel(props: { sessionID: string }) {
     <Show when={list().length > 0} fallback={<Empty icon="list-todo" title={words.noTodos} hint={words.noTodosHint} />}>
       <p class="muted small num">{words.tool.todos(done(), list().length)}</p>
       <TodoList todos={list()} />
-      <Show when={lastChange(props.sessionID)}>{(call) => <p class="small"><a href={messagePath(props.sessionID, call().messageID)}>{words.todoBy} {words.time(call().at)}</a></p>}</Show>
+      <Show when={lastChange(props.sessionID)}>{(call) => <p class="small"><a href={messagePath(props.sessionID, call().messageID, { part: call().partID })}>{words.todoBy} {words.time(call().at)}</a></p>}</Show>
     </Show>
   );
 }
 
 /** The newest call that changed the list, as far as the session is loaded. */
-function lastChange(sessionID: string): { readonly messageID: string; readonly at: number } | undefined {
+function lastChange(sessionID: string): { readonly messageID: string; readonly partID: string; readonly at: number } | undefined {
   todos(sessionID);
   const found = thread(sessionID);
   for (const id of found?.order.toReversed() ?? []) {
     for (const partID of found?.parts.get(id) ?? []) {
       const part = found?.part.get(partID)?.value;
-      if (part?.type === "tool" && part.tool === "todowrite" && part.state.status === "completed") return { messageID: id, at: part.state.time.end };
+      if (part?.type === "tool" && part.tool === "todowrite" && part.state.status === "completed") return { messageID: id, partID, at: part.state.time.end };
     }
   }
   return undefined;

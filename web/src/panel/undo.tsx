@@ -68,7 +68,7 @@ export function UndoSheet(props: { at: UndoPlace }) {
       <Show when={busy()}><p class="warn small">{more.undoBusy}</p></Show>
       <footer class="dialog-buttons">
         <button type="button" class="primary" disabled={isSent() || busy() || plan() === undefined || trouble() !== ""} onClick={() => void act()}>
-          <Icon name="undo-2" /> {more.undoButton(taken(), left())}
+          <Icon name="undo-2" /> {plan() === undefined ? more.undoTitle : more.undoButton(taken(), left())}
         </button>
         <button type="button" onClick={close} autofocus>{words.cancel}</button>
       </footer>

@@ -2,20 +2,19 @@
 
 import { createSignal, onCleanup, onMount } from "solid-js";
 import { say } from "../kit/toast.tsx";
-import { api } from "../view/live.ts";
-import { asCallError, segment } from "../wire/api.ts";
+import { asCallError } from "../wire/api.ts";
 import { more } from "../words/en-panels.ts";
+import type { AskOwner } from "./share-owner.ts";
 
 type Visibility = "link" | "private";
 
-export function PlainLink(props: { share: string; right: string }) {
+export function PlainLink(props: { ask: AskOwner }) {
   const [visibility, setVisibility] = createSignal<Visibility>();
   const abort = new AbortController();
   onCleanup(() => abort.abort());
   const ask = async (rest: string, method: "POST" | "PUT", body: unknown) => {
-    const path = `/api/share/${segment(props.share)}${rest}`;
-    await api.call<{ readonly visibility: Visibility }>(path, { method, body, right: props.right, signal: abort.signal }).then(
-      ({ value }) => setVisibility(value.visibility),
+    await props.ask<{ readonly visibility: Visibility }>(rest, method, body, abort.signal).then(
+      (value) => setVisibility(value.visibility),
       (cause: unknown) => abort.signal.aborted || say(asCallError(cause).message, "bad"),
     );
   };

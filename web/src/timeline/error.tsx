@@ -12,6 +12,8 @@ interface Told {
   readonly hint?: string | undefined;
   readonly tone: "bad" | "warn" | "thin";
   readonly way?: "again" | "go on" | "compact";
+  /** Where a key is set, or told how. */
+  readonly isOfKey?: boolean;
 }
 
 /** An error of a kind that nobody knew may come without any. */
@@ -23,7 +25,7 @@ function toldOf(error: Failure): Told {
   const data = dataOf(error);
   switch (error.name) {
     case "ProviderAuthError":
-      return { title: words.error.auth(data.providerID ?? ""), hint: data.message ?? words.error.authHint, tone: "bad", way: "again" };
+      return { title: words.error.auth(data.providerID ?? ""), hint: `${data.message ?? ""} ${words.error.authHint}`.trim(), tone: "bad", way: "again", isOfKey: true };
     case "APIError": {
       const code = data.statusCode === undefined ? "" : ` (${data.statusCode})`;
       const said = (data.message ?? "").trim();
@@ -58,7 +60,11 @@ export function ErrorNotice(props: { error: Failure; sessionID: string }) {
 
 function ErrorBox(props: { error: Failure; sessionID: string; promptID: string | undefined }) {
   const told = () => toldOf(props.error);
-  const body = () => dataOf(props.error).responseBody;
+  const body = () => {
+    const { responseBody, responseHeaders } = dataOf(props.error);
+    const headers = Object.entries(responseHeaders ?? {}).map(([name, value]) => `${name}: ${value}`);
+    return [headers.join("\n"), responseBody ?? ""].filter(Boolean).join("\n\n");
+  };
   return (
     <div class={`error is-${told().tone}`} role="group" aria-label={told().title}>
       <Icon name={told().tone === "thin" ? "circle-pause" : "triangle-alert"} />
@@ -67,13 +73,12 @@ function ErrorBox(props: { error: Failure; sessionID: string; promptID: string |
         <Show when={told().hint && told().hint !== told().title}>
           <p class="small">{told().hint}</p>
         </Show>
-        <Show when={body()}>
-          {(text) => (
-            <details>
-              <summary class="small muted">{words.error.details}</summary>
-              <pre class="terminal">{text()}</pre>
-            </details>
-          )}
+        <Show when={!READ_ONLY && told().isOfKey}><p class="small"><a href="/settings">{words.settings}</a></p></Show>
+        <Show when={body() !== ""}>
+          <details>
+            <summary class="small muted">{words.error.details}</summary>
+            <pre class="terminal">{body()}</pre>
+          </details>
         </Show>
       </div>
       <Way told={told()} sessionID={props.sessionID} promptID={props.promptID} />

@@ -3,7 +3,7 @@
 
 import { For, Show, createMemo, untrack } from "solid-js";
 import { asks, status, thread } from "../view/store.ts";
-import { messagePath } from "../view/router.ts";
+import { messagePath, route } from "../view/router.ts";
 import { words } from "../words/en.ts";
 import type { TimelineRow } from "./timeline.tsx";
 
@@ -29,11 +29,15 @@ export function Rail(props: { sessionID: string; rows: readonly TimelineRow[] })
     const { rows, sessionID } = props;
     return untrack(() => thinned(marksOf(sessionID, rows, asked)));
   });
+  const panel = () => {
+    const now = route();
+    return now.page === "session" ? now.panel : undefined;
+  };
   return (
     <Show when={marks().length > 2}>
       <div class="marks-rail" aria-hidden="true">
         <For each={marks()}>
-          {(mark) => <a class={`is-${mark.kind}`} tabindex="-1" href={messagePath(props.sessionID, mark.id)} title={mark.title} style={{ "inset-block-start": `${mark.percent}%` }} />}
+          {(mark) => <a class={`is-${mark.kind}`} tabindex="-1" href={messagePath(props.sessionID, mark.id, { panel: panel() })} title={mark.title} style={{ "inset-block-start": `${mark.percent}%` }} />}
         </For>
       </div>
     </Show>

@@ -3,16 +3,18 @@
 // Following the end is on only while the reader is there. Any scroll up ends it; reaching the end, or a
 // click, begins it again. What is read never moves.
 
-import { Show, createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount } from "solid-js";
 import { Virtualizer, type VirtualizerHandle } from "virtua/solid";
 import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../wire/api.ts";
-import { boundThread, readAround, readOlder, readOutline } from "../view/live.ts";
+import { boundThread, readOlder } from "../view/live.ts";
+import type { TalkPlace } from "../view/router.ts";
 import { message, past, session, thread } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { pendingPrompts } from "../view/prompts.ts";
 import { say } from "../kit/toast.tsx";
+import { frames } from "./frames.ts";
 import { Turn } from "./turn.tsx";
 import { SendingPrompt } from "./sending.tsx";
 
@@ -29,14 +31,10 @@ const START_PX = 600;
 /** What is beside the conversation waits until that is drawn. */
 const SETTLED_MS = 1000;
 
-/** A jump reads larger pages, and this many of them at most. */
-const PAGE_LARGE = 100;
-const PAGES_MAX = 100;
 /** How often the place of a message is looked up on the way to it. */
 const LOOKS_MAX = 10;
-
-/** What was changed is drawn. */
-const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+/** What stands above a part that was gone to stays in sight. */
+const ABOVE_PART_PX = 48;
 
 export type TimelineRow =
   | { readonly kind: "message"; readonly id: string; /** Older than what the model sees. */ readonly isPast: boolean }
@@ -45,7 +43,7 @@ export type TimelineRow =
   | { readonly kind: "notice"; readonly index: number }
   | { readonly kind: "sending"; readonly id: string };
 
-export function Timeline(props: { sessionID: string; target: string | undefined }) {
+export function Timeline(props: { sessionID: string; target: TalkPlace | undefined }) {
   let scroller!: HTMLDivElement;
   let feed!: HTMLDivElement;
   let handle: VirtualizerHandle | undefined;
@@ -53,6 +51,7 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
   const [isPrepending, setPrepending] = createSignal(false);
   const [isLoading, setLoading] = createSignal(false);
   const [isSettled, setSettled] = createSignal(false);
+  const [isPrinting, setPrinting] = createSignal(false);
   const rows = stableRows(() => rowsOf(props.sessionID));
   /** Where the window stood, and how long the conversation was, when it was looked at last. */
   let lastTop = 0;
@@ -67,6 +66,11 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
   };
   createEffect(on(isFollowing, (isNow) => !isNow && setLeftAfter(rows().at(-1))));
 
+  const printing = (event: Event) => setPrinting(event.type === "beforeprint");
+  const prints = ["beforeprint", "afterprint"] as const;
+  for (const name of prints) window.addEventListener(name, printing);
+  onCleanup(() => prints.forEach((name) => window.removeEventListener(name, printing)));
+
   /** Which jump is under way: another one, or a click to the end, takes over from it. */
   let jump = 0;
   const toEnd = () => {
@@ -75,7 +79,8 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
     keepEnd();
   };
   const keepEnd = () => {
-    if (!isFollowing()) return;
+    // A menu stands beside its message: nothing moves away from under it.
+    if (!isFollowing() || scroller.querySelector(".menu:popover-open") !== null) return;
     scroller.scrollTop = scroller.scrollHeight;
     look();
   };
@@ -133,6 +138,8 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
     const ends = ["pointerup", "touchend", "touchcancel"] as const;
     for (const end of ends) document.addEventListener(end, letGo);
     document.addEventListener("keydown", byKey);
+    // A menu was closed. It does not bubble.
+    scroller.addEventListener("toggle", keepEnd, { capture: true, passive: true });
     onCleanup(() => {
       watch.disconnect();
       for (const end of ends) document.removeEventListener(end, letGo);
@@ -150,32 +157,32 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
     if (wanted === undefined) jump += 1;
     else void jumpTo(wanted).catch((cause) => say(asCallError(cause).message, "bad"));
   }));
-  /** Reads until the message is here, then goes to it. */
-  const jumpTo = async (wanted: string) => {
+  /** Reads until the message is here, then goes to it, or to the part of it. */
+  const jumpTo = async (place: TalkPlace) => {
     const mine = ++jump;
     setFollowing(false);
-    const indexOf = () => rows().findIndex((row) => row.kind === "message" && row.id === wanted);
-    if (indexOf() < 0) {
-      await readOutline(props.sessionID);
-      await frames();
-    }
-    for (let pages = 0; indexOf() < 0 && pages < PAGES_MAX; pages += 1) {
-      if (!(await readOlder(props.sessionID, PAGE_LARGE))) break;
-      await frames();
-    }
-    await readAround(props.sessionID, wanted);
+    const { drawnAt, reach } = await import("./jump.ts");
+    const message = await reach(props.sessionID, place);
     if (jump !== mine) return;
-    if (indexOf() < 0) return say(words.notFound);
-    // Heights are guessed until they are drawn: looks until it stands still. Not by the list's own `scrollToIndex`, which
-    // goes on pulling as long as anything grows, whatever the reader does meanwhile.
+    const indexOf = () => rows().findIndex((row) => row.kind === "message" && row.id === message);
+    if (message === undefined || indexOf() < 0) return say(words.notFound);
+    await settle(mine, () => feed.offsetTop + (handle?.getItemOffset(indexOf()) ?? 0));
+    const drawn = await drawnAt(message, place.part);
+    if (drawn && drawn.id !== message) await settle(mine, () => scroller.scrollTop + drawn.getBoundingClientRect().top - scroller.getBoundingClientRect().top - ABOVE_PART_PX);
+    // Whoever looks for words goes on typing or presses Enter again.
+    if (jump === mine && !document.activeElement?.closest(".find")) drawn?.focus({ preventScroll: true });
+  };
+  /**
+   * Heights are guessed until they are drawn: looks until it stands still. Not by the list's own `scrollToIndex`, which
+   * goes on pulling as long as anything grows, whatever the reader does meanwhile.
+   */
+  const settle = async (mine: number, top: () => number) => {
     for (let looks = 0; looks < LOOKS_MAX && jump === mine; looks += 1) {
       const before = scroller.scrollTop;
-      scroller.scrollTop = feed.offsetTop + (handle?.getItemOffset(indexOf()) ?? 0);
+      scroller.scrollTop = top();
       await frames();
-      if (looks > 0 && Math.abs(scroller.scrollTop - before) < 1) break;
+      if (looks > 0 && Math.abs(scroller.scrollTop - before) < 1) return;
     }
-    // Whoever looks for words goes on typing or presses Enter again.
-    if (jump === mine && !document.activeElement?.closest(".find")) document.getElementById(wanted)?.focus({ preventScroll: true });
   };
 
   return (
@@ -191,6 +198,7 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
             {(row, index) => <Guard of={() => rowValue(props.sessionID, row)}><Row row={row} sessionID={props.sessionID} index={index()} total={rows().length} /></Guard>}
           </Virtualizer>
         </div>
+        <Show when={isPrinting()}><Printed sessionID={props.sessionID} rows={rows()} /></Show>
       </div>
       <Show when={!isFollowing()}>
         <button type="button" class="to-end" onClick={toEnd} title={words.toEnd}>
@@ -199,6 +207,18 @@ export function Timeline(props: { sessionID: string; target: string | undefined 
       </Show>
     </div>
     <Show when={!READ_ONLY && isSettled() && rows().length > 2}><Guard><Rail sessionID={props.sessionID} rows={rows()} /></Guard></Show>
+    </div>
+  );
+}
+
+/** On paper everything that is loaded stands below each other, also what is out of sight. */
+function Printed(props: { sessionID: string; rows: readonly TimelineRow[] }) {
+  const held = () => props.rows.filter((row) => row.kind !== "message" || thread(props.sessionID)?.messages.has(row.id));
+  const isAll = () => held().length === props.rows.length && thread(props.sessionID)?.older === undefined;
+  return (
+    <div class="printed">
+      <Show when={!isAll()}><p class="muted small">{words.printedPart}</p></Show>
+      <For each={held()}>{(row, index) => <Guard of={() => rowValue(props.sessionID, row)}><Row row={row} sessionID={props.sessionID} index={index()} total={held().length} /></Guard>}</For>
     </div>
   );
 }

@@ -14,10 +14,12 @@ import { isWaiting } from "../view/queue.ts";
 import { MessageMenu } from "./menu.tsx";
 import { CompactionDivider } from "./divider.tsx";
 import { PartView, setAside } from "./part/part.tsx";
-import { RetryGroup } from "./part/retry.tsx";
+import { Piece } from "./part/piece.tsx";
 import { PromptText } from "./part/prompt.tsx";
 import { LookGroup } from "./tool/look.tsx";
 
+// Loaded with the first try that failed.
+const RetryGroup = lazy(() => import("./part/retry.tsx").then((file) => ({ default: file.RetryGroup })));
 // Loaded with the first answer that failed.
 const StepError = lazy(() => import("./error.tsx").then((file) => ({ default: file.StepError })));
 
@@ -78,7 +80,7 @@ function PlainPrompt(props: { info: UserMessage; position: number; total: number
           {(id) => {
             const found = createMemo(() => part(sessionID, id));
             return (
-              <Guard of={found}>
+              <Piece parts={[id]}><Guard of={found}>
                 <Show when={found()}>
                   {(value) => (
                     <Show when={value().type === "text"} fallback={<PartView part={value()} />}>
@@ -86,7 +88,7 @@ function PlainPrompt(props: { info: UserMessage; position: number; total: number
                     </Show>
                   )}
                 </Show>
-              </Guard>
+              </Guard></Piece>
             );
           }}
         </For>
@@ -101,7 +103,7 @@ function PlainPrompt(props: { info: UserMessage; position: number; total: number
 }
 
 /** One part, or several that are folded into one line. */
-interface Piece {
+interface PieceOf {
   readonly kind: "part" | "look" | "retries";
   readonly ids: readonly string[];
 }
@@ -135,7 +137,7 @@ function Step(props: { info: AssistantMessage; position: number; total: number; 
   );
 }
 
-function Pieces(props: { sessionID: string; pieces: readonly Piece[]; info: AssistantMessage }) {
+function Pieces(props: { sessionID: string; pieces: readonly PieceOf[]; info: AssistantMessage }) {
   // By their first part: a piece that takes in another one stays.
   const firsts = createMemo(() => props.pieces.map((piece) => `${piece.kind} ${piece.ids[0]}`));
   const byFirst = createMemo(() => new Map(props.pieces.map((piece) => [`${piece.kind} ${piece.ids[0]}`, piece])));
@@ -145,12 +147,12 @@ function Pieces(props: { sessionID: string; pieces: readonly Piece[]; info: Assi
         const piece = createMemo(() => byFirst().get(name));
         const found = createMemo(() => part(props.sessionID, piece()?.ids[0] ?? ""));
         return (
-          <Guard of={found}>
+          <Piece parts={piece()?.ids ?? []}><Guard of={found}>
             <Switch fallback={<Show when={found()}>{(value) => <PartView part={value()} answer={props.info} />}</Show>}>
               <Match when={piece()?.kind === "look" && piece()}>{(group) => <LookGroup sessionID={props.sessionID} ids={group().ids} />}</Match>
               <Match when={piece()?.kind === "retries" && piece()}>{(group) => <RetryGroup sessionID={props.sessionID} ids={group().ids} />}</Match>
             </Switch>
-          </Guard>
+          </Guard></Piece>
         );
       }}
     </For>
@@ -181,8 +183,8 @@ export function partsOf(sessionID: string, messageID: string): Part[] {
 const LOOKS = new Set(["read", "glob", "grep", "list"]);
 
 /** Parts as they are shown: what only looks around, and tries that failed, are folded with their neighbours. */
-function piecesOf(sessionID: string, messageID: string): Piece[] {
-  const pieces: Piece[] = [];
+function piecesOf(sessionID: string, messageID: string): PieceOf[] {
+  const pieces: PieceOf[] = [];
   for (const found of partsOf(sessionID, messageID)) {
     if (isHidden(found)) continue;
     const kind = kindOf(found);
@@ -193,7 +195,7 @@ function piecesOf(sessionID: string, messageID: string): Piece[] {
   return pieces.map((piece) => (piece.ids.length === 1 ? { ...piece, kind: "part" } : piece));
 }
 
-function kindOf(found: Part): Piece["kind"] {
+function kindOf(found: Part): PieceOf["kind"] {
   if (found.type === "retry") return "retries";
   return found.type === "tool" && LOOKS.has(found.tool) && found.state.status === "completed" ? "look" : "part";
 }
@@ -205,6 +207,6 @@ function isHidden(found: Part): boolean {
   return found.type === "step-start" || found.type === "snapshot";
 }
 
-function isSame(a: Piece[], b: Piece[]): boolean {
+function isSame(a: PieceOf[], b: PieceOf[]): boolean {
   return a.length === b.length && a.every((one, index) => one.kind === b[index]?.kind && one.ids.join() === b[index]?.ids.join());
 }

@@ -53,7 +53,7 @@ export async function askAgain(id: string, promptID: string): Promise<void> {
     const found = await api.get<MessageWithParts>(path(id, `/message/${segment(promptID)}`));
     const parts = found.parts.flatMap((part): NewPart[] => {
       if (part.type === "text" && part.synthetic !== true && part.ignored !== true) return [{ type: "text", text: part.text }];
-      if (part.type === "file") return [{ type: "file", mime: part.mime, url: part.url, ...(part.filename ? { filename: part.filename } : {}), ...(part.source ? { source: part.source } : {}) }];
+      if (part.type === "file" && typeof part.url === "string") return [{ type: "file", mime: part.mime, url: part.url, ...(part.filename ? { filename: part.filename } : {}), ...(part.source ? { source: part.source } : {}) }];
       if (part.type === "agent") return [{ type: "agent", name: part.name, ...(part.source ? { source: part.source } : {}) }];
       return [];
     });
@@ -64,7 +64,7 @@ export async function askAgain(id: string, promptID: string): Promise<void> {
 
 export async function compactNow(id: string): Promise<void> {
   const model = session(id)?.model;
-  if (!model) return say(words.model, "bad");
+  if (!model) return say(words.compactNothing);
   await told(() => api.post(path(id, "/summarize"), { providerID: model.providerID, modelID: model.id }));
 }
 

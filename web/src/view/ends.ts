@@ -8,7 +8,6 @@ import type { MessageWithParts, Session } from "../wire/types.ts";
 import { api } from "./live.ts";
 import { statusNow } from "./store.ts";
 
-const READ_MAX = 60;
 const AT_ONCE = 4;
 
 /** Whether the last turn of a session failed or was interrupted; false until that is known. */
@@ -23,7 +22,10 @@ export function useEnds(sessions: () => readonly Session[]): (id: string) => boo
     if (!next.delete(id)) next.add(id);
     setFailed(next);
   };
-  const read = async (waiting: Session[]) => {
+  const waiting: Session[] = [];
+  let readers = 0;
+  const read = async () => {
+    readers += 1;
     for (let next = waiting.shift(); next !== undefined && !abort.signal.aborted; next = waiting.shift()) {
       const { id } = next;
       const path = `/session/${segment(id)}/message?limit=1`;
@@ -32,17 +34,17 @@ export function useEnds(sessions: () => readonly Session[]): (id: string) => boo
       if (answer === undefined) known.delete(id);
       else mark(id, last?.role === "assistant" && last.error !== undefined && !isStopped(last.error));
     }
+    readers -= 1;
   };
   createEffect(() => {
-    const waiting: Session[] = [];
     for (const one of sessions()) {
       if (statusNow(one.id).type !== "idle") known.delete(one.id);
-      else if (known.get(one.id) !== one.time.updated && waiting.length < READ_MAX) {
+      else if (known.get(one.id) !== one.time.updated) {
         known.set(one.id, one.time.updated);
         waiting.push(one);
       }
     }
-    for (let reader = 0; reader < AT_ONCE; reader += 1) void read(waiting);
+    while (readers < AT_ONCE && waiting.length > 0) void read();
   });
   return (id) => failed().has(id);
 }

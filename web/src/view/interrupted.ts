@@ -9,8 +9,8 @@ import { message, session, thread } from "./store.ts";
 
 /** The server's clock is known as well as an answer is quick. */
 const CLOCKS_APART_MS = 5000;
-/** Sessions whose last message is looked at. */
-const LOOKED_MAX = 20;
+/** Sessions whose last message is read at the same time. */
+const AT_ONCE = 4;
 
 export interface InterruptedTurn {
   readonly sessionID: string;
@@ -31,14 +31,17 @@ export function useInterrupted(open: () => string | undefined): () => readonly I
     if (now === undefined || !isLive) return;
     const abort = new AbortController();
     onCleanup(() => abort.abort());
-    void (async () => {
-      for (const id of now.busy.slice(0, LOOKED_MAX)) {
-        const answer = await api.get<MessageWithParts[]>(`/session/${segment(id)}/message?limit=1`, { signal: abort.signal }).catch(() => undefined);
+    const waiting = [...now.busy];
+    const read = async () => {
+      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+        const sessionID = id;
+        const answer = await api.get<MessageWithParts[]>(`/session/${segment(sessionID)}/message?limit=1&large=link`, { signal: abort.signal }).catch(() => undefined);
         if (abort.signal.aborted) return;
         const info = answer?.at(-1)?.info;
-        if (isByThis(info)) setOthers((known) => [...known, { sessionID: id, messageID: info.id }]);
+        if (isByThis(info)) setOthers((known) => [...known, { sessionID, messageID: info.id }]);
       }
-    })();
+    };
+    for (let reader = 0; reader < AT_ONCE; reader += 1) void read();
   }));
   return () => {
     const id = open();

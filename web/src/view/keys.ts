@@ -1,6 +1,6 @@
 // Shortcuts. Single keys work only outside of fields, and can be changed (`shortcuts.ts`) and switched off.
 
-import { PANELS, navigate, route, sessionPath } from "./router.ts";
+import { PANELS, navigate, route, sessionPath, showPanel } from "./router.ts";
 import { isFinding, setFinding } from "./find.ts";
 import { preferences } from "./preferences.ts";
 import { setRenaming } from "./rename.ts";
@@ -8,7 +8,6 @@ import { type KeyAction, actionOf } from "./shortcuts.ts";
 import { session, sessions, thread } from "./store.ts";
 import { undoLast } from "./undo.ts";
 
-const PLACES: Readonly<Record<string, string>> = { l: "/", b: "/board", a: "/asks", u: "/usage", s: "/search" };
 const TWICE_MS = 600;
 
 /** Loaded with the first session. */
@@ -38,16 +37,12 @@ export function startKeys(palette: { readonly isOpen: () => boolean; readonly op
       return;
     }
     if (event.altKey && !isCommand) return alternate(event);
-    if (isCommand || isInField(event.target) || !preferences().letterKeys) return;
-    if (isGoing) {
-      isGoing = false;
-      const place = PLACES[event.key];
-      if (place !== undefined) navigate(place);
-      return;
-    }
-    const action = actionOf(event.key, preferences().keys);
+    // On its way to a sign that is written with it.
+    if (isCommand || event.key === "Shift" || isInField(event.target) || !preferences().letterKeys) return;
+    const wasGoing = isGoing;
+    const action = actionOf(event.key, preferences().keys, wasGoing);
     isGoing = action === "go";
-    if (action === undefined) return answer(event.key);
+    if (action === undefined) return wasGoing ? undefined : answer(event.key);
     event.preventDefault();
     act(action);
   });
@@ -67,7 +62,7 @@ function alternate(event: KeyboardEvent): void {
   } else if (event.code === "KeyP" && now.page === "session") {
     event.preventDefault();
     const next = PANELS[(now.panel === undefined ? -1 : PANELS.indexOf(now.panel)) + 1];
-    navigate(sessionPath(now.id, next), "replace");
+    showPanel(now.id, next);
   } else if (event.key === "ArrowUp" && now.page === "session") {
     const parent = session(now.id)?.parentID;
     if (parent !== undefined) navigate(sessionPath(parent));
@@ -110,6 +105,16 @@ function act(action: KeyAction): void {
       return moveSession(1);
     case "go":
       return;
+    case "goList":
+      return navigate("/");
+    case "goBoard":
+      return navigate("/board");
+    case "goAsks":
+      return navigate("/asks");
+    case "goUsage":
+      return navigate("/usage");
+    case "goSearch":
+      return navigate("/search");
     default:
       return action satisfies never;
   }

@@ -94,7 +94,7 @@ tabs.onLetGo = () => line.giveUp();
 tabs.onLogout = () => line.lock();
 
 function streamPath(sessionID: string | undefined): string {
-  const query = new URLSearchParams({ sturdy: "1", outline: "1" });
+  const query = new URLSearchParams({ sturdy: "1", outline: "1", large: "link" });
   if (sessionID !== undefined) {
     query.set("session", sessionID);
     query.set("tree", "1");
@@ -217,7 +217,7 @@ export function follow(sessionID: string | undefined): void {
 export async function openThread(sessionID: string, signal?: AbortSignal): Promise<void> {
   for (let tries = 0; tries < 3; tries += 1) {
     const reading = reads.begin();
-    const answer = await api.get<Opening>(`/sturdy/session/${segment(sessionID)}?limit=40`, { signal }).catch((cause) => {
+    const answer = await api.get<Opening>(`/sturdy/session/${segment(sessionID)}?limit=40&large=link`, { signal }).catch((cause) => {
       reads.forget(reading);
       throw cause;
     });
@@ -233,7 +233,7 @@ export async function readOlder(sessionID: string, limit = 40): Promise<boolean>
   const older = world.threads.get(sessionID)?.older;
   if (older === undefined) return false;
   const reading = reads.begin();
-  const query = new URLSearchParams({ limit: String(limit), before: older });
+  const query = new URLSearchParams({ limit: String(limit), before: older, large: "link" });
   try {
     const path = `/session/${segment(sessionID)}/message?${query}`;
     const { value, position, headers } = await api.call<MessageWithParts[]>(path);
@@ -275,7 +275,7 @@ export async function readAround(sessionID: string, messageID: string): Promise<
   if (world.threads.get(sessionID)?.holes.has(messageID) !== true) return;
   const reading = reads.begin();
   try {
-    const query = new URLSearchParams({ limit: "40", around: messageID });
+    const query = new URLSearchParams({ limit: "40", around: messageID, large: "link" });
     const { value, position } = await api.call<MessageWithParts[]>(`/session/${segment(sessionID)}/message?${query}`);
     touch(reads.around(reading, sessionID, position, value).touched);
     boundThread(sessionID, messageID);

@@ -6,10 +6,10 @@ export type Route =
   | { readonly page: "home" }
   | { readonly page: "board" }
   | { readonly page: "asks" }
-  | { readonly page: "session"; readonly id: string; readonly panel: Panel | undefined; readonly turn: string | undefined; readonly at: number | undefined; readonly file: string | undefined; readonly line: number | undefined; readonly message: string | undefined }
+  | { readonly page: "session"; readonly id: string; readonly panel: Panel | undefined; readonly turn: string | undefined; readonly at: number | undefined; readonly file: string | undefined; readonly line: number | undefined; readonly place: TalkPlace | undefined }
   | { readonly page: "new"; readonly directory: string | undefined }
   | { readonly page: "search"; readonly query: string; readonly search: string }
-  | { readonly page: "usage" }
+  | { readonly page: "usage"; readonly day: string | undefined }
   | { readonly page: "shares" }
   | { readonly page: "settings" }
   | { readonly page: "login" }
@@ -18,7 +18,8 @@ export type Route =
 export const PANELS = ["changes", "todo", "context", "family", "files", "log", "share", "access"] as const;
 export type Panel = (typeof PANELS)[number];
 
-const [address, setAddress] = createSignal(location.pathname + location.search + location.hash);
+// Whoever goes to the place they are at means it: they have scrolled away from it since.
+const [address, setAddress] = createSignal(location.pathname + location.search + location.hash, { equals: false });
 
 export function route(): Route {
   const url = new URL(address(), location.origin);
@@ -28,13 +29,14 @@ export function route(): Route {
       return { page: "home" };
     case "board":
     case "asks":
-    case "usage":
     case "shares":
     case "settings":
     case "login":
       return { page: first };
     case "s":
-      return { page: "session", id: decodeURIComponent(second ?? ""), panel: panelOf(url.searchParams.get("panel")), turn: url.searchParams.get("turn") ?? undefined, at: numberOf(url.searchParams.get("at")), file: url.searchParams.get("file") ?? undefined, line: numberOf(url.searchParams.get("line")), message: /^#(msg_\w+)$/.exec(url.hash)?.[1] };
+      return { page: "session", id: decodeURIComponent(second ?? ""), panel: panelOf(url.searchParams.get("panel")), turn: url.searchParams.get("turn") ?? undefined, at: numberOf(url.searchParams.get("at")), file: url.searchParams.get("file") ?? undefined, line: numberOf(url.searchParams.get("line")), place: placeOf(url.hash) };
+    case "usage":
+      return { page: first, day: /^\d{4}-\d\d-\d\d$/.exec(url.searchParams.get("day") ?? "")?.[0] };
     case "new":
       return { page: "new", directory: url.searchParams.get("dir") ?? undefined };
     case "search":
@@ -42,6 +44,17 @@ export function route(): Route {
     default:
       return { page: "unknown" };
   }
+}
+
+/** A place in a conversation, by its message, by its part, or by both: a part alone is looked for page by page. */
+export interface TalkPlace {
+  readonly message: string | undefined;
+  readonly part: string | undefined;
+}
+
+function placeOf(hash: string): TalkPlace | undefined {
+  const [, message, part] = /^#(msg_\w+)?\/?(prt_\w+)?$/.exec(hash) ?? [];
+  return message === undefined && part === undefined ? undefined : { message, part };
 }
 
 function numberOf(text: string | null): number | undefined {
@@ -54,7 +67,17 @@ function panelOf(text: string | null): Panel | undefined {
 
 export function navigate(path: string, how: "push" | "replace" = "push"): void {
   if (how === "push") history.pushState(null, "", path);
-  else history.replaceState(null, "", path);
+  else history.replaceState(history.state, "", path);
+  setAddress(location.pathname + location.search + location.hash);
+}
+
+/** A panel over what is open: going back closes it, as closing it goes back. Another panel takes its place. */
+export function showPanel(id: string, panel: Panel | undefined): void {
+  const now = route();
+  const isOver = (history.state as { isPanel?: boolean } | null)?.isPanel === true;
+  if (panel === undefined && isOver) return history.back();
+  if (panel === undefined || (now.page === "session" && now.panel !== undefined)) return navigate(sessionPath(id, panel), "replace");
+  history.pushState({ isPanel: true }, "", sessionPath(id, panel));
   setAddress(location.pathname + location.search + location.hash);
 }
 
@@ -64,8 +87,10 @@ export function sessionPath(id: string, panel?: Panel, turn?: string): string {
   return `/s/${encodeURIComponent(id)}${query.size === 0 ? "" : `?${query}`}`;
 }
 
-/** A place in the conversation. */
-export const messagePath = (id: string, message: string) => `${sessionPath(id)}#${encodeURIComponent(message)}`;
+/** A message of the conversation, or one of its parts; a panel that is open stays. */
+export function messagePath(id: string, message: string, { part, panel }: { part?: string | undefined; panel?: Panel | undefined } = {}): string {
+  return `${sessionPath(id, panel)}#${[message, part].filter((one) => one !== undefined).map(encodeURIComponent).join("/")}`;
+}
 
 /** A file of the session's directory, in the panel for files. */
 export function filePath(id: string, file: string, line?: number): string {

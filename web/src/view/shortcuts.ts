@@ -16,12 +16,22 @@ export const USUAL_KEYS = {
   undo: "z",
   search: "/",
   help: "?",
+  goList: "l",
+  goBoard: "b",
+  goAsks: "a",
+  goUsage: "u",
+  goSearch: "s",
 } as const;
 
 export type KeyAction = keyof typeof USUAL_KEYS;
 export type OwnKeys = Readonly<Partial<Record<KeyAction, string>>>;
 
 export const KEY_ACTIONS = Object.keys(USUAL_KEYS) as KeyAction[];
+
+/** They are pressed after the key of `go`, so they are in the way of each other only. */
+const SECOND: readonly KeyAction[] = ["goList", "goBoard", "goAsks", "goUsage", "goSearch"];
+
+export const isSecond = (action: KeyAction) => SECOND.includes(action);
 
 /** They answer an ask that has the focus. */
 const ANSWERS = ["1", "2", "3"];
@@ -30,8 +40,9 @@ export function keyOf(action: KeyAction, own: OwnKeys): string {
   return own[action] ?? USUAL_KEYS[action];
 }
 
-export function actionOf(key: string, own: OwnKeys): KeyAction | undefined {
-  return KEY_ACTIONS.find((action) => keyOf(action, own) === key);
+/** `isGoing` after the key of `go`. */
+export function actionOf(key: string, own: OwnKeys, isGoing: boolean): KeyAction | undefined {
+  return KEY_ACTIONS.find((action) => isSecond(action) === isGoing && keyOf(action, own) === key);
 }
 
 /** A key that writes one sign, and not a space, which scrolls and presses buttons. */
@@ -41,8 +52,8 @@ export function isKey(key: unknown): key is string {
 
 /** What has this key already; none when it is free. */
 export function takenBy(key: string, action: KeyAction, own: OwnKeys): KeyAction | "answers" | undefined {
-  if (ANSWERS.includes(key)) return "answers";
-  return KEY_ACTIONS.find((other) => other !== action && keyOf(other, own) === key);
+  if (ANSWERS.includes(key) && !isSecond(action)) return "answers";
+  return KEY_ACTIONS.find((other) => other !== action && isSecond(other) === isSecond(action) && keyOf(other, own) === key);
 }
 
 /** With one key changed; the usual one is not kept as a choice. */

@@ -76,9 +76,11 @@ export class Api {
     return { value, position: response.headers.get("x-sturdy-position"), headers: response.headers };
   }
 
-  /** The answer as it is. */
-  async text(path: string): Promise<string> {
-    return (await this.#answer(path, { method: "GET", headers: { [PAGE_HEADER]: "1" } })).text();
+  /** A large value: a text, or what its JSON says. It is kept nowhere on the device. */
+  async large(path: string, signal?: AbortSignal): Promise<unknown> {
+    const init: RequestInit = { method: "GET", headers: { [PAGE_HEADER]: "1" }, cache: "no-store", ...(signal ? { signal } : {}) };
+    const response = await this.#answer(path, init);
+    return (response.headers.get("content-type") ?? "").startsWith("application/json") ? response.json() : response.text();
   }
 
   async get<T>(path: string, options: CallOptions = {}): Promise<T> {

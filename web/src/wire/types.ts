@@ -64,6 +64,9 @@ export interface Uncaptured {
   readonly why: string;
 }
 
+/** What an exported page is without. */
+export type LeftOut = "outputs" | "files" | "thoughts";
+
 /** What an undo would do to which file. */
 export interface RevertPlan {
   readonly messageID?: string;
@@ -130,6 +133,12 @@ export interface AssistantMessage {
 
 export type Message = UserMessage | AssistantMessage;
 
+/** Stands for a value that is large; what it stands for is asked for when it is looked at. */
+export interface LargeLink {
+  readonly $blob: string;
+  readonly bytes: number;
+}
+
 export interface Fields {
   readonly [name: string]: unknown;
 }
@@ -170,8 +179,8 @@ export interface FilePart extends OfMessage {
   readonly type: "file";
   readonly mime: string;
   readonly filename?: string;
-  readonly url: string;
-  readonly source?: { readonly type: string; readonly path?: string; readonly name?: string; readonly uri?: string };
+  readonly url: string | LargeLink;
+  readonly source?: { readonly type: string; readonly path?: string; readonly name?: string; readonly uri?: string; readonly text?: { readonly value?: string } };
 }
 
 export type ToolState =
@@ -180,7 +189,7 @@ export type ToolState =
   | {
       readonly status: "completed";
       readonly input: Fields;
-      readonly output: string;
+      readonly output: string | LargeLink;
       readonly title: string;
       readonly metadata: Fields;
       readonly time: { readonly start: number; readonly end: number; readonly compacted?: number };
@@ -189,7 +198,7 @@ export type ToolState =
   | {
       readonly status: "error";
       readonly input: Fields;
-      readonly error: string;
+      readonly error: string | LargeLink;
       readonly metadata?: Fields;
       readonly time: { readonly start: number; readonly end: number };
     };

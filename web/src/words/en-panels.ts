@@ -4,7 +4,11 @@ import { words } from "./en.ts";
 
 const plural = new Intl.PluralRules("en");
 const count = (n: number, one: string, many: string) => `${words.number(n)} ${plural.select(n) === "one" ? one : many}`;
+const list = new Intl.ListFormat("en");
 const second = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+
+/** What an exported page can be without. */
+const LEFT_OUT = { outputs: "Answers of tools", files: "Contents of files", thoughts: "Thoughts" } as const;
 
 /** By the code the server gives. */
 const SHARE_ENDS: Readonly<Record<string, string>> = {
@@ -29,11 +33,16 @@ export const more = {
     rename: "Rename the session",
     before: "Previous session",
     after: "Next session",
-    go: "Then l, b, a, u or s: sessions, board, asks, usage, search",
+    go: "Go, with one of the keys below",
     new: "New session",
     undo: "Undo the last turn",
     search: "Search",
     help: "All shortcuts",
+    goList: "Go to the sessions",
+    goBoard: "Go to the board",
+    goAsks: "Go to the asks",
+    goUsage: "Go to the usage",
+    goSearch: "Go to the search",
   },
   otherKeys: [
     ["Ctrl K", "Go to a session, a place, a model or a command"],
@@ -53,6 +62,7 @@ export const more = {
   // MCP servers
   mcpStates: { connected: "connected", disabled: "off", failed: "failed", needs_auth: "needs a login", needs_client_registration: "needs a client ID in the configuration" } as Readonly<Record<string, string>>,
   mcpLogin: (name: string) => `Log in to ${name}`,
+  mcpLogout: (name: string) => `Log out of ${name}`,
   mcpOpen: "Open the login page",
   mcpFollows: "When the login is done there, it is seen here. If the browser ends at a page that cannot be reached, paste its address here.",
   mcpCode: "Address or code",
@@ -70,6 +80,9 @@ export const more = {
   instructions: "Instructions in use",
   costOfStep: (cost: string) => `, ${cost}`,
   exportRedacted: "Save as a redacted page",
+  redactWhat: "Leave out",
+  leftOut: LEFT_OUT,
+  redactHint: "What people and models said stays, and so do names of tools and files, and commands.",
   // Palette
   goModel: (name: string) => `Model: ${name}`,
   goAgent: (name: string) => `Agent: ${name}`,
@@ -122,9 +135,9 @@ export const more = {
   shareLink: "The link",
   shareReads: "Opens the page for reading",
   sharePlain: "Whoever has this link may read",
-  shareStates: { creating: "The share is being made.", active: "Changes are sent as they happen.", deleting: "The share is being deleted.", failed: "The last changes could not be sent." } as Readonly<Record<string, string>>,
+  shareStates: { creating: "The share is being made.", active: "Changes are sent as they happen.", deleting: "The share is being deleted.", failed: "The last changes could not be sent.", degraded: "The service has not been reached for a while. It is tried again." } as Readonly<Record<string, string>>,
   shareWaiting: (n: number) => `${count(n, "change is", "changes are")} on ${n === 1 ? "its" : "their"} way.`,
-  shareElsewhere: (service: string) => `${service} keeps this share. Its other links are managed on the command line: sturdy share.`,
+  shareElsewhere: (service: string, isPlain: boolean) => (isPlain ? `${service} keeps this share, and has no other links to it.` : `${service} keeps this share.`),
   showCode: "Show as QR code",
   hideCode: "Hide QR code",
   codeOf: (what: string) => `QR code: ${what}`,
@@ -136,6 +149,10 @@ export const more = {
   grantLabel: "Who it is for",
   grantMay: "What it may do",
   grantPresets: { viewer: "Read", writer: "Read and write", drop_box: "Add only", owner: "Everything" },
+  grantMost: "At most so many changes",
+  grantKinds: "Only some kinds of changes",
+  grantKindNames: { session: "the session", message: "messages", part: "parts", session_diff: "changed files", model: "models", "message.remove": "removals of messages", "part.remove": "removals of parts" },
+  grantOnly: (kinds: readonly string[]) => `only ${kinds.join(", ")}`,
   grantMake: "Make another link",
   grantOnce: "Copy it now: it is not shown again.",
   grantOwner: "This server",
@@ -209,6 +226,11 @@ export const more = {
   noticeAsk: (title: string) => `Needs you: ${title}`,
   noticeEnd: "The turn has ended",
   noticeQuestion: "question",
+  // Large values
+  largeRead: (size: string) => `Show it (${size})`,
+  largeSave: "Save as a file",
+  largeReading: (size: string) => `Reading ${size}…`,
+  largeGone: "This is no longer kept: it was changed or removed.",
   // Find
   findOlder: "The one before",
   findNewer: "The next one",
@@ -223,10 +245,12 @@ export const more = {
   measure: "Measure",
   measures: { cost: "Cost", tokens: "Tokens", steps: "Steps", errors: "Errors" },
   bySession: "By session",
+  onlyDay: (day: string) => `Only ${day}`,
+  everyDay: "Every day",
   // Files
   atLine: (line: number) => `Line ${line}`,
   // Share page and exported file
-  savedAt: (at: string, isRedacted: boolean) => `Saved ${at}${isRedacted ? ". Redacted: answers of tools, contents of files and thoughts are left out." : ""}`,
+  savedAt: (at: string, leftOut: readonly (keyof typeof LEFT_OUT)[]) => `Saved ${at}${leftOut.length === 0 ? "" : `. Redacted: ${list.format(leftOut.map((one) => LEFT_OUT[one].toLowerCase()))} are left out.`}`,
   shareEnded: "This share has ended",
   shareWhy: (code: string) => SHARE_ENDS[code] ?? "It does not exist, or this link does not open it.",
   // Log

@@ -29,6 +29,10 @@ export const words = {
   name: "Sturdy",
   number: (n: number) => number.format(n),
   compact: (n: number) => compact.format(n),
+  bytes(n: number): string {
+    if (n < 1000) return `${n} B`;
+    return n < 999_500 ? `${Math.round(n / 1000)} kB` : `${(n / 1e6).toFixed(n < 9.95e6 ? 1 : 0)} MB`;
+  },
   money: (n: number) => (n === 0 ? "$0" : money.format(n)),
   time: (at: number) => minutes(at),
   ago(at: number, now: number): string {
@@ -63,6 +67,7 @@ export const words = {
   restarted: (at: string) => `Server restarted at ${at}. Nothing was lost.`,
   interrupted: (n: number) => `${count(n, "turn was", "turns were")} interrupted.`,
   interruptedIn: (n: number) => `${count(n, "turn was", "turns were")} interrupted:`,
+  andMore: (n: number) => `and ${number.format(n)} more`,
   // Places
   sessions: "Sessions",
   board: "Board",
@@ -116,6 +121,7 @@ export const words = {
   exportHtml: "Save as a page",
   exportJson: "Save as JSON",
   compactNow: "Summarise now",
+  compactNothing: "Nothing was said yet that could be summarised.",
   setUp: "Set this project up",
   setUpHint: "Writes AGENTS.md, so that every session knows the project.",
   // Timeline
@@ -127,6 +133,7 @@ export const words = {
   you: "You",
   older: "Older messages",
   messages: "Messages",
+  printedPart: "Older messages are not loaded, and not printed.",
   newBelow: (n: number) => `${number.format(n)} new below`,
   toEnd: "Go to the end",
   showAll: (lines: number) => `Show all ${number.format(lines)} lines`,
@@ -143,6 +150,7 @@ export const words = {
     filter: "stopped by the provider's filter",
     other: (reason: string) => `ended: ${reason}`,
   },
+  tree: (hash: string) => `tree ${hash}`,
   changedFiles: (n: number) => `Changed ${count(n, "file", "files")}`,
   attempt: (n: number, what: string) => `Attempt ${n} · ${what}`,
   attempts: (n: number, what: string) => `${count(n, "attempt", "attempts")} failed · ${what}`,
@@ -224,6 +232,7 @@ export const words = {
   agent: "Agent",
   variant: "Effort",
   usual: "Usual",
+  fileTooLarge: (name: string, megabytes: number, most: number) => `${name}: ${Math.round(megabytes)} MB, at most ${most} MB`,
   removeFile: (name: string) => `Remove ${name}`,
   sending: "sending",
   notSentYet: "Not sent",

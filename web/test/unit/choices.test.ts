@@ -5,7 +5,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { reportOf } from "../../src/view/failure-report.ts";
 import { EVERYTHING, type Narrowing, askedFor, isNarrowed, narrowingOf, searchPath, wantsTitles } from "../../src/view/narrow.ts";
-import { KEY_ACTIONS, type KeyAction, type OwnKeys, USUAL_KEYS, actionOf, keyOf, readKeys, takenBy, withKey } from "../../src/view/shortcuts.ts";
+import { KEY_ACTIONS, type KeyAction, type OwnKeys, USUAL_KEYS, actionOf, isSecond, keyOf, readKeys, takenBy, withKey } from "../../src/view/shortcuts.ts";
 import { actorName, browserName } from "../../src/wire/actors.ts";
 import { codeIn } from "../../src/wire/login-code.ts";
 
@@ -18,8 +18,8 @@ test("every key does one thing, whatever was chosen in whatever order", () => {
       let own: OwnKeys = {};
       for (const [action, key] of choices) if (takenBy(key, action, own) === undefined) own = withKey(action, key, own);
 
-      for (const action of KEY_ACTIONS) assert.equal(actionOf(keyOf(action, own), own), action);
-      assert.deepEqual(["1", "2", "3"].map((key) => actionOf(key, own)), [undefined, undefined, undefined]);
+      for (const action of KEY_ACTIONS) assert.equal(actionOf(keyOf(action, own), own, isSecond(action)), action);
+      assert.deepEqual(["1", "2", "3"].map((key) => actionOf(key, own, false)), [undefined, undefined, undefined]);
       assert.deepEqual(readKeys(JSON.parse(JSON.stringify(own))), own);
     }),
   );
@@ -31,8 +31,17 @@ test("a key that is taken is said to be, and one that became free can be had", (
   assert.equal(takenBy("k", "next", {}), "previous");
   assert.equal(takenBy("2", "next", {}), "answers");
   assert.equal(takenBy("j", "previous", own), undefined);
-  assert.equal(actionOf("j", own), undefined);
+  assert.equal(actionOf("j", own, false), undefined);
   assert.deepEqual(withKey("next", "j", own), {}, "the usual key is not a choice");
+});
+
+test("a key pressed after another one is in the way of those pressed after it alone", () => {
+  const own = withKey("goBoard", "j", {});
+
+  assert.equal(takenBy("j", "goBoard", {}), undefined);
+  assert.equal(takenBy("2", "goBoard", {}), undefined);
+  assert.equal(takenBy("l", "goBoard", {}), "goList");
+  assert.deepEqual([actionOf("j", own, false), actionOf("j", own, true), actionOf("b", own, true)], ["next", "goBoard", undefined]);
 });
 
 test("stored keys that nobody can have are forgotten", () => {

@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { ansiRuns } from "../../src/text/ansi.ts";
 import { BlockCutter, wholeBlocks } from "../../src/text/blocks.ts";
 import { safeHref } from "../../src/text/links.ts";
+import { matchLines } from "../../src/text/matches.ts";
 import { isAfter, parsePlace } from "../../src/wire/place.ts";
 import { FrameReader } from "../../src/wire/sse.ts";
 
@@ -136,4 +137,17 @@ test("a name that is defined at the end of a text counts in all of it", () => {
   for (let length = 1; length <= text.length; length += 1) cutter.cut(text.slice(0, length));
 
   assert.deepEqual(cutter.end(text), wholeBlocks(text));
+});
+
+test("what a search printed names its files and lines, and nothing of it is lost", () => {
+  const printed = "3 matching lines\n\n/src/a: b.rs:\n  12: let a = 1;\n  Line 13: /not/a/file:\n\n/src/c.rs\n(The first 3 lines.)";
+
+  const lines = matchLines(printed);
+
+  assert.equal(lines.map((line) => line.text).join("\n"), printed);
+  assert.deepEqual(
+    lines.filter((line) => line.file !== undefined).map(({ file, line }) => [file, line]),
+    [["/src/a: b.rs", undefined], ["/src/a: b.rs", 12], ["/src/a: b.rs", 13], ["/src/c.rs", undefined]],
+  );
+  fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => assert.equal(matchLines(text).map((line) => line.text).join("\n"), text)));
 });

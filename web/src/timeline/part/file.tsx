@@ -1,40 +1,60 @@
 // A file in a prompt or a result: an image is shown, anything else is named and can be saved.
 
-import { Show, createSignal } from "solid-js";
+import { Show, createSignal, lazy } from "solid-js";
 import { Icon } from "../../kit/icon.tsx";
+import { filePath } from "../../view/router.ts";
 import { words } from "../../words/en.ts";
+import { isLink } from "../../wire/large.ts";
 import type { FilePart } from "../../wire/types.ts";
+
+// Loaded with the first file that is large.
+const LargeFile = lazy(() => import("./large-file.tsx").then((file) => ({ default: file.LargeFile })));
 
 /** Raster images only: an SVG can hold script and references. */
 const SHOWN = /^data:image\/(png|jpeg|gif|webp|avif);base64,/i;
 
 export function FileView(props: { file: FilePart }) {
   const [isLarge, setLarge] = createSignal(false);
-  const name = () => props.file.filename ?? props.file.source?.path ?? props.file.source?.name ?? props.file.source?.uri ?? props.file.mime;
+  const url = () => (isLink(props.file.url) ? "" : props.file.url);
   return (
-    <Show when={SHOWN.test(props.file.url)} fallback={<FileChip file={props.file} name={name()} />}>
-      <button type="button" class="picture" classList={{ "is-large": isLarge() }} onClick={() => setLarge(!isLarge())} aria-label={name()}>
-        <img src={props.file.url} alt={name()} loading="lazy" />
-      </button>
+    <Show when={READ_ONLY || !isLink(props.file.url)} fallback={<LargeFile file={props.file} name={nameOf(props.file)} />}>
+      <Show when={SHOWN.test(url())} fallback={<FileChip file={props.file} name={nameOf(props.file)} url={url()} />}>
+        <button type="button" class="picture" classList={{ "is-large": isLarge() }} onClick={() => setLarge(!isLarge())} aria-label={nameOf(props.file)}>
+          <img src={url()} alt={nameOf(props.file)} loading="lazy" />
+        </button>
+      </Show>
     </Show>
   );
 }
 
-function FileChip(props: { file: FilePart; name: string }) {
-  const isData = () => props.file.url.startsWith("data:");
+function nameOf(file: FilePart): string {
+  return file.filename ?? file.source?.path ?? file.source?.name ?? file.source?.uri ?? file.mime;
+}
+
+export function FileChip(props: { file: FilePart; name: string; url: string; onSave?: () => void }) {
   return (
     <span class="chip">
       <Icon name={props.file.mime.startsWith("text/") ? "file-text" : "file"} />
-      <span class="cut">{props.name}</span>
+      <Show when={!READ_ONLY && placeOf(props.file)} fallback={<span class="cut">{props.name}</span>}>
+        {(path) => <a class="cut" href={filePath(props.file.sessionID, path())}>{props.name}</a>}
+      </Show>
       <span class="muted">{props.file.mime}</span>
-      <Show when={isData()}>
+      <Show when={props.url.startsWith("data:")}>
         {/* A download never runs in this page. */}
-        <a href={saved(props.file.url)} download={props.name} aria-label={`${words.downloadFile} ${props.name}`}>
+        <a href={saved(props.url)} download={props.name} aria-label={`${words.downloadFile} ${props.name}`}>
           <Icon name="arrow-down" />
         </a>
       </Show>
+      <Show when={props.onSave}>
+        {(save) => <button type="button" class="plain" onClick={save()} aria-label={`${words.downloadFile} ${props.name}`}><Icon name="arrow-down" /></button>}
+      </Show>
     </span>
   );
+}
+
+/** A file of the disk that was named, and that the panel for files shows; not what was attached from a device. */
+function placeOf(file: FilePart): string | undefined {
+  return file.sessionID !== undefined && file.source?.type === "file" ? file.source.path : undefined;
 }
 
 /** The same bytes under a type that no browser opens by itself. */

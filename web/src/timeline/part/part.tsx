@@ -6,12 +6,14 @@ import { Icon } from "../../kit/icon.tsx";
 import { Ticking } from "../../kit/ticking.tsx";
 import { Markdown } from "../../text/render.tsx";
 import { serverNow } from "../../view/live.ts";
+import { sessionPath } from "../../view/router.ts";
 import { words } from "../../words/en.ts";
 import type { AssistantMessage, Part, PartOf } from "../../wire/types.ts";
 import { ToolCard } from "../tool/tool.tsx";
 import { FileView } from "./file.tsx";
-import { Retry } from "./retry.tsx";
 
+// Loaded with the first try that failed.
+const Retry = lazy(() => import("./retry.tsx").then((file) => ({ default: file.Retry })));
 // Loaded with the first step that changed files.
 const Patch = lazy(() => import("./patch.tsx").then((file) => ({ default: file.Patch })));
 
@@ -26,9 +28,9 @@ export function PartView(props: { part: Part; answer?: AssistantMessage }) {
       <Match when={as("file")}>{(part) => <FileView file={part()} />}</Match>
       <Match when={as("tool")}>{(part) => <ToolCard part={part()} />}</Match>
       <Match when={as("step-start")}>
-        {(part) => <Chip icon="play" text={`${props.answer?.modelID ?? ""} ${tree(part().snapshot)}`} />}
+        {(part) => <TreeChip icon="play" text={props.answer?.modelID ?? ""} part={part()} answer={props.answer} />}
       </Match>
-      <Match when={as("snapshot")}>{(part) => <Chip icon="folder-tree" text={tree(part().snapshot)} />}</Match>
+      <Match when={as("snapshot")}>{(part) => <TreeChip icon="folder-tree" text="" part={part()} answer={props.answer} />}</Match>
       <Match when={as("step-finish")}>{(part) => <StepFinish part={part()} />}</Match>
       <Match when={as("patch")}>{(part) => <Patch part={part()} answer={props.answer} />}</Match>
       <Match when={as("agent")}>{(part) => <Chip icon="at-sign" text={part().name} />}</Match>
@@ -147,6 +149,12 @@ export function Chip(props: { icon: string; text: string; tone?: string | undefi
   );
 }
 
-function tree(hash: string | undefined): string {
-  return hash === undefined ? "" : `tree ${hash.slice(0, 8)}`;
+/** The files as they were at a place in a turn; leads to what the turn changed. */
+function TreeChip(props: { icon: string; text: string; part: PartOf<"step-start" | "snapshot">; answer: AssistantMessage | undefined }) {
+  const text = () => `${props.text} ${props.part.snapshot === undefined ? "" : words.tree(props.part.snapshot.slice(0, 8))}`.trim();
+  return (
+    <Show when={!READ_ONLY && props.part.snapshot} fallback={<Chip icon={props.icon} text={text()} />}>
+      <a class="chip" href={sessionPath(props.part.sessionID, "changes", props.answer?.parentID)}><Icon name={props.icon} /> {text()}</a>
+    </Show>
+  );
 }

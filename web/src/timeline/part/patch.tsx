@@ -1,13 +1,15 @@
 // What one step changed: files, lines, and the difference itself.
 //
-// The server keeps the differences of whole turns. That of a file is the step's own if no other step of the turn
-// changed it; where one did, the files are named without numbers, and the changes panel has the turn's.
+// A prompt has the differences of its whole turn. That of a file is the step's own if no other step of the turn
+// changed it; where one did, or the turn goes on, the server is asked for the step's own when the card is opened.
 
-import { For, Show, createMemo, lazy } from "solid-js";
+import { For, Show, createMemo, createSignal, lazy, onMount } from "solid-js";
 import { Fold } from "../../kit/fold.tsx";
 import { Icon } from "../../kit/icon.tsx";
+import { api } from "../../view/live.ts";
 import { sessionPath } from "../../view/router.ts";
 import { message, part, partIds, thread } from "../../view/store.ts";
+import { asCallError, segment } from "../../wire/api.ts";
 import { words } from "../../words/en.ts";
 import type { AssistantMessage, FileDiff, PartOf } from "../../wire/types.ts";
 
@@ -34,7 +36,9 @@ function ownDiffs(patch: PartOf<"patch">, answer: AssistantMessage | undefined):
 }
 
 export function Patch(props: { part: PartOf<"patch">; answer?: AssistantMessage | undefined }) {
-  const diffs = createMemo(() => ownDiffs(props.part, props.answer));
+  const [asked, setAsked] = createSignal<readonly FileDiff[]>();
+  const own = createMemo(() => ownDiffs(props.part, props.answer));
+  const diffs = () => own() ?? asked();
   const sum = (of: (diff: FileDiff) => number) => (diffs() ?? []).reduce((all, diff) => all + of(diff), 0);
   return (
     <Fold class="card patch" summary={
@@ -44,12 +48,13 @@ export function Patch(props: { part: PartOf<"patch">; answer?: AssistantMessage 
         <Show when={diffs()}><span class="num small"><span class="plus">+{sum((diff) => diff.additions)}</span> <span class="minus">−{sum((diff) => diff.deletions)}</span></span></Show>
       </>
     }>
+      <Show when={!READ_ONLY && own() === undefined}><AskForStep part={props.part} onAnswer={setAsked} /></Show>
       <ul class="paths">
         <For each={props.part.files}>
-          {(path, at) => (
+          {(path) => (
             <li>
               <code class="cut">{path}</code>
-              <Show when={diffs()?.[at()]?.patch}>{(patch) => <DiffView patch={patch()} />}</Show>
+              <Show when={diffs()?.find((diff) => isSameFile(path, diff.file))?.patch}>{(patch) => <DiffView patch={patch()} />}</Show>
             </li>
           )}
         </For>
@@ -57,4 +62,14 @@ export function Patch(props: { part: PartOf<"patch">; answer?: AssistantMessage 
       <Show when={!READ_ONLY}><a class="card-link" href={sessionPath(props.part.sessionID, "changes", props.answer?.parentID)}>{words.panels.changes}</a></Show>
     </Fold>
   );
+}
+
+/** Says nothing unless there is no answer. */
+function AskForStep(props: { part: PartOf<"patch">; onAnswer: (diffs: readonly FileDiff[]) => void }) {
+  const [error, setError] = createSignal<string>();
+  onMount(() => {
+    const { sessionID, messageID } = props.part;
+    api.get<readonly FileDiff[]>(`/sturdy/session/${segment(sessionID)}/message/${segment(messageID)}/diff`).then(props.onAnswer, (cause) => setError(asCallError(cause).message));
+  });
+  return <Show when={error()}>{(said) => <p class="card-note bad">{said()}</p>}</Show>;
 }

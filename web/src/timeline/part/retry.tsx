@@ -6,6 +6,7 @@ import { Icon } from "../../kit/icon.tsx";
 import { part } from "../../view/store.ts";
 import { words } from "../../words/en.ts";
 import type { PartOf } from "../../wire/types.ts";
+import { Piece } from "./piece.tsx";
 
 type RetryPart = PartOf<"retry">;
 
@@ -33,7 +34,7 @@ export function RetryGroup(props: { sessionID: string; ids: readonly string[] })
   };
   return (
     <Fold class="line" summary={<><Icon name="refresh-cw" /> <span class="cut">{words.attempts(parts().length, last() === undefined ? "" : whatOf(last() as RetryPart))}</span></>}>
-      <For each={parts()}>{(found, index) => <Retry part={found} waited={waited(index())} />}</For>
+      <For each={parts()}>{(found, index) => <Piece parts={[found.id]}><Retry part={found} waited={waited(index())} /></Piece>}</For>
     </Fold>
   );
 }

@@ -7,6 +7,7 @@ import { thread } from "../../view/store.ts";
 import { words } from "../../words/en.ts";
 import type { Fields, Todo, ToolPart } from "../../wire/types.ts";
 import { TodoList, todosIn } from "../../panel/todo.tsx";
+import { Matches } from "./matches.tsx";
 import { Output } from "./output.tsx";
 import { fateOf, text } from "./tool.tsx";
 
@@ -20,7 +21,7 @@ export function ToolBody(props: { part: ToolPart }) {
   };
   const output = () => {
     const now = state();
-    if (now.status === "completed") return now.output;
+    if (now.status === "completed") return text(now.output);
     return now.status === "running" ? text(metadata()["output"]) : "";
   };
   const diff = () => text(metadata()["diff"]);
@@ -36,7 +37,10 @@ export function ToolBody(props: { part: ToolPart }) {
           </Show>
           <Diagnostics metadata={metadata()} />
         </Match>
-        <Match when={["read", "glob", "grep", "list", "skill", "lsp"].includes(props.part.tool)}>
+        <Match when={["glob", "grep"].includes(props.part.tool)}>
+          <Matches sessionID={props.part.sessionID} text={output()} />
+        </Match>
+        <Match when={["read", "list", "skill", "lsp"].includes(props.part.tool)}>
           <Output text={output()} isGrowing={false} />
         </Match>
         <Match when={props.part.tool === "webfetch"}>
@@ -61,7 +65,7 @@ export function ToolBody(props: { part: ToolPart }) {
 }
 
 function ErrorText(props: { part: ToolPart }) {
-  const said = () => (props.part.state.status === "error" ? props.part.state.error : undefined);
+  const said = () => (props.part.state.status === "error" ? text(props.part.state.error) : undefined);
   return (
     <Show when={said()}>
       {(error) => (

@@ -13,7 +13,7 @@ import type { ToolPart } from "../../wire/types.ts";
 import { Turn } from "../turn.tsx";
 import { asCallError } from "../../wire/api.ts";
 import { say } from "../../kit/toast.tsx";
-import { FateMark, fateOf, text } from "./tool.tsx";
+import { FateMark, Whole, fateOf, text } from "./tool.tsx";
 
 /** Messages of the child that are shown in place. */
 const INSIDE_MAX = 12;
@@ -27,10 +27,6 @@ export function TaskCard(props: { part: ToolPart }) {
     return text(metadata?.["sessionId"] ?? metadata?.["sessionID"]) || undefined;
   };
   const waits = () => asks().filter((ask) => ask.request.sessionID === child()).length;
-  const result = () => {
-    const now = state();
-    return now.status === "completed" ? now.output : now.status === "error" ? now.error : "";
-  };
   const cost = () => (child() === undefined ? 0 : (session(child() ?? "")?.cost ?? 0));
   return (
     <div class={`card tool task is-${fateOf(props.part)}`}>
@@ -61,15 +57,19 @@ export function TaskCard(props: { part: ToolPart }) {
         )}
       </Show>
       <Show when={isInside() && child()}>{(id) => <Inside sessionID={id()} />}</Show>
-      <Show when={result() !== "" && !isInside()}>
+      <Show when={resultOf(props.part) !== "" && !isInside()}>
         <Fold class="task-result" summary={words.tool.output}>
           <div class="card-body">
-            <Markdown text={result()} isOpen={false} />
+            <Whole part={props.part}>{(part) => <Markdown text={text(resultOf(part()))} isOpen={false} />}</Whole>
           </div>
         </Fold>
       </Show>
     </div>
   );
+}
+
+function resultOf({ state }: ToolPart): unknown {
+  return state.status === "completed" ? state.output : state.status === "error" ? state.error : "";
 }
 
 function Inside(props: { sessionID: string }) {

@@ -1,12 +1,13 @@
 // A tool call as a card: what was called, what became of it, and, opened, all of it.
 
-import { For, Match, Show, Switch, createMemo, lazy } from "solid-js";
+import { For, type JSX, Match, Show, Switch, createMemo, lazy } from "solid-js";
 import { Fold } from "../../kit/fold.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { Ticking } from "../../kit/ticking.tsx";
 import { filePath } from "../../view/router.ts";
 import { message } from "../../view/store.ts";
 import { isInterrupted, isStopped } from "../../wire/failure.ts";
+import { linksIn } from "../../wire/large.ts";
 import { words } from "../../words/en.ts";
 import type { Fields, ToolPart, ToolState } from "../../wire/types.ts";
 import { Chip } from "../part/part.tsx";
@@ -15,6 +16,8 @@ import { FileView } from "../part/file.tsx";
 // Loaded when the first sub-agent is seen, and when the first card is opened.
 const TaskCard = lazy(() => import("./task.tsx").then((file) => ({ default: file.TaskCard })));
 const ToolBody = lazy(() => import("./body.tsx").then((file) => ({ default: file.ToolBody })));
+// And when the first one with something large in it is.
+const WholePart = lazy(() => import("../part/large.tsx").then((file) => ({ default: file.WholePart })));
 
 /** Ends that look different, and the states before them. `denied` is by a person, `forbidden` by a rule. */
 export type Fate = "pending" | "running" | "done" | "failed" | "denied" | "forbidden" | "stopped" | "cut" | "interrupted";
@@ -31,8 +34,8 @@ export function fateOf(part: ToolPart): Fate {
     case "error": {
       if (state.metadata?.["interrupted"] === true) return endOf(part);
       // The server's words, by which every client tells them apart; a file that may not be read says "permission", too.
-      if (/rejected permission|user dismissed/.test(state.error)) return "denied";
-      return state.error.includes("specified a rule") ? "forbidden" : "failed";
+      if (/rejected permission|user dismissed/.test(text(state.error))) return "denied";
+      return text(state.error).includes("specified a rule") ? "forbidden" : "failed";
     }
     default:
       return state satisfies never;
@@ -94,13 +97,29 @@ function PlainCard(props: { part: ToolPart }) {
         <Meta part={props.part} fate={fate()} />
       </>
     }>
-      <ToolBody part={props.part} />
+      <Whole part={props.part}>
+        {(part) => (
+          <>
+            <ToolBody part={part()} />
+            <Attachments state={part().state} />
+          </>
+        )}
+      </Whole>
       <Show when={!READ_ONLY && fileOf(props.part)}>{(file) => <a class="card-link" href={filePath(props.part.sessionID, file().path, file().line)}>{words.openFile(file().path)}</a>}</Show>
-      <Attachments state={props.part.state} />
       <Show when={props.part.state.status === "completed" && props.part.state.time.compacted !== undefined}>
         <Chip icon="scissors" text={words.tool.compacted} />
       </Show>
     </Fold>
+  );
+}
+
+/** What is inside of a card is drawn with all that the call holds. */
+export function Whole(props: { part: ToolPart; children: (part: () => ToolPart) => JSX.Element }) {
+  const isWhole = createMemo(() => READ_ONLY || linksIn(props.part).length === 0);
+  return (
+    <Show when={!isWhole()} fallback={props.children(() => props.part)}>
+      <WholePart part={props.part}>{(part) => props.children(() => part as ToolPart)}</WholePart>
+    </Show>
   );
 }
 

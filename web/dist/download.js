@@ -1,0 +1,1 @@
+import{H as e}from"./core.js";import{I as t}from"./session.js";var n=(e,t,n)=>i({sessionID:e,export:{format:t,redact:n}}),r=(e,t)=>i({sessionID:e.sessionID,value:{partID:e.id,hash:t.$blob}});async function i(n){let r=await t(()=>e.post(`/sturdy/ticket`,n));if(!r)return;let i=document.createElement(`a`);i.href=r.url,i.download=``,i.click()}export{r as n,n as t};
