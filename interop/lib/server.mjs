@@ -9,6 +9,9 @@ import { soon } from './wait.mjs';
 const program = process.env.STURDY_BIN;
 if (!program) throw new Error('STURDY_BIN is not set: it names the program to test');
 
+/** What opens a share. It is printed for whoever makes a link, and logged for nobody. */
+const SECRET = /stdy1\.[\w-]+\.[\w-]+\.[\w-]{8}/;
+
 const LISTENING = /^.* listening on (http:\/\/\S+)$/m;
 
 /** Processes that still run. None outlives the tests, however they end. */
@@ -37,7 +40,9 @@ export function launch(world, args, env, path = program) {
     child.on('error', reject);
     child.on('close', (code, signal) => {
       running.delete(child);
-      resolve({ code, signal, ...said });
+      const secret = SECRET.exec(said.stderr);
+      if (secret) reject(new Error(`what opens a share was logged: …${said.stderr.slice(Math.max(0, secret.index - 200), secret.index)}`));
+      else resolve({ code, signal, ...said });
     });
   });
   return { child, said, ended };

@@ -81,6 +81,64 @@ test('an append through a redeem that is refused is refused with its error', asy
   assert.deepEqual(await data(made), []);
 });
 
+test('an append through a redeem with a right that was taken back is refused with that', async () => {
+  const made = await create();
+  const owner = () => newHttpBatchRpcSession(at()).redeemShare(made.id, made.secret).share;
+  const { cap_id, sturdy_ref } = await owner().attenuate({ scope: ['writer'] });
+  await owner().revoke(cap_id);
+  const redeemed = newHttpBatchRpcSession(at()).redeemShare(made.id, sturdy_ref);
+  const appended = redeemed.share.appendOps(new Writer(made.id, 'wr_1', 2).seal(session));
+
+  const isRevoked = (error) => error.code === 'revoked' && error.message.startsWith('revoked: ');
+  await Promise.all([fails(redeemed.cursor, isRevoked), fails(appended, isRevoked)]);
+  assert.deepEqual(await data(made), []);
+});
+
+test('the owner does everything over Cap\'n Web that the routes do', async () => {
+  const made = await create();
+  const { root, line } = await socket();
+  const owner = root.redeemShare(made.id, made.secret).share;
+  const rest = async (method, path, body) => (await it.server.ask(method, `/api/share/${made.id}${path}`, body, { authorization: `Bearer ${made.secret}` })).json;
+  const status = async (right) => (await it.server.ask('GET', `/api/share/${made.id}/data`, undefined, right ? { authorization: `Bearer ${right}` } : {})).status;
+  const ends = Date.now() + 3_600_000;
+  const box = await owner.attenuate({ scope: ['drop_box'], kinds: ['message'], expires_at: ends, max_ops: 2, label: 'box' });
+  const reader = await owner.attenuate({ scope: ['viewer'], label: 'reader' });
+  const child = await root.redeemShare(made.id, reader.sturdy_ref).share.attenuate({ scope: ['viewer'], label: 'child' });
+
+  const all = await owner.listCapabilities();
+  assert.deepEqual(all, await rest('GET', '/capabilities'));
+  assert.deepEqual(all.map((one) => one.label), ['owner', 'box', 'reader', 'child']);
+  const { kinds, expires_at, max_ops, scope } = all[1];
+  assert.deepEqual({ kinds, expires_at, max_ops, scope }, { kinds: ['message'], expires_at: ends, max_ops: 2, scope: ['append'] });
+  const actor = `cap:${reader.cap_id}`;
+  assert.deepEqual((await owner.listCapabilities({ actor })).map((one) => one.label), ['child']);
+  assert.deepEqual((await owner.audit(0, { actor })).map((row) => row.method), ['redeem', 'attenuate']);
+  assert.deepEqual(await owner.audit(0, { actor }), await rest('GET', `/audit?actor=${actor}`));
+
+  const sink = new (class extends RpcTarget {
+    event() {}
+  })();
+  await root.redeemShare(made.id, child.sturdy_ref).share.subscribe(0, sink);
+  await until('the reader is counted', async () => (await owner.readers()).some((one) => one.cap_id === child.cap_id && one.count === 1));
+  assert.deepEqual(await owner.readers(), await rest('GET', '/readers'));
+
+  assert.equal(await status(), 200);
+  assert.deepEqual(await owner.setVisibility('private'), { epoch: 2, visibility: 'private' });
+  assert.equal(await status(), 401);
+  await owner.setVisibility('link');
+  assert.equal(await status(box.sturdy_ref), 403);
+  assert.deepEqual(await owner.revoke(reader.cap_id), { epoch: 4 });
+  assert.equal(await status(child.sturdy_ref), 403);
+  assert.deepEqual(await root.revokeCapability(made.id, made.secret, { all: true }), { epoch: 5 });
+  assert.equal(await status(), 401);
+  assert.ok((await owner.listCapabilities()).slice(1).every((one) => one.revoked_at !== null));
+  assert.deepEqual(await owner.rotate(), { epoch: 6 });
+  assert.equal((await owner.info()).epoch, 6);
+  assert.deepEqual(await owner.delete('rq_delete'), { success: true });
+  assert.equal(await status(made.secret), 410);
+  line.terminate();
+});
+
 test('a stale epoch says the one that holds', async () => {
   const made = await create();
   const handle = newHttpBatchRpcSession(at()).redeemShare(made.id, made.secret).share;

@@ -33,6 +33,8 @@ GET /command 200[]
 GET /vcs 200.
 GET /api/session 200.cursor.
 GET /api/session/{}/message 200.cursor.
+GET /api/integration/{} 200.data: null
+DELETE /experimental/workspace/{} 200: null
 # A flag or the name of a field; a name or a pair; what a form asks: passed on as it is.
 GET /config/providers 200.providers[].models{}.capabilities.interleaved
 GET /provider 200.all[].models{}.capabilities.interleaved

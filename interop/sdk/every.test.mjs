@@ -130,7 +130,7 @@ const HOW = {
   'GET /api/session/{sessionID}/context': () => [`/api/session/${at.talk.id}/context`, 200, data],
   'GET /api/session/{sessionID}/event': () => [`/api/session/${at.talk.id}/event`, 200, stream],
   'GET /api/session/{sessionID}/history': () => [`/api/session/${at.talk.id}/history`, 200, (body) => body.data.length > 4 && body.hasMore === false],
-  'GET /api/session/{sessionID}/message': () => [`/api/session/${at.talk.id}/message`, 200, (body) => body.data.length === 2],
+  'GET /api/session/{sessionID}/message': () => [`/api/session/${at.talk.id}/message`, 200, (body) => body.data.filter(({ type }) => !type.endsWith('-switched')).length === 2],
   'GET /api/session/{sessionID}/message/{messageID}': () => [`/api/session/${at.talk.id}/message/${at.talk.user}`, 200, dataHas('id', 'text')],
   'GET /api/session/{sessionID}/permission': () => [`/api/session/${at.talk.id}/permission`, 200, data],
   'GET /api/session/{sessionID}/permission/{requestID}': async () => {
@@ -291,7 +291,7 @@ const HOW = {
   'PUT /auth/{providerID}': () => ['/auth/anthropic', 200, yes, { type: 'api', key: 'sk-x' }],
   'PUT /pty/{ptyID}': () => [`/pty/${at.pty}`, 200, has('id'), { title: 'new' }],
   'DELETE /experimental/project/{projectID}/copy': () => [`/experimental/project/${at.project}/copy`, 400, named('ProjectCopyError'), { directory: '/nowhere', force: false }],
-  'DELETE /experimental/workspace/{id}': () => ['/experimental/workspace/wrk_x', 400, named('BadRequest')],
+  'DELETE /experimental/workspace/{id}': () => ['/experimental/workspace/wrk_x', 200, nothing],
   'GET /tui/control/next': async () => {
     // Until somebody waits nothing is kept for it; what others told since somebody did comes first.
     const tell = setInterval(() => call('POST', '/tui/show-toast', { message: 'x', variant: 'info' }), 50);

@@ -1,0 +1,37 @@
+// The same requests to the reference from npm and to the built program, every group of routes in ordinary and odd cases, compared
+// answer by answer: status, kind of body, headers that clients look at, and what is said.
+//
+// A difference is a defect unless `explained.mjs` names it, with the line of docs/differences.md that says why.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { before, describe, test } from 'node:test';
+import { differences } from '../day/account.mjs';
+import { serveReference } from '../lib/opencode.mjs';
+import { Server } from '../lib/server.mjs';
+import { EXPLAINED } from './explained.mjs';
+import { walk } from './walk.mjs';
+
+/** @param {import('../day/account.mjs').Difference} difference */
+const explains = (difference) => EXPLAINED.filter((one) => one.at.test(difference.place));
+
+describe('a walk through the API', { concurrency: 1, timeout: 600_000 }, () => {
+  /** @type {import('../day/account.mjs').Difference[]} */ let found;
+
+  before(async () => {
+    const [reference, sturdy] = [await walk(serveReference), await walk((world) => Server.start(world))];
+    found = differences(reference, sturdy);
+  });
+
+  test('both answer the same, except for what is written down', () => {
+    assert.deepEqual(found.filter((difference) => explains(difference).length === 0), []);
+  });
+
+  test('every explanation is needed and stands in the documents', async () => {
+    const page = await readFile(new URL('../../docs/differences.md', import.meta.url), 'utf8');
+    for (const { line, at } of EXPLAINED) {
+      assert.ok(page.includes(`| ${line}`), `no line begins with: ${line}`);
+      assert.ok(found.some(({ place }) => at.test(place)), `nothing differs at ${at}`);
+    }
+  });
+});
