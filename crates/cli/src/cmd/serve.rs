@@ -1,7 +1,7 @@
 //! Opens the engine, then the door.
 
 mod listen;
-mod room;
+mod open_files;
 pub(super) mod shares;
 mod until;
 
@@ -68,8 +68,8 @@ async fn serve(
     if let Some(exporter) = exporter {
         engine.tasks().spawn("traces", exporter.run(engine.tasks().stopping().clone()));
     }
-    // Before anybody is told that the server listens: whoever comes then finds the room there is.
-    let roomy = room::options();
+    // Before the server says that it listens: a client may connect right after that line.
+    let limits = open_files::server_options();
     start_servers(&engine);
     let address = address(&listener, &hostname);
     let key = password.as_ref().map(|_| key.as_str());
@@ -100,7 +100,7 @@ async fn serve(
             limits: sharing.service,
         }
     });
-    let options = ServerOptions { password, cors: arguments.cors, names, share, ..roomy };
+    let options = ServerOptions { password, cors: arguments.cors, names, share, ..limits };
     let app = App::new(engine.clone(), options);
     Ok(until_told(&mut signals, listener, app, &address).await)
 }

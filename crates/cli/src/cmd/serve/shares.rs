@@ -5,7 +5,7 @@
 
 use super::listen::{address, bind};
 use super::until::{Signals, until_told};
-use super::{host_of, room, share_key};
+use super::{host_of, open_files, share_key};
 use crate::args::{ShareServe, share_limits};
 use crate::failure::{self, Failure};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
@@ -40,6 +40,8 @@ async fn serve(arguments: ShareServe, environment: Environment) -> Result<ExitCo
     if let Err(cause) = engine.announce(&address, Some(&key)) {
         warn!(%cause, "other processes cannot be told where this one listens");
     }
+    // Before the service says that it listens: a client may connect right after that line.
+    let limits = open_files::server_options();
     let public_url = arguments.share_url.unwrap_or_else(|| address.clone());
     out::data(&format!("sturdy shares are in {}", data_dir.display()));
     out::data(&format!("sturdy share service listening on {address}"));
@@ -55,7 +57,7 @@ async fn serve(arguments: ShareServe, environment: Environment) -> Result<ExitCo
             limits: sharing.service,
         }),
         offer: Offer::Shares,
-        ..room::options()
+        ..limits
     };
     let app = App::new(engine.clone(), options);
     Ok(until_told(&mut signals, listener, app, &address).await)

@@ -9,7 +9,7 @@ const OTHER_FILES: u64 = 1024;
 
 /// The usual options, with as many connections and event streams as there is room for. Asks the system for more files
 /// where it allows them, and for no more than needed: commands inherit it.
-pub(super) fn options() -> ServerOptions {
+pub(super) fn server_options() -> ServerOptions {
     let usual = ServerOptions::default();
     let wanted = usual.connections_max as u64 + OTHER_FILES;
     let allowed = allow(wanted);
