@@ -19,6 +19,8 @@ pub(super) struct Attempt {
     asked: Notify,
     /// Counts attempts that have ended.
     ended: watch::Sender<u64>,
+    /// Why the link is given up for good. The link itself says how its deletion goes, and may be gone already.
+    refusal: Mutex<Option<&'static str>>,
 }
 
 impl Attempts {
@@ -54,6 +56,15 @@ impl Attempt {
     /// Whoever waits looks at the link.
     pub(super) fn end(&self) {
         self.ended.send_modify(|count| *count += 1);
+    }
+
+    /// Says why the link is given up, or that nothing is known against a new one.
+    pub(super) fn set_refusal(&self, why: Option<&'static str>) {
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    pub(super) fn refusal(&self) -> Option<&'static str> {
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<u64> {

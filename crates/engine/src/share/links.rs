@@ -109,10 +109,15 @@ impl Shares {
         attempt.ask();
         loop {
             ended.borrow_and_update();
-            let gone = || EngineError::ShareUnavailable("it was taken back meanwhile".to_owned());
+            let gone = || {
+                let why = attempt.refusal().unwrap_or("it was taken back meanwhile");
+                EngineError::ShareUnavailable(why.to_owned())
+            };
             let link = self.inner.store.share_link(session).await?.ok_or_else(gone)?;
-            let unavailable =
-                |link: &Link| link.error.clone().map_or_else(gone, EngineError::ShareUnavailable);
+            let unavailable = |link: &Link| match (attempt.refusal(), &link.error) {
+                (None, Some(why)) => EngineError::ShareUnavailable(why.clone()),
+                (Some(_), _) | (None, None) => gone(),
+            };
             match link.state {
                 LinkState::Active => return Ok(link.url),
                 LinkState::Creating if link.error.is_some() => {

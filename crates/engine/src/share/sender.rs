@@ -175,6 +175,7 @@ impl Sender {
     /// Another link than before: nothing that was said of the old one holds for it.
     fn begin(&mut self, link: &Link) {
         self.request.clone_from(&link.request);
+        self.attempt.set_refusal(None);
         self.known.forget();
         self.from = 0;
         self.heard = None;
@@ -214,6 +215,7 @@ impl Sender {
     async fn announce(&mut self, link: &Link) -> Result<Next, EngineError> {
         let store = &self.inner.store;
         if link.visibility == Visibility::Private && link.contract == Contract::Sync {
+            self.attempt.set_refusal(Some(NEVER_PRIVATE));
             store.set_share_state(link, LinkState::Deleting, Some(NEVER_PRIVATE)).await?;
             return Ok(Next::Now);
         }
