@@ -12,7 +12,7 @@ use std::sync::Arc;
 use sturdy_session::id::SessionId;
 use sturdy_session::turn::{Input, SessionPatch};
 use sturdy_session::types::session::{Session, Share};
-use sturdy_store::outbox::{Link, LinkSecret, LinkState, WantedLink};
+use sturdy_store::outbox::{Contract, Link, LinkSecret, LinkState, WantedLink};
 use sturdy_store::share::{ShareLimits, Visibility};
 use tracing::{error, warn};
 
@@ -78,6 +78,13 @@ impl Shares {
             if is_the_same && self.inner.store.want_share_again(&link).await? {
                 return Ok(None);
             }
+            if is_the_same && self.is_there_again(&link).await? {
+                if self.inner.store.find_share_again(&link).await? {
+                    return Ok(None);
+                }
+                // Its task has found it this moment, or somebody has taken it back.
+                continue;
+            }
             let is_undecided = link.state == LinkState::Creating || link.share.is_empty();
             if !is_undecided {
                 self.end_link(&link).await?;
@@ -129,12 +136,24 @@ impl Shares {
                     continue;
                 }
                 LinkState::Creating => {}
-                LinkState::Deleting | LinkState::Failed => return Err(unavailable(&link)),
+                LinkState::Deleting | LinkState::Failed | LinkState::Gone => return Err(unavailable(&link)),
             }
             tokio::select! {
                 changed = ended.changed() => changed.map_err(|_| EngineError::Closing)?,
                 () = stopping.cancelled() => return Err(EngineError::Closing),
             }
+        }
+    }
+
+    /// Whether a share that was gone is there after all: then its address stays the one that people have.
+    async fn is_there_again(&self, link: &Link) -> Result<bool, EngineError> {
+        if link.state != LinkState::Gone || link.contract == Contract::Sync {
+            return Ok(false);
+        }
+        match Target::of(&self.inner, link).redeem().await {
+            Ok(_) => Ok(true),
+            Err(Unsent::Refused { .. }) => Ok(false),
+            Err(Unsent::Later { why, .. }) => Err(EngineError::ShareUnavailable(why)),
         }
     }
 

@@ -2,6 +2,10 @@
 //!
 //! Each step reads the link, does one thing, and stores what came of it; so the task may die anywhere, and the next
 //! one goes on from what is stored.
+//!
+//! Not here: how a link ends (`ending.rs`).
+
+mod ending;
 
 use super::Inner;
 use super::attempts::Attempt;
@@ -169,6 +173,7 @@ impl Sender {
             LinkState::Active => self.send(&link).await,
             LinkState::Deleting => self.delete(&link).await,
             LinkState::Failed => self.failed(&link).await,
+            LinkState::Gone => self.look_for_share(&link).await,
         }
     }
 
@@ -421,56 +426,6 @@ impl Sender {
         self.known.forget();
         self.from = 0;
         self.heard = Some(Instant::now());
-        Ok(Next::Now)
-    }
-
-    async fn delete(&mut self, link: &Link) -> Result<Next, EngineError> {
-        let deleted = {
-            let _room = self.inner.sharing.room.acquire().await.map_err(|_| EngineError::Closing)?;
-            Target::of(&self.inner, link).delete().await
-        };
-        match deleted {
-            Ok(()) => self.deleted(link).await,
-            Err(Unsent::Refused { code, .. }) if matches!(code.as_str(), "gone" | "not_found") => {
-                self.deleted(link).await
-            }
-            // Whoever shared it wants it gone, and the secret is all there is to have that done: it is kept, and shown
-            // again, until the service says that the share is gone.
-            Err(Unsent::Refused { message, .. }) => self.failed_for_now(link, &message, None).await,
-            Err(Unsent::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
-        }
-    }
-
-    async fn deleted(&mut self, link: &Link) -> Result<Next, EngineError> {
-        // Whoever took it back may have died before the record said so.
-        self.forget_url(link).await?;
-        self.inner.store.forget_share(link).await?;
-        Ok(Next::Over)
-    }
-
-    /// A link that failed waits for its session to be unshared or removed.
-    async fn failed(&mut self, link: &Link) -> Result<Next, EngineError> {
-        if self.inner.is_shared_as(&self.session, &link.url).await? {
-            return Ok(Next::Idle);
-        }
-        self.give_up(link).await
-    }
-
-    /// The session is not shared any more: the share goes as well.
-    async fn give_up(&mut self, link: &Link) -> Result<Next, EngineError> {
-        self.inner.store.set_share_state(link, LinkState::Deleting, None).await?;
-        Ok(Next::Now)
-    }
-
-    /// The service does not have the share: so the session has no link.
-    async fn gone(&mut self, link: &Link) -> Result<Next, EngineError> {
-        info!(session = %self.session, "a share is gone at its service");
-        self.deleted(link).await
-    }
-
-    async fn fail(&mut self, link: &Link, message: &str) -> Result<Next, EngineError> {
-        warn!(session = %self.session, message, "a session is not shared any more");
-        self.inner.store.set_share_state(link, LinkState::Failed, Some(message)).await?;
         Ok(Next::Now)
     }
 

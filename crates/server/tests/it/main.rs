@@ -38,6 +38,7 @@ mod rpc;
 mod secrets;
 mod sessions;
 mod share_deaths;
+mod share_gone;
 mod share_hostile;
 mod share_links;
 mod share_pair;

@@ -1,6 +1,7 @@
 //! Sharing sessions: what a session shows is what its share shows, whatever gets lost in between.
 
 use crate::relay::{Fault, Relay};
+use crate::share_gone::link_in;
 use crate::share_pair::{configure, copy, owner_of, receiving, sender_to, session_of, share, share_of};
 use crate::world::{World, prompt};
 use axum::extract::{Path, State};
@@ -458,8 +459,13 @@ async fn a_share_that_its_service_has_deleted_takes_the_url_of_the_session_with_
 
     sender.ask(&session, "is anybody there?").await;
 
-    nothing_shared(&sender).await;
-    assert_eq!(sender.get(&format!("/session/{session}")).await.json()["share"], Value::Null);
+    link_in(&sender, "gone").await;
+    let is_unshared = async {
+        while !sender.get(&format!("/session/{session}")).await.json()["share"].is_null() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, is_unshared).await.expect("the URL goes");
     sender.close().await;
     receiver.close().await;
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sturdy_session::id::SessionId;
 use sturdy_session::stamp::Millis;
-use tracing::trace;
+use tracing::{error, trace};
 
 pub(super) const COLUMNS: &str = "session_id, state, target, request_id, secret, share_id, url, contract, writer_id,
     epoch, cursor, sealed_seq, sealed_chain, acked_seq, acked_count, acked_chain, generation, snapshot, error, created,
@@ -26,6 +26,8 @@ pub enum LinkState {
     Deleting,
     /// The service refuses, and asking again would not help.
     Failed,
+    /// The service does not have the share. The link is kept: another service may have answered for it.
+    Gone,
 }
 
 /// What the service understands.
@@ -128,15 +130,23 @@ pub struct Made {
 }
 
 impl Store {
-    /// Every session that is shared, oldest link first.
+    /// Every session that is shared, oldest link first. One that cannot be read is noted, and keeps no other from being
+    /// sent.
     pub async fn share_links(&self) -> Result<Vec<Link>, ReadError> {
-        self.read(|connection| {
+        let damaged = self.inner.damaged.clone();
+        self.read(move |connection| {
             let text = format!("SELECT {COLUMNS} FROM share_link ORDER BY created, session_id");
             let mut statement = connection.prepare_cached(&text)?;
             let mut rows = statement.query(())?;
             let mut links = Vec::new();
             while let Some(row) = rows.next()? {
-                links.push(from_row(row)?);
+                let session = row.get::<_, String>(0).ok().and_then(|id| SessionId::parse(&id).ok());
+                match (from_row(row), session) {
+                    (Ok(link), _) => links.push(link),
+                    (Err(Failure::Broken { .. }), Some(session)) => damaged.note(&session, "its share link"),
+                    (Err(Failure::Broken { .. }), None) => error!("a share link of nobody known is left out"),
+                    (Err(failure), _) => return Err(failure.into()),
+                }
             }
             Ok(links)
         })
@@ -251,6 +261,32 @@ impl Store {
                 trace!("point delete.stored");
             }
             Ok(())
+        })
+        .await
+    }
+
+    /// The service does not have the share of an active link. False: the link was taken back meanwhile, and stays so.
+    pub async fn lose_share(&self, link: &Link, error: &str) -> Result<bool, CommitError> {
+        const LOSE: &str = "UPDATE share_link SET state = 'gone', error = ?3, failures = 0, retry_at = 0
+            WHERE session_id = ?1 AND request_id = ?2 AND state = 'active'";
+        let link = link.clone();
+        let error = error.to_owned();
+        self.write(move |connection| {
+            let values = (link.session.as_str(), &link.request, error);
+            Ok(connection.prepare_cached(LOSE)?.execute(values)? == 1)
+        })
+        .await
+    }
+
+    /// A share that was gone is there again: its session has to say so, as after its creation. False: the link was
+    /// taken back meanwhile, or somebody else has found it.
+    pub async fn find_share_again(&self, link: &Link) -> Result<bool, CommitError> {
+        const FIND: &str =
+            "UPDATE share_link SET state = 'creating', error = NULL, failures = 0, retry_at = 0
+            WHERE session_id = ?1 AND request_id = ?2 AND state = 'gone'";
+        let link = link.clone();
+        self.write(move |connection| {
+            Ok(connection.prepare_cached(FIND)?.execute((link.session.as_str(), &link.request))? == 1)
         })
         .await
     }
@@ -381,11 +417,12 @@ impl LinkState {
             Self::Active => "active",
             Self::Deleting => "deleting",
             Self::Failed => "failed",
+            Self::Gone => "gone",
         }
     }
 
     fn parse(text: &str) -> Option<Self> {
-        [Self::Creating, Self::Active, Self::Deleting, Self::Failed]
+        [Self::Creating, Self::Active, Self::Deleting, Self::Failed, Self::Gone]
             .into_iter()
             .find(|state| state.as_str() == text)
     }

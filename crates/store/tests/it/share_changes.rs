@@ -12,8 +12,12 @@ const SHARED: &str = "a";
 
 /// The session is shared, to a service that takes everything.
 async fn shared(store: &Store) {
+    shared_as(store, SHARED).await;
+}
+
+async fn shared_as(store: &Store, session: &str) {
     let wanted = WantedLink {
-        session: ses(SHARED),
+        session: ses(session),
         target: "https://share.example".to_owned(),
         request: "rq_1".to_owned(),
         secret: LinkSecret::new("a-secret-of-the-owner"),
@@ -111,6 +115,29 @@ async fn seq(store: &Store) -> u64 {
 
 fn draft() -> Draft {
     Draft::new(SHARED, 0)
+}
+
+// Was: one link that could not be read kept every other from being sent.
+#[tokio::test]
+async fn a_link_that_cannot_be_read_is_noted_and_keeps_no_other_from_being_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(Options::new(directory.path())).await.unwrap();
+    shared(&store).await;
+    shared_as(&store, "b").await;
+    shared_as(&store, "c").await;
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    raw.execute("UPDATE share_link SET state = 'nonsense' WHERE session_id = ?1", [ses("b").as_str()])
+        .unwrap();
+    raw.execute("UPDATE share_link SET session_id = 'nobody' WHERE session_id = ?1", [ses("c").as_str()])
+        .unwrap();
+
+    let links = store.share_links().await.unwrap();
+
+    let listed: Vec<_> = links.iter().map(|link| link.session.clone()).collect();
+    assert_eq!(listed, [ses(SHARED)]);
+    let damaged: Vec<_> = store.damaged_rows().into_iter().map(|row| (row.session, row.place)).collect();
+    assert_eq!(damaged, [(ses("b"), "its share link".to_owned())]);
+    store.close().await;
 }
 
 /// T-OUT-02: a wait is stored with its link, and ends with whatever is wanted of the link next.
