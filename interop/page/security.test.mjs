@@ -83,7 +83,8 @@ test('hostile commands, outputs and errors of tools are text', { timeout: 600_00
 
 test('hostile titles, lists, questions and names of files are text', { timeout: 600_000 }, async () => {
   const texts = HOSTILE.filter((one) => !one.includes('\u0000') && one.length < 5000);
-  for (const title of texts) await desk.session({ title });
+  // A longer title is refused.
+  for (const title of texts.filter((one) => Buffer.byteLength(one) <= 1024)) await desk.session({ title });
   const session = await desk.session({ title: 'Hostile lists' });
   const answer = await desk.prompt(session, 'go');
   const time = { start: 1_794_800_000_000, end: 1_794_800_002_500 };
@@ -121,7 +122,7 @@ test('hostile titles, lists, questions and names of files are text', { timeout: 
   await page.keyboard.press('Control+k');
   await page.locator('.palette input:focus').waitFor();
   await page.keyboard.type('pwned');
-  await page.getByRole('option').first().waitFor();
+  await page.locator('.palette [role=option]').first().waitFor();
   if ((await harm()) !== ',0,0,0') found.push(`palette: ${await harm()}`);
   assert.deepEqual(found, []);
 });
