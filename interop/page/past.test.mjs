@@ -187,3 +187,13 @@ test('words are found in the open session, also far above what is drawn, and the
   await bar.waitFor({ state: 'detached' });
   assert.equal(await page.evaluate(() => CSS.highlights.has('find')), false);
 });
+
+test('the log names the command that a prompt was made of', async () => {
+  const session = await desk.session({ title: 'Commanded' });
+  desk.provider.will(says('Written down.'));
+  await desk.server.tell('POST', `/session/${session.id}/command`, { command: 'init', arguments: 'only the tests' });
+
+  const page = await desk.tab(`/s/${session.id}?panel=log`);
+
+  await page.locator('.facts li', { hasText: '/init only the tests' }).first().waitFor();
+});
