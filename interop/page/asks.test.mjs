@@ -11,7 +11,8 @@ import { Desk, live, picture } from './desk.mjs';
 /** @type {Desk} */
 let desk;
 before(async () => {
-  desk = await Desk.open({ config: { permission: { bash: 'ask', edit: 'ask' } } });
+  const delegate = { description: 'Gives work on', mode: 'subagent', prompt: 'You give work on.', permission: { task: 'allow' } };
+  desk = await Desk.open({ config: { permission: { bash: 'ask', edit: 'ask' }, agent: { delegate }, subagent_depth: 3 } });
 });
 after(() => desk.close());
 afterEach(async () => {
@@ -120,6 +121,30 @@ test('an ask of a sub-agent stands in the dock of its root, with who asks, and i
 
   await page.locator('.inside .prose', { hasText: 'The child is done.' }).waitFor();
   await page.locator('.inside .command', { hasText: 'touch by-the-child' }).waitFor();
+});
+
+test('an ask of a sub-agent of a sub-agent is answered from the root, with the whole chain in sight', async () => {
+  const session = await desk.session({ title: 'The root of three' });
+  const work = (description) => ({ description, prompt: 'Do it', subagent_type: 'delegate' });
+  desk.provider.will(
+    calls('task', work('The child')),
+    calls('task', work('The grandchild')),
+    calls('bash', { command: 'touch by-the-grandchild', description: 'Touches' }),
+    says('The grandchild is done.'),
+    says('The child is done.'),
+    says('All three are done.'),
+  );
+  const page = await desk.tab(`/s/${session.id}`, { width: 360, height: 740, touch: true });
+  await live(page);
+  await ask(session);
+
+  const dock = page.locator('[data-ask]');
+  await dock.getByText('touch by-the-grandchild').waitFor();
+  assert.match(await dock.locator('.chain').innerText(), /^The root of three › .*The child.* › .*The grandchild/);
+  await dock.getByRole('button', { name: 'Allow once' }).tap();
+
+  await page.locator('.step .prose', { hasText: 'All three are done.' }).waitFor();
+  assert.ok(existsSync(join(desk.world.project, 'by-the-grandchild')));
 });
 
 test('a change is asked for with its diff, and a denial can say why', async () => {

@@ -76,11 +76,11 @@ export class Desk {
   }
 
   /**
-   * A tab that watches itself.
+   * A tab that watches itself. It talks to the server, or to what stands before it (`at`).
    * @param {string} path
-   * @param {{ width?: number, height?: number, touch?: boolean, theme?: 'light' | 'dark', context?: import('playwright-core').BrowserContext, allow?: RegExp, more?: import('playwright-core').BrowserContextOptions }} [options]
+   * @param {{ width?: number, height?: number, touch?: boolean, theme?: 'light' | 'dark', context?: import('playwright-core').BrowserContext, allow?: RegExp, at?: { url: string, port: string }, more?: import('playwright-core').BrowserContextOptions }} [options]
    */
-  async tab(path, { width = 1440, height = 900, touch = false, theme = 'light', context, allow, more = {} } = {}) {
+  async tab(path, { width = 1440, height = 900, touch = false, theme = 'light', context, allow, at = this.server, more = {} } = {}) {
     const made = context ?? (await this.browser.newContext({
       viewport: { width, height },
       hasTouch: touch,
@@ -90,7 +90,7 @@ export class Desk {
       ...more,
     }));
     made.setDefaultTimeout(PATIENCE_MS);
-    if (FILES && context === undefined) await serveFrom(FILES, made, this.server.url);
+    if (FILES && context === undefined) await serveFrom(FILES, made, at.url);
     const page = await made.newPage();
     const wrong = [];
     page.on('console', (said) => {
@@ -99,14 +99,14 @@ export class Desk {
     page.on('pageerror', (error) => wrong.push(`error: ${error.message}`));
     page.on('request', (request) => {
       const url = new URL(request.url());
-      if (['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol) && url.port !== this.server.port) wrong.push(`request: ${request.url()}`);
+      if (['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol) && url.port !== at.port) wrong.push(`request: ${request.url()}`);
     });
     await page.addInitScript(() => {
       document.addEventListener('securitypolicyviolation', (event) => {
         console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
       });
     });
-    await page.goto(this.server.url + path);
+    await page.goto(at.url + path);
     const tab = { page, context: made, wrong };
     this.tabs.push(tab);
     return page;

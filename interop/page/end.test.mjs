@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { MAIN } from '../lib/provider.mjs';
+import { calls, MAIN } from '../lib/provider.mjs';
 import { Gate, until } from '../lib/wait.mjs';
 import { Desk, live } from './desk.mjs';
 
@@ -133,7 +133,7 @@ test('messages and their menus take taps while the conversation scrolls', async 
   assert.deepEqual(seen, Array(20).fill('true,true'));
 });
 
-test('an answer that goes on, or a late piece of the page, moves nothing from under an open menu', async () => {
+test('an answer that goes on moves nothing from under an open menu', async () => {
   const session = await desk.session({ title: 'Menu beside an answer' });
   await desk.prompt(session, Array.from({ length: 60 }, (_, i) => `Paragraph ${i}.`).join('\n\n'));
   const gate = new Gate();
@@ -163,4 +163,44 @@ test('an answer that goes on, or a late piece of the page, moves nothing from un
   // Whoever closes it is at the end again, where they were.
   await page.keyboard.press('Escape');
   await until('the end is in sight', async () => (await fromEnd(page)) === 0);
+});
+
+test('pieces of the page that arrive late leave an open menu open and where it is', async () => {
+  // Was: what they added moved the message away, the tap went beside the menu and closed it.
+  const session = await desk.session({ title: 'Late pieces' });
+  for (let i = 0; i < 6; i += 1) {
+    desk.provider.will(calls('write', { filePath: `late-${i}.txt`, content: 'one\ntwo\n' }), (reply) => reply.reasoning('A thought.').text(`Answer ${i}`).finish());
+    await desk.server.tell('POST', `/session/${session.id}/message`, { model: MAIN, parts: [{ type: 'text', text: `Prompt ${i}` }] });
+  }
+  const page = await desk.tab('/favicon.svg');
+  const gate = new Gate();
+  const late = new Set();
+  await page.route('**/ui/**', async (route) => {
+    const name = route.request().url().split('/').at(-1);
+    // Everything but what the conversation itself is made of.
+    if (!/^(index|core|session|style|rolldown-runtime|dialog)\.(js|css)$/.test(name)) {
+      late.add(name);
+      await gate.opened;
+    }
+    return route.fallback();
+  });
+  await page.goto(`${desk.server.url}/s/${session.id}`);
+  await page.locator('.prompt', { hasText: 'Prompt 5' }).waitFor();
+  await until('pieces are asked for', () => late.size > 2);
+  await page.locator('.prompt', { hasText: 'Prompt 5' }).getByRole('button', { name: 'More' }).click();
+  await until('it is placed', () => page.evaluate(() => document.activeElement?.getAttribute('role') === 'menuitem'));
+  const before = await firstItem(page);
+  assert.equal(before?.isReached, true);
+
+  gate.open();
+  await page.locator('.step .card :is(.diff, .code-scroll)').first().waitFor({ state: 'attached' });
+  await page.locator('.marks-rail').waitFor({ state: 'attached' });
+  await frames(page);
+
+  assert.deepEqual(await firstItem(page), before, [...late].join());
+  await page.mouse.click(...(await page.locator('.menu:popover-open [role=menuitem]').first().evaluate((one) => {
+    const box = one.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  })));
+  await page.getByRole('dialog', { name: 'Undo from here' }).waitFor();
 });

@@ -90,3 +90,19 @@ test('the log says which browser answered an ask', async () => {
   const [device] = await answered.locator('[title^="device:"]').all();
   assert.ok(device, 'its id is one hover away');
 });
+
+test('logging out closes the streams of other tabs and leaves nothing of anybody on the device', async () => {
+  const page = await desk.tab('/new');
+  await enter(page, 'open sesame');
+  await live(page);
+  await page.getByLabel('Ask, or say what to do').fill('something private');
+  const other = await desk.tab('/settings', { context: page.context() });
+  await live(other);
+  assert.match(await other.evaluate(() => JSON.stringify({ ...localStorage })), /something private/);
+
+  await other.getByRole('button', { name: 'Log out here' }).click();
+
+  await other.getByLabel('Password').waitFor();
+  await page.getByLabel('Password').waitFor();
+  assert.doesNotMatch(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }])), /private/);
+});

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { says } from '../lib/provider.mjs';
+import { calls, MAIN, says } from '../lib/provider.mjs';
 import { Gate, until } from '../lib/wait.mjs';
 import { Desk, ECHO, live, picture } from './desk.mjs';
 
@@ -102,6 +102,70 @@ test('usage is shown for a period and a measure, and leads to its sessions', asy
   await used.click();
 
   await page.waitForURL(`**/s/${session.id}`);
+});
+
+test('a model, an agent and a project of the usage lead to what was used of them alone', async () => {
+  const one = await desk.session({ title: 'Used by echo' });
+  await desk.prompt(one, 'Some words');
+  const two = await desk.session({ title: 'Used by the planner' });
+  desk.provider.will(says('Planned.'));
+  await desk.server.tell('POST', `/session/${two.id}/message`, { model: MAIN, agent: 'plan', parts: [{ type: 'text', text: 'Plan it' }] });
+  const page = await desk.tab('/usage');
+  const by = (name) => page.getByRole('region', { name: `By ${name}` });
+  const sessions = by('session').getByRole('row');
+  const used = (title) => by('session').getByRole('link', { name: title });
+  await used('Used by echo').waitFor();
+  const widths = await page.locator('.numbers-table thead').evaluateAll((heads) => heads.map((head) => [...head.querySelectorAll('td, th')].map((cell) => Math.round(cell.getBoundingClientRect().width)).join()));
+  assert.equal(new Set(widths).size, 1, `the same columns in every table: ${widths.join(' | ')}`);
+
+  await by('agent').getByRole('link', { name: 'plan' }).click();
+  await page.waitForURL('**/usage?agent=plan');
+  await used('Used by echo').waitFor({ state: 'detached' });
+  await used('Used by the planner').waitFor();
+  assert.equal(await by('agent').count(), 0, 'it is one agent');
+  await by('model').getByRole('link', { name: 'scripted/main' }).click();
+  await page.getByRole('link', { name: 'Only plan' }).waitFor();
+  assert.equal(await sessions.count(), 2, 'the head, and one session');
+  // A reload is the same screen; each choice is taken away by itself.
+  await page.reload();
+  await page.getByRole('link', { name: 'Only plan' }).click();
+  await page.getByRole('link', { name: 'Only scripted/main' }).click();
+  await used('Used by echo').waitFor();
+  await by('project').getByRole('link').first().click();
+  await page.waitForURL('**/usage?project=*');
+  await used('Used by echo').waitFor();
+  await used('Used by the planner').click();
+
+  await page.waitForURL(`**/s/${two.id}`);
+});
+
+test('what is open is read again when the server says that something changed', async () => {
+  const session = await desk.session({ title: 'Changing files' });
+  const page = await desk.tab(`/s/${session.id}?panel=files`);
+  await live(page);
+  const side = page.getByRole('complementary', { name: 'Files' });
+  await side.getByRole('button', { name: 'opencode.json' }).waitFor();
+  const write = async (content) => {
+    desk.provider.will(calls('write', { filePath: 'made-now.txt', content }), says('Written.'));
+    await desk.server.tell('POST', `/session/${session.id}/message`, { model: MAIN, parts: [{ type: 'text', text: 'write' }] });
+  };
+
+  await write('first words');
+  await side.getByRole('button', { name: 'made-now.txt' }).click();
+  await side.getByText('first words').waitFor();
+  desk.provider.will(calls('read', { filePath: 'made-now.txt' }), says('Read.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { model: MAIN, parts: [{ type: 'text', text: 'read' }] });
+  await write('second words');
+  await side.getByText('second words').waitFor();
+
+  // Agents of a directory whose settings are read anew.
+  const agents = () => page.locator('.composer select').nth(1).locator('option').allInnerTexts();
+  assert.ok(!(await agents()).includes('gardener'));
+  await desk.world.configure({ ...desk.config, agent: { gardener: { description: 'Gardens', mode: 'primary', prompt: 'You garden.' } } });
+  await desk.server.tell('POST', '/instance/dispose');
+  await until('it can be chosen', async () => (await agents()).includes('gardener'));
+  await desk.world.configure(desk.config);
+  await desk.server.tell('POST', '/instance/dispose');
 });
 
 test('what a search found leads to the file and the line', async () => {

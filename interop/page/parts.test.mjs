@@ -1,7 +1,7 @@
 // Every kind of part, tool and error has a look of its own, and an unknown one is shown, not dropped.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { after, afterEach, before, test } from 'node:test';
 import { calls, says } from '../lib/provider.mjs';
 import { Gate, until } from '../lib/wait.mjs';
@@ -63,6 +63,73 @@ test('all parts and tools are shown', async () => {
   await page.locator('img[alt="pixel.png"]').waitFor();
   for (const fate of ['stopped', 'denied', 'failed']) assert.equal(await page.locator(`.card.is-${fate}`).count(), 1, fate);
   await picture(page, 'all-parts');
+});
+
+/** One of each class, as the server stores it. */
+const ERRORS = [
+  { name: 'ProviderAuthError', data: { providerID: 'acme', message: 'ACME_KEY is not set' } },
+  { name: 'APIError', data: { message: 'Overloaded', statusCode: 529, isRetryable: true, responseBody: '{"type":"overloaded"}' } },
+  { name: 'MessageAbortedError', data: { message: 'Aborted' } },
+  { name: 'ContextOverflowError', data: { message: 'prompt is too long' } },
+  { name: 'ContentFilterError', data: { message: 'not this' } },
+  { name: 'MessageOutputLengthError', data: {} },
+  { name: 'StructuredOutputError', data: { message: 'no colour', retries: 2 } },
+  { name: 'UnknownError', data: { message: 'broke', ref: 'err_1234' } },
+  { name: 'SomethingNew' },
+];
+
+/** More states and kinds that only a golden text shows. */
+const RARER = [
+  { type: 'text', text: 'Said by the server', synthetic: true },
+  { type: 'snapshot', snapshot: '9c2b00112233' },
+  { type: 'step-finish', reason: 'length', cost: 0, tokens: { input: 1, output: 2, reasoning: 0, cache: { read: 0, write: 0 } } },
+  { type: 'hologram', what: 'nobody knows' },
+  tool('bash', { status: 'running', input: { command: 'make' }, metadata: { output: 'compiling' }, time: { start: time.start } }),
+  tool('read', { status: 'pending', raw: '' }),
+  done('read', { filePath: 'one.txt' }, '1: one'),
+  done('grep', { pattern: 'x' }, 'Found 1 matches'),
+  done('todowrite', { todos: [{ content: 'First', status: 'completed', priority: 'high' }] }, '', { todos: [{ content: 'First', status: 'completed', priority: 'high' }] }),
+  done('skill', { name: 'gardening' }, 'How to garden'),
+  done('lsp', { operation: 'hover', filePath: 'one.ts' }, 'a type'),
+  done('StructuredOutput', { colour: 'blue' }, 'ok'),
+  done('invalid', { tool: 'bsah', error: 'no such tool' }, 'The arguments were not understood'),
+];
+
+const GOLDEN = new URL('golden/parts.txt', import.meta.url);
+
+test('every part, tool, state and error reads the same to a screen reader: desk, tablet and phone, light and dark', { timeout: 300_000 }, async () => {
+  const session = await desk.session({ title: 'Read aloud' });
+  desk.provider.will(says('The answer.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'Show me' }] });
+  const trees = new Map();
+  for (const theme of ['light', 'dark']) {
+    for (const width of [360, 820, 1440]) {
+      // As high as everything: what is out of sight is not drawn.
+      const page = await desk.tab('/', { width, height: 9000, theme });
+      await page.route(`**/sturdy/session/${session.id}?**`, async (route) => {
+        const answer = await route.fetch();
+        const opened = await answer.json();
+        const [prompt, said] = opened.messages;
+        const parts = [...ADDED.map(([body]) => body), ...RARER].map((body, index) => ({ ...body, id: `prt_all${String(index).padStart(3, '0')}`, sessionID: session.id, messageID: said.info.id }));
+        const failed = ERRORS.map((error, index) => ({ info: { ...said.info, id: `msg_failed${index}`, error }, parts: [] }));
+        opened.messages = [prompt, { ...said, parts: [...said.parts, ...parts] }, ...failed];
+        await route.fulfill({ response: answer, json: opened });
+      });
+      await page.goto(`${desk.server.url}/s/${session.id}`);
+      await live(page);
+      await until('everything is drawn', async () => (await page.locator('.error').count()) === ERRORS.length);
+      await until('and loaded', async () => (await page.locator('.card .diff').count()) === 1 && (await page.locator('.line .cut, .line').count()) > 0);
+      await page.getByText('Changed 2 files').waitFor();
+      const tree = await page.getByRole('feed').ariaSnapshot();
+      trees.set(`${width} ${theme}`, tree.replaceAll(/\d\d:\d\d/g, 'HH:MM').replaceAll(/\b\d+(\.\d+)? m?s\b/g, 'N s').replaceAll(/\d+ min N s/g, 'N s').replaceAll(session.id, 'ID'));
+      await page.close();
+    }
+  }
+
+  const [first] = trees.values();
+  for (const [name, tree] of trees) assert.equal(tree, first, name);
+  if (process.env.STURDY_PAGE_GOLDEN === 'record') writeFileSync(GOLDEN, `${first}\n`);
+  assert.equal(`${first}\n`, readFileSync(GOLDEN, 'utf8'));
 });
 
 test('each class of error says what happened and offers a way on', async () => {

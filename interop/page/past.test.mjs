@@ -28,13 +28,13 @@ const inSight = (page, locator) => until('it is in sight', async () => {
 
 test('the log shows the screen as it was, step by step, and leads back to now', async () => {
   const session = await desk.session({ title: 'Past' });
-  const gates = [new Gate(), new Gate()];
+  const gates = Array.from({ length: 10 }, () => new Gate());
   desk.provider.will(
     async (reply) => {
-      reply.text('The beginning, ');
-      await gates[0].opened;
-      reply.text('the middle ');
-      await gates[1].opened;
+      for (const [index, gate] of gates.entries()) {
+        reply.text(`piece ${index}, `);
+        await gate.opened;
+      }
       reply.text('and the end.').call('bash', { command: 'echo hi', description: 'Says hi' }).finish();
     },
     says('All is said.'),
@@ -49,12 +49,11 @@ test('the log shows the screen as it was, step by step, and leads back to now', 
     const position = Number((await desk.server.ask('GET', '/sturdy/overview?limit=1')).headers.get('x-sturdy-position').split('.')[1]);
     seen.push([position, await shown(page)]);
   };
-  await page.locator('.step .prose', { hasText: 'The beginning,' }).waitFor();
-  await look();
-  gates[0].open();
-  await page.locator('.step .prose', { hasText: 'the middle' }).waitFor();
-  await look();
-  gates[1].open();
+  for (const [index, gate] of gates.entries()) {
+    await page.locator('.step .prose', { hasText: `piece ${index},` }).waitFor();
+    await look();
+    gate.open();
+  }
   await page.locator('.step .prose', { hasText: 'All is said.' }).waitFor();
   await page.locator('.session-head .is-busy').waitFor({ state: 'detached' });
   const now = await shown(page);
@@ -62,7 +61,8 @@ test('the log shows the screen as it was, step by step, and leads back to now', 
   await page.getByRole('button', { name: 'Log', exact: true }).click();
   const slider = page.getByRole('slider', { name: 'Place in the log' });
   await slider.waitFor();
-  for (const [position, screen] of seen.toReversed()) {
+  // In an order of its own, forwards and back.
+  for (const [position, screen] of seen.map((_, index) => seen[(index * 7) % seen.length])) {
     await page.goto(`${desk.server.url}/s/${session.id}?panel=log&at=${position}`);
     await until(`the screen of ${position}`, async () => JSON.stringify(await shown(page)) === JSON.stringify(screen));
     await page.locator('.past-bar').getByText('Nothing can be changed here').waitFor();
@@ -186,4 +186,14 @@ test('words are found in the open session, also far above what is drawn, and the
   await page.keyboard.press('Escape');
   await bar.waitFor({ state: 'detached' });
   assert.equal(await page.evaluate(() => CSS.highlights.has('find')), false);
+});
+
+test('the log names the command that a prompt was made of', async () => {
+  const session = await desk.session({ title: 'Commanded' });
+  desk.provider.will(says('Written down.'));
+  await desk.server.tell('POST', `/session/${session.id}/command`, { command: 'init', arguments: 'only the tests' });
+
+  const page = await desk.tab(`/s/${session.id}?panel=log`);
+
+  await page.locator('.facts li', { hasText: '/init only the tests' }).first().waitFor();
 });

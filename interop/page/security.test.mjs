@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { says } from '../lib/provider.mjs';
+import { MAIN, says } from '../lib/provider.mjs';
 import { Desk, live } from './desk.mjs';
 import { HOSTILE } from './hostile.mjs';
 
@@ -79,6 +79,52 @@ test('hostile commands, outputs and errors of tools are text', { timeout: 600_00
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
   }
   await unharmed(page);
+});
+
+test('hostile titles, lists, questions and names of files are text', { timeout: 600_000 }, async () => {
+  const texts = HOSTILE.filter((one) => !one.includes('\u0000') && one.length < 5000);
+  // A longer title is refused.
+  for (const title of texts.filter((one) => Buffer.byteLength(one) <= 1024)) await desk.session({ title });
+  const session = await desk.session({ title: 'Hostile lists' });
+  const answer = await desk.prompt(session, 'go');
+  const time = { start: 1_794_800_000_000, end: 1_794_800_002_500 };
+  const added = [
+    ...texts.map((text) => ({ type: 'file', mime: text, filename: text, url: 'data:text/html;base64,PHNjcmlwdD4=' })),
+    ...texts.map((text) => ({ type: 'agent', name: text })),
+    ...texts.map((text) => ({ type: 'subtask', prompt: text, description: text, agent: text })),
+    ...texts.map((text) => ({ type: 'retry', attempt: 2, error: { name: 'APIError', data: { message: text, statusCode: 429, isRetryable: true } }, time: { created: time.start } })),
+    { type: 'patch', hash: texts[1], files: texts },
+    { type: 'tool', callID: 'call_h', tool: texts[2], state: { status: 'completed', input: Object.fromEntries(texts.map((text) => [text, text])), output: texts.join('\n'), title: texts[1], metadata: {}, time } },
+  ];
+  for (const [index, body] of added.entries()) {
+    const id = `prt_hostile${String(index).padStart(4, '0')}`;
+    await desk.server.tell('PATCH', `/session/${session.id}/message/${answer.info.id}/part/${id}`, { id, sessionID: session.id, messageID: answer.info.id, ...body });
+  }
+  desk.provider.will((reply) => reply.call('todowrite', { todos: texts.map((content) => ({ content, status: 'pending', priority: 'high' })) }, 'call_t').finish(), says('Listed.'),
+    (reply) => reply.call('question', { questions: texts.slice(0, 4).map((question) => ({ question, header: question.slice(0, 12), options: texts.slice(0, 6).map((label) => ({ label, description: label })) })) }, 'call_q').finish());
+  await desk.server.tell('POST', `/session/${session.id}/message`, { model: MAIN, parts: [{ type: 'text', text: 'list' }] });
+  await desk.server.tell('POST', `/session/${session.id}/prompt_async`, { model: MAIN, parts: [{ type: 'text', text: 'ask' }] });
+
+  const page = await desk.tab('/');
+  const harm = () => page.evaluate(() => [globalThis.pwned, document.querySelectorAll('body :is(iframe, object, embed, link, style, base, form[action])').length, [...document.querySelectorAll('body *')].filter((one) => [...one.attributes].some(({ name }) => name.startsWith('on'))).length, document.documentElement.scrollWidth - innerWidth].join());
+  const found = [];
+  for (const path of ['/', '/board', '/search?q=pwned', '/asks', '/usage', `/s/${session.id}`, `/s/${session.id}?panel=todo`, `/s/${session.id}?panel=changes`, `/s/${session.id}?panel=log`, `/s/${session.id}?panel=family`]) {
+    await page.goto(desk.server.url + path);
+    await live(page);
+    await page.locator(path === '/' ? '.list-row' : path.startsWith('/s/') ? '[data-ask]' : 'main').first().waitFor();
+    await page.evaluate(() => document.querySelectorAll('main details').forEach((details) => (details.open = true)));
+    for (let y = 0; y < 12; y += 1) {
+      await page.evaluate(() => document.querySelectorAll('.timeline, .list-rows, .side-body, .page').forEach((one) => one.scrollBy(0, one.matches('.timeline') ? -1500 : 1500)));
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
+    }
+    if ((await harm()) !== ',0,0,0') found.push(`${path}: ${await harm()}`);
+  }
+  await page.keyboard.press('Control+k');
+  await page.locator('.palette input:focus').waitFor();
+  await page.keyboard.type('pwned');
+  await page.locator('.palette [role=option]').first().waitFor();
+  if ((await harm()) !== ',0,0,0') found.push(`palette: ${await harm()}`);
+  assert.deepEqual(found, []);
 });
 
 test('the page cannot be framed and asks nobody else', async () => {

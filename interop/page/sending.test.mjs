@@ -212,6 +212,12 @@ test('files and agents that are named with @ go along with the prompt', async ()
   assert.deepEqual({ name: agent.name, source: agent.source }, { name: 'general', source: { value: '@general', start: 37, end: 45 } });
   assert.match(JSON.stringify(desk.provider.asked.at(-1).body.messages), /the secret word is heron/);
   await page.locator('.prompt .chip', { hasText: 'notes of mine.md' }).first().waitFor();
+  // Each stands out where it is named; the file leads there.
+  assert.deepEqual(await page.locator('.prompt .mention').allInnerTexts(), ['@notes of mine.md', '@general']);
+  assert.equal(await page.locator('.prompt .chip').filter({ hasText: /^\s*general\s*$/ }).count(), 0, 'an agent is not named twice');
+  assert.equal((await page.locator('.prompt-text').innerText()).trim(), 'What is in @notes of mine.md and ask @general');
+  await page.locator('.prompt a.mention').click();
+  await page.getByRole('complementary', { name: 'Files' }).getByText('the secret word is heron').waitFor();
 });
 
 test('a session goes on with its own agent, and a prompt that is asked again keeps what it named', async () => {

@@ -251,3 +251,18 @@ test('of a redacted page only what is ticked is left out', async () => {
   await page.locator('.card', { hasText: 'echo printed-here' }).locator('summary').click();
   await page.locator('.terminal', { hasText: 'printed-here' }).waitFor();
 });
+
+test('a link with an end ends by itself, with the same sentence as one that is revoked', async () => {
+  const made = await share('private');
+  const expires_at = Date.now() + 8_000;
+  const grant = await desk.server.ask('POST', `/api/share/${made.id}/capabilities`, { scope: ['read'], label: 'for a moment', expires_at }, owner(made));
+  assert.equal(grant.status, 201, grant.text);
+  const link = new URL(grant.json.url);
+  const page = await desk.tab(link.pathname + link.hash);
+
+  await page.getByText('This share has ended').waitFor();
+
+  const again = await desk.tab(link.pathname + link.hash);
+  await again.getByText('This share has ended').waitFor();
+  assert.equal(await again.getByText('The first answer').count(), 0);
+});

@@ -163,6 +163,23 @@ test('the changes of a turn are reviewed, and a comment on a line goes into the 
   await side.getByText('1 of 1 viewed').waitFor();
 });
 
+test('both numbers of a line stand on one line', async () => {
+  writeFileSync(at('aligned.txt'), 'same\nold\nend\n');
+  const session = await desk.session({ title: 'Aligned' });
+  await turn(session, 'align', "printf 'same\\nnew\\nend\\n' > aligned.txt");
+  const page = await desk.tab(`/s/${session.id}?panel=changes`);
+  const row = page.locator('.side .diff tr', { hasText: 'same' });
+  await row.locator('.no button').waitFor();
+
+  // Was: the number that is a button stood three pixels below the one that is none.
+  const tops = await row.locator('td.no').evaluateAll((cells) => cells.map((cell) => {
+    const letters = document.createRange();
+    letters.selectNodeContents(cell.querySelector('button') ?? cell);
+    return Math.round(letters.getBoundingClientRect().top);
+  }));
+  assert.ok(tops.length === 2 && tops[0] === tops[1], tops.join());
+});
+
 test('a step that changed files says how many lines, and shows them', async () => {
   writeFileSync(at('poem.txt'), 'one\ntwo\n');
   const session = await desk.session({ title: 'Lines' });

@@ -43,11 +43,24 @@ const PLACES = [
   { icon: "settings", name: words.settings, path: "/settings", page: "settings" },
 ] as const;
 
+/** Of the document, where it is not a session's: that says its own, with its status. */
+function titleOf(now: Route): string | undefined {
+  const place = PLACES.find((one) => one.page === now.page)?.name;
+  const names: Partial<Record<Route["page"], string>> = { new: words.newSession, shares: words.shares, login: words.login, unknown: words.notFound };
+  const name = now.page === "home" ? undefined : (place ?? names[now.page]);
+  if (now.page === "session") return undefined;
+  return name === undefined ? words.name : `${name} — ${words.name}`;
+}
+
 export function App() {
   const [isPaletteOpen, setPaletteOpen] = createSignal(false);
   startKeys({ isOpen: isPaletteOpen, open: () => setPaletteOpen(true) });
   const isLogin = () => route().page === "login" || lineState().name === "locked";
   const isWide = useMedia("(min-width: 1200px)");
+  createEffect(() => {
+    const title = titleOf(route());
+    if (title !== undefined) document.title = title;
+  });
   const [isDrawerOpen, setDrawerOpen] = createSignal(false);
   createEffect(on(route, () => setDrawerOpen(false), { defer: true }));
   const isFolded = () => (isWide() ? preferences().isListFolded : !isDrawerOpen());
@@ -149,7 +162,7 @@ function Content(props: { isWide: boolean }) {
       <Match when={at("board")}><BoardPage /></Match>
       <Match when={at("asks")}><AsksPage /></Match>
       <Match when={at("search")}>{(now) => <SearchPage query={now().query} search={now().search} />}</Match>
-      <Match when={at("usage")}>{(now) => <UsagePage day={now().day} />}</Match>
+      <Match when={at("usage")}>{(now) => <UsagePage search={now().search} />}</Match>
       <Match when={at("shares")}><SharesPage /></Match>
       <Match when={at("settings")}><SettingsPage /></Match>
     </Switch>

@@ -1,17 +1,25 @@
 // A session in which nothing was said yet: where it is, and what could be asked first.
 
-import { For, Show, createSignal, onMount } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { Empty } from "../kit/empty.tsx";
 import { setUp } from "../view/actions.ts";
 import { type Beginning, readBeginning } from "../view/beginning.ts";
-import { session } from "../view/store.ts";
+import { catalogAge } from "../view/catalog.ts";
+import { session, trackHints } from "../view/store.ts";
 import { words } from "../words/en.ts";
 
 export function Begin(props: { id: string; onPick: (text: string) => void }) {
   const info = () => session(props.id);
   const [place, setPlace] = createSignal<Beginning>();
-  onMount(() => void readBeginning(info()?.directory).then(setPlace));
+  const directory = createMemo(() => info()?.directory);
+  createEffect(() => {
+    catalogAge();
+    trackHints("vcs.branch.updated", "file.watcher.updated");
+    let isLeft = false;
+    onCleanup(() => (isLeft = true));
+    void readBeginning(directory()).then((found) => isLeft || setPlace(found));
+  });
   return (
     <div class="timeline">
       <Empty icon="message-square" title={info()?.title ?? ""} hint={info()?.directory ?? ""}>

@@ -9,7 +9,7 @@ import type { NewPart } from "../sync/send.ts";
 import { stop } from "../view/actions.ts";
 import { draft, keepDraft } from "../view/drafts.ts";
 import { api } from "../view/live.ts";
-import { type Catalog, chosenModel, loadCatalog } from "../view/catalog.ts";
+import { type Catalog, catalogAge, chosenModel, loadCatalog } from "../view/catalog.ts";
 import { type Choice, backToComposer, sendPrompt, whenDropped } from "../view/prompts.ts";
 import { message, session, status, thread } from "../view/store.ts";
 import { setWish, wish } from "../view/wish.ts";
@@ -126,8 +126,8 @@ export function Composer(props: {
     onCleanup(() => whenDropped(() => false));
   });
 
-  // Another directory has other models, agents and commands.
-  createEffect(on(() => props.directory, (where) => {
+  // Another directory has other models, agents and commands; so has this one when its settings are read anew.
+  createEffect(on(() => [props.directory, catalogAge()] as const, ([where]) => {
     let isLeft = false;
     onCleanup(() => (isLeft = true));
     if (where !== undefined) void loadCatalog(where).then((found) => isLeft || setCatalog(found), (cause) => say(asCallError(cause).message, "bad"));
@@ -288,7 +288,7 @@ export function Composer(props: {
         <span class="grow" />
         <Show when={isShell()}><span class="muted small cut">{words.shellHint}</span></Show>
         <Show when={busy()}>
-          <button type="button" disabled={isStopping()} onClick={stopNow}><Icon name="square" /> {isStopping() ? words.stopping : words.stop}</button>
+          <button type="button" disabled={isStopping()} onClick={stopNow}><Icon name="square" /> <span class="stop-word">{isStopping() ? words.stopping : words.stop}</span></button>
         </Show>
         <button type="button" class="primary send" disabled={text().trim() === "" && files().length === 0} onClick={() => void submit()} aria-label={words.send} title={words.send}><Icon name="arrow-up" /></button>
       </div>

@@ -17,7 +17,7 @@ import { pendingPrompts } from "../view/prompts.ts";
 import { renaming, setRenaming } from "../view/rename.ts";
 import { look } from "../view/seen.ts";
 import { canShare } from "../view/sharing.ts";
-import { ancestry, past, session, status, thread, world } from "../view/store.ts";
+import { ancestry, asks, isWithin, past, session, status, thread, world } from "../view/store.ts";
 import { keepLast } from "../view/last.ts";
 import { undoing } from "../view/undo.ts";
 import { words } from "../words/en.ts";
@@ -94,10 +94,13 @@ export function SessionPage(page: { now: Place }) {
   createEffect(() => opened().as === "here" && keepLast(props.id));
   createEffect(() => {
     const info = session(props.id);
-    const isIdle = status(props.id).type === "idle";
-    document.title = info ? `${isIdle ? "" : "● "}${info.title} — ${words.name}` : words.name;
+    const isAsked = asks().some((ask) => isWithin(ask.request.sessionID, props.id));
+    const now = isAsked ? "asks" : status(props.id).type;
+    document.title = info ? `${now === "idle" ? "" : `${words.status[now]} · `}${info.title} — ${words.name}` : words.name;
     if (info && document.visibilityState === "visible") look(props.id, info.time.updated);
   });
+  /** Somebody deleted it while it was open: what is loaded stays readable. */
+  const isDeleted = () => opened().as === "here" && thread(props.id) !== undefined && past()?.sessionID !== props.id && session(props.id) === undefined;
   /** Nothing was said, and nothing is on its way or was refused. */
   const isEmpty = () => {
     const found = thread(props.id);
@@ -127,6 +130,7 @@ export function SessionPage(page: { now: Place }) {
             </Show>
           </Match>
         </Switch>
+        <Show when={isDeleted()}><div class="foot"><p class="note is-bad" role="alert"><Icon name="circle-x" /> {words.gone}. {words.goneReadable} <a class="button" href="/">{words.sessions}</a></p></div></Show>
         <Show when={opened().as === "here" && world.sessions.get(props.id) && (session(props.id) ?? world.sessions.get(props.id)?.value)}>
           {(info) => (
             <Show when={past()?.sessionID !== props.id} fallback={<div class="foot"><PastBar sessionID={props.id} /></div>}>
@@ -147,6 +151,11 @@ export function SessionPage(page: { now: Place }) {
 function Header(props: { id: string; panel: Panel | undefined }) {
   const path = () => ancestry(props.id);
   const info = () => session(props.id);
+  /** One that was deleted keeps its name as long as it is looked at. */
+  const known = createMemo<{ readonly id: string; readonly title: string }>((before) => {
+    const title = info()?.title ?? world.sessions.get(props.id)?.value.title;
+    return { id: props.id, title: title ?? (before.id === props.id ? before.title : words.sessions) };
+  }, { id: "", title: "" });
   return (
     <header class="session-head">
       <a class="back" href="/" aria-label={words.sessions}><Icon name="chevron-left" /></a>
@@ -156,7 +165,7 @@ function Header(props: { id: string; panel: Panel | undefined }) {
             <For each={path().slice(0, -1)}>{(above) => <><a href={sessionPath(above.id)}>{above.title}</a> › </>}</For>
           </nav>
         </Show>
-        <Show when={renaming() === props.id} fallback={<h1 class="cut" dir="auto" title={words.renameHint} onDblClick={() => setRenaming(props.id)}>{info()?.title ?? world.sessions.get(props.id)?.value.title ?? words.sessions}</h1>}>
+        <Show when={renaming() === props.id} fallback={<h1 class="cut" dir="auto" title={words.renameHint} onDblClick={() => setRenaming(props.id)}>{known().title}</h1>}>
           <RenameField id={props.id} title={info()?.title ?? ""} />
         </Show>
         <p class="list-meta num">

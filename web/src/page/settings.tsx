@@ -7,7 +7,7 @@ import { key } from "../sync/world.ts";
 import { api, hello, line, server, serverNow, tabs } from "../view/live.ts";
 import { type Preferences, prefer, preferences } from "../view/preferences.ts";
 import { askForNotices, canNotify, startNotices, stopNotices } from "../view/notices.ts";
-import { track, world } from "../view/store.ts";
+import { track, trackHints, world } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import { LinkBox } from "../panel/link-box.tsx";
@@ -44,13 +44,16 @@ export function SettingsPage() {
     track(key.hint("sturdy.processes"));
     readRunning();
   });
+  createEffect(() => {
+    trackHints("lsp.updated");
+    void api.get<readonly { name: string; status: string }[]>("/lsp").then(setLanguages, () => {});
+  });
   const readDevices = () => void api.get<Device[]>("/sturdy/devices").then(setDevices, () => {});
   const [providers, setProviders] = createSignal<readonly string[]>([]);
   const readApprovals = () => void api.get<{ data?: Approval[] } | Approval[]>("/api/permission/saved").then((found) => setApprovals(Array.isArray(found) ? found : (found.data ?? [])), () => {});
   onMount(() => {
     readApprovals();
     readDevices();
-    void api.get<readonly { name: string; status: string }[]>("/lsp").then(setLanguages, () => {});
     void api.get<{ providers: { name: string }[] }>("/config/providers").then((found) => setProviders(found.providers.map((one) => one.name)), () => {});
   });
   const invite = () => void api.post<{ code: string }>("/sturdy/login/code").then((made) => setCode(`${location.origin}/login#once=${made.code}`), () => {});

@@ -1,12 +1,14 @@
-// Cost, tokens, steps and errors: a chart by day, and tables by model, agent, project and session. A day leads to what was
-// used on it.
+// Cost, tokens, steps and errors: a chart by day, and tables by model, agent, project and session. A row leads to what it
+// counts: a session to itself, everything else to the usage of it alone.
 
-import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, onCleanup } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
+import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../wire/api.ts";
 import { api, serverNow } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
 import { session, world } from "../view/store.ts";
+import { ALL_USAGE, USAGE_NAMES, type UsageName, type UsageNarrowing, usageAsked, usageOf, usagePath } from "../view/usage.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import type { Tokens } from "../wire/types.ts";
@@ -28,28 +30,33 @@ const MEASURES = ["cost", "tokens", "steps", "errors"] as const;
 type Measure = (typeof MEASURES)[number];
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-export function UsagePage(props: { day: string | undefined }) {
-  const [days, setDays] = createSignal<Usage>();
-  const [models, setModels] = createSignal<Usage>();
-  const [agents, setAgents] = createSignal<Usage>();
-  const [bySession, setBySession] = createSignal<Usage>();
+const TABLES = ["day", "model", "agent", "project", "session"] as const;
+type Table = (typeof TABLES)[number];
+
+export function UsagePage(props: { search: string }) {
+  const [found, setFound] = createSignal<Partial<Record<Table, Usage>>>({});
   const [trouble, setTrouble] = createSignal("");
   const [period, setPeriod] = createSignal<number>(30);
   const [measure, setMeasure] = createSignal<Measure>("tokens");
+  // By value: every change of the address makes another object.
+  const narrowing = createMemo(() => usageOf(props.search), ALL_USAGE, { equals: (a, b) => usagePath(a) === usagePath(b) });
   createEffect(() => {
     const zone = String(new Date().getTimezoneOffset());
-    const since = String(serverNow() - period() * DAY_MS);
+    const since = serverNow() - period() * DAY_MS;
+    const wanted = narrowing();
     const abort = new AbortController();
     onCleanup(() => abort.abort());
-    const within = props.day === undefined ? { since } : spanOf(props.day);
-    const read = (by: string, put: (usage: Usage) => void) =>
-      api.get<Usage>(`/sturdy/usage?${new URLSearchParams({ by, zone, ...(by === "day" ? { since } : within) })}`, { signal: abort.signal }).then(put, (cause) => { if (!abort.signal.aborted) setTrouble(asCallError(cause).message); });
-    void read("day", setDays);
-    void read("model", setModels);
-    void read("agent", setAgents);
-    void read("session", setBySession);
+    const read = (by: Table) => api.get<Usage>(`/sturdy/usage?${new URLSearchParams({ zone, ...usageAsked(wanted, by, since) })}`, { signal: abort.signal });
+    // Together: sums and tables of two different choices do not stand beside each other.
+    Promise.all(TABLES.map(async (by) => [by, await read(by)] as const)).then(
+      (all) => { setFound(Object.fromEntries(all)); setTrouble(""); },
+      (cause) => { if (!abort.signal.aborted) setTrouble(asCallError(cause).message); },
+    );
   });
-  const sum = (field: "cost" | "steps" | "errors") => (days()?.rows ?? []).reduce((total, row) => total + row[field], 0);
+  const rows = (of: Table) => found()[of]?.rows ?? [];
+  const sum = (field: "cost" | "steps" | "errors") => rows("session").reduce((total, row) => total + row[field], 0);
+  const only = (change: Partial<UsageNarrowing>) => usagePath({ ...narrowing(), ...change });
+  const dearest = (of: Table) => rows(of).toSorted((a, b) => b.cost - a.cost || b.steps - a.steps);
   return (
     <main class="page usage" id="main" aria-label={words.usage}>
       <h1>{words.usage}</h1>
@@ -57,62 +64,51 @@ export function UsagePage(props: { day: string | undefined }) {
         <label>{more.period} <select aria-label={more.period} onChange={(event) => setPeriod(Number(event.currentTarget.value))}><For each={PERIODS}>{(days) => <option value={days} selected={days === period()}>{words.days(days)}</option>}</For></select></label>
         <label>{more.measure} <select aria-label={more.measure} onChange={(event) => setMeasure(event.currentTarget.value as Measure)}><For each={MEASURES}>{(one) => <option value={one} selected={one === measure()}>{more.measures[one]}</option>}</For></select></label>
       </p>
-      <Show when={trouble() === ""} fallback={<p class="bad">{trouble()}</p>}>
-        <Show when={(days()?.rows.length ?? 0) > 0} fallback={<Empty icon="coins" title={words.noUsage} />}>
+      <Chosen narrowing={narrowing()} />
+      <Show when={trouble() === ""} fallback={<p class="bad" role="alert">{trouble()}</p>}>
+        <Show when={rows("day").length > 0} fallback={<Empty icon="coins" title={found().day === undefined ? "…" : words.noUsage} />}>
           <dl class="totals num">
             <div><dt>{words.cost}</dt><dd>{words.money(sum("cost"))}</dd></div>
             <div><dt>{words.steps}</dt><dd>{words.number(sum("steps"))}</dd></div>
             <div><dt>{words.errors}</dt><dd>{words.number(sum("errors"))}</dd></div>
           </dl>
-          <Chart rows={days()?.rows ?? []} days={period()} measure={measure()} chosen={props.day} />
-          <Show when={props.day} fallback={<Table title={words.byDay} rows={[...(days()?.rows ?? [])].reverse()} link={dayPath} />}>
-            {(day) => <p class="checks"><strong class="num">{more.onlyDay(day())}</strong> <a class="button" href="/usage">{more.everyDay}</a></p>}
-          </Show>
-          <Table title={words.byModel} rows={models()?.rows ?? []} />
-          <Table title={words.byAgent} rows={agents()?.rows ?? []} />
-          <Table title={more.byProject} rows={byProject(bySession()?.rows ?? [])} name={nameOfProject} />
-          <Table title={more.bySession} rows={(bySession()?.rows ?? []).toSorted((a, b) => b.cost - a.cost || b.steps - a.steps).slice(0, SESSIONS_MAX)} link={(id) => sessionPath(id)} name={(id) => session(id)?.title ?? id} />
-          <Show when={days()?.isComplete === false}><p class="muted small">{words.notComplete}</p></Show>
+          <Chart rows={rows("day")} days={period()} measure={measure()} chosen={narrowing().day} link={(day) => only({ day })} />
+          <Show when={narrowing().day === ""}><UsageTable title={words.byDay} rows={rows("day").toReversed()} link={(day) => only({ day })} /></Show>
+          <Show when={narrowing().model === ""}><UsageTable title={words.byModel} rows={dearest("model")} link={(model) => only({ model })} /></Show>
+          <Show when={narrowing().agent === ""}><UsageTable title={words.byAgent} rows={dearest("agent")} link={(agent) => only({ agent })} /></Show>
+          <Show when={narrowing().project === ""}><UsageTable title={more.byProject} rows={dearest("project")} link={(project) => only({ project })} name={nameOfProject} /></Show>
+          <UsageTable title={more.bySession} rows={dearest("session").slice(0, SESSIONS_MAX)} link={(id) => sessionPath(id)} name={(id) => session(id)?.title ?? id} />
+          <Show when={found().day?.isComplete === false}><p class="muted small">{words.notComplete}</p></Show>
         </Show>
       </Show>
     </main>
   );
 }
 
-/** Sessions that are not in the list any more, or not read yet, stand together. */
-function byProject(rows: readonly UsageRow[]): readonly UsageRow[] {
-  const sums = new Map<string, UsageRow>();
-  for (const row of rows) {
-    const key = session(row.key)?.projectID ?? more.otherProjects;
-    const sum = sums.get(key);
-    sums.set(key, sum === undefined ? { ...row, key } : { key, steps: sum.steps + row.steps, errors: sum.errors + row.errors, cost: sum.cost + row.cost, tokens: added(sum.tokens, row.tokens) });
-  }
-  return [...sums.values()].sort((a, b) => b.cost - a.cost || b.steps - a.steps);
+/** What the numbers are of, if not of everything; each can be taken away. */
+function Chosen(props: { narrowing: UsageNarrowing }) {
+  const names = () => USAGE_NAMES.filter((name) => props.narrowing[name] !== "");
+  const text = (name: UsageName) => (name === "project" ? nameOfProject(props.narrowing.project) : props.narrowing[name]);
+  return (
+    <Show when={names().length > 0}>
+      <p class="checks only-of num">
+        <For each={names()}>{(name) => <a class="button" href={usagePath({ ...props.narrowing, [name]: "" })} title={more.withoutOnly(text(name))}><span class="cut">{more.onlyOf(text(name))}</span> <Icon name="x" /></a>}</For>
+      </p>
+    </Show>
+  );
 }
 
-function added(a: Tokens, b: Tokens): Tokens {
-  return { input: a.input + b.input, output: a.output + b.output, reasoning: a.reasoning + b.reasoning, cache: { read: a.cache.read + b.cache.read, write: a.cache.write + b.cache.write } };
-}
-
+/** Of a session that is gone nobody knows in which it was. */
 function nameOfProject(id: string): string {
+  if (id === "") return more.otherProjects;
   const project = world.projects.get(id);
   return project?.name ?? project?.worktree.split("/").filter(Boolean).at(-1) ?? id;
 }
 
 const all = (tokens: Tokens) => tokens.input + tokens.output + tokens.reasoning + tokens.cache.read + tokens.cache.write;
 
-const dayPath = (day: string) => `/usage?${new URLSearchParams({ day })}`;
-
-/** A day of this device's time zone. */
-function spanOf(day: string): { readonly since: string; readonly until: string } {
-  const begin = new Date(`${day}T00:00:00`);
-  const end = new Date(begin);
-  end.setDate(end.getDate() + 1);
-  return { since: String(begin.getTime()), until: String(end.getTime()) };
-}
-
 /** One bar a day, which leads to the day. The table below says the same in numbers, and leads there by keys. */
-function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measure; chosen: string | undefined }) {
+function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measure; chosen: string; link: (day: string) => string }) {
   const days = () => Array.from({ length: props.days }, (_, index) => new Date(serverNow() - (props.days - 1 - index) * DAY_MS).toLocaleDateString("en-CA"));
   const value = (day: string) => {
     const row = props.rows.find((one) => one.key === day);
@@ -126,7 +122,7 @@ function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measur
       <For each={days()}>
         {(day, index) => {
           const height = () => (value(day) / most()) * 58;
-          return <rect x={index() * 10 + 1} y={60 - height()} width="8" height={height()} rx="1" classList={{ "is-dim": props.chosen !== undefined && props.chosen !== day }} onClick={() => navigate(dayPath(day))}><title>{`${day}: ${shown(day)}`}</title></rect>;
+          return <rect x={index() * 10 + 1} y={60 - height()} width="8" height={height()} rx="1" classList={{ "is-dim": props.chosen !== "" && props.chosen !== day }} onClick={() => navigate(props.link(day))}><title>{`${day}: ${shown(day)}`}</title></rect>;
         }}
       </For>
     </svg>
@@ -136,7 +132,8 @@ function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measur
 /** Sessions that are listed; the others are cheaper. */
 const SESSIONS_MAX = 30;
 
-function Table(props: { title: string; rows: readonly UsageRow[]; link?: (key: string) => string; name?: (key: string) => string }) {
+function UsageTable(props: { title: string; rows: readonly UsageRow[]; link: (key: string) => string; name?: (key: string) => string }) {
+  const name = (row: UsageRow) => props.name?.(row.key) ?? row.key;
   return (
     <section>
       <h2>{props.title}</h2>
@@ -148,7 +145,10 @@ function Table(props: { title: string; rows: readonly UsageRow[]; link?: (key: s
           <tbody>
             <For each={props.rows}>
               {(row) => (
-                <tr><th scope="row"><Show when={props.link} fallback={props.name?.(row.key) ?? row.key}>{(link) => <a href={link()(row.key)}>{props.name?.(row.key) ?? row.key}</a>}</Show></th><td>{words.number(row.steps)}</td><td>{words.compact(row.tokens.input)}</td><td>{words.compact(row.tokens.output)}</td><td>{words.compact(row.tokens.cache.read)}</td><td>{words.number(row.errors)}</td><td>{words.money(row.cost)}</td></tr>
+                <tr>
+                  <th scope="row" class="cut" title={name(row)}><Show when={row.key !== ""} fallback={name(row)}><a href={props.link(row.key)}>{name(row)}</a></Show></th>
+                  <td>{words.number(row.steps)}</td><td>{words.compact(row.tokens.input)}</td><td>{words.compact(row.tokens.output)}</td><td>{words.compact(row.tokens.cache.read)}</td><td>{words.number(row.errors)}</td><td>{words.money(row.cost)}</td>
+                </tr>
               )}
             </For>
           </tbody>

@@ -6,7 +6,7 @@ import { Empty } from "../kit/empty.tsx";
 import { key } from "../sync/world.ts";
 import { api } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
-import { message, part, partIds, session, status, thread, track } from "../view/store.ts";
+import { message, part, partIds, session, status, thread, track, trackHints } from "../view/store.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
@@ -26,13 +26,15 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
   const [ignoreSpace, setIgnoreSpace] = createSignal(false);
   const [split, setSplit] = createSignal(false);
   const of = () => props.turn ?? WHOLE;
+  const place = createMemo(() => session(props.sessionID)?.directory);
   // What was chosen before does not stand below the name of what is chosen now.
   createEffect(on(of, () => setDiffs(undefined), { defer: true }));
   createEffect(() => {
     // Read again when a turn ends, and when the server says that something changed.
     track(key.hint(`session.diff:${props.sessionID}`));
     status(props.sessionID);
-    const directory = session(props.sessionID)?.directory;
+    if (of() === TREE) trackHints("file.watcher.updated", "vcs.branch.updated");
+    const directory = place();
     if (directory === undefined) return;
     const abort = new AbortController();
     onCleanup(() => abort.abort());

@@ -1,12 +1,12 @@
 // The session's directory: a list of what is in it, and one file to read, at a line. The address says which.
 
-import { For, Show, createEffect, createMemo, createSignal, onCleanup } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../wire/api.ts";
 import { CodeText } from "../text/code.tsx";
 import { api } from "../view/live.ts";
 import { filePath, navigate, sessionPath } from "../view/router.ts";
-import { session } from "../view/store.ts";
+import { session, trackHints } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 
@@ -29,16 +29,21 @@ export function FilesPanel(props: { sessionID: string; file: string | undefined;
   const [nodes, setNodes] = createSignal<readonly Node[]>([]);
   const [file, setFile] = createSignal<{ readonly path: string; readonly content: Content }>();
   const [trouble, setTrouble] = createSignal("");
-  const directory = () => session(props.sessionID)?.directory;
+  const directory = createMemo(() => session(props.sessionID)?.directory);
   const failed = (cause: unknown) => setTrouble(asCallError(cause).message);
   createEffect(() => {
+    trackHints("file.watcher.updated", "vcs.branch.updated");
+    const abort = new AbortController();
+    onCleanup(() => abort.abort());
     const query = new URLSearchParams({ path: place() || "." });
-    api.get<Node[]>(`/file?${query}`, { directory: directory() }).then((found) => { setNodes(sorted(found)); setTrouble(""); }, failed);
+    api.get<Node[]>(`/file?${query}`, { directory: directory(), signal: abort.signal }).then((found) => { setNodes(sorted(found)); setTrouble(""); }, (cause) => { if (!abort.signal.aborted) failed(cause); });
   });
+  createEffect(on(() => props.file, () => setFile(undefined)));
   createEffect(() => {
     const path = props.file;
-    setFile(undefined);
     if (path === undefined) return;
+    // Read again while it is open: what is shown stays until the answer is here.
+    trackHints("file.watcher.updated", "vcs.branch.updated");
     const abort = new AbortController();
     onCleanup(() => abort.abort());
     const query = new URLSearchParams({ path: within(path, directory()) });

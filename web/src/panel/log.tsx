@@ -215,6 +215,8 @@ function describe(type: string, said: Fields): string {
       const info = said["info"] as Message;
       return info.role === "user" ? more.marks.prompt : `${more.marks.answer} ${info.error?.name ?? info.finish ?? ""}`.trim();
     }
+    case "command.executed":
+      return short(`/${String(said["name"] ?? "")} ${String(said["arguments"] ?? "")}`);
     case "session.status":
       return (said["status"] as { type: string }).type;
     case "session.updated":

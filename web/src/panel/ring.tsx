@@ -1,7 +1,7 @@
 // How full the model's window is, as a small ring.
 
-import { Show, createMemo, createSignal, onMount } from "solid-js";
-import { type Catalog, loadCatalog } from "../view/catalog.ts";
+import { Show, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
+import { type Catalog, catalogAge, loadCatalog } from "../view/catalog.ts";
 import { message, session, thread } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import type { Tokens } from "../wire/types.ts";
@@ -22,7 +22,12 @@ export function used(tokens: Tokens | undefined): number {
 
 export function useLimit(sessionID: () => string): () => number {
   const [catalog, setCatalog] = createSignal<Catalog>();
-  onMount(() => void loadCatalog(session(sessionID())?.directory).then(setCatalog, () => {}));
+  const directory = createMemo(() => session(sessionID())?.directory);
+  createEffect(on(() => [directory(), catalogAge()] as const, ([where]) => {
+    let isLeft = false;
+    onCleanup(() => (isLeft = true));
+    void loadCatalog(where).then((found) => isLeft || setCatalog(found), () => {});
+  }));
   return () => {
     const model = session(sessionID())?.model;
     return catalog()?.models.find((one) => one.key === `${model?.providerID}/${model?.id}`)?.context ?? 0;

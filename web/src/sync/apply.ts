@@ -4,7 +4,7 @@
 // Pure: no clock, no network, no framework. Says which keys it touched.
 
 import { isAfter, type Place } from "../wire/place.ts";
-import type { Ask, BackgroundProcess, Entry, Failure, Fields, Message, Part, PermissionRequest, QuestionRequest, Session, Status, Todo } from "../wire/types.ts";
+import type { Ask, BackgroundProcess, Entry, Failure, Fields, Message, Part, PermissionRequest, Project, QuestionRequest, Session, Status, Todo } from "../wire/types.ts";
 import { type Held, type Thread, type Touched, type World, key } from "./world.ts";
 
 /** Applies an entry. Those without a place are hints: what is open is read again. */
@@ -21,7 +21,7 @@ export function apply(world: World, entry: Entry): Touched {
   return touched;
 }
 
-/** What is not in the log: asks such as for trust, and what runs in the background. Nothing of a session depends on it. */
+/** What is not in the log: asks such as for trust, projects, and what runs in the background. Nothing of a session depends on it. */
 function passing(world: World, type: string, said: Fields, touched: Touched): void {
   if (type === "permission.asked") {
     const request = said as unknown as PermissionRequest;
@@ -30,6 +30,10 @@ function passing(world: World, type: string, said: Fields, touched: Touched): vo
     touched.add(key.asks);
   } else if (type === "permission.replied") {
     if (world.asks.delete(text(said["requestID"]) ?? "")) touched.add(key.asks);
+  } else if (type === "project.updated") {
+    const project = said as unknown as Project;
+    world.projects.set(project.id, project);
+    touched.add(key.sessions);
   } else if (type === "sturdy.processes") {
     const sessionID = text(said["sessionID"]) ?? "";
     world.processes.set(sessionID, said["processes"] as BackgroundProcess[]);

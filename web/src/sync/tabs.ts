@@ -1,5 +1,6 @@
 // Browsers allow six connections to one host, and each stream holds one. Before a tab opens its stream it
-// asks the others who holds one; when four do, it is told that there is no room.
+// asks the others who holds one; when four do, it is told that there is no room. HTTP/2 and 3 carry many streams over one
+// connection: there is always room.
 
 export interface Channel {
   post(message: TabMessage): void;
@@ -54,7 +55,9 @@ export class Tabs {
     this.#isHolding = isHolding;
   }
 
-  async hasRoom(pause: (ms: number) => Promise<void>): Promise<boolean> {
+  /** `protocol` as browsers name it: `http/1.1`, `h2`, `h3`. */
+  async hasRoom(pause: (ms: number) => Promise<void>, protocol: string): Promise<boolean> {
+    if (/^h[23]/.test(protocol)) return true;
     this.#holders.clear();
     this.#channel.post({ say: "who holds a stream", from: this.#self });
     await pause(PATIENCE_MS);

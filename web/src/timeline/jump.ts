@@ -26,7 +26,7 @@ export async function reach(sessionID: string, place: TalkPlace): Promise<string
   if (found() === undefined && place.message !== undefined) await readOutline(sessionID);
   if (found() === undefined && place.message === undefined) await fillHoles(sessionID, () => found() !== undefined);
   for (let pages = 0; found() === undefined && pages < PAGES_MAX; pages += 1) {
-    if (!(await readOlder(sessionID, PAGE_LARGE))) break;
+    if (!(await readOlder(sessionID, undefined, PAGE_LARGE))) break;
   }
   const message = found();
   if (message !== undefined) await readAround(sessionID, message);

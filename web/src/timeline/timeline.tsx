@@ -3,7 +3,7 @@
 // Following the end is on only while the reader is there. Any scroll up ends it; reaching the end, or a
 // click, begins it again. What is read never moves.
 
-import { For, Show, createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount, untrack } from "solid-js";
 import { Virtualizer, type VirtualizerHandle } from "virtua/solid";
 import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
@@ -44,6 +44,7 @@ export type TimelineRow =
   | { readonly kind: "sending"; readonly id: string };
 
 export function Timeline(props: { sessionID: string; target: TalkPlace | undefined }) {
+  // Not there before the first drawing.
   let scroller!: HTMLDivElement;
   let feed!: HTMLDivElement;
   let handle: VirtualizerHandle | undefined;
@@ -52,7 +53,9 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
   const [isLoading, setLoading] = createSignal(false);
   const [isSettled, setSettled] = createSignal(false);
   const [isPrinting, setPrinting] = createSignal(false);
-  const rows = stableRows(() => rowsOf(props.sessionID));
+  const rows = stableRows(() => rowsOf(props.sessionID), (kept) => keepPlace(kept));
+  /** How many there are, for whoever is told; not known before the first was read. */
+  const total = () => (thread(props.sessionID)?.older === undefined ? rows().length : -1);
   /** Where the window stood, and how long the conversation was, when it was looked at last. */
   let lastTop = 0;
   let lastHeight = 0;
@@ -102,15 +105,18 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     if (scroller.scrollTop < START_PX) void loadOlder();
   };
 
+  /** Whoever goes elsewhere does not wait for what was here. */
+  const leaving = new AbortController();
+  onCleanup(() => leaving.abort());
   const loadOlder = async () => {
     if (isLoading() || thread(props.sessionID)?.older === undefined) return;
     setLoading(true);
     setPrepending(true);
     try {
-      await readOlder(props.sessionID);
+      await readOlder(props.sessionID, leaving.signal);
       await frames();
     } catch (cause) {
-      say(asCallError(cause).message, "bad");
+      if (!leaving.signal.aborted) say(asCallError(cause).message, "bad");
     } finally {
       setPrepending(false);
       setLoading(false);
@@ -173,6 +179,30 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     if (jump === mine && !document.activeElement?.closest(".find")) drawn?.focus({ preventScroll: true });
   };
   /**
+   * Rows were taken out, and the list forgets which height was whose: the first row in sight that stays is held where it
+   * is until all have been measured again. Asked before anything is drawn anew.
+   */
+  const keepPlace = (kept: ReadonlySet<TimelineRow>) => {
+    if (isFollowing() || scroller === undefined) return;
+    const { top, bottom } = scroller.getBoundingClientRect();
+    const ids = new Set([...kept].map((row) => (row.kind === "message" ? row.id : "")));
+    const isInSight = (one: Element) => one.getBoundingClientRect().bottom > top && one.getBoundingClientRect().top < bottom;
+    const anchor = [...feed.querySelectorAll("article")].find((one) => ids.has(one.id) && isInSight(one));
+    if (anchor === undefined) return;
+    const wanted = anchor.getBoundingClientRect().top - top;
+    const place = () => {
+      const drawn = document.getElementById(anchor.id)?.getBoundingClientRect().top;
+      const index = rows().findIndex((row) => row.kind === "message" && row.id === anchor.id);
+      return (drawn === undefined ? feed.offsetTop + (handle?.getItemOffset(index) ?? 0) : scroller.scrollTop + drawn - scroller.getBoundingClientRect().top) - wanted;
+    };
+    const mine = ++jump;
+    // At once, so that nothing is seen to move; and again as heights become known.
+    queueMicrotask(() => {
+      if (jump === mine) scroller.scrollTop = place();
+      void settle(mine, place);
+    });
+  };
+  /**
    * Heights are guessed until they are drawn: looks until it stands still. Not by the list's own `scrollToIndex`, which
    * goes on pulling as long as anything grows, whatever the reader does meanwhile.
    */
@@ -195,7 +225,7 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
         {/* Messages and nothing else: the button below is not one of them. */}
         <div ref={feed} role="feed" aria-busy={isLoading()} aria-label={words.messages}>
           <Virtualizer ref={(made) => (handle = made)} data={rows()} shift={isPrepending()} scrollRef={scroller} bufferSize={700} onResize={keepEnd}>
-            {(row, index) => <Guard of={() => rowValue(props.sessionID, row)}><Row row={row} sessionID={props.sessionID} index={index()} total={rows().length} /></Guard>}
+            {(row, index) => <Guard of={() => rowValue(props.sessionID, row)}><Row row={row} sessionID={props.sessionID} index={index()} total={total()} /></Guard>}
           </Virtualizer>
         </div>
         <Show when={isPrinting()}><Printed sessionID={props.sessionID} rows={rows()} /></Show>
@@ -249,8 +279,8 @@ function rowValue(sessionID: string, row: TimelineRow): unknown {
   return row.kind === "notice" ? thread(sessionID)?.notices[row.index] : row;
 }
 
-/** Rows keep their identity while they say the same, so that nothing is drawn again. */
-function stableRows(rows: () => TimelineRow[]): () => readonly TimelineRow[] {
+/** Rows keep their identity while they say the same, so that nothing is drawn again; `onTaken` is told what stays when some go. */
+function stableRows(rows: () => TimelineRow[], onTaken: (kept: ReadonlySet<TimelineRow>) => void): () => readonly TimelineRow[] {
   let known = new Map<string, TimelineRow>();
   return createMemo(() => {
     const next = new Map<string, TimelineRow>();
@@ -260,6 +290,7 @@ function stableRows(rows: () => TimelineRow[]): () => readonly TimelineRow[] {
       next.set(name, kept);
       return kept;
     });
+    if ([...known.keys()].some((name) => !next.has(name))) untrack(() => onTaken(new Set(list)));
     known = next;
     return list;
   });

@@ -15,7 +15,7 @@ import { MessageMenu } from "./menu.tsx";
 import { CompactionDivider } from "./divider.tsx";
 import { PartView, setAside } from "./part/part.tsx";
 import { Piece } from "./part/piece.tsx";
-import { PromptText } from "./part/prompt.tsx";
+import { PromptText, isNamedIn, namingParts } from "./part/prompt.tsx";
 import { LookGroup } from "./tool/look.tsx";
 
 // Loaded with the first try that failed.
@@ -60,6 +60,7 @@ function Prompt(props: { info: UserMessage; position: number; total: number; isP
 function PlainPrompt(props: { info: UserMessage; position: number; total: number; isPast?: boolean | undefined }) {
   const { sessionID } = props.info;
   const ids = () => partIds(sessionID, props.info.id);
+  const naming = createMemo(() => namingParts(partsOf(sessionID, props.info.id)));
   const plain = () =>
     partsOf(sessionID, props.info.id)
       .filter((found) => found.type === "text" && found.synthetic !== true)
@@ -83,8 +84,8 @@ function PlainPrompt(props: { info: UserMessage; position: number; total: number
               <Piece parts={[id]}><Guard of={found}>
                 <Show when={found()}>
                   {(value) => (
-                    <Show when={value().type === "text"} fallback={<PartView part={value()} />}>
-                      <PromptText part={value() as never} />
+                    <Show when={value().type === "text"} fallback={<Show when={!isNamedIn(value(), plain())}><PartView part={value()} /></Show>}>
+                      <PromptText part={value() as never} naming={naming()} />
                     </Show>
                   )}
                 </Show>

@@ -1,7 +1,9 @@
 // Models, agents and commands of a directory, asked for when a composer is first shown.
 
+import { createEffect, createRoot, createSignal, on } from "solid-js";
 import type { ModelRef, Session } from "../wire/types.ts";
 import { api } from "./live.ts";
+import { trackHints } from "./store.ts";
 
 export interface Catalog {
   readonly models: readonly { readonly key: string; readonly name: string; readonly ref: ModelRef; readonly context: number; readonly variants: readonly string[] }[];
@@ -33,6 +35,16 @@ interface Config {
 
 const known = new Map<string, Promise<Catalog>>();
 const configs = new Map<string, Promise<Config>>();
+
+/** Grows when what was read may be wrong: settings were read anew, or an MCP server has other prompts. */
+const [catalogAge, setCatalogAge] = createSignal(0);
+export { catalogAge };
+const outdated = () => trackHints("server.instance.disposed", "global.disposed", "mcp.tools.changed");
+createRoot(() => createEffect(on(outdated, () => {
+  known.clear();
+  configs.clear();
+  setCatalogAge((age) => age + 1);
+}, { defer: true })));
 
 /** What the settings of a directory say, asked for once. */
 export function readConfig(directory: string | undefined): Promise<Config> {

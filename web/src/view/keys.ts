@@ -1,6 +1,6 @@
 // Shortcuts. Single keys work only outside of fields, and can be changed (`shortcuts.ts`) and switched off.
 
-import { PANELS, navigate, route, sessionPath, showPanel } from "./router.ts";
+import { PANELS, messagePath, navigate, route, sessionPath, showPanel } from "./router.ts";
 import { isFinding, setFinding } from "./find.ts";
 import { preferences } from "./preferences.ts";
 import { setRenaming } from "./rename.ts";
@@ -56,9 +56,7 @@ function alternate(event: KeyboardEvent): void {
   const now = route();
   if (event.code === "KeyA") {
     event.preventDefault();
-    const dock = document.querySelector<HTMLElement>("[data-ask]");
-    if (dock) dock.querySelector<HTMLElement>("button.primary")?.focus();
-    else navigate("/asks");
+    nextAsk();
   } else if (event.code === "KeyP" && now.page === "session") {
     event.preventDefault();
     const next = PANELS[(now.panel === undefined ? -1 : PANELS.indexOf(now.panel)) + 1];
@@ -67,6 +65,15 @@ function alternate(event: KeyboardEvent): void {
     const parent = session(now.id)?.parentID;
     if (parent !== undefined) navigate(sessionPath(parent));
   }
+}
+
+/** The first ask on the screen, or the one after that which has the focus. */
+function nextAsk(): void {
+  const all = [...document.querySelectorAll<HTMLElement>("[data-ask]")];
+  const at = all.findIndex((one) => one.contains(document.activeElement));
+  const next = all[(at + 1) % Math.max(1, all.length)];
+  if (next === undefined) return navigate("/asks");
+  next.querySelector<HTMLElement>("button.primary")?.focus();
 }
 
 /** Of an ask that has the focus. */
@@ -142,7 +149,11 @@ function moveMessage(step: number): void {
   const order = thread(now.id)?.order ?? [];
   const at = !here() ? (step > 0 ? -1 : order.length) : order.indexOf(here()?.id ?? "");
   const next = order[Math.max(0, Math.min(order.length - 1, at + step))];
-  if (next !== undefined) document.getElementById(next)?.focus();
+  if (next === undefined) return;
+  const drawn = document.getElementById(next);
+  if (drawn) return drawn.focus();
+  // Below a message that is longer than the window nothing is drawn yet.
+  navigate(messagePath(now.id, next, { panel: now.panel }), "replace");
 }
 
 function moveSession(step: number): void {

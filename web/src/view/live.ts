@@ -59,6 +59,12 @@ export const tabs = new Tabs(
   () => Date.now(),
 );
 
+/** By which this page came, and its stream will. */
+function protocol(): string {
+  const [came] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+  return came?.nextHopProtocol ?? "";
+}
+
 export const line = new Line(
   {
     fetch: browserFetch,
@@ -68,7 +74,7 @@ export const line = new Line(
       const timer = setTimeout(run, ms);
       return () => clearTimeout(timer);
     },
-    hasRoom: () => tabs.hasRoom(pause),
+    hasRoom: () => tabs.hasRoom(pause, protocol()),
     staysAwake: () => isKeptAwake,
   },
   {
@@ -229,14 +235,14 @@ export async function openThread(sessionID: string, signal?: AbortSignal): Promi
 }
 
 /** Reads the page before the oldest loaded message. False when there is none. */
-export async function readOlder(sessionID: string, limit = 40): Promise<boolean> {
+export async function readOlder(sessionID: string, signal?: AbortSignal, limit = 40): Promise<boolean> {
   const older = world.threads.get(sessionID)?.older;
   if (older === undefined) return false;
   const reading = reads.begin();
   const query = new URLSearchParams({ limit: String(limit), before: older, large: "link" });
   try {
     const path = `/session/${segment(sessionID)}/message?${query}`;
-    const { value, position, headers } = await api.call<MessageWithParts[]>(path);
+    const { value, position, headers } = await api.call<MessageWithParts[]>(path, { signal });
     if (world.threads.get(sessionID)?.older !== older) {
       reads.forget(reading);
       return true;

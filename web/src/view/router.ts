@@ -9,7 +9,7 @@ export type Route =
   | { readonly page: "session"; readonly id: string; readonly panel: Panel | undefined; readonly turn: string | undefined; readonly at: number | undefined; readonly file: string | undefined; readonly line: number | undefined; readonly place: TalkPlace | undefined }
   | { readonly page: "new"; readonly directory: string | undefined }
   | { readonly page: "search"; readonly query: string; readonly search: string }
-  | { readonly page: "usage"; readonly day: string | undefined }
+  | { readonly page: "usage"; readonly search: string }
   | { readonly page: "shares" }
   | { readonly page: "settings" }
   | { readonly page: "login" }
@@ -36,7 +36,7 @@ export function route(): Route {
     case "s":
       return { page: "session", id: decodeURIComponent(second ?? ""), panel: panelOf(url.searchParams.get("panel")), turn: url.searchParams.get("turn") ?? undefined, at: numberOf(url.searchParams.get("at")), file: url.searchParams.get("file") ?? undefined, line: numberOf(url.searchParams.get("line")), place: placeOf(url.hash) };
     case "usage":
-      return { page: first, day: /^\d{4}-\d\d-\d\d$/.exec(url.searchParams.get("day") ?? "")?.[0] };
+      return { page: first, search: url.search };
     case "new":
       return { page: "new", directory: url.searchParams.get("dir") ?? undefined };
     case "search":

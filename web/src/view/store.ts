@@ -41,6 +41,11 @@ function newVersion(name: string): Version {
   return version;
 }
 
+/** Makes the running computation depend on events that say only that something changed: it is read again. */
+export function trackHints(...types: readonly string[]): void {
+  for (const type of types) track(key.hint(type));
+}
+
 /** Between two drawings while much that was missed comes: nobody reads what flies by. */
 const FAR_BEHIND_MS = 250;
 let isFarBehind = false;

@@ -245,8 +245,8 @@ export const more = {
   measure: "Measure",
   measures: { cost: "Cost", tokens: "Tokens", steps: "Steps", errors: "Errors" },
   bySession: "By session",
-  onlyDay: (day: string) => `Only ${day}`,
-  everyDay: "Every day",
+  onlyOf: (name: string) => `Only ${name}`,
+  withoutOnly: (name: string) => `Not only ${name}`,
   // Files
   atLine: (line: number) => `Line ${line}`,
   // Share page and exported file

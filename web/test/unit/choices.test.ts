@@ -1,10 +1,11 @@
-// What a person chooses: keys of their own, a narrower search; and what the server's log is told of a failure.
+// What a person chooses: keys of their own, a narrower search, the usage of one thing; and what the server's log is told of a failure.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { reportOf } from "../../src/view/failure-report.ts";
 import { EVERYTHING, type Narrowing, askedFor, isNarrowed, narrowingOf, searchPath, wantsTitles } from "../../src/view/narrow.ts";
+import { ALL_USAGE, usageAsked, usageOf, usagePath } from "../../src/view/usage.ts";
 import { KEY_ACTIONS, type KeyAction, type OwnKeys, USUAL_KEYS, actionOf, isSecond, keyOf, readKeys, takenBy, withKey } from "../../src/view/shortcuts.ts";
 import { actorName, browserName } from "../../src/wire/actors.ts";
 import { codeIn } from "../../src/wire/login-code.ts";
@@ -124,4 +125,23 @@ test("whoever acted is named if anybody knows them, and as the log has it if not
   const known = new Map([["device:d1", "Chrome, Linux"], ["token:t1", "the nightly build"]]);
 
   assert.deepEqual(["device:d1", "token:t1", "device:gone", "user:anna", "local"].map((actor) => actorName(actor, known)), ["Chrome, Linux", "the nightly build", "device:gone", "anna", "local"]);
+});
+
+test("what usage is narrowed to comes back from its address, and a day that is none is left out", () => {
+  const narrowing = { day: "2026-11-16", model: "a&b/c d", agent: "plan", project: "prj_1" };
+
+  assert.deepEqual(usageOf(new URL(usagePath(narrowing), "http://page").search), narrowing);
+  assert.equal(usagePath(ALL_USAGE), "/usage");
+  assert.deepEqual(usageOf("?day=yesterday&colour=red"), ALL_USAGE);
+  assert.deepEqual(usageOf("?day=2026-99-99"), ALL_USAGE);
+});
+
+test("a day bounds every sum but that of the days beside it", () => {
+  const day = { ...ALL_USAGE, day: "2026-11-16", agent: "plan" };
+  const { since, until, ...rest } = usageAsked(day, "model", 5);
+
+  assert.deepEqual(rest, { by: "model", agent: "plan" });
+  assert.equal(Number(until) - Number(since), DAY_MS);
+  assert.equal(new Date(Number(since)).toLocaleDateString("en-CA"), "2026-11-16");
+  assert.deepEqual(usageAsked(day, "day", 5), { by: "day", since: "5", agent: "plan" });
 });

@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { mentionParts, rememberPick } from "../../src/sync/mentions.ts";
+import { runsIn } from "../../src/text/mentioned.ts";
 
 const named = (text: string, there: string[] = [], agents: string[] = []) => {
   const asked: string[] = [];
@@ -48,4 +50,35 @@ test("a name inside a longer one is not the shorter file, and a file that is nam
 
   assert.deepEqual((await named("see @one.md.bak")).parts, []);
   assert.equal((await named("@one.md and @one.md")).parts.length, 1);
+});
+
+test("what a prompt names stands out where it is named, and nowhere else", () => {
+  const text = "Let @explore read @notes.md now";
+  const agent = { value: "@explore", start: 4, end: 12 };
+  const file = { value: "@notes.md", start: 18, end: 27 };
+
+  const runs = runsIn(text, [file, agent, { value: "@gone", start: 0, end: 5 }, undefined]);
+
+  assert.deepEqual(runs, [
+    { text: "Let ", at: undefined },
+    { text: "@explore", at: 1 },
+    { text: " read ", at: undefined },
+    { text: "@notes.md", at: 0 },
+    { text: " now", at: undefined },
+  ]);
+});
+
+test("whatever places are claimed, no letter of a prompt is lost or doubled", () => {
+  const place = fc.record({ value: fc.string(), start: fc.integer({ min: -5, max: 30 }), end: fc.integer({ min: -5, max: 30 }) });
+  const real = fc.record({ start: fc.nat(20), size: fc.nat(6) });
+  fc.assert(
+    fc.property(fc.string({ maxLength: 24 }), fc.array(place, { maxLength: 4 }), fc.array(real, { maxLength: 4 }), (text, wild, there) => {
+      const places = [...wild, ...there.map(({ start, size }) => ({ value: text.slice(start, start + size), start, end: start + size }))];
+
+      const runs = runsIn(text, places);
+
+      assert.equal(runs.map((run) => run.text).join(""), text);
+      for (const run of runs) if (run.at !== undefined) assert.equal(run.text, places[run.at]?.value);
+    }),
+  );
 });

@@ -435,6 +435,17 @@ test("the line of waiting prompts is what was told last, in the order of the log
   assert.equal(touched.size, 0, "what is older changes nothing");
 });
 
+test("a project that is told of replaces what was known of it, and the list is drawn again", () => {
+  const world = emptyWorld();
+  const told = (name: string): Entry => ({ place: undefined, type: "project.updated", properties: { id: "prj_1", worktree: "/srv/app", name } });
+
+  apply(world, told("before"));
+  const touched = apply(world, told("after"));
+
+  assert.equal(world.projects.get("prj_1")?.name, "after");
+  assert.ok(touched.has(key.sessions));
+});
+
 test("what runs in the background is told without a place, and replaces what was known", () => {
   const world = emptyWorld();
   const told = (processes: { id: string }[]): Entry => ({ place: undefined, type: "sturdy.processes", properties: { sessionID: "s", processes } });

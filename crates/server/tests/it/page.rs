@@ -234,6 +234,34 @@ async fn usage_is_summed_by_what_is_asked_for() {
 }
 
 #[tokio::test]
+async fn usage_is_narrowed_to_a_model_an_agent_or_a_project() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.ask(&session, "one").await;
+    let story = json!({ "model": { "providerID": "demo", "modelID": "story" }, "agent": "plan",
+        "parts": [{ "type": "text", "text": "two" }] });
+    assert_eq!(world.send("POST", &format!("/session/{session}/message"), &story).await.status, 200);
+    let project = world.get(&format!("/session/{session}")).await.json()["projectID"].clone();
+    let rows = async |query: &str| {
+        let answer = world.get(&format!("/sturdy/usage?{query}")).await.json();
+        let rows = answer["rows"].as_array().unwrap().clone();
+        rows.into_iter().map(|row| (row["key"].clone(), row["steps"].clone())).collect::<Vec<_>>()
+    };
+
+    let by_project = rows("by=project").await;
+    let of_story = rows("by=session&model=demo/story").await;
+    let of_plan = rows("by=model&agent=plan").await;
+    let of_project = rows(&format!("by=agent&project={}", project.as_str().unwrap())).await;
+    let of_nobody = rows("by=session&project=nowhere").await;
+
+    assert_eq!(by_project, [(project, json!(2))]);
+    assert_eq!(of_story, [(json!(session), json!(1))]);
+    assert_eq!(of_plan, [(json!("demo/story"), json!(1))]);
+    assert_eq!(of_project, [(json!("build"), json!(1)), (json!("plan"), json!(1))]);
+    assert_eq!(of_nobody, []);
+}
+
+#[tokio::test]
 async fn a_browser_logs_in_once_and_its_cookie_counts_beside_the_header_of_the_page() {
     let password = || Some(Password::new("ada", "hush".to_owned()));
     let world = World::with(ServerOptions { password: password(), ..ServerOptions::default() }).await;

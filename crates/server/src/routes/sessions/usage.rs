@@ -1,4 +1,4 @@
-//! What was used: cost, tokens, steps and errors by day, model, agent and project.
+//! What was used: cost, tokens, steps and errors by day, model, agent, project and session, of all or of some.
 
 use crate::app::App;
 use crate::described::{Routes, routes};
@@ -11,7 +11,7 @@ use axum::response::Response;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use sturdy_engine::records;
 use sturdy_session::json::Num;
 use sturdy_session::types::usage::Tokens;
@@ -50,6 +50,66 @@ struct Time {
     created: Num,
 }
 
+/// What of the record of a project is needed here.
+#[derive(Deserialize)]
+struct Project {
+    id: String,
+}
+
+/// By what steps are put together.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum By {
+    Day,
+    Model,
+    Agent,
+    Project,
+    Session,
+}
+
+impl By {
+    fn of(text: &str) -> Result<Self, ApiError> {
+        match text {
+            "day" => Ok(Self::Day),
+            "model" => Ok(Self::Model),
+            "agent" => Ok(Self::Agent),
+            "project" => Ok(Self::Project),
+            "session" => Ok(Self::Session),
+            _ => {
+                let names = "\"day\" | \"model\" | \"agent\" | \"project\" | \"session\"";
+                let message = format!("Expected {names}, got {text:?}\n  at [\"by\"]");
+                Err(ApiError::schema(Kind::Query, message))
+            }
+        }
+    }
+}
+
+/// Which steps are counted; none of it set: all.
+struct Wanted<'a> {
+    model: Option<&'a str>,
+    agent: Option<&'a str>,
+    project: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    fn includes(&self, step: &Step, projects: &HashMap<String, String>) -> bool {
+        self.model.is_none_or(|model| step.model_name() == model)
+            && self.agent.is_none_or(|agent| step.agent == agent)
+            && self.project.is_none_or(|project| step.project(projects) == project)
+    }
+}
+
+impl Step {
+    /// `provider/model`, as clients write it.
+    fn model_name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
+    }
+
+    /// Empty if its session is gone: nobody knows any more where that was.
+    fn project<'a>(&self, projects: &'a HashMap<String, String>) -> &'a str {
+        projects.get(&self.session).map_or("", String::as_str)
+    }
+}
+
 #[derive(Default)]
 struct Sum {
     steps: u64,
@@ -62,7 +122,10 @@ struct Sum {
 #[utoipa::path(get, path = "/sturdy/usage", operation_id = "sturdy.usage", params(
     ("since" = Option<u64>, Query, description = "Milliseconds; default thirty days ago"),
     ("until" = Option<u64>, Query, description = "Milliseconds; default now"),
-    ("by" = Option<String>, Query, description = "`day` (default), `model`, `agent` or `session`"),
+    ("by" = Option<String>, Query, description = "`day` (default), `model`, `agent`, `project` or `session`"),
+    ("model" = Option<String>, Query, description = "Only steps of this model, `provider/model`"),
+    ("agent" = Option<String>, Query, description = "Only steps of this agent"),
+    ("project" = Option<String>, Query, description = "Only steps in sessions of the project with this id"),
     ("zone" = Option<i64>, Query, description = "Minutes west of UTC, for days; default 0"),
 ), responses((status = 200, description = "`{since, until, by, isComplete, rows: [{key, steps, errors, cost, tokens}]}`",
     body = Usage), (status = 400, description = "Bad query")))]
@@ -70,23 +133,25 @@ async fn usage(State(app): State<App>, query: Query) -> Result<Response, ApiErro
     let now = app.engine().clock().now();
     let until = query.number("until")?.unwrap_or(now + 1);
     let since = query.number("since")?.unwrap_or_else(|| until.saturating_sub(DAYS_DEFAULT * DAY_MS));
-    let by = query.get("by").unwrap_or("day");
-    if !["day", "model", "agent", "session"].contains(&by) {
-        let message =
-            format!("Expected \"day\" | \"model\" | \"agent\" | \"session\", got {by:?}\n  at [\"by\"]");
-        return Err(ApiError::schema(Kind::Query, message));
-    }
+    let asked = query.get("by").unwrap_or("day");
+    let by = By::of(asked)?;
+    let wanted =
+        Wanted { model: query.get("model"), agent: query.get("agent"), project: query.get("project") };
     let zone = zone_minutes(&query)?;
     let found = app.engine().reads().messages_between(since, until, MESSAGES_MAX).await?;
     let is_complete = found.len() < MESSAGES_MAX as usize;
+    let needs_projects = by == By::Project || wanted.project.is_some();
+    let projects = if needs_projects { projects(&app).await? } else { HashMap::new() };
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
     // What is not the message of a step has not used anything.
-    for step in found.iter().filter_map(|data| records::fields::<Step>("a message", data).ok()) {
+    let steps = found.iter().filter_map(|data| records::fields::<Step>("a message", data).ok());
+    for step in steps.filter(|step| wanted.includes(step, &projects)) {
         let key = match by {
-            "model" => format!("{}/{}", step.provider, step.model),
-            "agent" => step.agent,
-            "session" => step.session,
-            _ => day(step.time.created.count(), zone),
+            By::Day => day(step.time.created.count(), zone),
+            By::Model => step.model_name(),
+            By::Agent => step.agent,
+            By::Project => step.project(&projects).to_owned(),
+            By::Session => step.session,
         };
         let sum = sums.entry(key).or_default();
         sum.steps += 1;
@@ -97,8 +162,21 @@ async fn usage(State(app): State<App>, query: Query) -> Result<Response, ApiErro
     let row = |(key, sum): (String, Sum)| json!({ "key": key, "steps": sum.steps, "errors": sum.errors, "cost": sum.cost, "tokens": sum.tokens });
     let rows: Vec<_> = sums.into_iter().map(row).collect();
     Ok(reply::json(
-        &json!({ "since": since, "until": until, "by": by, "isComplete": is_complete, "rows": rows }),
+        &json!({ "since": since, "until": until, "by": asked, "isComplete": is_complete, "rows": rows }),
     ))
+}
+
+/// The project of every session there is.
+async fn projects(app: &App) -> Result<HashMap<String, String>, ApiError> {
+    let reads = app.engine().reads();
+    let mut found = HashMap::new();
+    for data in reads.projects().await? {
+        let Ok(project) = records::fields::<Project>("a project", &data) else { continue };
+        for head in reads.session_heads(&project.id).await? {
+            found.insert(head.id.to_string(), project.id.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// Minutes west of UTC, as browsers say it.
