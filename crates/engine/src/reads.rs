@@ -6,15 +6,18 @@
 //!
 //! Not here: changing something, which is asked of the engine (`requests/`); following what happens (`feed/`).
 
+mod switches;
+
+pub use switches::Switch;
+
 use crate::feed::{PastPage, past};
 use crate::records::large::LargeValues;
 use crate::records::readable_record;
 use std::sync::Arc;
-use sturdy_session::fact::{Edit, Fact};
+use sturdy_session::fact::Fact;
 use sturdy_session::id::{MessageId, PartId, SessionId};
-use sturdy_session::row::{ApprovalRow, place_of_seq, seq_of_place};
+use sturdy_session::row::{ApprovalRow, seq_of_place};
 use sturdy_session::types::delivery::Delivery;
-use sturdy_session::types::session::SessionModel;
 use sturdy_store::Store;
 
 pub use sturdy_store::{
@@ -39,16 +42,6 @@ pub struct Admission {
     pub delivery: Delivery,
     /// Of what the client sent, if it may send it again.
     pub digest: Option<String>,
-}
-
-/// A choice for the prompts that follow: of an agent, or of a model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Switch {
-    /// Where it stands between the messages, with the id it has there.
-    pub place: MessagePlace,
-    pub at: u64,
-    pub agent: Option<String>,
-    pub model: Option<SessionModel>,
 }
 
 impl Reads {
@@ -147,21 +140,6 @@ impl Reads {
         limit: usize,
     ) -> Result<Vec<PlacedMessage>, ReadError> {
         self.0.messages_beyond(session, from, toward, limit).await
-    }
-
-    /// When somebody chose another agent or model for a session, oldest first.
-    pub async fn switches(&self, session: &SessionId) -> Result<Vec<Switch>, ReadError> {
-        let edits = self.0.edits_of(session).await?;
-        let switches = edits.into_iter().filter_map(|entry| {
-            let Ok(Fact::SessionEdited { edit: Edit::Switched { agent, model, message, .. } }) =
-                Fact::parse(&entry.kind, &entry.data)
-            else {
-                return None;
-            };
-            let place = MessagePlace { ord: place_of_seq(entry.seq), id: message };
-            Some(Switch { place, at: entry.at, agent, model })
-        });
-        Ok(switches.collect())
     }
 
     /// Which messages are behind one, oldest first; none if there is no such message.

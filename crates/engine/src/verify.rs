@@ -1,10 +1,12 @@
 //! Whether a store keeps its promises: its own, each session's log against the oracle, each row against the log.
 //!
-//! Rows are worked out again from the log and compared whole, with the entry that wrote each; what people allowed
-//! for good must be what they answered; trees that steps name must be kept (`trees`). Nothing is changed.
+//! Rows are worked out again from the log and compared whole, with the entry that wrote each, and so are the numbers of
+//! what the v2 API was told (`numbers`); what people allowed for good must be what they answered; trees that steps name
+//! must be kept (`trees`). Nothing is changed.
 //!
 //! Not here: what one file of a database must look like (`sturdy_store::Store::verify`).
 
+mod numbers;
 mod rebuild;
 mod trees;
 
@@ -149,6 +151,7 @@ async fn session(
     let rebuilt = rebuild::rows(facts.into_iter().map(|(entry, fact)| (entry.seq, entry.position, fact)));
     findings.extend(rebuilt.compare(stored));
     findings.extend(rebuilt.compare_positions(&positions));
+    findings.extend(numbers::first_wrong(&entries, &rebuilt.tells));
     allowed.extend(rebuilt.approvals.into_iter().map(|row| (row.id.clone(), row)));
     Ok(findings)
 }

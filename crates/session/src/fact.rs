@@ -43,6 +43,9 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         totals: Option<Box<RevertTotals>>,
         updated: Millis,
+        /// The cut was made final and not taken back: it was before this message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        committed: Option<MessageId>,
     },
     /// With the record: everything before this entry leaves the log.
     #[serde(rename = "session.removed.1")]
@@ -413,6 +416,11 @@ pub enum Edit {
         /// Names the switch where clients want a message.
         message: MessageId,
         updated: Millis,
+    },
+    /// These switches went with the messages around them, by an undo that was made final: they are listed no more. What
+    /// was chosen stays chosen.
+    Unswitched {
+        messages: Vec<MessageId>,
     },
     /// Its directory belongs to another project now, or is somewhere else; none of its fields says when.
     Moved {

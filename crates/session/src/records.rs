@@ -106,6 +106,7 @@ pub(crate) fn edited(info: &Session, edit: &Edit) -> Session {
             record.model = model.clone().or(record.model);
             record.time.updated = *updated;
         }
+        Edit::Unswitched { .. } => {}
         Edit::Described { metadata, updated } => {
             record.metadata = Some(metadata.clone());
             record.time.updated = *updated;

@@ -64,7 +64,7 @@ impl Shown<'_> {
                 self.events.push(Event::SessionCreated(created));
             }
             Fact::SessionEdited { edit } => self.session_updated(records::edited(info, edit)),
-            Fact::SessionReverted { revert, totals, updated } => {
+            Fact::SessionReverted { revert, totals, updated, .. } => {
                 if let Some(totals) = totals {
                     self.session_diff(totals.session.clone());
                 }

@@ -37,7 +37,7 @@ pub use asks::{DISMISSED_TEXT, denied_text, rejected_text};
 pub use edit::{ProjectPlace, RULES_MAX, SessionPatch};
 pub use effect::{Effect, NeedAnswer, RunTool, Tools};
 pub use glance::Glance;
-pub use input::{Answer, Ask, Input, NewPrompt, NewRevert, NewShell, NewSummary, PromptStart};
+pub use input::{Answer, Ask, CommittedCut, Input, NewPrompt, NewRevert, NewShell, NewSummary, PromptStart};
 pub use phase::{LastWord, Pause, Phase};
 pub use restore::{Keyframe, OpenMessages, RestoreError};
 pub use shell::STOPPED as SHELL_STOPPED;

@@ -49,6 +49,9 @@ const LAST_SEQ: &str = "SELECT seq FROM log WHERE session_id = ?1 ORDER BY seq D
 const EDITS: &str =
     "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed, told FROM log
     WHERE session_id = ?1 AND kind = 'session.edited.1' ORDER BY seq";
+const NEWEST_OF_KIND: &str =
+    "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed, told FROM log
+    WHERE session_id = ?1 AND seq < ?2 AND kind = ?3 ORDER BY seq DESC LIMIT 1";
 const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
 const HORIZON: &str = "SELECT horizon FROM head WHERE id = 1";
 const LAST_TIME: &str = "SELECT at FROM head WHERE id = 1";
@@ -200,6 +203,21 @@ impl Store {
     pub async fn edits_of(&self, session: &SessionId) -> Result<Vec<LogEntry>, ReadError> {
         let session = session.clone();
         self.read(move |connection| Ok(read_all(connection, EDITS, [session.as_str()])?)).await
+    }
+
+    /// The newest entry of a kind, of all or of those before a seq.
+    pub async fn newest_of_kind(
+        &self,
+        session: &SessionId,
+        kind: &'static str,
+        before: Option<u64>,
+    ) -> Result<Option<LogEntry>, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| {
+            let values = (session.as_str(), clamp(before.unwrap_or(u64::MAX)), kind);
+            Ok(read_all(connection, NEWEST_OF_KIND, values)?.pop())
+        })
+        .await
     }
 
     /// The first entry of a session behind which more than this was told, by its position.
@@ -364,10 +382,16 @@ pub(crate) fn entry(connection: &Connection, row: &Row<'_>) -> Result<LogEntry, 
 /// Entries that an earlier version wrote say nothing of it: room was left for so many events of each.
 const TOLD_BY_OLD_ENTRY: u64 = 64;
 
+/// The number of an entry that an earlier version wrote.
+#[must_use]
+pub fn told_before_it_was_counted(seq: u64) -> u64 {
+    seq.saturating_mul(TOLD_BY_OLD_ENTRY)
+}
+
 /// The column `told` of an entry.
 pub(crate) fn told_of(row: &Row<'_>, column: usize, seq: u64) -> rusqlite::Result<u64> {
     let told: Option<i64> = row.get(column)?;
-    Ok(told.map_or(seq.saturating_mul(TOLD_BY_OLD_ENTRY), i64::cast_unsigned))
+    Ok(told.map_or_else(|| told_before_it_was_counted(seq), i64::cast_unsigned))
 }
 
 /// The kind of an entry that cannot be read: no fact, so that whoever reads it sees that something is missing.

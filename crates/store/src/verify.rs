@@ -4,8 +4,8 @@
 //! holes but those that `fold` and removal make, every fact can be read, every row is JSON and
 //! belongs to something, every blob is what its hash says, and shares and links keep their counts.
 //!
-//! Not here: rows against the fold of the log (invariant I10). Facts are `sturdy-session`'s; the
-//! caller compares `entries_of` with `rows_of_session`.
+//! Not here: rows and the numbers of what was told against the fold of the log (invariant I10). Facts are
+//! `sturdy-session`'s; the caller compares `entries_of` with `rows_of_session`.
 
 mod check;
 mod shares;

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use sturdy_session::fork::usage_of;
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::revert::{Boundary, behind, boundary, trees_between, trees_of_step, uncaptured_behind};
-use sturdy_session::turn::{Input, NewRevert};
+use sturdy_session::turn::{CommittedCut, Input, NewRevert};
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::part::Part;
 use sturdy_session::types::session::{FilesFrom, Revert, RevertConflict, RevertUncaptured, Session};
@@ -199,7 +199,9 @@ impl Inner {
         let uncaptured = uncaptured_behind(&scene.messages, &cut);
         if request.keeps_files {
             let revert = cut_without_files(scene.info.revert, cut, uncaptured);
-            return self.record(session, NewRevert { revert: Some(revert), totals: None }, None).await;
+            return self
+                .record(session, NewRevert { revert: Some(revert), ..NewRevert::default() }, None)
+                .await;
         }
         let forced = scene.forced(&request.force);
         let boundary = cut.clone();
@@ -214,7 +216,8 @@ impl Inner {
             forced: undone.forced,
             files_from: None,
         };
-        self.record(session, NewRevert { revert: Some(revert), totals: undone.totals }, undone.note).await
+        let new = NewRevert { revert: Some(revert), totals: undone.totals, committed: None };
+        self.record(session, new, undone.note).await
     }
 
     async fn unrevert(self: &Arc<Self>, session: &SessionId) -> Result<Unreverted, EngineError> {
@@ -224,7 +227,7 @@ impl Inner {
             return Ok(Unreverted { session: scene.info, conflicts: Vec::new() });
         }
         let redone = blocking(move || redo(&scene)).await?;
-        let new = NewRevert { revert: None, totals: redone.totals };
+        let new = NewRevert { totals: redone.totals, ..NewRevert::default() };
         let session = self.record(session, new, redone.note).await?;
         Ok(Unreverted { session, conflicts: redone.conflicts })
     }
@@ -268,6 +271,8 @@ impl Inner {
             let (cost, tokens) = usage_of(one.parts.iter().map(|part| &part.body));
             inputs.push(Input::RemoveMessage { message: one.info.id().clone(), cost, tokens });
         }
+        let switches = self.reads.switches_behind(session, &cut).await?;
+        let committed = Some(CommittedCut { message: cut.message.clone(), switches });
         let mut totals = None;
         // Where the files were cut with the conversation, the record says already what remains.
         if Boundary::of_files(revert).as_ref() != Some(&cut) {
@@ -277,7 +282,7 @@ impl Inner {
             let work = move || Ok(remaining(&session, &messages, Some(&cut), worktree.as_deref()));
             totals = blocking(work).await?;
         }
-        inputs.push(Input::Revert(Box::new(NewRevert { revert: None, totals })));
+        inputs.push(Input::Revert(Box::new(NewRevert { revert: None, totals, committed })));
         Ok(inputs)
     }
 }

@@ -18,7 +18,9 @@ pub(super) fn rows(facts: impl Iterator<Item = (u64, u64, Fact)>) -> Rows {
         // One at a time, each with its own seq: old growth may have been folded out of the log.
         let mut folder = Folder::new(&state, seq.saturating_sub(1), seq);
         folder.push(&mut state, rebuilt.with_part(fact), 0);
-        folder.finish(&state).rows.into_iter().for_each(|write| rebuilt.apply(write.change, position));
+        let folded = folder.finish(&state);
+        rebuilt.tells.push(folded.entries.iter().map(|entry| entry.tells).sum());
+        folded.rows.into_iter().for_each(|write| rebuilt.apply(write.change, position));
     }
     rebuilt
 }
@@ -81,6 +83,8 @@ pub(super) struct Rows {
     todos: Option<String>,
     /// What people allowed for good.
     pub(super) approvals: Vec<ApprovalRow>,
+    /// How many events of the v2 API each fact is, in the order of the log.
+    pub(super) tells: Vec<u64>,
     /// Which entry wrote a row last, by kind and id.
     positions: HashMap<(&'static str, String), u64>,
 }
@@ -108,7 +112,8 @@ impl Rows {
             }
             RowChange::RemoveSession(_) => {
                 let approvals = std::mem::take(&mut self.approvals);
-                *self = Self { approvals, ..Self::default() };
+                let tells = std::mem::take(&mut self.tells);
+                *self = Self { approvals, tells, ..Self::default() };
             }
             RowChange::Message(row) => {
                 self.wrote("message", &row.id, position);

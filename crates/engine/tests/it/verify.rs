@@ -221,6 +221,12 @@ async fn damage_that_fits_the_database_is_found_by_its_log() {
         ("UPDATE head SET horizon = position + 5", "horizon: it is at"),
         ("DELETE FROM session WHERE id = 'SESSION'", "its log goes on and its row is gone"),
         ("DELETE FROM log WHERE position = LAST", "is not what its log leads to"),
+        ("UPDATE log SET told = told + 1 WHERE position = LAST", "its last event has the number"),
+        (
+            "UPDATE log SET told = told - 1 WHERE session_id = 'SESSION' AND seq > 9",
+            "entry 10: its last event",
+        ),
+        ("UPDATE log SET told = NULL WHERE position = LAST", "its last event has the number"),
     ];
     for (damage, expected) in cases {
         let (world, session) = used().await;
@@ -231,6 +237,17 @@ async fn damage_that_fits_the_database_is_found_by_its_log() {
         let found = findings(&world).await;
         assert!(found.iter().any(|finding| finding.contains(expected)), "{damage}: {found:#?}");
     }
+}
+
+#[tokio::test]
+async fn a_session_that_an_earlier_version_began_keeps_the_numbers_it_gave() {
+    let (world, session) = used().await;
+
+    let world = world.reopen_damaged("UPDATE log SET told = NULL").await;
+    world.provider.will(answer().text("Still here.").finish("stop"));
+    world.ask(&session, "go on").await.unwrap();
+
+    assert_eq!(findings(&world).await, [""; 0]);
 }
 
 async fn tree_findings(world: &World) -> Vec<String> {

@@ -194,6 +194,69 @@ async fn a_choice_of_agent_or_model_stands_among_the_messages_of_v2_and_not_of_v
     assert_eq!(world.get(&format!("{path}/message?order=asc")).await.json(), all);
 }
 
+/// Chooses another agent and gives back how it stands among the messages.
+async fn chosen(world: &World, session: &str, agent: &str) -> Value {
+    let path = format!("/api/session/{session}");
+    let chosen = world.send("POST", &format!("{path}/agent"), &json!({ "agent": agent })).await;
+    assert_eq!(chosen.status, 204, "{}", chosen.text);
+    world.get(&format!("{path}/message?limit=1")).await.json()["data"][0].clone()
+}
+
+#[tokio::test]
+async fn a_choice_behind_an_undo_that_was_made_final_is_listed_no_more() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/api/session/{session}");
+    let before = chosen(&world, &session, "plan").await;
+    let first = world.ask(&session, "one").await;
+    let undone = chosen(&world, &session, "build").await;
+    world.ask(&session, "two").await;
+    let cut = json!({ "messageID": first["info"]["parentID"] });
+    let staged = world.send("POST", &format!("{path}/revert/stage"), &cut).await;
+    assert_eq!(staged.status, 200, "{}", staged.text);
+    // For what comes next, and so not undone.
+    let after = chosen(&world, &session, "plan").await;
+
+    let marked = world.get(&format!("{path}/message?order=asc")).await.json();
+    assert_eq!(
+        types(&marked),
+        ["agent-switched", "user", "assistant", "agent-switched", "user", "assistant", "agent-switched"]
+    );
+    assert_eq!(world.get(&format!("{path}/context")).await.json()["data"], json!([before, after]));
+    assert_eq!(world.call("POST", &format!("{path}/revert/commit")).await.status, 204);
+
+    // Was: the choice between the messages that are gone stayed.
+    let left = world.get(&format!("{path}/message?order=asc")).await.json();
+    assert_eq!(left["data"], json!([before, after]));
+    let one = world.get(&format!("{path}/message/{}", undone["id"].as_str().unwrap())).await;
+    assert_eq!((one.status, &one.json()["_tag"]), (404, &json!("MessageNotFoundError")));
+    let world = world.reopened().await;
+    assert_eq!(world.get(&format!("{path}/message?order=asc")).await.json(), left);
+    let (all, _) = page(&world, &session, "").await;
+    let told = all.last().unwrap();
+    assert_eq!(told["type"], "session.next.revert.committed");
+    assert_eq!(told["data"]["messageID"], cut["messageID"]);
+}
+
+#[tokio::test]
+async fn an_undo_that_is_taken_back_brings_its_choices_back_and_is_told_as_such() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/api/session/{session}");
+    let first = world.ask(&session, "one").await;
+    chosen(&world, &session, "plan").await;
+    let whole = world.get(&format!("{path}/context")).await.json();
+    let cut = json!({ "messageID": first["info"]["parentID"] });
+    world.send("POST", &format!("{path}/revert/stage"), &cut).await;
+    assert_eq!(world.get(&format!("{path}/context")).await.json()["data"], json!([]));
+
+    assert_eq!(world.call("POST", &format!("{path}/revert/clear")).await.status, 204);
+
+    assert_eq!(world.get(&format!("{path}/context")).await.json(), whole);
+    let (all, _) = page(&world, &session, "").await;
+    assert_eq!(all.last().unwrap()["type"], "session.next.revert.cleared");
+}
+
 #[tokio::test]
 async fn the_stream_of_v2_tells_growth_too_and_nothing_twice() {
     let world = World::new().await;

@@ -65,9 +65,10 @@ impl NextShown<'_> {
                     self.push("model.switched", json!({ "messageID": message, "model": model }));
                 }
             }
-            Fact::SessionReverted { revert, .. } => match revert {
-                Some(revert) => self.push("revert.staged", json!({ "revert": revert })),
-                None => self.push("revert.cleared", json!({})),
+            Fact::SessionReverted { revert, committed, .. } => match (revert, committed) {
+                (Some(revert), _) => self.push("revert.staged", json!({ "revert": revert })),
+                (None, Some(message)) => self.push("revert.committed", json!({ "messageID": message })),
+                (None, None) => self.push("revert.cleared", json!({})),
             },
             Fact::MessageAdded { posted } => {
                 self.prompt("prompt.admitted", &posted.info.id, Delivery::Steer);

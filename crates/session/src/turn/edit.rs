@@ -2,7 +2,7 @@
 
 use super::deciding::Deciding;
 use super::state::OpenStep;
-use super::{Effect, NewRevert, Refusal, State};
+use super::{CommittedCut, Effect, NewRevert, Refusal, State};
 use crate::fact::{Edit, Fact};
 use crate::fork::Copied;
 use crate::id::{MessageId, PartId};
@@ -132,11 +132,18 @@ impl Deciding<'_> {
         if !state.is_idle() {
             return self.refuse(Refusal::Busy);
         }
-        let NewRevert { revert, totals } = new;
+        let NewRevert { revert, totals, committed } = new;
+        let committed = committed.map(|CommittedCut { message, switches: messages }| {
+            if !messages.is_empty() {
+                self.fact(Fact::SessionEdited { edit: Edit::Unswitched { messages } });
+            }
+            message
+        });
         self.fact(Fact::SessionReverted {
             revert: revert.map(Box::new),
             totals: totals.map(Box::new),
             updated: self.stamp.now(),
+            committed,
         });
     }
 

@@ -273,6 +273,17 @@ pub struct NewRevert {
     pub revert: Option<Revert>,
     /// What the session has changed, without what is undone; none when that stays as it is.
     pub totals: Option<RevertTotals>,
+    /// The cut that stood is final; none when it was taken back or another one is made.
+    pub committed: Option<CommittedCut>,
+}
+
+/// A cut that is final.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommittedCut {
+    /// Before which the conversation was cut.
+    pub message: MessageId,
+    /// The choices of an agent or a model that went with what was behind it.
+    pub switches: Vec<MessageId>,
 }
 
 /// What a call needs before it acts.

@@ -52,6 +52,7 @@ fn stored() -> Vec<(&'static str, String)> {
         ("files.changed.1", r#"{"message":"msg_2","files":{"before":"0d8a","after":"1e9b","files":["/p/a"]}}"#.to_owned()),
         ("turn.diffed.1", format!(r#"{{"diffed":{{"prompt":{USER},"summary":{{"additions":1,"deletions":0,"files":1}},"session":{DIFF}}},"updated":7}}"#)),
         ("session.reverted.1", r#"{"updated":7}"#.to_owned()),
+        ("session.reverted.1", r#"{"updated":7,"committed":"msg_1"}"#.to_owned()),
         ("session.reverted.1", format!(r#"{{"revert":{{"messageID":"msg_1","snapshot":"0d8a"}},"totals":{{"summary":{{"additions":1,"deletions":0,"files":1}},"session":{DIFF}}},"updated":7}}"#)),
         ("step.started.1", step(READY)),
         ("step.started.1", step(READY_BARE)),
@@ -106,6 +107,8 @@ fn stored() -> Vec<(&'static str, String)> {
         r#"{"moved":{"project":"0d8a","path":"a/b"}}"#,
         r#"{"moved":{"project":"0d8a","path":"a/b","directory":"/w/a/b"}}"#,
         r#"{"permitted":{"rules":[{"permission":"bash","pattern":"*","action":"allow"}],"updated":5}}"#,
+        r#"{"switched":{"agent":"plan","message":"msg_4","updated":5}}"#,
+        r#"{"unswitched":{"messages":["msg_4"]}}"#,
         r#"{"described":{"metadata":{"b":1,"a":2},"updated":5}}"#,
     ];
     all.extend(edits.map(|edit| ("session.edited.1", format!(r#"{{"edit":{edit}}}"#))));

@@ -132,7 +132,7 @@ fn a_cut_is_noted_with_what_lies_behind_it_and_taken_back() {
             files_from: None,
         };
         let totals = RevertTotals { summary: totals(0), session: Vec::new() };
-        Input::Revert(Box::new(NewRevert { revert: Some(revert), totals: Some(totals) }))
+        Input::Revert(Box::new(NewRevert { revert: Some(revert), totals: Some(totals), committed: None }))
     };
     assert_snapshot!(bench.feed(cut()), @"refuse the session is busy");
     bench.feed(Input::Restarted);

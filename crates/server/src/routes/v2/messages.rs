@@ -24,7 +24,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sturdy_engine::reads::{MessagePlace, PlacedMessage, RawMessage, Switch, Toward};
 use sturdy_session::id::{MessageId, SessionId};
+use sturdy_session::revert::Boundary;
 use sturdy_session::types::message::{Message, MessageWithParts};
+use sturdy_session::types::session::Session;
 use utoipa::ToSchema;
 
 const LIMIT_DEFAULT: u64 = 50;
@@ -206,7 +208,7 @@ async fn one(State(app): State<App>, params: Params) -> Result<Response, ApiErro
     params(("sessionID" = String, Path)),
     responses((status = 200, description = "Messages", body = Data<Vec<MessageV2>>), (status = 404, description = "No such session")))]
 async fn context(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
-    let session = find(&app, &params).await?.id;
+    let Session { id: session, revert, .. } = find(&app, &params).await?;
     let seen =
         app.engine().context(&session).await.map_err(ApiError::of(&session)).map_err(ApiError::in_v2)?;
     let mut all = Vec::with_capacity(seen.len());
@@ -222,8 +224,14 @@ async fn context(State(app): State<App>, params: Params) -> Result<Response, Api
     let created = |message: &Value| message["time"]["created"].as_u64().unwrap_or_default();
     // Those before a summary are part of what it sums up.
     let summed_up = all.first().filter(|first| first["type"] == "compaction").map(created);
-    for switch in app.engine().reads().switches(&session).await? {
-        if summed_up.is_none_or(|summed_up| switch.at >= summed_up) {
+    let store = app.engine().reads();
+    let undone = match &revert {
+        Some(revert) => store.switches_behind(&session, &Boundary::of(revert)).await?,
+        None => Vec::new(),
+    };
+    for switch in store.switches(&session).await? {
+        let is_undone = undone.contains(&switch.place.id);
+        if !is_undone && summed_up.is_none_or(|summed_up| switch.at >= summed_up) {
             let place = all.iter().rposition(|message| created(message) < switch.at);
             all.insert(place.map_or(0, |place| place + 1), message_v2::switched(&switch));
         }

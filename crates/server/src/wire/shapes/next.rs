@@ -68,6 +68,8 @@ pub(crate) enum NextEvent {
     RevertStaged(OfNext<StagedRevert>),
     #[serde(rename = "session.next.revert.cleared")]
     RevertCleared(OfNext<Nothing>),
+    #[serde(rename = "session.next.revert.committed")]
+    RevertCommitted(OfNext<CommittedRevert>),
     #[serde(rename = "session.next.prompt.admitted")]
     PromptAdmitted(OfNext<PromptTold>),
     #[serde(rename = "session.next.prompted")]
@@ -140,6 +142,7 @@ data! {
     AgentChosen { #[serde(rename = "messageID")] message_id: MessageId, agent: String }
     ModelChosen { #[serde(rename = "messageID")] message_id: MessageId, model: SessionModel }
     StagedRevert { revert: Revert }
+    CommittedRevert { #[serde(rename = "messageID")] message_id: MessageId }
     PromptTold { #[serde(rename = "messageID")] message_id: MessageId, prompt: PromptV2, delivery: DeliveryV2 }
     StartedStep {
         #[serde(rename = "assistantMessageID")] message_id: MessageId,

@@ -27,7 +27,7 @@ impl State {
         match fact {
             Fact::SessionCreated { info } => self.info = Some(info.clone()),
             Fact::SessionEdited { edit } => self.change_record(|info| Some(records::edited(info, edit))),
-            Fact::SessionReverted { revert, totals, updated } => {
+            Fact::SessionReverted { revert, totals, updated, .. } => {
                 let revert = revert.as_deref();
                 let totals = totals.as_deref();
                 self.change_record(|info| Some(records::reverted(info, revert, totals, *updated)));
