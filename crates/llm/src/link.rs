@@ -1,5 +1,9 @@
 //! Where a provider is and how it knows us: address, key, headers, patience.
 
+mod body;
+
+pub(crate) use body::Body;
+
 use crate::http::{Call, Http, Timeouts, add_header};
 use crate::secret::{Redactor, Secret, is_sensitive};
 use ::http::{HeaderMap, header};

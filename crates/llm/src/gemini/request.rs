@@ -1,6 +1,8 @@
 //! A request as the body of `streamGenerateContent`.
 
+use crate::link::Body;
 use crate::media;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sturdy_session::talk::{
     AssistantItem, Media, Request, ResultContent, ToolChoice, ToolResult, ToolSpec, Turn, UserItem,
@@ -9,26 +11,36 @@ use sturdy_session::talk::{
 /// Options that stand beside the conversation; the thinking options stand in `generationConfig`.
 const BESIDE: [&str; 3] = ["safetySettings", "cachedContent", "labels"];
 
-pub(super) fn body(request: &Request) -> Map<String, Value> {
-    let mut body = Map::new();
-    let mut set = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(name.to_owned(), value);
-        }
-    };
-    set("generationConfig", Some(Value::Object(generation(request))));
-    set("contents", Some(Value::Array(contents(&request.messages))));
+/// A message as it is written.
+#[derive(Debug, Serialize)]
+pub(super) struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Text { text: &'a str },
+    Other(Value),
+}
+
+pub(super) fn body(request: &Request) -> Body<Content<'_>> {
+    let mut body = Body::new("contents", contents(&request.messages));
+    body.set("generationConfig", Some(Value::Object(generation(request))));
+    body.place_messages();
     if !request.system.is_empty() {
         let parts: Vec<Value> = request.system.iter().map(|text| json!({ "text": text })).collect();
-        set("systemInstruction", Some(json!({ "parts": parts })));
+        body.set("systemInstruction", Some(json!({ "parts": parts })));
     }
     if !request.tools.is_empty() {
         let tools: Vec<Value> = request.tools.iter().map(tool).collect();
-        set("tools", Some(json!([{ "functionDeclarations": tools }])));
-        set("toolConfig", Some(json!({ "functionCallingConfig": { "mode": mode(request.tool_choice) } })));
+        body.set("tools", Some(json!([{ "functionDeclarations": tools }])));
+        let mode = mode(request.tool_choice);
+        body.set("toolConfig", Some(json!({ "functionCallingConfig": { "mode": mode } })));
     }
     for name in BESIDE {
-        set(name, request.options.get(name).cloned());
+        body.set(name, request.options.get(name).cloned());
     }
     body
 }
@@ -63,27 +75,27 @@ fn tool(tool: &ToolSpec) -> Value {
     declared
 }
 
-fn contents(turns: &[Turn]) -> Vec<Value> {
-    let mut contents: Vec<(&str, Vec<Value>)> = Vec::new();
+fn contents(turns: &[Turn]) -> Vec<Content<'_>> {
+    let mut contents: Vec<Content<'_>> = Vec::with_capacity(turns.len());
     for turn in turns {
-        let (role, mut parts): (_, Vec<Value>) = match turn {
+        let (role, mut parts): (_, Vec<Part<'_>>) = match turn {
             Turn::User(items) => ("user", items.iter().map(user_part).collect()),
             Turn::Assistant(items) => ("model", items.iter().flat_map(model_parts).collect()),
             Turn::Tool(results) => ("user", results.iter().map(result_part).collect()),
         };
         match contents.last_mut() {
-            Some((last, known)) if *last == role => known.append(&mut parts),
-            _ => contents.push((role, parts)),
+            Some(last) if last.role == role => last.parts.append(&mut parts),
+            _ => contents.push(Content { role, parts }),
         }
     }
-    contents.retain(|(_, parts)| !parts.is_empty());
-    contents.into_iter().map(|(role, parts)| json!({ "role": role, "parts": parts })).collect()
+    contents.retain(|content| !content.parts.is_empty());
+    contents
 }
 
-fn user_part(item: &UserItem) -> Value {
+fn user_part(item: &UserItem) -> Part<'_> {
     match item {
-        UserItem::Text(text) => json!({ "text": text }),
-        UserItem::File(file) => file_part(file),
+        UserItem::Text(text) => Part::Text { text },
+        UserItem::File(file) => Part::Other(file_part(file)),
     }
 }
 
@@ -94,19 +106,13 @@ fn file_part(file: &Media) -> Value {
     }
 }
 
-fn model_parts(item: &AssistantItem) -> Vec<Value> {
-    let signed = |mut part: Value, metadata: &Option<Map<String, Value>>| {
-        let own = metadata.as_ref().and_then(|metadata| metadata.get("google"));
-        if let Some(signature) =
-            own.and_then(|own| own.get("thoughtSignature")).filter(|value| value.is_string())
-        {
-            part["thoughtSignature"] = signature.clone();
-        }
-        part
-    };
+fn model_parts(item: &AssistantItem) -> Vec<Part<'_>> {
     match item {
         AssistantItem::Text { text, metadata } if text.is_empty() && metadata.is_none() => Vec::new(),
-        AssistantItem::Text { text, metadata } => vec![signed(json!({ "text": text }), metadata)],
+        AssistantItem::Text { text, metadata } => match signature(metadata) {
+            None => vec![Part::Text { text }],
+            Some(_) => vec![signed(json!({ "text": text }), metadata)],
+        },
         AssistantItem::Reasoning { text, .. } if text.is_empty() => Vec::new(),
         AssistantItem::Reasoning { text, metadata } => {
             vec![signed(json!({ "text": text, "thought": true }), metadata)]
@@ -114,13 +120,25 @@ fn model_parts(item: &AssistantItem) -> Vec<Value> {
         AssistantItem::Call { name, input, metadata, executed, .. } => {
             let args = if input.is_object() { input.clone() } else { json!({ "value": input }) };
             let call = signed(json!({ "functionCall": { "name": name, "args": args } }), metadata);
-            let told = executed.as_ref().map(|result| json!({ "text": text_of(result) }));
+            let told = executed.as_ref().map(|result| Part::Text { text: text_of(result) });
             std::iter::once(call).chain(told).collect()
         }
     }
 }
 
-fn result_part(result: &ToolResult) -> Value {
+fn signature(metadata: &Option<Map<String, Value>>) -> Option<&Value> {
+    let own = metadata.as_ref().and_then(|metadata| metadata.get("google"));
+    own.and_then(|own| own.get("thoughtSignature")).filter(|value| value.is_string())
+}
+
+fn signed<'a>(mut part: Value, metadata: &Option<Map<String, Value>>) -> Part<'a> {
+    if let Some(signature) = signature(metadata) {
+        part["thoughtSignature"] = signature.clone();
+    }
+    Part::Other(part)
+}
+
+fn result_part(result: &ToolResult) -> Part<'_> {
     let text = text_of(&result.content);
     let response = if result.is_error {
         json!({ "name": result.name, "error": text })
@@ -131,7 +149,7 @@ fn result_part(result: &ToolResult) -> Value {
     if let ResultContent::Mixed { media, .. } = &result.content {
         function["parts"] = media.iter().map(file_part).collect();
     }
-    json!({ "functionResponse": function })
+    Part::Other(json!({ "functionResponse": function }))
 }
 
 fn text_of(content: &ResultContent) -> &str {

@@ -1,8 +1,11 @@
 //! A request as the body of `POST /chat/completions`.
 
 use super::Dialect;
+use crate::link::Body;
 use crate::media::{self, Modality};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use sturdy_session::talk::{
     AssistantItem, Media, Request, ResultContent, ToolChoice, ToolResult, ToolSpec, Turn, UserItem,
 };
@@ -15,28 +18,32 @@ const RENAMED: [(&str, &str); 4] = [
     ("parallelToolCalls", "parallel_tool_calls"),
 ];
 
-pub(super) fn body(request: &Request, dialect: &Dialect) -> Map<String, Value> {
-    let mut body = Map::new();
-    body.insert("model".to_owned(), json!(request.model));
-    let mut set = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(name.to_owned(), value);
-        }
-    };
-    set("max_tokens", request.output_tokens_max.map(Value::from));
-    set("temperature", request.temperature.map(Value::from));
-    set("top_p", request.top_p.map(Value::from));
+/// A message as it is written.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Message<'a> {
+    Said { role: &'static str, content: Cow<'a, str> },
+    Result { role: &'static str, tool_call_id: &'a str, content: &'a str },
+    Other(Value),
+}
+
+pub(super) fn body<'a>(request: &'a Request, dialect: &Dialect) -> Body<Message<'a>> {
+    let mut body = Body::new("messages", messages(request, dialect));
+    body.set("model", Some(json!(request.model)));
+    body.set("max_tokens", request.output_tokens_max.map(Value::from));
+    body.set("temperature", request.temperature.map(Value::from));
+    body.set("top_p", request.top_p.map(Value::from));
     for (name, value) in &request.options {
         let name = RENAMED.iter().find(|(ours, _)| ours == name).map_or(name.as_str(), |(_, wire)| wire);
-        set(name, Some(value.clone()));
+        body.set(name, Some(value.clone()));
     }
-    set("messages", Some(Value::Array(messages(request, dialect))));
+    body.place_messages();
     if !request.tools.is_empty() {
-        set("tools", Some(request.tools.iter().map(tool).collect()));
-        set("tool_choice", Some(json!(choice(request.tool_choice))));
+        body.set("tools", Some(request.tools.iter().map(tool).collect()));
+        body.set("tool_choice", Some(json!(choice(request.tool_choice))));
     }
-    set("stream", Some(json!(true)));
-    set("stream_options", dialect.include_usage.then(|| json!({ "include_usage": true })));
+    body.set("stream", Some(json!(true)));
+    body.set("stream_options", dialect.include_usage.then(|| json!({ "include_usage": true })));
     body
 }
 
@@ -55,12 +62,12 @@ fn choice(choice: ToolChoice) -> &'static str {
     }
 }
 
-fn messages(request: &Request, dialect: &Dialect) -> Vec<Value> {
-    let system = request.system.iter().map(|text| json!({ "role": "system", "content": text }));
-    let mut messages: Vec<Value> = system.collect();
+fn messages<'a>(request: &'a Request, dialect: &Dialect) -> Vec<Message<'a>> {
+    let mut messages = Vec::with_capacity(request.system.len() + request.messages.len());
+    messages.extend(request.system.iter().map(|text| said("system", text)));
     for turn in &request.messages {
         match turn {
-            Turn::User(items) => messages.push(json!({ "role": "user", "content": user(items) })),
+            Turn::User(items) => messages.push(user(items)),
             Turn::Assistant(items) => assistant(items, dialect, &mut messages),
             Turn::Tool(results) => tool_results(results, &mut messages),
         }
@@ -71,12 +78,18 @@ fn messages(request: &Request, dialect: &Dialect) -> Vec<Value> {
     messages
 }
 
+fn said<'a>(role: &'static str, text: &'a str) -> Message<'a> {
+    Message::Said { role, content: Cow::Borrowed(text) }
+}
+
 /// The first two system messages and the last two others.
-fn mark_cache(system: usize, messages: &mut [Value]) {
+fn mark_cache(system: usize, messages: &mut [Message<'_>]) {
     let last = messages.len().saturating_sub(2).max(system);
     for (at, message) in messages.iter_mut().enumerate() {
         if at < system.min(2) || at >= last {
-            mark(message);
+            let mut marked = json!(message);
+            mark(&mut marked);
+            *message = Message::Other(marked);
         }
     }
 }
@@ -95,10 +108,13 @@ fn mark(message: &mut Value) {
     }
 }
 
-fn user(items: &[UserItem]) -> Value {
+fn user(items: &[UserItem]) -> Message<'_> {
     match items {
-        [UserItem::Text(text)] => json!(text),
-        items => items.iter().map(user_item).collect(),
+        [UserItem::Text(text)] => said("user", text),
+        items => {
+            let content: Value = items.iter().map(user_item).collect();
+            Message::Other(json!({ "role": "user", "content": content }))
+        }
     }
 }
 
@@ -124,15 +140,15 @@ fn file_item(file: &Media) -> Value {
     }
 }
 
-fn assistant(items: &[AssistantItem], dialect: &Dialect, messages: &mut Vec<Value>) {
-    let mut text = String::new();
-    let mut reasoning = String::new();
+fn assistant<'a>(items: &'a [AssistantItem], dialect: &Dialect, messages: &mut Vec<Message<'a>>) {
+    let mut text = Cow::Borrowed("");
+    let mut reasoning = Cow::Borrowed("");
     let mut calls = Vec::new();
     let mut executed = Vec::new();
     for item in items {
         match item {
-            AssistantItem::Text { text: more, .. } => text.push_str(more),
-            AssistantItem::Reasoning { text: more, .. } => reasoning.push_str(more),
+            AssistantItem::Text { text: more, .. } => text += more.as_str(),
+            AssistantItem::Reasoning { text: more, .. } => reasoning += more.as_str(),
             AssistantItem::Call { id, name, input, executed: result, .. } => {
                 calls.push(json!({
                     "id": id,
@@ -140,42 +156,47 @@ fn assistant(items: &[AssistantItem], dialect: &Dialect, messages: &mut Vec<Valu
                     "function": { "name": name, "arguments": input.to_string() },
                 }));
                 // This protocol has no place for a result within the assistant's message.
-                executed.extend(result.as_ref().map(
-                    |result| json!({ "role": "tool", "tool_call_id": id, "content": result_text(result) }),
-                ));
+                executed.extend(result.as_ref().map(|result| tool_result(id, result)));
             }
         }
     }
 
-    let mut message = Map::new();
-    message.insert("role".to_owned(), json!("assistant"));
-    message.insert("content".to_owned(), json!(text));
-    match &dialect.reasoning_field {
-        Some(field) => drop(message.insert(field.clone(), json!(reasoning))),
-        None if !reasoning.is_empty() => {
-            drop(message.insert("reasoning_content".to_owned(), json!(reasoning)));
+    let field = match &dialect.reasoning_field {
+        Some(field) => Some(field.as_str()),
+        None => (!reasoning.is_empty()).then_some("reasoning_content"),
+    };
+    if field.is_none() && calls.is_empty() {
+        messages.push(Message::Said { role: "assistant", content: text });
+    } else {
+        let mut message = Map::new();
+        message.insert("role".to_owned(), json!("assistant"));
+        message.insert("content".to_owned(), json!(text));
+        if let Some(field) = field {
+            message.insert(field.to_owned(), json!(reasoning));
         }
-        None => {}
+        if !calls.is_empty() {
+            message.insert("tool_calls".to_owned(), Value::Array(calls));
+        }
+        messages.push(Message::Other(Value::Object(message)));
     }
-    if !calls.is_empty() {
-        message.insert("tool_calls".to_owned(), Value::Array(calls));
-    }
-    messages.push(Value::Object(message));
     messages.append(&mut executed);
 }
 
-fn tool_results(results: &[ToolResult], messages: &mut Vec<Value>) {
+fn tool_result<'a>(call: &'a str, content: &'a ResultContent) -> Message<'a> {
+    Message::Result { role: "tool", tool_call_id: call, content: result_text(content) }
+}
+
+fn tool_results<'a>(results: &'a [ToolResult], messages: &mut Vec<Message<'a>>) {
     let mut files = Vec::new();
     for result in results {
-        let content = result_text(&result.content);
-        messages.push(json!({ "role": "tool", "tool_call_id": result.call, "content": content }));
+        messages.push(tool_result(&result.call, &result.content));
         if let ResultContent::Mixed { media, .. } = &result.content {
             files.extend(media.iter().map(file_item));
         }
     }
     // Media cannot stand in a result here; the turn after it is the nearest place.
     if !files.is_empty() {
-        messages.push(json!({ "role": "user", "content": files }));
+        messages.push(Message::Other(json!({ "role": "user", "content": files })));
     }
 }
 

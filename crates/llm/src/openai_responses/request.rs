@@ -1,10 +1,12 @@
 //! A request as the body of `POST /responses`.
 
 use crate::catalog::ModelInfo;
+use crate::link::Body;
 use crate::media::{self, Modality};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sturdy_session::talk::{
-    AssistantItem, Media, Request, ResultContent, ToolChoice, ToolResult, ToolSpec, Turn, UserItem,
+    AssistantItem, Media, Request, ResultContent, ToolChoice, ToolSpec, Turn, UserItem,
 };
 
 /// Options with a place of their own; all others go through as they are.
@@ -19,42 +21,52 @@ const PLACED: [&str; 8] = [
     "serviceTier",
 ];
 
-pub(super) fn body(request: &Request, model: &ModelInfo) -> Map<String, Value> {
+/// What stands in the conversation, as it is written.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Item<'a> {
+    Said { role: &'static str, content: Vec<Text<'a>> },
+    Result { r#type: &'static str, call_id: &'a str, output: &'a str },
+    Other(Value),
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Text<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+pub(super) fn body<'a>(request: &'a Request, model: &ModelInfo) -> Body<Item<'a>> {
     let option = |name: &str| request.options.get(name).cloned();
     let thinks = model.capabilities.reasoning || model.traits.always_reasons;
     let stores = request.options.get("store") == Some(&json!(true));
-    let mut body = Map::new();
-    let mut set = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(name.to_owned(), value);
-        }
-    };
-    set("model", Some(json!(request.model)));
-    set("input", Some(Value::Array(input(request, thinks, stores))));
-    set("max_output_tokens", request.output_tokens_max.map(Value::from));
+    let mut body = Body::new("input", input(request, thinks, stores));
+    body.set("model", Some(json!(request.model)));
+    body.place_messages();
+    body.set("max_output_tokens", request.output_tokens_max.map(Value::from));
     // Models that think refuse to be told how to sample.
     if !thinks {
-        set("temperature", request.temperature.map(Value::from));
-        set("top_p", request.top_p.map(Value::from));
+        body.set("temperature", request.temperature.map(Value::from));
+        body.set("top_p", request.top_p.map(Value::from));
     }
-    set("store", Some(json!(stores)));
+    body.set("store", Some(json!(stores)));
     let encrypted = || json!(["reasoning.encrypted_content"]);
-    set("include", option("include").or_else(|| (thinks && !stores).then(encrypted)));
-    set("prompt_cache_key", option("promptCacheKey"));
-    set("service_tier", option("serviceTier"));
-    set("parallel_tool_calls", option("parallelToolCalls"));
-    set("reasoning", reasoning(option("reasoningEffort"), option("reasoningSummary")));
-    set("text", option("textVerbosity").map(|verbosity| json!({ "verbosity": verbosity })));
+    body.set("include", option("include").or_else(|| (thinks && !stores).then(encrypted)));
+    body.set("prompt_cache_key", option("promptCacheKey"));
+    body.set("service_tier", option("serviceTier"));
+    body.set("parallel_tool_calls", option("parallelToolCalls"));
+    body.set("reasoning", reasoning(option("reasoningEffort"), option("reasoningSummary")));
+    body.set("text", option("textVerbosity").map(|verbosity| json!({ "verbosity": verbosity })));
     for (name, value) in &request.options {
         if !PLACED.contains(&name.as_str()) {
-            set(name, Some(value.clone()));
+            body.set(name, Some(value.clone()));
         }
     }
     if !request.tools.is_empty() {
-        set("tools", Some(request.tools.iter().map(tool).collect()));
-        set("tool_choice", Some(json!(choice(request.tool_choice))));
+        body.set("tools", Some(request.tools.iter().map(tool).collect()));
+        body.set("tool_choice", Some(json!(choice(request.tool_choice))));
     }
-    set("stream", Some(json!(true)));
+    body.set("stream", Some(json!(true)));
     body
 }
 
@@ -83,21 +95,33 @@ fn choice(choice: ToolChoice) -> &'static str {
     }
 }
 
-fn input(request: &Request, thinks: bool, stores: bool) -> Vec<Value> {
+fn input(request: &Request, thinks: bool, stores: bool) -> Vec<Item<'_>> {
     let role = if thinks { "developer" } else { "system" };
-    let mut input: Vec<Value> =
-        request.system.iter().map(|text| json!({ "role": role, "content": text })).collect();
+    let mut input = Vec::with_capacity(request.system.len() + request.messages.len());
+    input.extend(request.system.iter().map(|text| Item::Other(json!({ "role": role, "content": text }))));
     for turn in &request.messages {
         match turn {
-            Turn::User(items) => {
-                let content: Vec<Value> = items.iter().map(user_item).collect();
-                input.push(json!({ "role": "user", "content": content }));
-            }
+            Turn::User(items) => input.push(user(items)),
             Turn::Assistant(items) => assistant(items, stores, &mut input),
-            Turn::Tool(results) => input.extend(results.iter().map(tool_result)),
+            Turn::Tool(results) => {
+                input.extend(results.iter().map(|result| tool_result(&result.call, &result.content)));
+            }
         }
     }
     input
+}
+
+fn user(items: &[UserItem]) -> Item<'_> {
+    let text = |item: &'_ UserItem| matches!(item, UserItem::Text(_));
+    if !items.iter().all(text) {
+        let content: Vec<Value> = items.iter().map(user_item).collect();
+        return Item::Other(json!({ "role": "user", "content": content }));
+    }
+    let content = items.iter().filter_map(|item| match item {
+        UserItem::Text(text) => Some(Text { r#type: "input_text", text }),
+        UserItem::File(_) => None,
+    });
+    Item::Said { role: "user", content: content.collect() }
 }
 
 fn user_item(item: &UserItem) -> Value {
@@ -120,9 +144,10 @@ fn file_item(file: &Media) -> Value {
     }
 }
 
-fn assistant(items: &[AssistantItem], stores: bool, input: &mut Vec<Value>) {
+fn assistant<'a>(items: &'a [AssistantItem], stores: bool, input: &mut Vec<Item<'a>>) {
     // The item a thought belongs to: its summaries are parts of one item.
     let mut thought: Option<(Value, usize)> = None;
+    let first = input.len();
     for item in items {
         let own = |metadata: &Option<Map<String, Value>>, name: &str| {
             metadata
@@ -133,10 +158,7 @@ fn assistant(items: &[AssistantItem], stores: bool, input: &mut Vec<Value>) {
         };
         match item {
             AssistantItem::Text { text, metadata } => {
-                let mut message =
-                    json!({ "role": "assistant", "content": [{ "type": "output_text", "text": text }] });
-                add_id(&mut message, own(metadata, "itemId"), stores);
-                input.push(message);
+                input.push(spoken(text, own(metadata, "itemId"), stores))
             }
             AssistantItem::Reasoning { text, metadata } => {
                 let id = own(metadata, "itemId");
@@ -146,18 +168,19 @@ fn assistant(items: &[AssistantItem], stores: bool, input: &mut Vec<Value>) {
                     _ => {
                         let mut reasoning = json!({ "type": "reasoning", "summary": [] });
                         add_id(&mut reasoning, id.clone(), stores);
-                        input.push(reasoning);
+                        input.push(Item::Other(reasoning));
                         thought = Some((id, input.len() - 1));
                         input.len() - 1
                     }
                 };
-                if let Value::Array(summary) = &mut input[at]["summary"]
+                let Item::Other(reasoning) = &mut input[at] else { continue };
+                if let Value::Array(summary) = &mut reasoning["summary"]
                     && !text.is_empty()
                 {
                     summary.push(json!({ "type": "summary_text", "text": text }));
                 }
                 if !encrypted.is_null() {
-                    input[at]["encrypted_content"] = encrypted;
+                    reasoning["encrypted_content"] = encrypted;
                 }
             }
             AssistantItem::Call { id, name, input: arguments, metadata, executed } => {
@@ -165,19 +188,30 @@ fn assistant(items: &[AssistantItem], stores: bool, input: &mut Vec<Value>) {
                     "type": "function_call", "call_id": id, "name": name, "arguments": arguments.to_string(),
                 });
                 add_id(&mut call, own(metadata, "itemId"), stores);
-                input.push(call);
-                if let Some(result) = executed {
-                    input.push(
-                        json!({ "type": "function_call_output", "call_id": id, "output": output(result) }),
-                    );
-                }
+                input.push(Item::Other(call));
+                input.extend(executed.as_ref().map(|result| tool_result(id, result)));
             }
         }
     }
-    // Thoughts that are neither here nor there cannot be replayed.
-    input.retain(|item| {
-        item["type"] != "reasoning" || item["encrypted_content"].is_string() || item["id"].is_string()
-    });
+    // Of this answer alone: a long conversation has a thousand of them.
+    let mut said = input.split_off(first);
+    said.retain(can_be_replayed);
+    input.append(&mut said);
+}
+
+fn spoken<'a>(text: &'a str, id: Value, stores: bool) -> Item<'a> {
+    if !stores || !id.is_string() {
+        return Item::Said { role: "assistant", content: vec![Text { r#type: "output_text", text }] };
+    }
+    let mut message = json!({ "role": "assistant", "content": [{ "type": "output_text", "text": text }] });
+    add_id(&mut message, id, stores);
+    Item::Other(message)
+}
+
+/// Thoughts that are neither here nor there cannot be replayed.
+fn can_be_replayed(item: &Item<'_>) -> bool {
+    let Item::Other(item) = item else { return true };
+    item["type"] != "reasoning" || item["encrypted_content"].is_string() || item["id"].is_string()
 }
 
 /// Ids mean something only to a provider that keeps what it said.
@@ -187,16 +221,14 @@ fn add_id(item: &mut Value, id: Value, stores: bool) {
     }
 }
 
-fn tool_result(result: &ToolResult) -> Value {
-    json!({ "type": "function_call_output", "call_id": result.call, "output": output(&result.content) })
-}
-
-fn output(content: &ResultContent) -> Value {
-    match content {
-        ResultContent::Text(text) => json!(text),
-        ResultContent::Mixed { text, media } => {
-            let text = (!text.is_empty()).then(|| json!({ "type": "input_text", "text": text }));
-            text.into_iter().chain(media.iter().map(file_item)).collect()
+fn tool_result<'a>(call: &'a str, result: &'a ResultContent) -> Item<'a> {
+    let (text, media) = match result {
+        ResultContent::Text(output) => {
+            return Item::Result { r#type: "function_call_output", call_id: call, output };
         }
-    }
+        ResultContent::Mixed { text, media } => (text, media),
+    };
+    let text = (!text.is_empty()).then(|| json!({ "type": "input_text", "text": text }));
+    let output: Value = text.into_iter().chain(media.iter().map(file_item)).collect();
+    Item::Other(json!({ "type": "function_call_output", "call_id": call, "output": output }))
 }
