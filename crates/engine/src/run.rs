@@ -14,6 +14,7 @@ pub(crate) mod image;
 pub(crate) mod kept;
 pub(crate) mod look;
 pub(crate) mod memory;
+pub(crate) mod reading;
 pub(crate) mod registry;
 pub(crate) mod request;
 pub(crate) mod structured;

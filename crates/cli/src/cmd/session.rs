@@ -147,14 +147,12 @@ async fn set_title(client: &Client, arguments: &SessionRename) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Said where all messages are wanted: a list without a limit ends with the newest 2,000.
-const ALL_MESSAGES: u32 = u32::MAX;
-
 /// The session and its messages, in one document.
 pub(super) async fn whole(client: &Client, session: &str, last: Option<u32>) -> Result<Value, Failure> {
     let info = client.get(&path(session, "")?, &[]).await?;
-    let limit = last.unwrap_or(ALL_MESSAGES).to_string();
-    let messages = client.get(&path(session, "/message")?, &[("limit", &limit)]).await?;
+    let limit = last.map(|last| last.to_string());
+    let query: Vec<(&str, &str)> = limit.iter().map(|limit| ("limit", limit.as_str())).collect();
+    let messages = client.get(&path(session, "/message")?, &query).await?;
     Ok(json!({ "info": info, "messages": messages }))
 }
 

@@ -25,7 +25,6 @@ use sturdy_llm::catalog::Sources;
 use sturdy_llm::{Catalog, Http, ModelEntry};
 use sturdy_session::id::SessionId;
 use sturdy_session::rules::is_hidden;
-use sturdy_session::talk::ToolSpec;
 use sturdy_session::turn::PathPair;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::message::UserMessage;
@@ -36,7 +35,7 @@ use sturdy_worktree::format::Formatter;
 use sturdy_worktree::lsp::{Lsp, Server};
 use sturdy_worktree::process::{Inherited, STORE, Sandbox};
 use sturdy_worktree::tool::{Reach, Settings as ToolSettings, Skill, Tool};
-use sturdy_worktree::tools::{LspTool, is_offered};
+use sturdy_worktree::tools::LspTool;
 use sturdy_worktree::vcs::Checkout;
 use tracing::warn;
 
@@ -326,24 +325,6 @@ impl Instance {
         let mut all = self.tools.clone();
         all.extend(self.mcp.tools().await.into_iter().filter(|tool| !is_ours(tool)));
         all
-    }
-
-    /// What a model is told it may call: what its kind is offered, less what rules and prompt switch off.
-    pub(crate) async fn tools_for(
-        &self,
-        agent: &Agent,
-        session: &Session,
-        user: &UserMessage,
-        entry: &ModelEntry,
-    ) -> Vec<ToolSpec> {
-        if !entry.info.capabilities.toolcall {
-            return Vec::new();
-        }
-        let mut left = self.tools_left(agent, session, user).await;
-        left.retain(|tool| is_offered(&tool.spec().name, entry.info.traits.takes_patches));
-        // By name: a server that answers in another order must not cost the provider's cache.
-        left.sort_by_cached_key(|tool| tool.spec().name.to_lowercase());
-        left.iter().map(|tool| tool.spec().clone()).collect()
     }
 
     /// The tools that neither rules nor the prompt switch off. A call of any other is not understood. Starts the

@@ -12,6 +12,7 @@ use crate::run::effects::Effects;
 use crate::run::handle::{Heard, Mail, View};
 use crate::run::kept::ChangedMessages;
 use crate::run::look::{look, needs_a_look};
+use crate::run::reading::NextStep;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::fact::Fact;
@@ -19,7 +20,7 @@ use sturdy_session::id::SessionId;
 use sturdy_session::row::RowChange;
 use sturdy_session::rows::{Entry, Folded, Folder};
 use sturdy_session::stamp::Stamp;
-use sturdy_session::turn::{Decision, Effect, Input, State, decide};
+use sturdy_session::turn::{Decision, Effect, Input, Refusal, State, decide};
 use sturdy_session::types::session::Session;
 use sturdy_store::grants::GrantUse;
 use sturdy_store::{Commit, CommitError, NewEntry, Store};
@@ -106,9 +107,9 @@ impl Actor {
         inbox: &mut mpsc::Receiver<Mail>,
     ) -> Vec<Mail> {
         if needs_a_look(&first) {
-            let Mail { inputs, answer, by } = first;
+            let Mail { inputs, answer, by, next } = first;
             return match look(&self.store, &self.id, &self.state, inputs).await {
-                Ok(inputs) => vec![Mail { inputs, answer, by }],
+                Ok(inputs) => vec![Mail { inputs, answer, by, next }],
                 Err(cause) => {
                     if let Some(answer) = answer {
                         // Somebody who stopped waiting needs no answer.
@@ -163,6 +164,7 @@ impl Actor {
                 self.effects.start(effect);
             }
         }
+        self.effects.expect_nothing();
         let failed = outcome.as_ref().err();
         for (waiter, answer) in waiters {
             let answer = match &failed {
@@ -182,21 +184,48 @@ impl Actor {
         effects: &mut Vec<Effect>,
         waiters: &mut Vec<Waiter>,
     ) {
-        let Mail { inputs, answer, .. } = mail;
+        let Mail { inputs, answer, next, .. } = mail;
         let mut refusal = None;
         for input in inputs {
-            self.stamp.tick(self.clock.now());
-            let Decision { facts, effects: wanted, refusal: refused } =
-                decide(&self.state, input, &mut self.stamp);
-            for fact in facts {
-                folder.push(&mut self.state, fact, self.stamp.now());
-            }
-            effects.extend(wanted);
+            let refused = self.decide_one(input, folder, effects);
             refusal = refusal.or(refused);
+        }
+        if let Some(next) = next {
+            self.begin_next(next, folder, effects);
         }
         if let Some(answer) = answer {
             waiters.push((answer, refusal.map_or(Ok(()), |why| Err(why.into()))));
         }
+    }
+
+    fn decide_one(
+        &mut self,
+        input: Input,
+        folder: &mut Folder,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Refusal> {
+        self.stamp.tick(self.clock.now());
+        let Decision { facts, effects: wanted, refusal } = decide(&self.state, input, &mut self.stamp);
+        for fact in facts {
+            folder.push(&mut self.state, fact, self.stamp.now());
+        }
+        effects.extend(wanted);
+        refusal
+    }
+
+    /// Begins the next step in the commit that asks for it, if what it needs is known already.
+    fn begin_next(&mut self, next: NextStep, folder: &mut Folder, effects: &mut Vec<Effect>) {
+        if !self.state.info().is_some_and(|info| next.reading.is_of(info)) {
+            return;
+        }
+        if let Some(ready) = next.ready {
+            let user = next.reading.user.id.clone();
+            let wanted = Effect::Prepare { user: user.clone() };
+            let Some(at) = effects.iter().position(|effect| *effect == wanted) else { return };
+            effects.remove(at);
+            self.decide_one(Input::Prepared { user, ready }, folder, effects);
+        }
+        self.effects.expect(next.reading);
     }
 
     async fn commit(
@@ -247,7 +276,7 @@ impl Actor {
 
     /// What the process left open when it died is settled before anybody is answered.
     pub(crate) async fn settle(&mut self) -> Result<(), CommitError> {
-        self.handle(vec![Mail { inputs: vec![Input::Restarted], answer: None, by: None }]).await
+        self.handle(vec![Mail::own(vec![Input::Restarted])]).await
     }
 }
 

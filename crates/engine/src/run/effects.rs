@@ -18,10 +18,12 @@ use crate::run::Sessions;
 use crate::run::handle::{Heard, Mail};
 use crate::run::kept::{ChangedMessages, KeptHistory};
 use crate::run::memory::SessionMemory;
+use crate::run::reading::{NextStep, StepReading};
 use crate::run::trees::Ledger;
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use sturdy_session::fact::Outcome;
 use sturdy_session::id::{MessageId, SessionId};
@@ -29,7 +31,7 @@ use sturdy_session::turn::{Effect, Input, RunTool, Tools};
 use sturdy_session::types::failure::Failure;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tool::{Asks, By};
+use tool::{Asks, By, RunningCall};
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span, error, info_span};
 
@@ -49,6 +51,10 @@ pub(crate) struct Effects {
     ledger: Arc<Ledger>,
     /// What was sent to the model last.
     kept: Arc<KeptHistory>,
+    /// What the request is made of that may be wanted now.
+    expected: Option<Arc<StepReading>>,
+    /// Calls that run.
+    calls: Arc<AtomicUsize>,
 }
 
 /// Running calls that are told to stop get this long to end by themselves.
@@ -67,13 +73,25 @@ impl Back {
     /// Waits for room, so that a fast effect does not outrun its session.
     pub(crate) async fn say(&self, input: Input) {
         // A closed inbox means that the session is gone, and with it whoever wanted to know.
-        let _ = self.inbox.send(Mail { inputs: vec![input], answer: None, by: None }).await;
+        let _ = self.inbox.send(Mail::own(vec![input])).await;
+    }
+
+    /// The same, with what is known of the step that may follow.
+    pub(crate) async fn say_next(&self, inputs: Vec<Input>, next: Option<NextStep>) {
+        // As above.
+        let _ = self.inbox.send(Mail { next, ..Mail::own(inputs) }).await;
     }
 
     /// Says several things at once and waits until they are durable. False when nobody listens any more.
     pub(crate) async fn say_all(&self, inputs: Vec<Input>) -> bool {
+        self.say_with(inputs, None).await
+    }
+
+    /// The same, with what is known of the step that may follow.
+    pub(crate) async fn say_with(&self, inputs: Vec<Input>, next: Option<NextStep>) -> bool {
         let (answer, answered) = tokio::sync::oneshot::channel();
-        if self.inbox.send(Mail { inputs, answer: Some(answer), by: None }).await.is_err() {
+        let mail = Mail { answer: Some(answer), next, ..Mail::own(inputs) };
+        if self.inbox.send(mail).await.is_err() {
             return false;
         }
         matches!(answered.await, Ok(Heard::Decided(Ok(()))))
@@ -92,11 +110,23 @@ impl Effects {
         let stop = kill.child_token();
         let asks = Asks::default();
         let kept = Arc::new(KeptHistory::new(sessions.registry.kept_bytes.clone()));
-        Self { sessions, session, inbox, stop, kill, asks, memory, ledger, kept }
+        let expected = None;
+        let calls = Arc::default();
+        Self { sessions, session, inbox, stop, kill, asks, memory, ledger, kept, expected, calls }
     }
 
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.sessions.tasks.stopping().clone()
+    }
+
+    /// This was read for the step that is about to be started.
+    pub(crate) fn expect(&mut self, reading: Arc<StepReading>) {
+        self.expected = Some(reading);
+    }
+
+    /// What was read is old when the next effects are started.
+    pub(crate) fn expect_nothing(&mut self) {
+        self.expected = None;
     }
 
     /// A commit is durable.
@@ -125,7 +155,8 @@ impl Effects {
             Effect::CallModel { step, user, attempt, tools } => {
                 let broke = not_said(&step, attempt);
                 let span = model_span(&session, &step, attempt);
-                let call = model::Call { session, step, user, attempt, tools, summary: None, kept };
+                let reading = self.expected.take().filter(|read| attempt == 0 && read.user.id == user);
+                let call = model::Call { session, step, user, attempt, tools, summary: None, kept, reading };
                 let run = model::run(sessions, call, back, self.stop.clone()).instrument(span);
                 self.spawn("model", run, broke);
             }
@@ -144,7 +175,8 @@ impl Effects {
                 let summary = Some(text);
                 let broke = not_said(&step, attempt);
                 let span = model_span(&session, &step, attempt);
-                let call = model::Call { session, step, user, attempt, tools, summary, kept };
+                let reading = None;
+                let call = model::Call { session, step, user, attempt, tools, summary, kept, reading };
                 let run = model::run(sessions, call, back, self.stop.clone()).instrument(span);
                 self.spawn("summary", run, broke);
             }
@@ -188,10 +220,12 @@ impl Effects {
             asks: self.asks.clone(),
             memory: self.memory.clone(),
             ledger: self.ledger.clone(),
+            kept: self.kept.clone(),
             back: self.back(),
             stop: self.stop.clone(),
             kill: self.kill.clone(),
             watch: std::sync::OnceLock::new(),
+            running: RunningCall::of(&self.calls),
         };
         let RunTool { step, tool, .. } = &run.call;
         let span = info_span!(parent: None, "tool", session = %self.session, %step, tool);

@@ -3,6 +3,7 @@
 use crate::behalf::{self, Behalf};
 use crate::error::EngineError;
 use crate::run::memory::SessionMemory;
+use crate::run::reading::NextStep;
 use crate::run::trees::Ledger;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -27,9 +28,16 @@ pub(crate) struct Mail {
     pub(crate) answer: Option<oneshot::Sender<Heard>>,
     /// Who says it; none: the session itself.
     pub(crate) by: Option<Arc<Behalf>>,
+    /// What is known of the step that may follow.
+    pub(crate) next: Option<NextStep>,
 }
 
 impl Mail {
+    /// What the session says to itself.
+    pub(crate) fn own(inputs: Vec<Input>) -> Self {
+        Self { inputs, answer: None, by: None, next: None }
+    }
+
     /// The grant that it needs to be stored.
     pub(crate) fn grant(&self) -> Option<&GrantUse> {
         self.by.as_ref()?.grant.as_ref()
@@ -117,7 +125,7 @@ impl Handle {
             Ok(Err(_closed)) => return Err(Asleep(inputs)),
             Err(_elapsed) => return Ok(Err(EngineError::Overloaded(self.id.clone()))),
         };
-        permit.send(Mail { inputs, answer: Some(answer), by: behalf::current() });
+        permit.send(Mail { answer: Some(answer), by: behalf::current(), ..Mail::own(inputs) });
         match answered.await {
             Ok(Heard::Decided(outcome)) => Ok(outcome),
             Ok(Heard::Unread(inputs)) => Err(Asleep(inputs)),

@@ -64,6 +64,8 @@ pub(crate) struct KeptRun {
     pub(crate) messages: Vec<KeptMessage>,
     /// Nothing is older than the first of them.
     pub(crate) is_from_start: bool,
+    /// The step in whose request they stood: nothing is between the last of them and it.
+    pub(crate) step: Option<MessageId>,
 }
 
 #[derive(Clone, Debug)]
@@ -173,10 +175,23 @@ impl KeptHistory {
             .await?;
             older.reverse();
             older.append(&mut reading.run.messages);
-            reading.run = KeptRun { messages: older, is_from_start };
+            reading.run = KeptRun { messages: older, is_from_start, step: None };
         }
+        reading.run.step = Some(step.clone());
         self.end(reading);
         Ok(gather.finish())
+    }
+
+    /// The whole conversation before a step, if all of it is kept and nothing of it has changed.
+    pub(crate) fn whole(&self, step: &MessageId) -> Option<Vec<Arc<MessageWithParts>>> {
+        let kept = self.kept();
+        let Kept { run, changed, .. } = &*kept;
+        if !run.is_from_start || run.step.as_ref() != Some(step) {
+            return None;
+        }
+        let unchanged = run.messages.iter().filter(|one| !changed.contains(&one.place.id));
+        let messages: Vec<_> = unchanged.filter_map(|one| one.message.clone()).collect();
+        (messages.len() == run.messages.len()).then_some(messages)
     }
 
     /// A commit is durable: what it changed is read anew.

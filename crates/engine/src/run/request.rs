@@ -1,11 +1,12 @@
 //! Builds what a model is asked, from the store as it stands.
 
 use crate::directory::instance::Instance;
-use crate::directory::instructions::{self, addresses};
+use crate::directory::instructions::addresses;
 use crate::error::EngineError;
 use crate::records;
 use crate::run::Sessions;
 use crate::run::effects::model::Call;
+use crate::run::reading::{self, StepReading};
 use crate::run::{structured, window};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -41,20 +42,19 @@ pub(crate) async fn for_step(sessions: &Arc<Sessions>, call: &Call) -> Result<As
     if let Some(text) = &call.summary {
         return for_summary(sessions, call, text).await;
     }
-    // A tool has ended and a person waits: what is read does not wait for each other.
-    let (user, info, mut history) = tokio::try_join!(
-        user_message(sessions, &call.session, &call.user),
-        session_info(sessions, &call.session),
-        call.kept.history(sessions, &call.session, &call.step),
-    )
-    .map_err(unknown)?;
-    let instance = sessions.directories.instance(&info.directory).await.map_err(unknown)?;
+    let (reading, mut history) = match still_so(sessions, call).await {
+        Some(reading) => {
+            (reading, call.kept.history(sessions, &call.session, &call.step).await.map_err(unknown)?)
+        }
+        None => read_all(sessions, call).await.map_err(unknown)?,
+    };
+    let StepReading { user, info, instance, instructions, offered } = &*reading;
     let agent = instance.agent(&user.agent).map_err(unknown)?;
     let entry = instance.model(&user.model.provider_id, &user.model.model_id).map_err(unknown)?;
     let model = entry.connect()?;
     drop_failed_compactions(&mut history);
     reminders::remind(&mut history, &user.agent);
-    let object = structured::tool(&user);
+    let object = structured::tool(user);
 
     let ask = Ask {
         session: call.session.as_str(),
@@ -65,12 +65,8 @@ pub(crate) async fn for_step(sessions: &Arc<Sessions>, call: &Call) -> Result<As
     let sampling = entry.sampling();
     let can_set_temperature = entry.info.capabilities.temperature;
     instance.fetched.refresh(addresses(&instance.settings), instance.tool_settings.reach).await;
-    let settings = instance.settings.clone();
-    let reading = sessions.files.run(&instance.directory, move || instructions::read(&settings));
     // Also in the last step: the calls of the conversation need their tools, and a changed list costs the cache.
-    let offering = instance.tools_for(agent, &info, &user, &entry);
-    let (instructions, mut offered) = tokio::join!(reading, offering);
-    let instructions = instructions.map_err(unknown)?;
+    let mut offered = offered.clone();
     let mut messages = lower(&history, &target(&entry));
     let is_structured = object.is_some();
     let tool_choice = match object {
@@ -95,7 +91,13 @@ pub(crate) async fn for_step(sessions: &Arc<Sessions>, call: &Call) -> Result<As
         model: entry.info.api.id.clone(),
         tools: offered,
         tool_choice,
-        system: instance.system_text(agent, &entry, instructions, is_structured, user.system.as_deref()),
+        system: instance.system_text(
+            agent,
+            &entry,
+            instructions.clone(),
+            is_structured,
+            user.system.as_deref(),
+        ),
         messages,
         output_tokens_max: Some(entry.output_tokens_max(ceiling(sessions))),
         temperature: agent.temperature.filter(|_| can_set_temperature).or(sampling.temperature),
@@ -106,6 +108,33 @@ pub(crate) async fn for_step(sessions: &Arc<Sessions>, call: &Call) -> Result<As
         session: call.session.to_string(),
     };
     Ok((model, request))
+}
+
+/// What was read before the step began, if nothing of it has changed.
+async fn still_so(sessions: &Arc<Sessions>, call: &Call) -> Option<Arc<StepReading>> {
+    let reading = call.reading.clone()?;
+    let instance = sessions.directories.instance(&reading.info.directory).await.ok()?;
+    Arc::ptr_eq(&instance, &reading.instance).then_some(reading)
+}
+
+/// All that a request is made of. A person waits: what is read does not wait for each other.
+async fn read_all(
+    sessions: &Arc<Sessions>,
+    call: &Call,
+) -> Result<(Arc<StepReading>, Vec<Arc<MessageWithParts>>), EngineError> {
+    let (user, info, history) = tokio::try_join!(
+        user_message(sessions, &call.session, &call.user),
+        session_info(sessions, &call.session),
+        call.kept.history(sessions, &call.session, &call.step),
+    )?;
+    let instance = sessions.directories.instance(&info.directory).await?;
+    let agent = instance.agent(&user.agent)?;
+    let entry = instance.model(&user.model.provider_id, &user.model.model_id)?;
+    let instructions = reading::instructions_of(sessions, &instance);
+    let (instructions, left) = tokio::join!(instructions, instance.tools_left(agent, &info, &user));
+    let instructions = instructions?;
+    let offered = reading::offered(&left, &entry);
+    Ok((Arc::new(StepReading { user, info, instance, instructions, offered }), history))
 }
 
 fn user_turn(words: &str) -> Turn {
@@ -224,15 +253,6 @@ async fn message_info(
 
 fn no_message(id: &MessageId) -> EngineError {
     EngineError::Unknown(format!("Message not found: {id}"))
-}
-
-/// Who makes a call: its rules are judged by that agent's.
-pub(crate) async fn agent_of_step(
-    sessions: &Arc<Sessions>,
-    session: &SessionId,
-    step: &MessageId,
-) -> Result<String, EngineError> {
-    Ok(assistant_message(sessions, session, step).await?.agent)
 }
 
 pub(crate) async fn session_info(

@@ -21,7 +21,7 @@ mod moved;
 mod sharing;
 mod watch;
 
-pub(crate) use changes::{changes_of, kept_changes_of, remaining, session_changes, steps, totals};
+pub(crate) use changes::{changes_of, kept_changes_of, remaining, steps, totals, trees_before};
 pub(crate) use journal::{Acting, acting_notes};
 pub(crate) use ledger::{Ledger, absolute};
 pub(crate) use sharing::are_related;
@@ -101,6 +101,15 @@ impl Drop for Unborn {
     fn drop(&mut self) {
         lock(&self.sessions.trees.unborn).remove(&self.session);
     }
+}
+
+/// The tree before a step that follows another one.
+pub(crate) enum TreeWithin {
+    Known(TreeId),
+    /// It has to be scanned.
+    Unknown,
+    /// None is captured here.
+    NoTrees,
 }
 
 /// One captured worktree.
@@ -259,6 +268,20 @@ impl Sessions {
         worktree.scan(session, PROMPT_PATIENCE).await.ok()
     }
 
+    /// The tree before the next step of a turn, if it is known without a scan.
+    pub(crate) async fn tree_within_turn(
+        &self,
+        instance: &Instance,
+        session: &SessionId,
+        user: &MessageId,
+    ) -> TreeWithin {
+        let Some(worktree) = self.trees_of(instance).await else { return TreeWithin::NoTrees };
+        if lock(&worktree.known).turns.get(session) != Some(user) {
+            return TreeWithin::Unknown;
+        }
+        worktree.last_for(session).await.map_or(TreeWithin::Unknown, TreeWithin::Known)
+    }
+
     /// Until the answer is dropped, what is kept for this session is not taken for that of a removed one.
     pub(crate) fn unborn(self: &Arc<Self>, session: &SessionId) -> Unborn {
         lock(&self.trees.unborn).insert(session.clone());
@@ -314,6 +337,11 @@ impl Worktree {
 
     /// Keeps trees for a session; the last of them is remembered as kept.
     fn keep(&self, session: &SessionId, trees: &[TreeId]) -> Result<(), SnapshotError> {
+        if let [tree] = trees
+            && lock(&self.known).kept.get(session) == Some(tree)
+        {
+            return Ok(());
+        }
         self.store.anchor(session.as_str(), trees)?;
         let mut known = lock(&self.known);
         if known.kept.len() > OPEN_MAX {

@@ -36,6 +36,7 @@ mod running;
 mod sandbox;
 mod scratch;
 mod sections;
+mod step_ahead;
 mod structured;
 mod supervise;
 mod table;

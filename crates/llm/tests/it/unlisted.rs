@@ -2,6 +2,7 @@
 
 use crate::catalog::{World, ids};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use sturdy_session::types::failure::Failure;
 
 #[test]
@@ -40,6 +41,51 @@ fn a_model_that_a_known_provider_does_not_list_is_passed_on() {
     assert!(limited.is_err(), "who lists models means those");
     assert_eq!(own.unwrap_err().suggestions, ["main"], "a list of one's own is complete");
     assert!(demo.is_err());
+}
+
+/// Keeps what is said to whoever reads the log: the names of models.
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::Id {
+        tracing::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::Id, _: &tracing::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            if field.name() == "model" {
+                self.0.lock().unwrap().push(format!("{value:?}"));
+            }
+        });
+    }
+
+    fn enter(&self, _: &tracing::Id) {}
+
+    fn exit(&self, _: &tracing::Id) {}
+}
+
+#[test]
+fn a_model_that_is_passed_on_is_warned_about_once() {
+    let world = World { env: vec![("OPENAI_API_KEY", "k")], ..World::default() };
+    let catalog = world.catalog();
+    let told = Arc::default();
+
+    tracing::subscriber::with_default(Log(Arc::clone(&told)), || {
+        for _ in 0..2 {
+            catalog.model("openai", "gpt-99").unwrap();
+        }
+        catalog.model("openai", "gpt-5").unwrap();
+    });
+
+    assert_eq!(*told.lock().unwrap(), ["\"openai/gpt-99\""]);
 }
 
 #[test]

@@ -58,13 +58,17 @@ pub enum Watched {
 }
 
 impl Leftover {
-    /// What of a command still runs; `None` if nothing does. Looked for off the workers: there may be many processes.
+    /// What of a command still runs; `None` if nothing does. Unless that is plain it is looked for off the workers: there may
+    /// be many processes, and one that hangs can hold up whoever looks at it.
     pub(super) async fn find(
         group: Pid,
         mark: stray::Mark,
         owner: Owner,
         output: Option<pipe::Receiver>,
     ) -> Option<Self> {
+        if mark.has_no_members(group) {
+            return None;
+        }
         let look = move || {
             let known = mark.members(group);
             // Made only if there is something to hold: whoever drops one looks again.

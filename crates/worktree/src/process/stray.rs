@@ -36,6 +36,10 @@ const ROUNDS_MAX: usize = 3;
 #[cfg(target_os = "linux")]
 const ROUND_AFTER: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// Numbers behind a command's that are asked for one by one. Where more were given meanwhile, all processes are listed.
+#[cfg(target_os = "linux")]
+const ASKED_MAX: i32 = 64;
+
 /// One command's mark.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
@@ -133,6 +137,39 @@ impl Mark {
             let stat = stat(pid.as_raw_nonzero().get().unsigned_abs())?;
             (!stat.is_dead && stat.started >= ticks).then(|| (pid, number(stat.group)))
         })
+    }
+
+    /// Whether surely nothing of a command runs, found out at once: the few processes that were started behind it are gone.
+    /// Nothing is asked that may hang, so a process that may be another's is left to a closer look.
+    #[cfg(target_os = "linux")]
+    pub(super) fn has_no_members(&self, command: Pid) -> bool {
+        let Made { at, ticks } = self.made;
+        let is_gone = |pid: i32| {
+            let pid = pid.unsigned_abs();
+            let is_older = |stat: Stat| stat.is_dead || stat.started < ticks;
+            stat(pid).is_none_or(is_older) || is_own_thread(pid)
+        };
+        let command = command.as_raw_nonzero().get();
+        let mut asked = command;
+        while let Some(newest) = newest_number() {
+            if at.elapsed() > ROUND_AFTER || newest < asked || newest - command > ASKED_MAX {
+                return false;
+            }
+            if newest == asked {
+                // Since the last look nobody was started.
+                return true;
+            }
+            if !(asked + 1..=newest).all(is_gone) {
+                return false;
+            }
+            asked = newest;
+        }
+        false
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn has_no_members(&self, command: Pid) -> bool {
+        !self.is_member(command, command)
     }
 
     /// Whether a process is one of them still. A dead one that nobody waited for is not.
@@ -313,6 +350,12 @@ fn running(pid: u32) -> Option<Stat> {
     stat(pid).filter(|stat| !stat.is_dead)
 }
 
+/// Threads have numbers as processes do.
+#[cfg(target_os = "linux")]
+fn is_own_thread(number: u32) -> bool {
+    std::fs::symlink_metadata(format!("/proc/self/task/{number}")).is_ok()
+}
+
 /// A process by its number. Some that belong to the system have none here.
 #[cfg(target_os = "linux")]
 fn number(pid: u32) -> Option<Pid> {
@@ -389,6 +432,21 @@ mod tests {
         let mark = Mark { made: Made { at: Instant::now(), ticks: u64::MAX }, ..Mark::new() };
 
         assert!(!is_found(&mark));
+    }
+
+    #[test]
+    fn a_process_that_was_started_behind_the_command_is_not_overlooked() {
+        let mark = Mark::new();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let number = i32::try_from(child.id()).unwrap();
+        // As if it had been started by the one before it, which is gone.
+        let command = Pid::from_raw(number - 1).unwrap();
+
+        let is_overlooked = mark.has_no_members(command);
+
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!is_overlooked);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::extension::{Extensions, Moment};
 use crate::run::Sessions;
 use crate::run::coalesce::{FLOOR, Gathered};
 use crate::run::kept::KeptHistory;
+use crate::run::reading::StepReading;
 use crate::run::request;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -41,6 +42,8 @@ pub(crate) struct Call {
     pub(crate) summary: Option<Arc<str>>,
     /// What the session sent last.
     pub(crate) kept: Arc<KeptHistory>,
+    /// What was read for the request, and may be used if it is still so.
+    pub(crate) reading: Option<Arc<StepReading>>,
 }
 
 pub(crate) async fn run(sessions: Arc<Sessions>, call: Call, back: Back, stop: CancellationToken) {

@@ -2,14 +2,18 @@
 
 use super::Back;
 use super::compact::limits;
+use crate::directory::instance::Instance;
 use crate::error::EngineError;
 use crate::run::Sessions;
+use crate::run::reading::{self, NextStep, StepReading};
 use crate::run::request;
 use crate::run::{structured, window};
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::turn::{Input, Ready, STRUCTURED_TOOL};
 use sturdy_session::types::failure::Failure;
+use sturdy_session::types::message::UserMessage;
+use sturdy_session::types::session::Session;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(
@@ -20,33 +24,78 @@ pub(crate) async fn run(
     stop: CancellationToken,
 ) {
     // Somebody may be asked on the way, and the turn stopped instead of answered.
-    let ready = tokio::select! {
-        ready = ready(&sessions, &session, &user) => ready,
+    let found = tokio::select! {
+        found = find(&sessions, &session, &user) => found,
         () = stop.cancelled() => return,
     };
-    let input = match ready {
-        Ok(ready) => Input::Prepared { user, ready: Box::new(ready) },
-        Err(failure) => Input::NotPrepared { user, failure },
-    };
-    back.say(input).await;
+    match found {
+        Ok((ready, reading)) => {
+            let next = reading.map(|reading| NextStep { reading, ready: None });
+            back.say_next(vec![Input::Prepared { user, ready: Box::new(ready) }], next).await;
+        }
+        Err(failure) => back.say(Input::NotPrepared { user, failure }).await,
+    }
 }
 
-async fn ready(sessions: &Arc<Sessions>, session: &SessionId, user: &MessageId) -> Result<Ready, Failure> {
-    let failed = |cause: EngineError| Failure::unknown(cause.to_string());
-    let reading = tokio::try_join!(
-        request::user_message(sessions, session, user),
-        request::session_info(sessions, session)
-    );
-    let (prompt, info) = reading.map_err(failed)?;
+async fn find(
+    sessions: &Arc<Sessions>,
+    session: &SessionId,
+    user: &MessageId,
+) -> Result<(Ready, Option<Arc<StepReading>>), Failure> {
+    let (prompt, info) = asked(sessions, session, user).await.map_err(failed)?;
     sessions.directories.start_servers(&info.directory).await.map_err(failed)?;
     sessions.directories.settle_trust(session, &info.directory).await.map_err(failed)?;
     let instance = sessions.directories.instance(&info.directory).await.map_err(failed)?;
+    let tree = sessions.tree_before(&instance, session, user);
+    let (tree, found) = tokio::join!(tree, ready(sessions, &instance, prompt, info));
+    let (mut ready, reading) = found?;
+    ready.tree = tree.map(|tree| tree.to_string());
+    Ok((ready, reading))
+}
+
+/// What the step behind a call needs, if that can be had at once: the call has ended, and somebody waits for the model. The
+/// tree is added when the call is accounted for.
+pub(super) async fn ahead(
+    sessions: &Arc<Sessions>,
+    session: &SessionId,
+    user: &MessageId,
+) -> Option<NextStep> {
+    let (prompt, info) = asked(sessions, session, user).await.ok()?;
+    let instance = sessions.directories.instance(&info.directory).await.ok()?;
+    if instance.settings.trust().is_untrusted() {
+        // A person may have to be asked.
+        return None;
+    }
+    let (ready, reading) = ready(sessions, &instance, prompt, info).await.ok()?;
+    Some(NextStep { reading: reading?, ready: Some(Box::new(ready)) })
+}
+
+async fn asked(
+    sessions: &Arc<Sessions>,
+    session: &SessionId,
+    user: &MessageId,
+) -> Result<(UserMessage, Session), EngineError> {
+    tokio::try_join!(request::user_message(sessions, session, user), request::session_info(sessions, session))
+}
+
+fn failed(cause: EngineError) -> Failure {
+    Failure::unknown(cause.to_string())
+}
+
+/// Everything but the tree.
+async fn ready(
+    sessions: &Arc<Sessions>,
+    instance: &Arc<Instance>,
+    prompt: UserMessage,
+    info: Session,
+) -> Result<(Ready, Option<Arc<StepReading>>), Failure> {
     let agent = instance.agent(&prompt.agent).map_err(failed)?;
     let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;
     let structured = structured::retries(&prompt)?;
     let compaction = instance.settings.compaction();
-    let tree = sessions.tree_before(&instance, session, user).await;
-    Ok(Ready {
+    let left = instance.tools_left(agent, &info, &prompt).await;
+    let names = left.iter().map(|tool| tool.spec().name.clone()).filter(|name| name != "invalid");
+    let ready = Ready {
         agent: prompt.agent.clone(),
         provider_id: prompt.model.provider_id.clone(),
         model_id: prompt.model.model_id.clone(),
@@ -54,21 +103,16 @@ async fn ready(sessions: &Arc<Sessions>, session: &SessionId, user: &MessageId) 
         path: instance.paths(),
         prices: entry.info.cost.clone(),
         limits: limits(&entry),
-        tree: tree.map(|tree| tree.to_string()),
         steps_max: agent.steps,
-        tools: instance
-            .tools_left(agent, &info, &prompt)
-            .await
-            .iter()
-            .map(|tool| tool.spec().name.clone())
-            .filter(|name| name != "invalid")
-            .chain(structured.map(|_| STRUCTURED_TOOL.to_owned()))
-            .collect(),
+        tools: names.chain(structured.map(|_| STRUCTURED_TOOL.to_owned())).collect(),
         continue_on_deny: instance.settings.continue_loop_on_deny(),
         usable: window::usable(&entry, &instance.settings, &sessions.environment),
         auto_compact: compaction.auto,
         prune: compaction.prune,
         structured,
         ..Ready::default()
-    })
+    };
+    let offered = reading::offered(&left, &entry);
+    let reading = StepReading::read(sessions, prompt, info, instance, offered).await;
+    Ok((ready, reading))
 }

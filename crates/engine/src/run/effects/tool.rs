@@ -11,7 +11,7 @@ mod pace;
 
 pub(crate) use ask::{Asks, By};
 
-use super::{Back, sum};
+use super::{Back, prepare, sum};
 use crate::directory::instance::Instance;
 use crate::directory::permits::real_checkout;
 use crate::error::EngineError;
@@ -19,17 +19,20 @@ use crate::extension::ToolMoment;
 use crate::records;
 use crate::run::Sessions;
 use crate::run::background;
+use crate::run::kept::KeptHistory;
 use crate::run::memory::{SessionMemory, keep_notes};
+use crate::run::reading::NextStep;
 use crate::run::request;
 use crate::run::structured;
-use crate::run::trees::{Ledger, Watch};
+use crate::run::trees::{Ledger, TreeWithin, Watch};
 use ask::Asker;
 use pace::Pace;
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use sturdy_session::fact::Outcome;
-use sturdy_session::id::SessionId;
+use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::rules::CallRules;
 use sturdy_session::turn::{Input, RunTool, STRUCTURED_TOOL, StepFiles};
 use sturdy_session::types::event::{Event, FileChange};
@@ -61,6 +64,8 @@ pub(crate) struct Run {
     pub(crate) asks: Asks,
     pub(crate) memory: Arc<SessionMemory>,
     pub(crate) ledger: Arc<Ledger>,
+    /// The conversation before its step, perhaps.
+    pub(crate) kept: Arc<KeptHistory>,
     pub(crate) back: Back,
     /// Please stop.
     pub(crate) stop: CancellationToken,
@@ -68,12 +73,15 @@ pub(crate) struct Run {
     pub(crate) kill: CancellationToken,
     /// Set when the call begins to act.
     pub(crate) watch: OnceLock<Arc<Watch>>,
+    pub(crate) running: RunningCall,
 }
 
 /// What the rules and the place of a call are.
 struct CallPlace {
     instance: Arc<Instance>,
     info: Session,
+    /// What its step answers.
+    prompt: MessageId,
     /// Without what people approved.
     rules: CallRules,
     continue_on_deny: bool,
@@ -100,7 +108,7 @@ impl Run {
 
 pub(crate) async fn run(run: Run) {
     let part = run.call.part.clone();
-    let Performed { mut outcome, files, unsaid } = tokio::select! {
+    let Performed { mut outcome, files, unsaid, next } = tokio::select! {
         performed = perform(&run) => performed,
         () = run.kill.cancelled() => {
             // What it has done stays in the ledger, for whoever undoes it.
@@ -122,12 +130,12 @@ pub(crate) async fn run(run: Run) {
     let step = run.call.step.clone();
     let has_files = files.is_some();
     if let Some(files) = files {
-        let diffed = sum::diffed(&run.sessions, &run.session, &step, &files).await;
+        let diffed = sum::diffed(&run.sessions, &run.session, &step, &files, &run.kept).await;
         inputs.push(Input::FilesChanged { step, files });
         inputs.extend(diffed.map(|diffed| Input::Diffed(Box::new(diffed))));
     }
     inputs.push(Input::Returned { part, outcome });
-    let is_heard = run.back.say_all(inputs).await;
+    let is_heard = run.back.say_with(inputs, next).await;
     if is_heard && has_files {
         run.ledger.told();
     }
@@ -143,11 +151,34 @@ struct Performed {
     files: Option<StepFiles>,
     /// What it reported last; it is said together with the end.
     unsaid: Option<Input>,
+    /// What the step behind it needs.
+    next: Option<NextStep>,
 }
 
 impl From<Outcome> for Performed {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, files: None, unsaid: None }
+        Self { outcome, files: None, unsaid: None, next: None }
+    }
+}
+
+/// Counts the calls of a session that run.
+#[derive(Debug)]
+pub(super) struct RunningCall(Arc<AtomicUsize>);
+
+impl RunningCall {
+    pub(super) fn of(all: &Arc<AtomicUsize>) -> Self {
+        all.fetch_add(1, Ordering::Relaxed);
+        Self(all.clone())
+    }
+
+    fn is_alone(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 1
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -166,8 +197,33 @@ async fn perform(run: &Run) -> Performed {
         let watch = Watch::begin(&run.sessions, &place.instance, &run.ledger, who, step, tool, &memory).await;
         watch.map(|watch| run.watch.set(Arc::new(watch)));
     }
-    let (mut outcome, mut unsaid) = act(run, &place, &memory).await;
-    let Some(watch) = run.watch.get() else { return Performed { outcome, files: None, unsaid } };
+    let (mut outcome, unsaid) = act(run, &place, &memory).await;
+    let (Ended { files, unsaid }, next) = tokio::join!(end(run, unsaid), next_step(run, &place));
+    if let Some(watch) = run.watch.get() {
+        // What a sub-agent did was told by its own calls.
+        if run.call.tool != "task" {
+            tell_of_files(run, &place.info, watch);
+        }
+        if let Some(why) = watch.uncaptured() {
+            outcome::say_uncaptured(&mut outcome, &why);
+        }
+    }
+    let next = match next {
+        Some(next) => with_tree(run, &place, next).await,
+        None => None,
+    };
+    Performed { outcome, files, unsaid, next }
+}
+
+/// What is known when a call was looked after.
+struct Ended {
+    files: Option<StepFiles>,
+    unsaid: Option<Input>,
+}
+
+/// Finds out what the call has changed. What it reported last is not held back for long.
+async fn end(run: &Run, mut unsaid: Option<Input>) -> Ended {
+    let Some(watch) = run.watch.get() else { return Ended { files: None, unsaid } };
     let mut ending = pin!(watch.end());
     let files = match timeout(SOON, &mut ending).await {
         Ok(files) => files,
@@ -178,14 +234,27 @@ async fn perform(run: &Run) -> Performed {
             ending.await
         }
     };
-    // What a sub-agent did was told by its own calls.
-    if run.call.tool != "task" {
-        tell_of_files(run, &place.info, watch);
+    Ended { files, unsaid }
+}
+
+/// What the step behind this call needs, in case that it is the last one of its step.
+async fn next_step(run: &Run, place: &CallPlace) -> Option<NextStep> {
+    if run.call.by_user || run.stop.is_cancelled() || !run.running.is_alone() {
+        return None;
     }
-    if let Some(why) = watch.uncaptured() {
-        outcome::say_uncaptured(&mut outcome, &why);
-    }
-    Performed { outcome, files, unsaid }
+    timeout(SOON, prepare::ahead(&run.sessions, &run.session, &place.prompt)).await.ok()?
+}
+
+/// The tree before it is the one behind the call.
+async fn with_tree(run: &Run, place: &CallPlace, mut next: NextStep) -> Option<NextStep> {
+    let tree = run.sessions.tree_within_turn(&next.reading.instance, &run.session, &place.prompt).await;
+    let ready = next.ready.as_mut()?;
+    ready.tree = match tree {
+        TreeWithin::Known(tree) => Some(tree.to_string()),
+        TreeWithin::NoTrees => None,
+        TreeWithin::Unknown => return None,
+    };
+    Some(next)
 }
 
 /// Tells clients which files a command has changed.
@@ -250,32 +319,31 @@ async fn act(run: &Run, place: &CallPlace, memory: &Arc<Memory>) -> (Outcome, Op
 async fn place(run: &Run) -> Result<CallPlace, EngineError> {
     let info = records::session_info(&run.sessions.store, &run.session).await?;
     let instance = run.sessions.directories.instance(&info.directory).await?;
-    let agent = request::agent_of_step(&run.sessions, &run.session, &run.call.step).await?;
-    let agent = instance.agent(&agent)?;
+    let step = request::assistant_message(&run.sessions, &run.session, &run.call.step).await?;
+    let agent = instance.agent(&step.agent)?;
     let with_session =
         |rules: &[Rule]| rules.iter().chain(info.permission.iter().flatten()).cloned().collect();
     let rules = CallRules {
         rules: with_session(&agent.permission),
         floor: with_session(&agent.floor),
         approvals: Vec::new(),
-        named_agents: named_agents(run).await?,
+        named_agents: named_agents(run, &step.parent_id).await?,
     };
     let continue_on_deny = instance.settings.continue_loop_on_deny();
-    Ok(CallPlace { instance, info, rules, continue_on_deny })
+    Ok(CallPlace { prompt: step.parent_id, instance, info, rules, continue_on_deny })
 }
 
 /// The agents that the prompt of a delegating call names.
-async fn named_agents(run: &Run) -> Result<Vec<String>, EngineError> {
+async fn named_agents(run: &Run, prompt: &MessageId) -> Result<Vec<String>, EngineError> {
     if run.call.tool != "task" {
         return Ok(Vec::new());
     }
-    let step = request::assistant_message(&run.sessions, &run.session, &run.call.step).await?;
-    let parts = run.sessions.store.parts_of(&run.session, &step.parent_id).await?;
+    let parts = run.sessions.store.parts_of(&run.session, prompt).await?;
     let named = |part: Part| match part.body {
         PartBody::Agent(agent) => Some(agent.name),
         _ => None,
     };
-    Ok(records::parts(&step.parent_id, &parts).filter_map(named).collect())
+    Ok(records::parts(prompt, &parts).filter_map(named).collect())
 }
 
 /// Follows the links of the place of a call, on a thread that may hang with them.

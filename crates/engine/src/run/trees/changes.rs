@@ -27,7 +27,7 @@ impl Sessions {
         let session = session.clone();
         let work = move || {
             let cut = info.revert.as_ref().and_then(Boundary::of_files);
-            session_changes(&session, &messages, cut.as_ref(), worktree.as_deref(), None)
+            session_changes(&session, &messages, cut.as_ref(), worktree.as_deref())
         };
         let changes = tokio::task::spawn_blocking(work).await.map_err(|_| EngineError::Closing)??;
         Ok(changes.files)
@@ -84,23 +84,27 @@ pub(crate) fn kept_changes_of(
     Ok(changes)
 }
 
-/// What a session has changed, without what is undone behind `cut`.
-pub(crate) fn session_changes(
-    session: &SessionId,
-    messages: &[MessageWithParts],
-    cut: Option<&Boundary>,
-    worktree: Option<&Worktree>,
-    newest: Option<StepTrees>,
-) -> Result<Changes, SnapshotError> {
-    let (Some(worktree), Some(first)) = (worktree, messages.first()) else { return Ok(Changes::default()) };
+/// What the steps of a conversation changed, without those that are undone behind `cut`.
+pub(crate) fn trees_before(messages: &[MessageWithParts], cut: Option<&Boundary>) -> Vec<StepTrees> {
+    let Some(first) = messages.first() else { return Vec::new() };
     let all = Boundary { message: first.info.id().clone(), part: None };
     let mut trees = trees_behind(messages, &all);
     if let Some(cut) = cut {
         let undone = trees_behind(messages, cut).len();
         trees.truncate(trees.len().saturating_sub(undone));
     }
-    trees.extend(newest);
-    kept_changes_of(session, Extent::Whole, worktree, &trees)
+    trees
+}
+
+/// What a session has changed, without what is undone behind `cut`.
+fn session_changes(
+    session: &SessionId,
+    messages: &[MessageWithParts],
+    cut: Option<&Boundary>,
+    worktree: Option<&Worktree>,
+) -> Result<Changes, SnapshotError> {
+    let Some(worktree) = worktree else { return Ok(Changes::default()) };
+    kept_changes_of(session, Extent::Whole, worktree, &trees_before(messages, cut))
 }
 
 /// The same for the record of a session. None, with a word in the log, when it cannot be worked out: a step that another
@@ -111,7 +115,7 @@ pub(crate) fn remaining(
     cut: Option<&Boundary>,
     worktree: Option<&Worktree>,
 ) -> Option<RevertTotals> {
-    match session_changes(session, messages, cut, worktree, None) {
+    match session_changes(session, messages, cut, worktree) {
         Ok(changes) => Some(RevertTotals { summary: totals(&changes), session: changes.files }),
         Err(cause) => {
             warn!(%cause, "what a session has changed could not be worked out");

@@ -135,6 +135,11 @@ impl Ledger {
         }
     }
 
+    /// Whether no call of the step that is open has changed anything.
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.inner).before.is_empty()
+    }
+
     /// What stands in the ledger, as two trees and the files that differ.
     pub(crate) fn account(
         &self,

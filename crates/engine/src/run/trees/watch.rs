@@ -180,8 +180,15 @@ impl Watch {
             Reach::Anything => self.scan().await,
             Reach::Nothing | Reach::KnownFiles => None,
         };
+        let after = after.map(|(tree, _)| tree);
+        if self.has_changed_nothing(after) {
+            if let Some(began) = *lock(&self.began) {
+                self.worktree.command_is_gone(began);
+            }
+            return None;
+        }
         let watch = self.clone();
-        let work = move || watch.account(after.map(|(tree, _)| tree));
+        let work = move || watch.account(after);
         match tokio::task::spawn_blocking(work).await.ok()? {
             Ok(files) => files,
             Err(cause) => {
@@ -190,6 +197,13 @@ impl Watch {
                 None
             }
         }
+    }
+
+    /// Whether there is nothing to account for, which most commands leave: the tree is the one before, and no other call of
+    /// the step has changed anything. Then no disk is asked.
+    fn has_changed_nothing(&self, after: Option<TreeId>) -> bool {
+        let before = lock(&self.before).map(|(tree, _)| tree);
+        after.is_some() && after == before && self.ledger.is_empty()
     }
 
     fn account(&self, after: Option<TreeId>) -> Result<Option<StepFiles>, SnapshotError> {

@@ -21,9 +21,6 @@ use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::message::MessageWithParts;
 use tokio::task::JoinHandle;
 
-/// How many are sent when nobody says how many; older ones are on the next page.
-const LIMIT_DEFAULT: u32 = 2000;
-
 /// A page of this size is read at one moment, and says at which. A longer one is read as it is sent.
 const AT_ONCE_MAX: u32 = 100;
 
@@ -41,7 +38,7 @@ pub(super) fn routes() -> Routes {
 /// Messages, oldest first; with `limit` the newest of them.
 #[utoipa::path(get, path = "/session/{sessionID}/message", operation_id = "session.messages", params(
     ("sessionID" = String, Path),
-    ("limit" = Option<u32>, Query, description = "0 or absent: 2000"),
+    ("limit" = Option<u32>, Query, description = "0 or absent: all"),
     ("before" = Option<String>, Query, description = "A cursor of the page before, with `limit`"),
     ("around" = Option<String>, Query, description = "A message that is in the middle of the page, with `limit`"),
     ("after" = Option<String>, Query, description = "A message that is before the page, with `limit`"),
@@ -54,17 +51,19 @@ async fn list(
     query: Query,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let limit = query.limit()?;
+    let limit = query.limit()?.filter(|limit| *limit > 0);
     let large = query.large()?;
     let place = PagePlace::of(&query, limit)?;
-    let limit = limit.filter(|limit| *limit > 0).unwrap_or(LIMIT_DEFAULT);
-    let page = page(&app, &id, place, limit, large).await;
+    let page = match limit {
+        Some(limit) => page(&app, &id, place, limit, large).await,
+        None => all(&app, &id, large).await,
+    };
     // Asked only now, because a session of which something is found is there.
     if page.as_ref().map_or(true, |page| page.is_empty) {
         app.engine().session_record(&id).await?;
     }
     let Page { mut response, next, .. } = page?;
-    if let Some(cursor) = next {
+    if let (Some(cursor), Some(limit)) = (next, limit) {
         let (parts, _) = request.into_parts();
         response.headers_mut().extend(page::headers(&parts, &query, limit, &cursor));
     }
@@ -118,6 +117,16 @@ async fn page(
     Ok(Page { response, is_empty: oldest.is_none(), next })
 }
 
+/// The whole conversation, however long it is: it is read as it is sent.
+async fn all(app: &App, id: &SessionId, large: LargeValues) -> Result<Page, ApiError> {
+    let ids = app.engine().reads().message_ids(id).await?;
+    let is_empty = ids.is_empty();
+    let mut slices = Slices::new(app.clone(), id.clone(), ids, large);
+    // A store that cannot be read says so before the answer begins.
+    let first = slices.next().await?.unwrap_or_default();
+    Ok(Page { response: reply::chunks(slices.behind(first)), is_empty, next: None })
+}
+
 /// Where a page stands.
 enum PagePlace {
     Newest,
@@ -137,7 +146,7 @@ impl PagePlace {
             (None, None, Some(text)) => Self::After(message(text)?),
             _ => return Err(ApiError::Handler),
         };
-        if limit.is_none_or(|limit| limit == 0) { Err(ApiError::Handler) } else { Ok(place) }
+        if limit.is_none() { Err(ApiError::Handler) } else { Ok(place) }
     }
 
     /// The same page as what is before some message, or before the end.
