@@ -22,9 +22,9 @@ use sturdy_store::Store;
 
 pub use sturdy_store::{
     AskQuery, Before, CommitError, CreatedEdge, DriverError, DriverErrorKind, Found, FoundPart, MessagePage,
-    MessagePlace, MessageQuery, Opening, Outline, Overview, OverviewQuery, PageWithin, PlacedMessage, RawAsk,
-    RawMessage, ReadError, SearchQuery, SessionGlance, SessionHead, SessionOrder, SessionQuery, StoreMeters,
-    Toward,
+    MessagePlace, MessageQuery, Opening, Outline, Overview, OverviewQuery, PagePlaces, PageWithin,
+    PlacedMessage, RawAsk, RawMessage, ReadError, SearchQuery, SessionGlance, SessionHead, SessionOrder,
+    SessionQuery, Slice, StoreMeters, Toward,
 };
 
 /// The reading half of the store. Cheap to clone.
@@ -101,16 +101,26 @@ impl Reads {
         self.0.messages_within(session, query, large.shape(), bytes_max).await
     }
 
-    /// The first of certain messages, read until there are more bytes than these, and how many were looked at. Those
-    /// that are gone are left out.
-    pub async fn messages_of_within(
+    /// Where the messages of a page stand.
+    pub async fn message_places(
         &self,
         session: &SessionId,
-        messages: Vec<MessageId>,
+        query: MessageQuery,
+    ) -> Result<PagePlaces, ReadError> {
+        self.0.message_places(session, query).await
+    }
+
+    /// The messages from one place to another, read until there are more bytes than these. Those that are gone are
+    /// left out.
+    pub async fn slice_of_messages(
+        &self,
+        session: &SessionId,
+        first: &MessagePlace,
+        last: &MessagePlace,
         large: LargeValues,
         bytes_max: usize,
-    ) -> Result<(Vec<RawMessage>, usize), ReadError> {
-        self.0.messages_of_within(session, messages, large.shape(), bytes_max).await
+    ) -> Result<Slice, ReadError> {
+        self.0.slice_of_messages(session, first, last, large.shape(), bytes_max).await
     }
 
     /// A page without the parts of its messages.

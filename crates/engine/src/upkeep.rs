@@ -4,6 +4,8 @@
 //! A closed text stands whole in its last entry, so nothing is lost. Only a reader that was away for
 //! longer than the kept stretch is told to read everything anew.
 //!
+//! The write-ahead log of a store in which nothing happened since the last time is given back to the disk.
+//!
 //! Blobs that nothing names any more, of removed sessions above all, are collected, and their space is given back.
 //!
 //! Shares that were created and never written to, and rows of their logs that are too old or too many, are removed.
@@ -34,6 +36,7 @@ const KEPT_MS: u64 = 2 * 24 * 60 * 60 * 1000;
 
 pub(crate) async fn run(inner: Arc<Inner>) {
     let mut wait = FIRST;
+    let mut head_before = None;
     while inner.tasks.pause(wait).await {
         wait = EVERY;
         inner.sessions.panics.come_true("upkeep");
@@ -52,6 +55,12 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             warn!(%cause, "the audit of grants was not tidied");
         }
         keeping::tidy(&inner).await;
+        let head = inner.store.head();
+        if head_before.replace(head) == Some(head)
+            && let Err(cause) = inner.store.give_log_back().await
+        {
+            warn!(%cause, "the write-ahead log was not given back");
+        }
         let by_time = inner.store.position_at(inner.clock.now().saturating_sub(KEPT_MS)).await;
         let Ok(by_time) = by_time.inspect_err(|cause| warn!(%cause, "the age of the log cannot be read"))
         else {

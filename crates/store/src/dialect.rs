@@ -125,6 +125,14 @@ pub(crate) fn checkpoint_and_empty(connection: &Connection) -> rusqlite::Result<
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))
 }
 
+/// The same while others go on: nobody is waited for, and what a reader still needs stays as it is.
+pub(crate) fn checkpoint_and_empty_if_unused(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let emptied = checkpoint_and_empty(connection);
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    emptied
+}
+
 /// Closes without a checkpoint, as a crashed process would.
 pub(crate) fn leave_files_alone(connection: &Connection) {
     // The answer does not matter: at worst the files look as after an orderly end.

@@ -10,6 +10,7 @@ pub(crate) mod message_order;
 pub(crate) mod messages;
 pub(crate) mod moment;
 mod parts;
+pub(crate) mod place;
 pub(crate) mod projects;
 pub(crate) mod rows;
 pub(crate) mod search;

@@ -1,6 +1,6 @@
 //! Reading: names of files, titles, long conversations, and the list a person asks for first.
 
-use crate::measure::{Table, median};
+use crate::measure::{Table, median, most};
 use crate::server::Server;
 use std::fs;
 use std::path::Path;
@@ -90,7 +90,7 @@ pub(crate) async fn long_conversation(table: &mut Table) {
     const BYTES: usize = 12_000_000;
     let provider = Provider::start().await;
     provider.keep_no_bodies();
-    let (server, _) = Server::start(Some(&provider)).await;
+    let (mut server, _) = Server::start(Some(&provider)).await;
     let session = server.session().await;
     let line = "A line of an answer that is about as long as lines are, more or less. ";
     let words = line.repeat(BYTES / (MESSAGES / 2) / line.len());
@@ -107,6 +107,11 @@ pub(crate) async fn long_conversation(table: &mut Table) {
         ("  newest 50", &newest, "under 1.5 (reference 7.6)"),
     ] {
         let mut took = Vec::new();
+        let health = server.ask_health();
+        for _ in 0..ROUNDS {
+            server.read(path).await;
+        }
+        let health = health.finish();
         for _ in 0..ROUNDS {
             let read = server.read(path).await;
             took.push(read.millis);
@@ -115,6 +120,8 @@ pub(crate) async fn long_conversation(table: &mut Table) {
             }
         }
         table.row(what, median(&took), "ms", goal);
+        table.row("    `/global/health` meanwhile, median", median(&health), "ms", "under 5");
+        table.row("    longest", most(&health), "ms", "under 5");
     }
     let one = format!("/session/{session}/message/{message}");
     let mut took = Vec::new();
@@ -128,6 +135,9 @@ pub(crate) async fn long_conversation(table: &mut Table) {
         "MB",
         "a page, not the session",
     );
+    let running = megabytes(&server.data_dir());
+    table.row("  on disk, with the write-ahead log", running, "MB", "");
+    server.end();
     table.row("  on disk", megabytes(&server.data_dir()), "MB", "under 20 (reference 53)");
     server.stop();
 }

@@ -3,8 +3,12 @@
 use crate::measure::within;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use sturdy_testkit::Provider;
 use sturdy_testkit::world::{Disk, scripted};
@@ -126,6 +130,38 @@ impl Server {
         Read { millis, text }
     }
 
+    /// How long `/global/health` takes, again and again, until the guard is asked. On a thread of its own: what else this
+    /// process does is not to be measured.
+    pub(crate) fn ask_health(&self) -> HealthAsker {
+        let address = self.address.clone();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let stop = is_over.clone();
+        let asking = thread::spawn(move || {
+            let mut took = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                let mut wire = std::net::TcpStream::connect(&address).unwrap();
+                let began = Instant::now();
+                wire.write_all(
+                    b"GET /global/health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+                )
+                .unwrap();
+                let mut answer = Vec::new();
+                wire.read_to_end(&mut answer).unwrap();
+                took.push(began.elapsed().as_secs_f64() * 1e3);
+                thread::sleep(Duration::from_millis(1));
+            }
+            took
+        });
+        HealthAsker { is_over, asking }
+    }
+
+    /// Ends the server as a person would, and waits for it.
+    pub(crate) fn end(&mut self) {
+        let asked = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(asked.success());
+        self.child.wait().unwrap();
+    }
+
     async fn request(&self, method: &str, path: &str, body: Option<Value>) -> Option<Value> {
         let mut wire = TcpStream::connect(&self.address).await.ok()?;
         let body = body.map(|body| body.to_string()).unwrap_or_default();
@@ -141,6 +177,20 @@ impl Server {
         // Chunked or not, the JSON is the line that begins like JSON.
         let json = body.lines().find(|line| line.starts_with(['{', '[', 't', 'f']));
         Some(json.and_then(|line| serde_json::from_str(line).ok()).unwrap_or(Value::Null))
+    }
+}
+
+/// Asks for the server's health in the background.
+pub(crate) struct HealthAsker {
+    is_over: Arc<AtomicBool>,
+    asking: JoinHandle<Vec<f64>>,
+}
+
+impl HealthAsker {
+    /// How long each took.
+    pub(crate) fn finish(self) -> Vec<f64> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.asking.join().unwrap()
     }
 }
 

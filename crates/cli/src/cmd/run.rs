@@ -82,7 +82,8 @@ async fn ask(
         None | Some(PermissionAnswer::Ask) => Terminal::open(),
         Some(PermissionAnswer::Allow | PermissionAnswer::Reject) => None,
     };
-    let session = choose_session(client, arguments, terminal.is_some()).await?;
+    let (session, is_new) = choose_session(client, arguments, terminal.is_some()).await?;
+    let made = session.clone();
     let events = client.events(None).await?;
     let message_id = Clock::new(0).stamp().message_id().to_string();
     let (request, body) = request(arguments, &session, message, model, files, &message_id)?;
@@ -93,11 +94,29 @@ async fn ask(
         printer: Printer::new(arguments.format, arguments.thinking),
         answerer: Answerer::new(arguments.permission, terminal),
     };
-    follow.until_idle(events, client.post(&request, &body)).await
+    let asked = follow.until_idle(events, client.post(&request, &body)).await;
+    if asked.is_err() && is_new {
+        // What is said about the question matters more than what becomes of the session.
+        let _ = remove_if_empty(client, &made).await;
+    }
+    asked
 }
 
-/// The session to go on with, or a new one.
-async fn choose_session(client: &Client, arguments: &Run, is_attended: bool) -> Result<String, Failure> {
+/// A session that was made for a question which was refused is not left behind.
+async fn remove_if_empty(client: &Client, session: &str) -> Result<(), Failure> {
+    let messages = client.get(&path(session, "/message")?, &[("limit", "1")]).await?;
+    if messages.as_array().is_some_and(Vec::is_empty) {
+        client.delete(&path(session, "")?).await?;
+    }
+    Ok(())
+}
+
+/// The session to go on with, or a new one, and whether it is one.
+async fn choose_session(
+    client: &Client,
+    arguments: &Run,
+    is_attended: bool,
+) -> Result<(String, bool), Failure> {
     let known = match (&arguments.session, arguments.continue_last) {
         (Some(session), _) => Some(client.get(&path(session, "")?, &[]).await?),
         (None, true) => Some(newest(client).await?),
@@ -107,10 +126,10 @@ async fn choose_session(client: &Client, arguments: &Run, is_attended: bool) -> 
     match known {
         Some(session) if arguments.fork => {
             let copy = client.post(&path(&id(&session), "/fork")?, &json!({})).await?;
-            Ok(id(&copy))
+            Ok((id(&copy), false))
         }
-        Some(session) => Ok(id(&session)),
-        None => Ok(id(&client.post("/session", &new_session(arguments, is_attended)).await?)),
+        Some(session) => Ok((id(&session), false)),
+        None => Ok((id(&client.post("/session", &new_session(arguments, is_attended)).await?), true)),
     }
 }
 

@@ -95,6 +95,19 @@ fn a_turn_that_fails_ends_with_code_1_and_its_reason() {
     assert_eq!(failed.stderr.matches("bad thing").count(), 1, "{}", failed.stderr);
 }
 
+// Was: every question that was refused left a session without a word in it.
+#[test]
+fn a_question_that_is_refused_leaves_no_session_behind() {
+    let place = Place::new();
+
+    place.run(&["run", "--model", "demo/nope", "hi"]);
+    place.run(&["run", "--agent", "nobody", "hi"]);
+    place.run(&["run", "/demo error 400 bad thing"]);
+
+    let sessions: Value = serde_json::from_str(&place.run(&["session", "list", "--json"]).stdout).unwrap();
+    assert_eq!(sessions.as_array().unwrap().len(), 1, "what was asked and failed is kept: {sessions}");
+}
+
 #[test]
 fn a_line_without_sense_is_code_2_and_starts_nothing() {
     let place = Place::new();

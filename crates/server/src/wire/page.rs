@@ -21,7 +21,12 @@ struct Cursor {
 }
 
 pub(crate) fn cursor_of(oldest: &RawMessage) -> String {
-    let cursor = Cursor { id: oldest.id.clone(), time: oldest.created.into() };
+    cursor_at(&Before { id: oldest.id.clone(), time: oldest.created })
+}
+
+/// The same of a message that was not read.
+pub(crate) fn cursor_at(oldest: &Before) -> String {
+    let cursor = Cursor { id: oldest.id.clone(), time: oldest.time.into() };
     let json = serde_json::to_vec(&cursor).expect("BUG: a cursor is always JSON");
     BASE64_URL_SAFE_NO_PAD.encode(json)
 }

@@ -2,7 +2,9 @@
 //!
 //! Not here: pages backwards from the newest (`messages.rs`), which is how most clients read.
 
-use super::messages::RawMessage;
+use super::messages::{Parts, RawMessage, bare};
+use super::place::MessagePlace;
+use super::shape::PartShape;
 use crate::Store;
 use crate::error::ReadError;
 use crate::log::clamp;
@@ -22,11 +24,15 @@ const NEWER: &str = "SELECT id, ord FROM message WHERE session_id = ?1
 const OLDER: &str = "SELECT id, ord FROM message WHERE session_id = ?1
     AND ord <= ?2 AND (ord < ?2 OR id < ?3) ORDER BY ord DESC, id DESC LIMIT ?4";
 
-/// Where something stands in a conversation: by its place, and by its id where two have one place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MessagePlace {
-    pub ord: u64,
-    pub id: MessageId,
+const BETWEEN: &str = "SELECT id, created, data, ord FROM message WHERE session_id = ?1
+    AND ord >= ?2 AND (ord > ?2 OR id >= ?3) AND ord <= ?4 AND (ord < ?4 OR id <= ?5) ORDER BY ord, id";
+
+/// A stretch of a conversation, as far as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slice {
+    pub messages: Vec<RawMessage>,
+    /// Everything up to here was read.
+    pub reached: MessagePlace,
 }
 
 /// Which way a conversation is read.
@@ -89,6 +95,48 @@ impl Store {
             Some(PlacedMessage { place, message })
         });
         Ok(placed.collect())
+    }
+
+    /// The messages that stand from one place to another, with their parts, until they hold more than this: at least
+    /// one. One pass over their rows, in order; those that were removed meanwhile are not there.
+    pub async fn slice_of_messages(
+        &self,
+        session: &SessionId,
+        first: &MessagePlace,
+        last: &MessagePlace,
+        shape: PartShape,
+        bytes_max: usize,
+    ) -> Result<Slice, ReadError> {
+        let session = session.clone();
+        let first = first.clone();
+        let last = last.clone();
+        let damaged = self.inner.damaged.clone();
+        let slice = self.read(move |connection| {
+            let mut statement = connection.prepare_cached(BETWEEN)?;
+            let from = (clamp(first.ord), first.id.as_str());
+            let to = (clamp(last.ord), last.id.as_str());
+            let mut rows = statement.query((session.as_str(), from.0, from.1, to.0, to.1))?;
+            let mut found = Vec::new();
+            let mut parts = Parts::default();
+            let mut cut_short_at = None;
+            while let Some(row) = rows.next()? {
+                let message = bare(row)?;
+                parts.read(connection, &session, &message, shape)?;
+                // Where one stands whose id cannot be read is not known: it is not the last.
+                cut_short_at =
+                    MessagePlace::parse(&message.id, message.ord).filter(|_| parts.bytes > bytes_max);
+                found.push(message);
+                if cut_short_at.is_some() {
+                    break;
+                }
+            }
+            parts.grow(connection)?;
+            let reached = cut_short_at.unwrap_or(last);
+            Ok(Slice { messages: parts.join(&session, found, &damaged), reached })
+        });
+        let slice = slice.await?;
+        self.count_parts(&slice.messages);
+        Ok(slice)
     }
 
     /// The seq of the fact that created a message; None if the session has no such message.

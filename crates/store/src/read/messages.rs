@@ -8,21 +8,23 @@ use crate::error::ReadError;
 use crate::growth::{Damage, Part, add_growth, add_growth_or};
 use crate::log::{clamp, text_or_empty};
 use crate::read::damaged::DamagedRows;
+use crate::read::place::MessagePlace;
 use crate::read::shape::PartShape;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use sturdy_session::id::{MessageId, SessionId};
 
-const NEWEST: &str = "SELECT id, created, data FROM message WHERE session_id = ?1
+const NEWEST: &str = "SELECT id, created, data, ord FROM message WHERE session_id = ?1
     ORDER BY ord DESC, id DESC LIMIT ?2";
-const BEFORE_PLACE: &str = "SELECT id, created, data FROM message WHERE session_id = ?1
+const BEFORE_PLACE: &str = "SELECT id, created, data, ord FROM message WHERE session_id = ?1
     AND ord <= ?2 AND (ord < ?2 OR id < ?3) ORDER BY ord DESC, id DESC LIMIT ?4";
-const BEFORE_TIME: &str = "SELECT id, created, data FROM message WHERE session_id = ?1 AND created < ?2
+const BEFORE_TIME: &str = "SELECT id, created, data, ord FROM message WHERE session_id = ?1 AND created < ?2
     ORDER BY ord DESC, id DESC LIMIT ?3";
 const PLACE: &str = "SELECT ord FROM message WHERE id = ?1 AND session_id = ?2";
 const INFO: &str = "SELECT data FROM message WHERE session_id = ?1 AND id = ?2";
-const ONE: &str = "SELECT id, created, data FROM message WHERE id = ?1 AND session_id = ?2";
-// The columns of growth::PART_COLUMNS.
-const PARTS: &str = "SELECT id, session_id, is_open, data, position FROM part WHERE session_id = ?1 AND message_id = ?2 ORDER BY ord, id";
+const ONE: &str = "SELECT id, created, data, ord FROM message WHERE id = ?1 AND session_id = ?2";
+// The columns of growth::PART_COLUMNS. By `ord` alone, which a fact gives once: so the index has the order, and whole texts
+// are not copied to be sorted.
+const PARTS: &str = "SELECT id, session_id, is_open, data, position FROM part WHERE session_id = ?1 AND message_id = ?2 ORDER BY ord";
 
 /// Which page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,8 +57,17 @@ pub struct MessagePage {
 pub struct PageWithin {
     /// The oldest messages of the page, as of one moment.
     pub page: MessagePage,
-    /// The others, to be read one after the other.
-    pub unread: Vec<MessageId>,
+    /// Where the others stand, oldest first.
+    pub unread: Vec<MessagePlace>,
+}
+
+/// Where the messages of a page stand, without the messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PagePlaces {
+    /// Oldest first.
+    pub places: Vec<MessagePlace>,
+    /// A cursor at the oldest, if older ones remain.
+    pub next: Option<Before>,
 }
 
 /// A message and its parts as JSON texts.
@@ -78,6 +89,29 @@ impl Store {
         let session = session.clone();
         let damaged = self.inner.damaged.clone();
         self.read(move |connection| heads(connection, &session, &query, &damaged)).await
+    }
+
+    /// Where the messages of a page stand: what it takes to read a long one in slices.
+    pub async fn message_places(
+        &self,
+        session: &SessionId,
+        query: MessageQuery,
+    ) -> Result<PagePlaces, ReadError> {
+        let session = session.clone();
+        self.read(move |connection| {
+            // The rows are not copied: they are read again when they are sent.
+            let place = |row: &Row<'_>| {
+                Ok((text_or_empty(row, 0)?, row.get(1).unwrap_or_default(), row.get(3).unwrap_or_default()))
+            };
+            let (found, more): (Vec<(String, i64, i64)>, bool) = found(connection, &session, &query, place)?;
+            let oldest = found.first().filter(|_| more);
+            let next = oldest.and_then(|(id, created, _)| {
+                Some(Before { id: MessageId::parse(id).ok()?, time: created.cast_unsigned() })
+            });
+            let places = found.into_iter().filter_map(|(id, _, ord)| MessagePlace::parse(&id, ord));
+            Ok(PagePlaces { places: places.collect(), next })
+        })
+        .await
     }
 
     pub async fn messages(&self, session: &SessionId, query: MessageQuery) -> Result<MessagePage, ReadError> {
@@ -154,7 +188,7 @@ impl Store {
         Ok(found)
     }
 
-    fn count_parts(&self, messages: &[RawMessage]) {
+    pub(super) fn count_parts(&self, messages: &[RawMessage]) {
         let parts: usize = messages.iter().map(|message| message.parts.len()).sum();
         self.meters().parts.inc_by(parts as u64);
     }
@@ -237,12 +271,13 @@ fn page_within(
     damaged: &DamagedRows,
     bytes_max: usize,
 ) -> Result<PageWithin, ReadError> {
-    let (mut found, more) = found(connection, session, query)?;
+    let (mut found, more) = found(connection, session, query, bare)?;
     let position = super::moment::head(connection)?;
     let read = Parts::of(connection, session, &found, shape, bytes_max)?;
     // One without an id that can be read is left out, as everywhere.
     let unread = found.split_off(read.counts.len());
-    let unread = unread.into_iter().filter_map(|message| MessageId::parse(&message.id).ok()).collect();
+    let unread =
+        unread.into_iter().filter_map(|message| MessagePlace::parse(&message.id, message.ord)).collect();
     let items = read.join(session, found, damaged);
     Ok(PageWithin { page: MessagePage { items, more, position }, unread })
 }
@@ -253,32 +288,33 @@ fn heads(
     query: &MessageQuery,
     damaged: &DamagedRows,
 ) -> Result<MessagePage, ReadError> {
-    let (found, more) = found(connection, session, query)?;
+    let (found, more) = found(connection, session, query, bare)?;
     let head = |message: Bare| message.with(session, Vec::new(), damaged);
     let items = found.into_iter().filter_map(head).collect();
     Ok(MessagePage { items, more, position: super::moment::head(connection)? })
 }
 
-/// The messages of a page, oldest first, and whether older ones remain.
-fn found(
+/// What is wanted of the messages of a page, oldest first, and whether older ones remain.
+fn found<T>(
     connection: &Connection,
     session: &SessionId,
     query: &MessageQuery,
-) -> Result<(Vec<Bare>, bool), ReadError> {
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<(Vec<T>, bool), ReadError> {
     let limit = query.limit.filter(|limit| *limit > 0).map(|limit| limit as usize);
     // One more than asked for tells whether older ones remain. Negative is "no limit" in one database only.
     let wanted = limit.map_or(i64::MAX, |limit| clamp(limit as u64 + 1));
     let id = session.as_str();
     let mut found = match &query.before {
-        None => collect(connection, NEWEST, (id, wanted))?,
+        None => collect(connection, NEWEST, (id, wanted), read)?,
         Some(Before { id: before, time }) => {
             let place: Option<i64> = connection
                 .prepare_cached(PLACE)?
                 .query_row((before.as_str(), id), |row| row.get(0))
                 .optional()?;
             match place {
-                Some(ord) => collect(connection, BEFORE_PLACE, (id, ord, before.as_str(), wanted))?,
-                None => collect(connection, BEFORE_TIME, (id, clamp(*time), wanted))?,
+                Some(ord) => collect(connection, BEFORE_PLACE, (id, ord, before.as_str(), wanted), read)?,
+                None => collect(connection, BEFORE_TIME, (id, clamp(*time), wanted), read)?,
             }
         }
     };
@@ -288,10 +324,12 @@ fn found(
     Ok((found, more))
 }
 
-struct Bare {
-    id: String,
+/// A message without its parts, as its row has it.
+pub(super) struct Bare {
+    pub(super) id: String,
     created: i64,
     data: String,
+    pub(super) ord: i64,
 }
 
 impl Bare {
@@ -307,29 +345,35 @@ impl Bare {
     }
 }
 
-fn bare(row: &Row<'_>) -> rusqlite::Result<Bare> {
+pub(super) fn bare(row: &Row<'_>) -> rusqlite::Result<Bare> {
     let created = row.get(1).unwrap_or_default();
-    Ok(Bare { id: text_or_empty(row, 0)?, created, data: text_or_empty(row, 2)? })
+    Ok(Bare {
+        id: text_or_empty(row, 0)?,
+        created,
+        data: text_or_empty(row, 2)?,
+        ord: row.get(3).unwrap_or_default(),
+    })
 }
 
-fn collect(
+fn collect<T>(
     connection: &Connection,
     statement: &str,
     values: impl rusqlite::Params,
-) -> Result<Vec<Bare>, ReadError> {
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, ReadError> {
     let mut statement = connection.prepare_cached(statement)?;
-    let rows = statement.query_map(values, bare)?;
+    let rows = statement.query_map(values, read)?;
     Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
 }
 
 /// The parts of several messages, one after the other.
 #[derive(Default)]
-struct Parts {
+pub(super) struct Parts {
     all: Vec<Part>,
     /// How many each message has.
     counts: Vec<usize>,
     /// How much they hold together with their messages.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl Parts {
@@ -352,7 +396,7 @@ impl Parts {
         Ok(parts)
     }
 
-    fn read(
+    pub(super) fn read(
         &mut self,
         connection: &Connection,
         session: &SessionId,
@@ -369,12 +413,17 @@ impl Parts {
     }
 
     /// All of them grow together: one pass over the log, not one for each message.
-    fn grow(&mut self, connection: &Connection) -> Result<(), ReadError> {
+    pub(super) fn grow(&mut self, connection: &Connection) -> Result<(), ReadError> {
         Ok(add_growth(connection, &mut self.all)?)
     }
 
     /// The messages with their parts.
-    fn join(self, session: &SessionId, found: Vec<Bare>, damaged: &DamagedRows) -> Vec<RawMessage> {
+    pub(super) fn join(
+        self,
+        session: &SessionId,
+        found: Vec<Bare>,
+        damaged: &DamagedRows,
+    ) -> Vec<RawMessage> {
         let mut parts = self.all.into_iter();
         let whole = found.into_iter().zip(self.counts).filter_map(|(message, count)| {
             let shown = |part: Part| damaged.part_or_placeholder(session, &message.id, &part.id, part.data);

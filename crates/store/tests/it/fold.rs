@@ -1,6 +1,6 @@
 //! Folding removes closed growth and nothing else.
 
-use crate::bench::{Draft, msg, part_json, ses};
+use crate::bench::{Draft, msg, open, part_json, ses};
 use std::collections::BTreeSet;
 use sturdy_store::Folded;
 
@@ -100,4 +100,28 @@ stores! {
         assert_eq!(store.seq(&ses("a")).await.unwrap(), 2);
         assert_eq!(store.commit(Draft::new("a", 2).idled().commit).await.unwrap().seq, 3);
     }
+}
+
+fn write_ahead_log_bytes(directory: &tempfile::TempDir) -> u64 {
+    std::fs::metadata(directory.path().join("sturdy.db-wal")).map_or(0, |file| file.len())
+}
+
+#[tokio::test]
+async fn the_write_ahead_log_is_given_back_and_nobody_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    store.commit(Draft::new("a", 0).session("s").commit).await.unwrap();
+    assert!(write_ahead_log_bytes(&directory) > 0);
+    let reader = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM session").unwrap();
+
+    store.commit(Draft::new("a", 1).idled().commit).await.unwrap();
+    store.give_log_back().await.unwrap();
+    assert!(write_ahead_log_bytes(&directory) > 0, "somebody reads from it");
+    reader.execute_batch("COMMIT").unwrap();
+    store.give_log_back().await.unwrap();
+
+    assert_eq!(write_ahead_log_bytes(&directory), 0);
+    assert_eq!(store.commit(Draft::new("a", 2).idled().commit).await.unwrap().seq, 3);
+    assert_eq!(store.entries_of(&ses("a")).await.unwrap().len(), 3);
 }

@@ -2,7 +2,7 @@
 
 use crate::bench::{Draft, msg, open, ses};
 use sturdy_session::row::RowChange;
-use sturdy_store::{Before, MessagePage, MessageQuery, PartShape, Store};
+use sturdy_store::{Before, MessagePage, MessageQuery, PagePlaces, PartShape, Slice, Store};
 
 /// Five messages whose ids sort the other way round, as after the wrap of the id's time.
 async fn five(store: &Store) {
@@ -86,6 +86,34 @@ stores! {
         assert_eq!(read(usize::MAX).await, ("edc".to_owned(), 4));
         assert_eq!(read(0).await, ("e".to_owned(), 1), "at least one");
         assert_eq!(read(40).await, ("ed".to_owned(), 3));
+    }
+
+    async fn a_long_page_is_read_in_slices_that_leave_nothing_out_and_repeat_nothing(store: Store) {
+        let mut draft = Draft::new("a", 0).session("s");
+        // Two of them have one place.
+        for (ord, id) in [(2, "e"), (3, "d"), (3, "f"), (4, "c"), (5, "b"), (6, "a")] {
+            draft = draft.message(id, ord, ord * 100).part(id, &format!("of_{id}"), ord, "text");
+        }
+        store.commit(draft.commit).await.unwrap();
+        let query = MessageQuery { limit: Some(5), before: None };
+        let PagePlaces { places, next } = store.message_places(&ses("a"), query).await.unwrap();
+        assert_eq!(next, before("d", 300));
+        let gone = Draft::new("a", 13).idled().row(RowChange::RemoveMessage(msg("b")));
+        store.commit(gone.commit).await.unwrap();
+
+        let session = ses("a");
+        for bytes_max in [0, 40, 300, usize::MAX] {
+            let mut unread = places.as_slice();
+            let mut names = String::new();
+            while let (Some(first), Some(last)) = (unread.first(), unread.iter().take(3).next_back()) {
+                let read = store.slice_of_messages(&session, first, last, PartShape::STORED, bytes_max);
+                let Slice { messages, reached } = read.await.unwrap();
+                assert!(messages.iter().all(|message| message.parts.len() == 1));
+                names.extend(messages.iter().map(|message| message.id.as_str().trim_start_matches("msg_").to_owned()));
+                unread = &unread[unread.partition_point(|place| *place <= reached)..];
+            }
+            assert_eq!(names, "dfca", "{bytes_max}");
+        }
     }
 
     async fn parts_come_in_order_of_place(store: Store) {

@@ -5,7 +5,7 @@ use crate::described::{Routes, routes};
 use crate::error::ApiError;
 use crate::extract::{OfMessage, OfSession};
 use crate::reply::{self, POSITION};
-use crate::wire::message::{join_into, joined};
+use crate::wire::message::{join_behind, joined, list_of};
 use crate::wire::page;
 use crate::wire::query::Query;
 use axum::extract::{Request, State};
@@ -15,7 +15,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use std::collections::VecDeque;
 use std::future::ready;
 use std::panic::resume_unwind;
-use sturdy_engine::reads::{Before, MessageQuery, PageWithin, RawMessage, ReadError};
+use sturdy_engine::reads::{Before, MessagePlace, MessageQuery, PagePlaces, PageWithin, ReadError, Slice};
 use sturdy_engine::records::large::LargeValues;
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::types::message::MessageWithParts;
@@ -93,28 +93,29 @@ async fn page(
     }
     let store = app.engine().reads();
     let slices = |unread| Slices::new(app.clone(), id.clone(), unread, large);
-    let (response, found) = if limit <= AT_ONCE_MAX {
-        let PageWithin { page, unread } = store.messages_within(id, wanted, large, AT_ONCE_BYTES_MAX).await?;
-        let read = page.items.iter().map(joined);
-        let response = if unread.is_empty() {
-            let mut response = reply::text(reply::array(read));
-            response.headers_mut().insert(POSITION, app.position(page.position));
-            response
-        } else {
-            let begun = read.collect::<Vec<_>>().join(",");
-            reply::chunks(slices(unread).behind(begun))
-        };
-        (response, page)
-    } else {
-        let found = store.message_heads(id, wanted).await?;
-        let mut slices = slices(found.items.iter().map(|message| message.id.clone()).collect());
+    if limit > AT_ONCE_MAX {
+        let PagePlaces { places, next } = store.message_places(id, wanted).await?;
+        let is_empty = places.is_empty();
+        let mut slices = slices(places);
         // A store that cannot be read says so before the answer begins.
         let first = slices.next().await?.unwrap_or_default();
-        (reply::chunks(slices.behind(first)), found)
+        let response = reply::chunks(slices.behind(first));
+        return Ok(Page { response, is_empty, next: next.as_ref().map(page::cursor_at) });
+    }
+    let PageWithin { page, unread } = store.messages_within(id, wanted, large, AT_ONCE_BYTES_MAX).await?;
+    let oldest = page.items.first();
+    let is_empty = oldest.is_none();
+    let next = oldest.filter(|_| page.more).map(page::cursor_of);
+    let response = if unread.is_empty() {
+        let mut response = reply::text(list_of(&page.items));
+        response.headers_mut().insert(POSITION, app.position(page.position));
+        response
+    } else {
+        let mut begun = String::new();
+        join_behind(&mut begun, &page.items);
+        reply::chunks(slices(unread).behind(begun))
     };
-    let oldest = found.items.first();
-    let next = oldest.filter(|_| found.more).map(page::cursor_of);
-    Ok(Page { response, is_empty: oldest.is_none(), next })
+    Ok(Page { response, is_empty, next })
 }
 
 /// The whole conversation, however long it is: it is read as it is sent.
@@ -190,7 +191,8 @@ fn before_message(id: &MessageId) -> Before {
 struct Slices {
     app: App,
     session: SessionId,
-    unread: VecDeque<MessageId>,
+    /// Where they stand, oldest first.
+    unread: VecDeque<MessagePlace>,
     large: LargeValues,
     /// Something was sent before: what comes next stands behind a comma.
     is_begun: bool,
@@ -198,44 +200,40 @@ struct Slices {
     ahead: Option<JoinHandle<Result<Slice, ReadError>>>,
 }
 
-/// Messages, and how many were looked at.
-type Slice = (Vec<RawMessage>, usize);
-
 impl Slices {
-    fn new(app: App, session: SessionId, unread: Vec<MessageId>, large: LargeValues) -> Self {
+    fn new(app: App, session: SessionId, unread: Vec<MessagePlace>, large: LargeValues) -> Self {
         Self { app, session, unread: unread.into(), large, is_begun: false, ahead: None }
     }
 
     /// The next messages as they are sent; those that were removed meanwhile are left out.
     async fn next(&mut self) -> Result<Option<String>, ReadError> {
-        if self.unread.is_empty() {
-            return Ok(None);
-        }
-        let (found, looked_at) = match self.ahead.take() {
+        let read = match self.ahead.take() {
             Some(ahead) => ahead.await.unwrap_or_else(|cause| resume_unwind(cause.into_panic()))?,
-            None => self.read().await?,
+            None => match self.read() {
+                Some(read) => read.await?,
+                None => return Ok(None),
+            },
         };
-        self.unread.drain(..looked_at);
-        self.ahead = (!self.unread.is_empty()).then(|| {
-            let ahead = self.read();
-            self.app.engine().tasks().spawn("slice of messages", ahead)
-        });
+        let unread = self.unread.partition_point(|place| *place <= read.reached);
+        self.unread.drain(..unread);
+        self.ahead = self.read().map(|ahead| self.app.engine().tasks().spawn("slice of messages", ahead));
         let mut slice = String::new();
-        for message in &found {
-            if std::mem::replace(&mut self.is_begun, true) {
-                slice.push(',');
-            }
-            join_into(&mut slice, message);
+        if self.is_begun && !read.messages.is_empty() {
+            slice.push(',');
         }
+        join_behind(&mut slice, &read.messages);
+        self.is_begun |= !read.messages.is_empty();
         Ok(Some(slice))
     }
 
-    fn read(&self) -> impl Future<Output = Result<Slice, ReadError>> + use<> {
-        let ids: Vec<MessageId> = self.unread.iter().take(SLICE_MAX).cloned().collect();
+    /// Reads the next slice; none when everything was read.
+    fn read(&self) -> Option<impl Future<Output = Result<Slice, ReadError>> + use<>> {
+        let first = self.unread.front()?.clone();
+        let last = self.unread.iter().take(SLICE_MAX).last()?.clone();
         let store = self.app.engine().reads().clone();
         let session = self.session.clone();
         let large = self.large;
-        async move { store.messages_of_within(&session, ids, large, SLICE_BYTES_MAX).await }
+        Some(async move { store.slice_of_messages(&session, &first, &last, large, SLICE_BYTES_MAX).await })
     }
 
     /// The whole list: what was read of it before, and the rest.
