@@ -110,18 +110,14 @@ function Wanted(props: { request: PermissionRequest }) {
   const diff = () => text(props.request.metadata["diff"]);
   const command = () => text(props.request.metadata["command"]) ?? text(input()["command"]);
   const rest = () => Object.entries({ ...input(), ...props.request.metadata }).filter(([name]) => name !== "diff" && name !== "command");
-  /** Said once: often it is one of the values, too. */
-  const patterns = () => props.request.patterns.join(", ");
   return (
     <div class="wanted" tabindex="0">
       <Show when={command()}>{(line) => <pre class="terminal command">{line()}</pre>}</Show>
       <Show when={diff()}>{(patch) => <DiffView patch={patch()} />}</Show>
       <Show when={!command() && !diff()}>
         <dl class="fields">
-          <Show when={!rest().some(([, value]) => value === patterns())}>
-            <dt>{props.request.permission}</dt>
-            <dd>{patterns()}</dd>
-          </Show>
+          <dt>{props.request.permission}</dt>
+          <dd>{props.request.patterns.join(", ")}</dd>
           <For each={rest()}>
             {([name, value]) => (
               <>

@@ -4,7 +4,6 @@ import { For, Show, createEffect, createMemo, createSignal, lazy, on, onCleanup,
 import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { say } from "../kit/toast.tsx";
-import { mentionParts } from "../sync/mentions.ts";
 import type { NewPart } from "../sync/send.ts";
 import { stop } from "../view/actions.ts";
 import { draft, keepDraft } from "../view/drafts.ts";
@@ -173,10 +172,13 @@ export function Composer(props: {
       const body = { command: command[1], arguments: command[2] ?? "", agent: choice.agent, model: chosen, variant: choice.variant || undefined, parts: sent };
       return () => ({ isKept: false, done: run(id, said, () => api.post(`/session/${segment(id)}/command`, body)) });
     }
-    const named = said.includes("@") ? await mentionParts(said, { directory: directory(), agents: catalog()?.mentionable ?? [], isThere }) : [];
+    const named = said.includes("@") ? await namedIn(said) : [];
     const parts: NewPart[] = [...(said === "" ? [] : [{ type: "text" as const, text: said }]), ...named, ...sent];
     return () => ({ isKept: true, done: sendPrompt(id, parts, choice) });
   };
+  /** Whoever picked a name has the file already; without it what was typed goes out as it is. */
+  const namedIn = (said: string): Promise<NewPart[]> =>
+    import("../sync/mentions.ts").then((file) => file.mentionParts(said, { directory: directory(), agents: catalog()?.mentionable ?? [], isThere }), () => []);
   const directory = () => props.directory ?? info()?.directory;
   const isThere = async (path: string) => {
     const search = new URLSearchParams({ query: path, limit: "8" });

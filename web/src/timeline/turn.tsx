@@ -16,8 +16,9 @@ import { CompactionDivider } from "./divider.tsx";
 import { PartView, setAside } from "./part/part.tsx";
 import { Piece } from "./part/piece.tsx";
 import { PromptText, isNamedIn, namingParts } from "./part/prompt.tsx";
-import { LookGroup } from "./tool/look.tsx";
 
+// Loaded with the first calls that are folded into one line.
+const LookGroup = lazy(() => import("./tool/look.tsx").then((file) => ({ default: file.LookGroup })));
 // Loaded with the first try that failed.
 const RetryGroup = lazy(() => import("./part/retry.tsx").then((file) => ({ default: file.RetryGroup })));
 // Loaded with the first answer that failed.

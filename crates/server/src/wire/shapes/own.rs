@@ -54,6 +54,12 @@ pub(crate) struct ServerInfo {
     version: String,
     wire: String,
     directory: String,
+    /// Milliseconds, by its clock.
+    now: u64,
+    /// Of this run: another one after a restart.
+    boot: String,
+    /// The build of the web page in it.
+    page: String,
 }
 
 #[derive(ToSchema)]
@@ -67,7 +73,7 @@ pub(crate) struct OpenedSession {
     todos: Vec<Todo>,
     asks: Vec<OpenAsk>,
     /// Ids of the messages that wait.
-    queue: Vec<serde_json::Value>,
+    queue: Vec<String>,
     family: Vec<SessionRow>,
 }
 
