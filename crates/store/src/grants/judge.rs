@@ -2,7 +2,7 @@
 
 use super::GrantCall;
 use super::audit::{self, Entry};
-use super::record::{self, Rights};
+use super::record::{self, GrantRow, Rights};
 use crate::error::{CommitError, Failure};
 use crate::share::{Refusal, ShareError};
 use rusqlite::Transaction;
@@ -33,6 +33,7 @@ pub(crate) fn judge(
     now: Millis,
 ) -> Result<Result<(), Refusal>, Failure> {
     const USE: &str = "UPDATE session_grant SET used = used + 1 WHERE grant_id = ?1";
+    let is_used_up = |row: &GrantRow| row.max_uses.is_some_and(|most| row.used >= most);
     let judged = || -> Result<(), ShareError> {
         let row = record::load(transaction, &wanted.grant)?.ok_or(Refusal::Revoked)?;
         row.stand(now)?;
@@ -43,10 +44,14 @@ pub(crate) fn judge(
             return Err(Refusal::ForbiddenScope("this").into());
         }
         if wanted.is_counted {
-            if row.max_uses.is_some_and(|most| row.used >= most) {
+            // A use of a grant is one of every grant that it was made of: else whoever holds one would make many of it.
+            let above = record::above(transaction, &row)?;
+            if is_used_up(&row) || above.iter().any(is_used_up) {
                 return Err(Refusal::TooLarge("the grant is used up".to_owned()).into());
             }
-            transaction.prepare_cached(USE)?.execute([&wanted.grant])?;
+            for used in above.iter().chain([&row]) {
+                transaction.prepare_cached(USE)?.execute([&used.id])?;
+            }
         }
         let call = GrantCall {
             now,

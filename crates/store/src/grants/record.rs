@@ -1,6 +1,6 @@
 //! A grant as it is stored.
 
-use super::NewGrant;
+use super::{GRANT_DEPTH_MAX, NewGrant};
 use crate::share::{Refusal, ShareError};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction};
 use serde::Serialize;
@@ -99,6 +99,19 @@ impl GrantRow {
 pub(super) fn load(connection: &Connection, id: &str) -> Result<Option<GrantRow>, ShareError> {
     let text = format!("SELECT {COLUMNS} FROM session_grant WHERE grant_id = ?1");
     Ok(connection.prepare_cached(&text)?.query_row([id], read).optional()?)
+}
+
+/// Those that a grant was made of, the nearest first.
+pub(super) fn above(connection: &Connection, row: &GrantRow) -> Result<Vec<GrantRow>, ShareError> {
+    let mut line: Vec<GrantRow> = Vec::new();
+    let mut next = row.parent.clone();
+    // At most as many as grants may be deep.
+    while let Some(id) = next.take_if(|_| (line.len() as u64) < GRANT_DEPTH_MAX) {
+        let Some(parent) = load(connection, &id)? else { break };
+        next.clone_from(&parent.parent);
+        line.push(parent);
+    }
+    Ok(line)
 }
 
 /// Those that fit, a child after its parent.

@@ -140,9 +140,9 @@ fn append(
 
     let (repeats, new) = batch.ops.split_at(new_from);
     let (duplicates, mut rejected) = repeated(transaction, share, batch, repeats)?;
-    let mut applier = Applier::new(transaction, call, share, &batch.writer_id, row, &capability);
+    let mut applier = Applier::new(transaction, call, share, &batch.writer_id, row, &capability)?;
     let Applied { applied, rejected: refused } = applier.all(new)?;
-    let row = applier.finish(capability.used_ops, applied.len())?;
+    let row = applier.finish(applied.len())?;
     rejected.extend(refused);
     let applied_count = writer.applied_count + applied.len() as u64;
     let writer = match new.last() {

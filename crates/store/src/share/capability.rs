@@ -3,6 +3,7 @@
 //! A capability is presented by a reference (`reference.rs`), of whose secret only a hash is kept. A child's rights are never wider than its parent's
 //! (invariant I16).
 
+use super::limits::DEPTH_MAX;
 use super::reference::{ShareAuth, SturdyRef, is_kept, secret_hash};
 use super::refusal::{Refusal, ShareError};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
@@ -113,6 +114,11 @@ impl CapabilityRow {
         }
     }
 
+    /// Operations that may still be sent with it; none: as many as one likes.
+    pub(crate) fn left(&self) -> Option<u64> {
+        self.max_ops.map(|most| most.saturating_sub(self.used_ops))
+    }
+
     /// A secret that an old store kept in clear is replaced before it gives anything away.
     pub(crate) fn is_rotated(&self) -> Result<(), Refusal> {
         if self.must_rotate { Err(Refusal::MustRotate) } else { Ok(()) }
@@ -218,6 +224,22 @@ pub(crate) fn load(
     cap_id: &str,
 ) -> Result<Option<CapabilityRow>, ShareError> {
     Ok(connection.prepare_cached(&text_of_one())?.query_row([cap_id], read).optional()?)
+}
+
+/// Those that a capability was made of, the nearest first.
+pub(crate) fn above(
+    connection: &rusqlite::Connection,
+    row: &CapabilityRow,
+) -> Result<Vec<CapabilityRow>, ShareError> {
+    let mut line: Vec<CapabilityRow> = Vec::new();
+    let mut next = row.parent_id.clone();
+    // At most as many as capabilities may be deep.
+    while let Some(id) = next.take_if(|_| (line.len() as u64) < DEPTH_MAX) {
+        let Some(parent) = load(connection, &id)? else { break };
+        next.clone_from(&parent.parent_id);
+        line.push(parent);
+    }
+    Ok(line)
 }
 
 fn text_of_one() -> String {

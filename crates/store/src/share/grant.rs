@@ -4,7 +4,6 @@ use super::ShareCall;
 use super::audit::{self, Entry};
 use super::capability::{self, CapabilityRow, NewCapability, Scope};
 use super::import;
-use super::limits::DEPTH_MAX;
 use super::reference::{ShareAuth, SturdyRef};
 use super::refusal::{Refusal, ShareError};
 use super::visibility::{self, Visibility};
@@ -189,8 +188,7 @@ fn attenuate(
     expect_label(&wanted.label)?;
     let kinds = narrower_kinds(own.kinds.as_deref(), wanted.kinds.as_deref())?;
     let expires = narrower(own.expires, wanted.expires);
-    let left = own.max_ops.map(|most| most.saturating_sub(own.used_ops));
-    let max_ops = narrower(left, wanted.max_ops);
+    let max_ops = narrower(own.left(), wanted.max_ops);
     capability::insert(
         transaction,
         &NewCapability {
@@ -223,7 +221,12 @@ fn repeated(
 ) -> Result<Granted, ShareError> {
     let is_child = known.parent_id.as_ref() == Some(&own.cap_id) && known.share_id == own.share_id;
     let is_the_same = known.scope == wanted.scope && known.label == wanted.label;
-    if !is_child || !is_the_same || !known.has_secret_of(&wanted.reference) {
+    // Whoever wants less this time is not given what was made before.
+    let kinds = narrower_kinds(own.kinds.as_deref(), wanted.kinds.as_deref())?;
+    let is_as_narrow = known.kinds == kinds
+        && known.expires == narrower(own.expires, wanted.expires)
+        && narrower(wanted.max_ops, known.max_ops) == known.max_ops;
+    if !is_child || !is_the_same || !is_as_narrow || !known.has_secret_of(&wanted.reference) {
         return Err(Refusal::RequestConflict.into());
     }
     Ok(Granted { capability: known, epoch })
@@ -259,16 +262,7 @@ fn is_ancestor(
     own: &CapabilityRow,
     target: &CapabilityRow,
 ) -> Result<bool, ShareError> {
-    let mut parent = target.parent_id.clone();
-    // At most as many steps as capabilities may be deep.
-    for _ in 0..=DEPTH_MAX {
-        let Some(id) = parent else { return Ok(false) };
-        if id == own.cap_id {
-            return Ok(true);
-        }
-        parent = capability::load(transaction, &id)?.and_then(|row| row.parent_id);
-    }
-    Ok(false)
+    Ok(capability::above(transaction, target)?.iter().any(|above| above.cap_id == own.cap_id))
 }
 
 pub(super) fn revoke_below(

@@ -73,9 +73,9 @@ pub(super) fn sync(
     if !ops.iter().all(Operation::is_well_formed) {
         return Err(Refusal::Malformed("an id is too long or has control characters".to_owned()).into());
     }
-    let mut applier = Applier::new(transaction, call, share, &writer_id, row, &capability);
+    let mut applier = Applier::new(transaction, call, share, &writer_id, row, &capability)?;
     let Applied { applied, rejected } = applier.all(&ops)?;
-    let row = applier.finish(capability.used_ops, applied.len())?;
+    let row = applier.finish(applied.len())?;
     writer.applied_seq += ops.len() as u64;
     writer.applied_count += applied.len() as u64;
     store_writer(transaction, call, share, &writer_id, &writer)?;

@@ -134,6 +134,26 @@ stores! {
         assert_eq!((row.used, row.max_uses), (2, Some(2)));
     }
 
+    // Was: whoever held a grant for two prompts made two hundred of it, each good for two.
+    async fn what_is_used_of_a_narrower_grant_is_used_of_those_it_was_made_of(store: Store) {
+        with_session(&store).await;
+        granted(&store, NewGrant { max_uses: Some(3), ..wanted("top", everything()) }).await;
+        for (parent, child) in [("top", "left"), ("top", "right"), ("left", "leaf")] {
+            let wanted = wanted(child, everything());
+            store.narrow_grant(call(1_000), holder(parent), parent.to_owned(), wanted).await.unwrap();
+        }
+        store.commit(prompted(1, 1_100, "leaf", Rights::PROMPT)).await.unwrap();
+        store.commit(prompted(2, 1_100, "left", Rights::PROMPT)).await.unwrap();
+        store.commit(prompted(3, 1_100, "top", Rights::PROMPT)).await.unwrap();
+
+        for grant in ["top", "left", "right", "leaf"] {
+            assert_eq!(denied(&store, prompted(4, 1_200, grant, Rights::PROMPT)).await.code(), "too_large");
+        }
+        let rows = store.grants(1_300, OWNER, GrantQuery::default()).await.unwrap();
+        let used: Vec<(&str, u64)> = rows.iter().map(|row| (row.id.as_str(), row.used)).collect();
+        assert_eq!(used, [("top", 3), ("left", 2), ("right", 0), ("leaf", 1)]);
+    }
+
     async fn a_grant_reaches_one_session_and_what_it_allows_there(store: Store) {
         with_session(&store).await;
         store.commit(Draft::new("b", 0).session("Two").commit).await.unwrap();

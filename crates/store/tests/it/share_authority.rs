@@ -58,6 +58,60 @@ stores! {
         assert_eq!(refused(late), Refusal::Expired);
     }
 
+    // Was: whoever might send two operations made two hundred capabilities of it, each good for two.
+    async fn what_is_sent_with_a_narrower_capability_is_counted_for_those_it_was_made_of(store: Store) {
+        create(&store).await;
+        let parent = narrowed(&store, "parent", Scope::WRITER, |wanted| wanted.max_ops = Some(2)).await;
+        let below = async |name: &str| {
+            let reference = SturdyRef::new(SHARE, name, "secret-of-a-child");
+            let wanted = Attenuation {
+                reference: reference.clone(), scope: Scope::WRITER, kinds: None, expires: None, max_ops: None, label: String::new(),
+            };
+            store.attenuate_share(call(), SHARE.to_owned(), parent.clone(), wanted).await.unwrap();
+            ShareAuth::Ref(reference)
+        };
+        let left = below("left").await;
+        let right = below("right").await;
+        let mut sender = Sender::new("wr_1");
+        append_as(&store, left.clone(), &sender.seal(vec![message("msg_1", "a")])).await.unwrap();
+        append_as(&store, right.clone(), &sender.seal(vec![message("msg_2", "b")])).await.unwrap();
+
+        let over = sender.seal(vec![message("msg_3", "c")]);
+        for writer in [left, right, parent.clone()] {
+            assert_eq!(append_as(&store, writer, &over).await.unwrap_err().code(), "too_large");
+        }
+        let rows = store.share_capabilities(call(), SHARE.to_owned(), parent).await.unwrap();
+        let mut used: Vec<(&str, u64)> = rows.iter().map(|row| (row.cap_id.as_str(), row.used_ops)).collect();
+        used.sort_unstable();
+        assert_eq!(used, [("left", 1), ("parent", 2), ("right", 1)]);
+        assert_eq!(append(&store, &over).await.unwrap().applied.len(), 1, "the owner has no quota");
+    }
+
+    // Was: a wish for less, under a secret that was used before, was answered with what had been made for it then.
+    async fn a_wish_for_less_under_a_known_secret_is_refused(store: Store) {
+        create(&store).await;
+        let wish = |change: fn(&mut Attenuation)| {
+            let mut wanted = Attenuation {
+                reference: SturdyRef::new(SHARE, "reader", "secret-of-a-reader"),
+                scope: Scope::WRITER, kinds: None, expires: Some(5_000_000), max_ops: Some(5), label: String::new(),
+            };
+            change(&mut wanted);
+            store.attenuate_share(call(), SHARE.to_owned(), owner(), wanted)
+        };
+        let made = wish(|_| {}).await.unwrap();
+
+        assert_eq!(wish(|_| {}).await.unwrap(), made, "the same wish is met once");
+        let less: [fn(&mut Attenuation); 4] = [
+            |wanted| wanted.expires = Some(2_000_000),
+            |wanted| wanted.max_ops = Some(1),
+            |wanted| wanted.kinds = Some(vec!["message".to_owned()]),
+            |wanted| wanted.scope = Scope::VIEWER,
+        ];
+        for change in less {
+            assert_eq!(refused(wish(change).await), Refusal::RequestConflict);
+        }
+    }
+
     async fn revoking_reaches_everything_below_and_writers_must_redeem(store: Store) {
         create(&store).await;
         let parent = narrowed(&store, "parent", Scope::WRITER, |_| {}).await;

@@ -1,7 +1,7 @@
 //! What each operation does to the share.
 
 use super::super::ShareCall;
-use super::super::capability::{CapabilityRow, ShareRow};
+use super::super::capability::{self, CapabilityRow, ShareRow};
 use super::super::op::{Kind, OpRefusal, Operation};
 use super::super::refusal::{Refusal, ShareError};
 use super::Rejected;
@@ -37,7 +37,7 @@ const FORGET_REJECTS: &str = "DELETE FROM share_reject WHERE share_id = ?1 AND w
 const LOG_SLACK: u64 = 1024;
 /// What was refused of so many last numbers of a writer is kept: as many as the largest batch has.
 const REJECTS_KEPT: u64 = 4096;
-const USED: &str = "UPDATE share_capability SET used_ops = ?2 WHERE cap_id = ?1";
+const USED: &str = "UPDATE share_capability SET used_ops = used_ops + ?2 WHERE cap_id = ?1";
 
 /// Applies new operations, one after another.
 pub(in crate::share) struct Applier<'a> {
@@ -47,6 +47,8 @@ pub(in crate::share) struct Applier<'a> {
     writer: &'a str,
     row: ShareRow,
     capability: &'a CapabilityRow,
+    /// What it was made of: what is used of it is used of them.
+    above: Vec<CapabilityRow>,
 }
 
 /// What became of them.
@@ -64,14 +66,21 @@ impl<'a> Applier<'a> {
         writer: &'a str,
         row: ShareRow,
         capability: &'a CapabilityRow,
-    ) -> Self {
-        Self { transaction, call, share, writer, row, capability }
+    ) -> Result<Self, ShareError> {
+        let above = capability::above(transaction, capability)?;
+        Ok(Self { transaction, call, share, writer, row, capability, above })
+    }
+
+    /// Operations that the capability, and every one that it was made of, still allow. Counted for itself alone, a quota
+    /// would be as many times as large as somebody makes capabilities of it.
+    fn left(&self) -> Option<u64> {
+        let own = self.capability.left().into_iter();
+        own.chain(self.above.iter().filter_map(CapabilityRow::left)).min()
     }
 
     pub(in crate::share) fn all(&mut self, ops: &[Operation]) -> Result<Applied, ShareError> {
         // A quota is a promise to whoever gave it: a batch that does not fit is refused whole.
-        let quota = self.capability.max_ops.map(|most| most.saturating_sub(self.capability.used_ops));
-        if quota.is_some_and(|left| (ops.len() as u64) > left) {
+        if self.left().is_some_and(|left| (ops.len() as u64) > left) {
             return Err(Refusal::TooLarge("the capability's quota is used up".to_owned()).into());
         }
         let more: usize = ops.iter().map(Operation::payload_bytes).sum();
@@ -97,7 +106,7 @@ impl<'a> Applier<'a> {
     }
 
     /// Stores where the share stands now.
-    pub(in crate::share) fn finish(mut self, used: u64, applied: usize) -> Result<ShareRow, ShareError> {
+    pub(in crate::share) fn finish(mut self, applied: usize) -> Result<ShareRow, ShareError> {
         self.row.sync_count += 1;
         self.cut_log()?;
         self.transaction.prepare_cached(SHARE)?.execute(rusqlite::params![
@@ -110,8 +119,9 @@ impl<'a> Applier<'a> {
             self.row.bytes.cast_signed(),
         ])?;
         if applied > 0 {
-            let used = used + applied as u64;
-            self.transaction.prepare_cached(USED)?.execute((&self.capability.cap_id, used.cast_signed()))?;
+            for used in self.above.iter().chain([self.capability]) {
+                self.transaction.prepare_cached(USED)?.execute((&used.cap_id, applied as i64))?;
+            }
         }
         Ok(self.row)
     }
