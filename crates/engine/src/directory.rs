@@ -31,7 +31,7 @@ use crate::environment::Environment;
 use crate::extension::Extensions;
 use crate::feed::Feed;
 use crate::files::FileWork;
-use crate::task::Tasks;
+use crate::task::{PanicPlan, Tasks};
 use asking::Asking;
 use checkouts::Checkouts;
 use instances::Instances;
@@ -54,6 +54,7 @@ pub(crate) struct Directories {
     pub(crate) files: Arc<FileWork>,
     pub(crate) environment: Environment,
     pub(crate) extensions: Extensions,
+    pub(crate) panics: PanicPlan,
     /// Where the store lives.
     pub(crate) data_dir: PathBuf,
     /// Where the server works when a request names no directory.

@@ -2,7 +2,8 @@
 //! directory.
 //!
 //! A server is started once for each root. One that cannot be started, breaks off, speaks nonsense or
-//! too much of it (`frame.rs`) is broken and stays so; nothing is tried in a loop. A change waits a bounded time for what the
+//! too much of it (`frame.rs`) is broken and stays so; nothing is tried in a loop. If it was our own code that broke, it
+//! is started again by the next file it knows, a few times. A change waits a bounded time for what the
 //! servers say about it and goes on without them.
 //!
 //! Not here: which servers a directory has (the engine, from its settings), and what a tool makes of
@@ -21,11 +22,13 @@ use crate::process::{Inherited, Service, StartedService};
 use client::Client;
 pub use diagnostic::{Diagnostic, Severity};
 use frame::FrameError;
+use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,6 +47,9 @@ const OTHER_FILES_MAX: usize = 20;
 /// Servers of one directory. Beyond that a server is started for the directory itself and not for each of the places
 /// below it that could be a root: a repository may have hundreds of them.
 const SERVERS_MAX: usize = 16;
+
+/// How often a server is started that our own code brought down.
+const STARTS_MAX: u32 = 3;
 
 /// A program that knows a language.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +105,16 @@ pub struct Lsp {
     tell: Tell,
     stop: CancellationToken,
     start_patience: Duration,
-    started: Mutex<HashMap<(String, PathBuf), watch::Sender<State>>>,
+    started: Mutex<Started>,
+}
+
+/// By name and root.
+type Started = HashMap<(String, PathBuf), Running>;
+
+/// One server, and how often it was started.
+struct Running {
+    state: watch::Sender<State>,
+    starts: u32,
 }
 
 /// A server is starting, then one of the others; `Ready` may become `Broken`.
@@ -109,7 +124,22 @@ enum State {
     Ready(Arc<Client>),
     /// And why.
     Broken(Arc<str>),
+    /// The task that talks to it has panicked. The fault is ours, so it may be started again.
+    Panicked,
 }
+
+impl State {
+    /// Why it does not run and will not by itself.
+    fn why_broken(&self) -> Option<String> {
+        match self {
+            Self::Starting | Self::Ready(_) => None,
+            Self::Broken(why) => Some(why.to_string()),
+            Self::Panicked => Some(PANICKED.to_owned()),
+        }
+    }
+}
+
+const PANICKED: &str = "Sturdy panicked while it talked to it; this is a bug";
 
 impl fmt::Debug for Lsp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -166,13 +196,11 @@ impl Lsp {
     /// The servers that were started, by name and root.
     #[must_use]
     pub fn status(&self) -> Vec<Status> {
-        let one = |((id, root), state): (&(String, PathBuf), &watch::Sender<State>)| {
-            let broken = match &*state.borrow() {
-                State::Starting => return None,
-                State::Ready(_) => None,
-                State::Broken(why) => Some(why.to_string()),
-            };
-            Some(Status { id: id.clone(), root: root.clone(), broken })
+        let one = |((id, root), running): (&(String, PathBuf), &Running)| {
+            let state = running.state.borrow();
+            let is_starting = matches!(&*state, State::Starting);
+            let broken = state.why_broken();
+            (!is_starting).then(|| Status { id: id.clone(), root: root.clone(), broken })
         };
         let mut all: Vec<Status> = self.lock().iter().filter_map(one).collect();
         all.sort_by(|a, b| (&a.id, &a.root).cmp(&(&b.id, &b.root)));
@@ -240,10 +268,8 @@ impl Lsp {
         let Some(server) = self.servers.iter().find(|server| server.takes(path)) else {
             return LspError::NoServer;
         };
-        let why = match &*self.start(server, path).await.borrow() {
-            State::Broken(why) => why.to_string(),
-            State::Starting | State::Ready(_) => "it is still starting".to_owned(),
-        };
+        let why = self.start(server, path).await.borrow().why_broken();
+        let why = why.unwrap_or_else(|| "it is still starting".to_owned());
         LspError::Broken { id: server.id.clone(), why }
     }
 
@@ -257,7 +283,7 @@ impl Lsp {
                 let state = tokio::time::timeout(patience, settled).await.ok()?.ok()?.clone();
                 match state {
                     State::Ready(client) => Some(client),
-                    State::Starting | State::Broken(_) => None,
+                    State::Starting | State::Broken(_) | State::Panicked => None,
                 }
             }
         });
@@ -265,26 +291,30 @@ impl Lsp {
     }
 
     fn running(&self) -> Vec<Arc<Client>> {
-        let ready = |state: &watch::Sender<State>| match &*state.borrow() {
+        let ready = |running: &Running| match &*running.state.borrow() {
             State::Ready(client) => Some(client.clone()),
-            State::Starting | State::Broken(_) => None,
+            State::Starting | State::Broken(_) | State::Panicked => None,
         };
         self.lock().values().filter_map(ready).collect()
     }
 
-    /// How the server of this file is; started if it never was.
+    /// How the server of this file is; started if it never was, or if it was our fault that it broke.
     async fn start(&self, server: &Server, path: &Path) -> watch::Receiver<State> {
         let mut root = self.root_of(server, path).await;
         let mut started = self.lock();
         if started.len() >= SERVERS_MAX && !started.contains_key(&(server.id.clone(), root.clone())) {
             root.clone_from(&self.directory);
         }
-        if let Some(state) = started.get(&(server.id.clone(), root.clone())) {
-            return state.subscribe();
-        }
-        let state = watch::Sender::new(State::Starting);
+        let is_new = || Running { state: watch::Sender::new(State::Starting), starts: 0 };
+        let running = started.entry((server.id.clone(), root.clone())).or_insert_with(is_new);
+        let state = running.state.clone();
         let receiver = state.subscribe();
-        started.insert((server.id.clone(), root.clone()), state.clone());
+        let is_panicked = matches!(&*state.borrow(), State::Panicked);
+        if running.starts > 0 && !(is_panicked && running.starts < STARTS_MAX) {
+            return receiver;
+        }
+        running.starts += 1;
+        state.send_replace(State::Starting);
         drop(started);
         let variables = self.variables.clone();
         let inherited = self.inherited.clone();
@@ -308,7 +338,7 @@ impl Lsp {
         found.unwrap_or_else(|| self.directory.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), watch::Sender<State>>> {
+    fn lock(&self) -> MutexGuard<'_, Started> {
         self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -336,21 +366,24 @@ async fn serve(
         tell();
         Ok(talking.await)
     };
-    let why = tokio::select! {
+    // What it held is dropped by the panic, and nothing of it is looked at again.
+    let talk = AssertUnwindSafe(talk).catch_unwind();
+    let last = tokio::select! {
         ended = talk => {
-            let why = match ended {
-                Ok(Ok(())) => "it has ended".to_owned(),
-                Ok(Err(cause)) => last_words(&cause),
-                Err(LspError::Broken { why, .. }) => why,
-                Err(cause) => cause.to_string(),
+            let last = match ended {
+                Ok(Ok(Ok(()))) => State::Broken("it has ended".into()),
+                Ok(Ok(Err(cause))) => State::Broken(last_words(&cause).into()),
+                Ok(Err(LspError::Broken { why, .. })) => State::Broken(why.into()),
+                Ok(Err(cause)) => State::Broken(cause.to_string().into()),
+                Err(_) => State::Panicked,
             };
-            tracing::warn!(server = id, why, "language server broke");
-            why
+            tracing::warn!(server = id, why = last.why_broken(), "language server broke");
+            last
         }
-        () = stop.cancelled() => "its directory is closed".to_owned(),
+        () = stop.cancelled() => State::Broken("its directory is closed".into()),
     };
     // Lets go of the client, and with it of the process.
-    state.send_replace(State::Broken(why.into()));
+    state.send_replace(last);
     tell();
 }
 

@@ -68,7 +68,7 @@ pub(super) fn assemble(options: EngineOptions, store: Store, clock: Clock) -> En
 
 impl Handles {
     fn directories(&self) -> Directories {
-        let EngineOptions { data_dir, directory, environment, extensions, .. } = &self.options;
+        let EngineOptions { data_dir, directory, environment, extensions, panics, .. } = &self.options;
         Directories {
             store: self.store.clone(),
             feed: self.feed.clone(),
@@ -78,6 +78,7 @@ impl Handles {
             files: self.files.clone(),
             environment: environment.clone(),
             extensions: extensions.clone(),
+            panics: panics.clone(),
             data_dir: data_dir.clone(),
             default_directory: directory.clone(),
             instances: Instances::default(),

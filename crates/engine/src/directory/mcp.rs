@@ -23,7 +23,7 @@ use crate::directory::Directories;
 use crate::directory::config::{McpEntry, Settings};
 use crate::feed::Feed;
 use crate::schema;
-use crate::task::Tasks;
+use crate::task::{PanicPlan, Tasks};
 use keeper::{Keeper, Live, Order, State};
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -92,6 +92,7 @@ pub(crate) struct Shared {
     directory: String,
     project: String,
     tasks: Tasks,
+    panics: PanicPlan,
     feed: Feed,
     clock: Clock,
     logins: Logins,
@@ -166,6 +167,7 @@ impl McpServers {
             directory: directory.to_owned(),
             project: project.to_owned(),
             tasks: directories.tasks.clone(),
+            panics: directories.panics.clone(),
             feed: directories.feed.clone(),
             clock: directories.clock.clone(),
             logins: directories.logins.clone(),

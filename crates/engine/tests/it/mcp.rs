@@ -5,13 +5,15 @@ use crate::turns::{assistant, texts};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use sturdy_engine::directory::mcp::{ServerError, Status};
-use sturdy_engine::{CommandRequest, Instance, PromptRequest};
+use sturdy_engine::task::PanicPlan;
+use sturdy_engine::{CommandRequest, Engine, EngineOptions, Instance, PromptRequest};
 use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::part::{FilePart, FileSource, FileSourceKind, PartBody};
 use sturdy_session::types::tool::ToolState;
+use sturdy_store::CrashPlan;
 use sturdy_testkit::mcp::local;
-use sturdy_testkit::world::Disk;
+use sturdy_testkit::world::{Disk, options};
 use sturdy_testkit::{Answer, Seen, World, answer};
 
 async fn world(permission: Value) -> World {
@@ -177,6 +179,23 @@ async fn a_server_that_dies_is_told_to_the_model_and_started_again() {
     assert_eq!(world.notes().matches("started").count(), 2);
     assert_eq!(instance(&world).await.mcp.status().await, [("my server".to_owned(), Status::Connected)]);
     check(&world, &session.id).await;
+}
+
+// Was: a server whose task had panicked was connecting for ever, and no order reached it.
+#[tokio::test]
+async fn a_server_whose_task_panicked_has_failed_with_the_reason_and_can_be_connected() {
+    let world = world(json!({})).await;
+    world.engine.close().await;
+    let options = EngineOptions { panics: PanicPlan::first("mcp"), ..options(&world.disk, CrashPlan::Never) };
+    let world = World { engine: Engine::open(options).await.unwrap(), ..world };
+    let here = instance(&world).await;
+
+    let status = here.mcp.status().await;
+    let (name, Status::Failed(why)) = &status[0] else { panic!("{status:?}") };
+    assert!(name == "my server" && why.contains("panicked"), "{status:?}");
+    here.mcp.connect("my server").await.unwrap();
+
+    assert_eq!(here.mcp.status().await, [("my server".to_owned(), Status::Connected)]);
 }
 
 #[tokio::test]

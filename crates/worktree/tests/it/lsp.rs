@@ -98,13 +98,12 @@ fn is_alive(pid: i32) -> bool {
 }
 
 async fn dies(pid: i32) -> bool {
-    for _ in 0..500 {
-        if !is_alive(pid) {
-            return true;
+    let dying = async {
+        while is_alive(pid) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    false
+    };
+    tokio::time::timeout(Duration::from_secs(60), dying).await.is_ok()
 }
 
 /// What the scripted server says of a text with BAD in it.
@@ -212,6 +211,41 @@ async fn a_server_that_breaks_off_later_is_broken() {
 
     assert_eq!(scene.write("x.lang", "BAD again").await.0, CLEAN);
     assert_eq!((scene.starts().len(), scene.told.load(Ordering::SeqCst)), (1, 2));
+}
+
+// Was: a server whose task had panicked was starting for ever, and every change waited for it.
+#[tokio::test]
+#[allow(clippy::disallowed_methods, reason = "the engine's tasks are not here")]
+async fn a_server_whose_task_panics_is_broken_with_the_reason_and_started_again_a_few_times() {
+    let bench = Bench::new();
+    let file = bench.file("x.lang", "BAD");
+    let told = AtomicUsize::new(0);
+    // The task tells that the server is ready, then that it is broken: every first of the two panics.
+    let tell = Arc::new(move || {
+        let is_ready = told.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
+        assert!(!is_ready, "as planned, whoever is told panics");
+    });
+    let spawn = Arc::new(|task| drop(tokio::spawn(task)));
+    let stop = CancellationToken::new();
+    let lsp = Lsp::new(vec![scripted()], bench.dir.clone(), Vec::new(), spawn, tell, stop);
+    let lsp = lsp.start_patience(Duration::from_secs(60));
+    let starts = || std::fs::read_to_string(bench.dir.join("starts")).unwrap().lines().count();
+
+    for round in 1..=5 {
+        lsp.warm(&file).await;
+        let broken = async {
+            while lsp.status().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), broken).await.expect("it is broken");
+
+        let why = lsp.status()[0].broken.clone().unwrap();
+        assert!(why.contains("panicked"), "{why}");
+        assert_eq!(starts(), round.min(3), "it is not tried in a loop");
+    }
+    let asked = lsp.operate(Operation::Hover, &file, (1, 1), "").await;
+    assert!(matches!(asked, Err(LspError::Broken { why, .. }) if why.contains("panicked")));
 }
 
 #[tokio::test]

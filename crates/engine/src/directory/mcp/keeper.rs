@@ -2,12 +2,15 @@
 //!
 //! A server that cannot be connected stays failed until somebody orders it or, a while later, wants
 //! its tools. A server that ran and ended is started again by itself, a few times and ever more slowly;
-//! what it offered is remembered meanwhile, so that a call in between is told what happened.
+//! what it offered is remembered meanwhile, so that a call in between is told what happened. A keeper that panics has
+//! failed to connect, and obeys the next order.
 
 use super::{Shared, Status, misfits};
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::fmt;
 use std::num::NonZeroU64;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::types::event::{Event, Toast, ToastVariant};
@@ -16,7 +19,7 @@ use sturdy_worktree::tool::Tool;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// Long enough to read an address.
 const TOAST_MS: NonZeroU64 = NonZeroU64::new(8_000).unwrap();
@@ -109,6 +112,15 @@ pub(super) struct Keeper {
     waiting: Vec<oneshot::Sender<()>>,
 }
 
+/// What a keeper begins with.
+enum First {
+    Connect,
+    Wait,
+    Rest,
+}
+
+const PANICKED: &str = "Sturdy panicked while it talked to it; this is a bug";
+
 /// Why a connection is not kept any longer.
 enum Left {
     Ended(String),
@@ -127,15 +139,33 @@ impl Keeper {
     }
 
     /// Connects and keeps, until the directory is forgotten.
-    pub(super) async fn run(mut self) {
-        let first = self.live().await;
-        self.obey(first).await;
+    pub(super) async fn run(self) {
+        self.keep_on(First::Connect).await;
     }
 
     /// Waits for an order before it does anything.
-    pub(super) async fn wait(mut self) {
-        let first = self.next_order().await;
-        self.obey(first).await;
+    pub(super) async fn wait(self) {
+        self.keep_on(First::Wait).await;
+    }
+
+    async fn keep_on(mut self, mut first: First) {
+        loop {
+            let work = async {
+                let order = match first {
+                    First::Connect => self.live().await,
+                    First::Wait => self.next_order().await,
+                    First::Rest => self.rest().await,
+                };
+                self.obey(order).await;
+            };
+            // The connection is dropped by the panic; of the rest only what is settled here is looked at again.
+            if AssertUnwindSafe(work).catch_unwind().await.is_ok() {
+                return;
+            }
+            error!(server = %self.server.name, "the task of an MCP server panicked");
+            self.settle(State::Failed(ConnectError::Failed(PANICKED.to_owned())));
+            first = First::Rest;
+        }
     }
 
     async fn obey(&mut self, mut order: Option<Order>) {
@@ -164,6 +194,7 @@ impl Keeper {
             let server = self.server.clone();
             let shared = self.shared.clone();
             let connecting = connected(&server, &shared, stop.clone());
+            shared.panics.come_true("mcp");
             let connected = tokio::select! {
                 connected = connecting => connected,
                 order = self.next_order() => {
