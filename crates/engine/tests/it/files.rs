@@ -8,10 +8,11 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 use sturdy_engine::files::HangPlan;
-use sturdy_engine::{CommandRequest, EngineError, Environment};
+use sturdy_engine::{CommandRequest, Engine, EngineError, Environment};
 use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
+use sturdy_store::CrashPlan;
 use sturdy_testkit::script::Gate;
-use sturdy_testkit::world::scripted;
+use sturdy_testkit::world::{options, scripted};
 use sturdy_testkit::{Seen, World, answer};
 
 const PER_DIRECTORY_MAX: usize = 4;
@@ -219,4 +220,29 @@ async fn a_snippet_of_a_template_is_started_where_nobody_else_waits() {
 
     assert!(!is_started);
     assert!(world.disk.project().join("marker").exists());
+}
+
+// Was: a start waited for the files of every session in which something was cut off, one after the other.
+#[tokio::test]
+async fn a_start_does_not_wait_for_files_that_hang_and_settles_them_when_they_answer() {
+    let world = World::new().await;
+    let session = world.session().await.id;
+    world.engine.close().await;
+    let disk = &world.disk;
+    let note = disk.data().join(format!("trees/pending/{session}.json"));
+    std::fs::create_dir_all(note.parent().unwrap()).unwrap();
+    std::fs::write(&note, json!({ "session": session, "wanted": null }).to_string()).unwrap();
+
+    let mut options = options(disk, CrashPlan::Never);
+    let hang = HangPlan::of(&options.directory);
+    options.hang = hang.clone();
+    let opened = tokio::time::timeout(Duration::from_secs(120), Engine::open(options)).await;
+    let engine = opened.expect("it does not wait for the files").unwrap();
+
+    until(|| hang.threads() == 1).await;
+    assert!(note.exists());
+    assert!(engine.store().session(&session).await.unwrap().is_some(), "others are served");
+    hang.let_go();
+    until(|| !note.exists()).await;
+    engine.close().await;
 }

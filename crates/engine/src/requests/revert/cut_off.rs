@@ -2,10 +2,12 @@
 //! is not known, the calls say so.
 
 use super::blocking;
+use super::note::AT_ONCE;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::run::handle::Handle;
 use crate::run::trees::{Acting, Worktree, absolute, acting_notes, are_related, can_write};
+use futures_util::{StreamExt as _, stream};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, SessionId};
@@ -106,7 +108,9 @@ pub(crate) async fn tell_of_the_dead(engine: &Engine) {
         let who = inner.sessions.family_above(&one.session).await;
         acted.push(Acted { who, files: one.files().into_keys().collect(), found: one.scanned() });
     }
-    for (at, (place, acting)) in notes.iter().enumerate() {
+    let acted = &acted;
+    let all = stream::iter(notes.iter().enumerate());
+    let telling = all.for_each_concurrent(AT_ONCE, |(at, (place, acting))| async move {
         let session = &acting.session;
         let others = acted.iter().filter(|other| !are_related(&acted[at].who, &other.who));
         let rivals = Rivals {
@@ -130,7 +134,8 @@ pub(crate) async fn tell_of_the_dead(engine: &Engine) {
             // Its note stays, for the next start.
             Err(cause) => warn!(%session, %cause, "that a call's changes are unknown could not be said"),
         }
-    }
+    });
+    telling.await;
 }
 
 /// What a session's calls were about when the process died.

@@ -6,6 +6,7 @@
 use super::files::settle;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -15,6 +16,9 @@ use sturdy_session::id::SessionId;
 use sturdy_session::types::session::Revert;
 use sturdy_worktree::snapshot::SnapshotError;
 use tracing::{info, warn};
+
+/// Notes that a start looks at together, so that one whose files hang holds up no other.
+pub(super) const AT_ONCE: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Note {
@@ -67,24 +71,28 @@ fn store(place: &Path, text: &[u8]) -> io::Result<()> {
 pub(crate) async fn recover(engine: &Engine) {
     let trees = engine.inner.sessions.trees_dir();
     let Ok(notes) = directory(&trees).read_dir() else { return };
-    for place in notes.filter_map(|entry| Some(entry.ok()?.path())) {
-        let is_whole = place.extension().is_some_and(|end| end == "json");
-        let written = std::fs::read(&place).ok().filter(|_| is_whole);
-        let written = written.and_then(|text| serde_json::from_slice::<Written>(&text).ok());
-        let Some(written) = written else {
-            // Half a note: nothing was touched yet.
-            let _ = std::fs::remove_file(&place);
-            continue;
-        };
-        let session = written.session.clone();
-        match end(&engine.inner, written).await {
-            Ok(()) => {
-                info!(%session, "an undo that the last process left half done was settled");
-                let _ = std::fs::remove_file(&place);
-            }
-            Err(EngineError::NoSession(_)) => drop(std::fs::remove_file(&place)),
-            Err(cause) => warn!(%session, %cause, "an undo that was left half done could not be settled"),
-        }
+    let places: Vec<PathBuf> = notes.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    stream::iter(places).for_each_concurrent(AT_ONCE, |place| recover_one(&engine.inner, place)).await;
+}
+
+async fn recover_one(inner: &Arc<Inner>, place: PathBuf) {
+    let is_whole = place.extension().is_some_and(|end| end == "json");
+    let written = std::fs::read(&place).ok().filter(|_| is_whole);
+    let written = written.and_then(|text| serde_json::from_slice::<Written>(&text).ok());
+    let Some(Written { session, .. }) = written else {
+        // Half a note: nothing was touched yet.
+        let _ = std::fs::remove_file(&place);
+        return;
+    };
+    // Whoever is served while files hang finds the note, settles it, or waits here for it.
+    let settled = async {
+        let _inside = inner.gates.enter(&session).await?;
+        settle_left(inner, &session).await
+    };
+    match settled.await {
+        Ok(()) => {}
+        Err(EngineError::NoSession(_)) => drop(std::fs::remove_file(&place)),
+        Err(cause) => warn!(%session, %cause, "an undo that was left half done could not be settled"),
     }
 }
 
