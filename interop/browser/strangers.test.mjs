@@ -5,6 +5,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { openBrowser, openSite } from '../lib/browser.mjs';
 import { Server } from '../lib/server.mjs';
+import { until } from '../lib/wait.mjs';
 import { World } from '../lib/world.mjs';
 
 const EVIL = 'evil.example';
@@ -76,10 +77,7 @@ const ask = (path, options = {}) =>
 /** Waits until the browser has told of each of these. */
 async function told(wanted) {
   const missing = () => wanted.filter((line) => !seen.includes(line));
-  for (let turn = 0; turn < 200 && missing().length > 0; turn += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  assert.deepEqual(missing(), [], `seen: ${seen}`);
+  await until('the browser tells', () => missing().length === 0).catch(() => assert.deepEqual(missing(), [], `seen: ${seen}`));
 }
 
 /** Nothing happened: one session, with its title, and without a message. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RpcStub, RpcTarget } from "capnweb";
-import { assertNoLeak, connect, dispose, overSocket, pause } from "./support.mjs";
+import { assertNoLeak, connect, dispose, overSocket, until } from "./support.mjs";
 
 class Counter extends RpcTarget {
   #value;
@@ -61,7 +61,7 @@ overSocket("IC-057", "a callback the callee awaits", async (open) => {
 overSocket("IC-058", "a target the callee does not wait for", async (open) => {
   const counter = new Counter(10);
   assert.equal(await open().incrementCounter(counter, 5), 15);
-  await pause(10);
+  await until("it is let go", () => counter.disposed > 0);
   assert.equal(counter.disposed, 1);
 });
 
@@ -71,7 +71,7 @@ overSocket("IC-059", "a target the callee keeps", async (open) => {
   assert.equal(await open().useKept(), 8);
   assert.equal(counter.disposed, 0);
   assert.equal(await open().dropKept(), "dropped");
-  await pause(10);
+  await until("it is let go", () => counter.disposed > 0);
   assert.equal(counter.disposed, 1);
 });
 

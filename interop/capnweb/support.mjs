@@ -33,6 +33,18 @@ export const httpUrl = (query = "") => `http://127.0.0.1:${peer.port}/rpc${query
 export const wsUrl = (query = "") => `ws://127.0.0.1:${peer.port}/rpc${query}`;
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Longer than anything takes on a busy machine; a test that passes never waits for it. */
+const PATIENCE_MS = 30_000;
+
+/** Looks until it holds. @param {string} what @param {() => unknown} holds */
+export async function until(what, holds) {
+  const end = Date.now() + PATIENCE_MS;
+  while (!(await holds())) {
+    if (Date.now() > end) assert.fail(`waited in vain: ${what}`);
+    await pause(5);
+  }
+}
+
 /** A WebSocket session that remembers its frames. */
 export async function connect({ query = "", main, url = wsUrl(query) } = {}) {
   const socket = new WebSocket(url);
@@ -53,8 +65,8 @@ export async function connect({ query = "", main, url = wsUrl(query) } = {}) {
   return { session, root: session.getRemoteMain(), socket, sent, received, closed };
 }
 
-/** Frames by hand: what a hostile or odd client sends. */
-export async function rawFrames(frames, { query = "", wait = 60 } = {}) {
+/** Frames by hand, as a hostile or odd client sends them. */
+async function speak(frames, query) {
   const socket = new WebSocket(wsUrl(query));
   const received = [];
   socket.on("message", (data) => received.push(String(data)));
@@ -64,9 +76,32 @@ export async function rawFrames(frames, { query = "", wait = 60 } = {}) {
     socket.once("error", reject);
   });
   for (const frame of frames) socket.send(frame);
-  const close = await Promise.race([closed, pause(wait).then(() => null)]);
+  return { socket, received, closed };
+}
+
+/** Frames that end the session: what was said before the end, and how it ended. */
+export async function rawEnd(frames, { query = "" } = {}) {
+  const { socket, received, closed } = await speak(frames, query);
+  let close = null;
+  closed.then((end) => { close = end; });
+  await until("the session ends", () => close);
   socket.terminate();
   return { received, close };
+}
+
+/** Frames that the session lives through: the first `count` answers. A call behind them is answered as well. */
+export async function rawAnswers(frames, count, { query = "" } = {}) {
+  const { socket, received, closed } = await speak(frames, query);
+  let close = null;
+  closed.then((end) => { close = end; });
+  const id = frames.filter((frame) => frame.startsWith('["push"')).length + 1;
+  const last = `["resolve",${id},9]`;
+  socket.send('["push",["pipeline",0,["square"],[3]]]');
+  socket.send(`["pull",${id}]`);
+  await until("everything is answered", () => close || (received.includes(last) && received.length > count));
+  assert.equal(close, null, "the session has ended");
+  socket.terminate();
+  return received.filter((text) => text !== last);
 }
 
 /**
@@ -75,7 +110,8 @@ export async function rawFrames(frames, { query = "", wait = 60 } = {}) {
  */
 export async function assertNoLeak({ session, root }, kept = 0) {
   let last;
-  for (let tries = 0; tries < 40; tries += 1) {
+  const end = Date.now() + PATIENCE_MS;
+  while (Date.now() < end) {
     const rust = await root.sessionStats();
     const npm = session.getStats();
     last = { rust: { ...rust }, npm };

@@ -1,7 +1,7 @@
 // values.test.mjs: npm client, Rust server: every kind of value there and back.
 
 import assert from "node:assert/strict";
-import { both, overSocket, overBatch, outcome, rawFrames } from "./support.mjs";
+import { both, overSocket, overBatch, outcome, rawEnd } from "./support.mjs";
 
 both("IC-001", "call with one number", async (open) => {
   assert.equal(await open().square(5), 25);
@@ -94,7 +94,7 @@ both("IC-027", "typed buffers, also views with an offset", async (open) => {
 });
 
 overSocket("IC-028", "a misaligned typed buffer ends the session", async () => {
-  const { received, close } = await rawFrames(['["push",["bytes","AQID","Int16Array"]]']);
+  const { received, close } = await rawEnd(['["push",["bytes","AQID","Int16Array"]]']);
   assert.match(received[0], /abort.*Invalid byte length 3 for Int16Array/);
   assert.equal(close.code, 3000);
 });

@@ -39,9 +39,10 @@ describe('background processes when the server is killed', { concurrency: 1 }, (
     provider.will(calls('bash', { command: leaves(OF_THE_MODEL), description: 'Starts a server' }), says('It runs.'));
     await server.tell('POST', `/session/${session}/message`, { parts: [{ type: 'text', text: 'Go' }] });
     await server.tell('POST', `/session/${session}/shell`, { agent: 'build', command: leaves(OF_THE_PERSON) });
-    assert.equal((await processesWith(OF_THE_MODEL)).length, 1);
+    // A process has its name a moment after its shell has gone on without it.
+    await until('what the model left runs', async () => (await processesWith(OF_THE_MODEL)).length === 1);
+    await until('what the person left runs', async () => (await processesWith(OF_THE_PERSON)).length === 1);
     const mine = await processesWith(OF_THE_PERSON);
-    assert.equal(mine.length, 1);
     const listed = await server.tell('GET', `/sturdy/session/${session}/process`);
     assert.deepEqual(listed.map(({ command, user }) => [command, user]), [[leaves(OF_THE_MODEL), false], [leaves(OF_THE_PERSON), true]]);
 

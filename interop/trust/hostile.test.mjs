@@ -2,7 +2,7 @@
 // trusts it; after that it works.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -75,15 +75,27 @@ async function hostileGit(world, attacker) {
 
 /** The doors are open: plain git runs the repository's programs and connects. @param {World} world @param {Attacker} attacker */
 async function isHostileToPlainGit(world, attacker) {
-  for (const args of [['status'], ['-c', 'diff.external=', '-c', 'core.fsmonitor=false', 'cat-file', '-p', 'HEAD:tracked.txt']]) {
+  const env = world.env({ GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' });
+  try {
+    execFileSync('git', ['status'], { cwd: world.project, env, stdio: 'ignore', timeout: 60_000 });
+  } catch {
+    // What it runs fails; that it runs is what counts.
+  }
+  // The attacker does not answer, so this one would wait for ever; with it whoever it has started to connect.
+  const args = ['-c', 'diff.external=', '-c', 'core.fsmonitor=false', 'cat-file', '-p', 'HEAD:tracked.txt'];
+  const waiting = spawn('git', args, { cwd: world.project, env, stdio: 'ignore', detached: true });
+  const ended = new Promise((resolve) => waiting.once('exit', resolve));
+  try {
+    await until('plain git connects', async () => attacker.heard.length > 0);
+  } finally {
     try {
-      execFileSync('git', args, { cwd: world.project, env: world.env({ GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' }), stdio: 'ignore', timeout: 5_000 });
+      process.kill(-/** @type {number} */ (waiting.pid), 'SIGKILL');
     } catch {
-      // What it runs fails; that it runs is what counts.
+      // It has ended by itself.
     }
+    await ended;
   }
   assert.deepEqual(await markers(world), ['marker-git']);
-  await until('plain git connects', async () => attacker.heard.length > 0);
   await rm(join(world.project, 'marker-git'));
   attacker.heard.length = 0;
 }

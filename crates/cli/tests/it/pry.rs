@@ -6,10 +6,11 @@
 use crate::program::{Place, Server};
 use serde_json::json;
 use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Nobody in particular.
 const NOBODY: u32 = 65534;
@@ -67,10 +68,14 @@ fn the_process_of_the_server_cannot_be_looked_into_by_its_own_user() {
     let pid = server.pid();
 
     // Another process of the same user, which did nothing against it, is an open book: the test can tell.
-    let mut open = Command::new("sleep");
-    open.arg("1000").env("ANTHROPIC_API_KEY", "SECRET-key");
+    let mut open = Command::new("sh");
+    open.args(["-c", "echo here; read -r wait"]).env("ANTHROPIC_API_KEY", "SECRET-key");
+    open.stdin(Stdio::piped()).stdout(Stdio::piped());
     as_nobody(&mut open);
     let mut open = open.spawn().unwrap();
+    // Its environment is there when it runs, which is a moment after it was started.
+    let mut here = String::new();
+    BufReader::new(open.stdout.take().unwrap()).read_line(&mut here).unwrap();
     let book = look(open.id(), "environ");
     open.kill().unwrap();
     open.wait().unwrap();

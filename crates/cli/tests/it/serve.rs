@@ -415,13 +415,15 @@ fn trust_that_is_removed_on_the_command_line_ends_in_the_server_that_runs() {
     assert_eq!(listed(), "[]\n");
 
     // Was: settings that could not be read kept their trust until somebody had mended them.
+    let mut running = Some(server);
     for is_running in [true, false] {
         std::fs::write(place.project().join("opencode.json"), config).unwrap();
         assert_eq!(place.run(&["trust", ".", "--data-dir", &data]).code, Some(0));
         assert_ne!(listed(), "[]\n");
         std::fs::write(place.project().join("opencode.json"), "{ broken").unwrap();
-        if !is_running {
+        if let Some(server) = running.take_if(|_| !is_running) {
             server.signal("TERM");
+            server.ended();
         }
         let removed = place.run(&["trust", "--remove", ".", "--data-dir", &data]);
         assert!(removed.stdout.contains("is not trusted any more"), "{removed:?}");

@@ -8,7 +8,7 @@ use sturdy_capnweb::{Options, Value as Wire, from_value, to_value};
 use sturdy_server::{Password, ServerOptions};
 
 /// Long enough for a slow machine; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 async fn soon<T>(what: &str, wanted: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, wanted).await.unwrap_or_else(|_| panic!("in vain: {what}"))

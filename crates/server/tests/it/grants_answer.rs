@@ -9,7 +9,7 @@ use sturdy_server::{Password, ServerOptions};
 use tokio::time::timeout;
 
 /// Long enough for a slow machine; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 const BASH: &str = r#"/demo tool bash {"command":"echo done","description":"Prints a marker"}"#;
 const QUESTION: &str = r#"/demo tool question {"questions":[{"question":"Which colour?","header":"Colour","options":[{"label":"Red","description":"Warm"},{"label":"Blue","description":"Cold"}]}]}"#;

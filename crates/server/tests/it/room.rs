@@ -381,6 +381,6 @@ async fn a_server_that_cannot_store_anything_any_more_is_not_healthy() {
             tokio::task::yield_now().await;
         }
     };
-    let health = tokio::time::timeout(std::time::Duration::from_secs(20), unhealthy).await.unwrap();
+    let health = tokio::time::timeout(std::time::Duration::from_secs(120), unhealthy).await.unwrap();
     assert_eq!(health.json()["healthy"], json!(false));
 }

@@ -106,7 +106,7 @@ impl World {
 
     /// A world that gives up a request to a share service after a moment.
     pub(crate) async fn impatient() -> Self {
-        Self::at_pace(SharePace { request: Duration::from_millis(500), ..quick() }).await
+        Self::at_pace(SharePace { request: Duration::from_secs(3), ..quick() }).await
     }
 
     /// A world that forgets at once which ways of sending a share service does not understand.

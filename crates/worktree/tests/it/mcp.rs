@@ -296,17 +296,20 @@ async fn a_server_that_dies_in_a_call_says_why() {
 #[tokio::test]
 async fn servers_that_do_not_introduce_themselves_are_given_up() {
     for (mode, wanted) in [
-        ("garbage", "The server did not introduce itself within 0.3 seconds"),
-        ("hangs", "The server did not introduce itself within 0.3 seconds"),
-        ("floods", "The server did not introduce itself within 0.3 seconds"),
+        ("garbage", "The server did not introduce itself within 2 seconds"),
+        ("hangs", "The server did not introduce itself within 2 seconds"),
+        ("floods", "The server did not introduce itself within 2 seconds"),
     ] {
         let mut place = place(mode);
-        place.server.connect_timeout = Duration::from_millis(300);
+        place.server.connect_timeout = Duration::from_secs(2);
 
         let failed = place.connect().await.unwrap_err();
 
         assert_eq!(failed, ConnectError::Failed(wanted.to_owned()), "{mode}");
-        gone(place.noted("started").unwrap()).await;
+        // On a busy machine it may be given up before it has noted its number.
+        if let Some(pid) = place.noted("started") {
+            gone(pid).await;
+        }
     }
 }
 
