@@ -15,11 +15,11 @@ use std::time::Duration;
 use sturdy_session::id::SessionId;
 use sturdy_store::{Options, Store};
 use sturdy_worktree::process::kill_orphans;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tracing::{error, info, warn};
 
 /// How long a start waits for the files that a dead process was changing.
-const FILES_PATIENCE: Duration = Duration::from_secs(5);
+const FILES_PATIENCE: Duration = Duration::from_secs(30);
 
 /// As many as fit into one commit of the store.
 const SETTLED_AT_ONCE: usize = 256;
@@ -57,18 +57,21 @@ async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
 /// Ends undos, and tells what calls changed, that the last process left in the middle. Nobody is served before, unless the
 /// files do not answer, as on a mount that is gone: then it goes on behind, and only their sessions wait for it.
 async fn settle_files(engine: &Engine) {
+    // No need to wait for files that only a test lets hang.
+    let is_planned = engine.options().hang.is_planned();
+    let ends = Instant::now() + if is_planned { Duration::ZERO } else { FILES_PATIENCE };
     let own = engine.clone();
-    settle_patiently(engine, async move { crate::requests::revert::recover(&own).await }).await;
+    settle_until(ends, engine, async move { crate::requests::revert::recover(&own).await }).await;
     let own = engine.clone();
-    settle_patiently(engine, async move { crate::requests::revert::tell_of_the_dead(&own).await }).await;
+    settle_until(ends, engine, async move { crate::requests::revert::tell_of_the_dead(&own).await }).await;
 }
 
-async fn settle_patiently(engine: &Engine, work: impl Future<Output = ()> + Send + 'static) {
+async fn settle_until(ends: Instant, engine: &Engine, work: impl Future<Output = ()> + Send + 'static) {
     let stop = engine.tasks().stopping().clone();
     // Much to hold for something that a start rarely has to do.
     let work = Box::pin(work);
     let settling = engine.tasks().spawn("recover", async move { stop.run_until_cancelled(work).await });
-    match timeout(FILES_PATIENCE, settling).await {
+    match timeout_at(ends, settling).await {
         Ok(Ok(_)) => {}
         Ok(Err(_)) => error!("what the last process left in files could not be settled: a task panicked"),
         Err(_) => warn!("files that the last process was changing do not answer; everybody else is served"),

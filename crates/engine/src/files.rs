@@ -115,6 +115,10 @@ impl HangPlan {
         plan
     }
 
+    pub(crate) fn is_planned(&self) -> bool {
+        self.directory.is_some()
+    }
+
     pub fn begin(&self) {
         self.state.0.lock().unwrap_or_else(PoisonError::into_inner).is_over = false;
     }

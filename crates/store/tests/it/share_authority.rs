@@ -70,7 +70,8 @@ stores! {
             store.attenuate_share(call(), SHARE.to_owned(), parent.clone(), wanted).await.unwrap();
             ShareAuth::Ref(reference)
         };
-        let (left, right) = (below("left").await, below("right").await);
+        let left = below("left").await;
+        let right = below("right").await;
         let mut sender = Sender::new("wr_1");
         append_as(&store, left.clone(), &sender.seal(vec![message("msg_1", "a")])).await.unwrap();
         append_as(&store, right.clone(), &sender.seal(vec![message("msg_2", "b")])).await.unwrap();

@@ -219,11 +219,10 @@ async fn a_server_that_breaks_off_later_is_broken() {
 async fn a_server_whose_task_panics_is_broken_with_the_reason_and_started_again_a_few_times() {
     let bench = Bench::new();
     let file = bench.file("x.lang", "BAD");
-    let panics = Arc::new(AtomicUsize::new(0));
-    let counted = panics.clone();
+    let told = AtomicUsize::new(0);
     // The task tells that the server is ready, then that it is broken: every first of the two panics.
     let tell = Arc::new(move || {
-        let is_ready = counted.fetch_add(1, Ordering::SeqCst) % 2 == 0;
+        let is_ready = told.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
         assert!(!is_ready, "as planned, whoever is told panics");
     });
     let spawn = Arc::new(|task| drop(tokio::spawn(task)));
