@@ -162,11 +162,6 @@ impl Reads {
         self.0.message_ids_after(session, Some(after), limit).await
     }
 
-    /// All messages of a session, oldest first.
-    pub async fn message_ids(&self, session: &SessionId) -> Result<Vec<MessageId>, ReadError> {
-        Ok(self.0.message_ids_after(session, None, usize::MAX).await?.unwrap_or_default())
-    }
-
     /// Message records of all sessions by their time.
     pub async fn messages_between(
         &self,

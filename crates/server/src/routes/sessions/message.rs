@@ -92,15 +92,8 @@ async fn page(
         return Ok(Page { response, is_empty: true, next: None });
     }
     let store = app.engine().reads();
-    let slices = |unread| Slices::new(app.clone(), id.clone(), unread, large);
     if limit > AT_ONCE_MAX {
-        let PagePlaces { places, next } = store.message_places(id, wanted).await?;
-        let is_empty = places.is_empty();
-        let mut slices = slices(places);
-        // A store that cannot be read says so before the answer begins.
-        let first = slices.next().await?.unwrap_or_default();
-        let response = reply::chunks(slices.behind(first));
-        return Ok(Page { response, is_empty, next: next.as_ref().map(page::cursor_at) });
+        return in_slices(app, id, wanted, large).await;
     }
     let PageWithin { page, unread } = store.messages_within(id, wanted, large, AT_ONCE_BYTES_MAX).await?;
     let oldest = page.items.first();
@@ -113,19 +106,30 @@ async fn page(
     } else {
         let mut begun = String::new();
         join_behind(&mut begun, &page.items);
-        reply::chunks(slices(unread).behind(begun))
+        reply::chunks(Slices::new(app.clone(), id.clone(), unread, large).behind(begun))
     };
     Ok(Page { response, is_empty, next })
 }
 
-/// The whole conversation, however long it is: it is read as it is sent.
+/// The whole conversation, however long it is.
 async fn all(app: &App, id: &SessionId, large: LargeValues) -> Result<Page, ApiError> {
-    let ids = app.engine().reads().message_ids(id).await?;
-    let is_empty = ids.is_empty();
-    let mut slices = Slices::new(app.clone(), id.clone(), ids, large);
+    in_slices(app, id, MessageQuery { limit: None, before: None }, large).await
+}
+
+/// A page that is read as it is sent.
+async fn in_slices(
+    app: &App,
+    id: &SessionId,
+    wanted: MessageQuery,
+    large: LargeValues,
+) -> Result<Page, ApiError> {
+    let PagePlaces { places, next } = app.engine().reads().message_places(id, wanted).await?;
+    let is_empty = places.is_empty();
+    let mut slices = Slices::new(app.clone(), id.clone(), places, large);
     // A store that cannot be read says so before the answer begins.
     let first = slices.next().await?.unwrap_or_default();
-    Ok(Page { response: reply::chunks(slices.behind(first)), is_empty, next: None })
+    let response = reply::chunks(slices.behind(first));
+    Ok(Page { response, is_empty, next: next.as_ref().map(page::cursor_at) })
 }
 
 /// Where a page stands.
