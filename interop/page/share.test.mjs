@@ -260,9 +260,9 @@ test('a link with an end ends by itself, with the same sentence as one that is r
   const link = new URL(grant.json.url);
   const page = await desk.tab(link.pathname + link.hash);
 
-  await page.getByText('This share has ended').waitFor();
+  await page.getByRole('alert').getByText('This share has ended').waitFor();
 
   const again = await desk.tab(link.pathname + link.hash);
-  await again.getByText('This share has ended').waitFor();
+  await again.getByText('This share has ended').first().waitFor();
   assert.equal(await again.getByText('The first answer').count(), 0);
 });
