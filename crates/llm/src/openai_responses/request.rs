@@ -158,7 +158,7 @@ fn assistant<'a>(items: &'a [AssistantItem], stores: bool, input: &mut Vec<Item<
         };
         match item {
             AssistantItem::Text { text, metadata } => {
-                input.push(spoken(text, own(metadata, "itemId"), stores))
+                input.push(spoken(text, own(metadata, "itemId"), stores));
             }
             AssistantItem::Reasoning { text, metadata } => {
                 let id = own(metadata, "itemId");
