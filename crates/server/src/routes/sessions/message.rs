@@ -220,7 +220,7 @@ impl Slices {
     /// Reads the next slice; none when everything was read.
     fn read(&self) -> Option<impl Future<Output = Result<Slice, ReadError>> + use<>> {
         let first = self.unread.front()?.clone();
-        let last = self.unread.iter().take(SLICE_MAX).last()?.clone();
+        let last = self.unread.iter().take(SLICE_MAX).next_back()?.clone();
         let store = self.app.engine().reads().clone();
         let session = self.session.clone();
         let large = self.large;
