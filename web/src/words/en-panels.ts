@@ -135,7 +135,7 @@ export const more = {
   shareLink: "The link",
   shareReads: "Opens the page for reading",
   sharePlain: "Whoever has this link may read",
-  shareStates: { creating: "The share is being made.", active: "Changes are sent as they happen.", deleting: "The share is being deleted.", failed: "The last changes could not be sent.", degraded: "The service has not been reached for a while. It is tried again." } as Readonly<Record<string, string>>,
+  shareStates: { creating: "The share is being made.", active: "Changes are sent as they happen.", deleting: "The share is being deleted.", failed: "The last changes could not be sent.", gone: "Its service does not have it. Sharing the session again takes it up or makes a new one.", degraded: "The service has not been reached for a while. It is tried again." } as Readonly<Record<string, string>>,
   shareWaiting: (n: number) => `${count(n, "change is", "changes are")} on ${n === 1 ? "its" : "their"} way.`,
   shareElsewhere: (service: string, isPlain: boolean) => (isPlain ? `${service} keeps this share, and has no other links to it.` : `${service} keeps this share.`),
   showCode: "Show as QR code",
