@@ -6,7 +6,7 @@ use crate::log::text_or_empty;
 use crate::read::damaged::DamagedRows;
 use crate::read::moment::readable_todos;
 use crate::read::session_id;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 use sturdy_session::id::SessionId;
 use sturdy_session::placeholder;
 use sturdy_session::row::AskKind;
@@ -44,8 +44,8 @@ impl Store {
         let damaged = self.inner.damaged.clone();
         self.read(move |connection| {
             let mut asks = match &query.session {
-                Some(session) => asks_of(connection, session)?,
-                None => all_asks(connection)?,
+                Some(session) => readable_asks_of(connection, session, &damaged)?,
+                None => all_readable_asks(connection, &damaged)?,
             };
             asks.retain(|ask| {
                 query.kind.is_none_or(|kind| ask.kind == kind)
@@ -54,7 +54,7 @@ impl Store {
                         .as_ref()
                         .is_none_or(|directory| ask.directory.as_ref() == Some(directory))
             });
-            Ok(readable_asks(asks, &damaged))
+            Ok(asks)
         })
         .await
     }
@@ -72,43 +72,68 @@ impl Store {
     }
 }
 
-/// Nobody can answer what they cannot read.
-pub(crate) fn readable_asks(mut asks: Vec<RawAsk>, damaged: &DamagedRows) -> Vec<RawAsk> {
-    asks.retain(|ask| {
-        let is_readable = placeholder::is_json(&ask.data);
-        if !is_readable {
-            damaged.note(&ask.session, &format!("ask {}", ask.id));
-        }
-        is_readable
-    });
-    asks
+/// Those of every session, without those that cannot be read: nobody could answer them.
+pub(crate) fn all_readable_asks(
+    connection: &Connection,
+    damaged: &DamagedRows,
+) -> Result<Vec<RawAsk>, ReadError> {
+    readable(connection, ALL, (), damaged)
 }
 
-pub(crate) fn all_asks(connection: &Connection) -> Result<Vec<RawAsk>, ReadError> {
-    collect(connection, ALL, ())
+/// The same of one session.
+pub(crate) fn readable_asks_of(
+    connection: &Connection,
+    session: &SessionId,
+    damaged: &DamagedRows,
+) -> Result<Vec<RawAsk>, ReadError> {
+    readable(connection, OF_SESSION, [session.as_str()], damaged)
 }
 
+/// Those of one session, or that one of them is damaged.
 pub(crate) fn asks_of(connection: &Connection, session: &SessionId) -> Result<Vec<RawAsk>, ReadError> {
-    collect(connection, OF_SESSION, [session.as_str()])
+    let mut statement = connection.prepare_cached(OF_SESSION)?;
+    let mut rows = statement.query([session.as_str()])?;
+    let mut asks = Vec::new();
+    while let Some(row) = rows.next()? {
+        asks.push(ask_of(row)?);
+    }
+    Ok(asks)
 }
 
-fn collect(
+fn readable(
     connection: &Connection,
     statement: &str,
-    values: impl rusqlite::Params,
+    values: impl Params,
+    damaged: &DamagedRows,
 ) -> Result<Vec<RawAsk>, ReadError> {
     let mut statement = connection.prepare_cached(statement)?;
     let mut rows = statement.query(values)?;
     let mut asks = Vec::new();
     while let Some(row) = rows.next()? {
-        let id: String = row.get(0)?;
-        let kind: String = row.get(2)?;
-        let kind = [AskKind::Permission, AskKind::Question].into_iter().find(|known| known.as_str() == kind);
-        let Some(kind) = kind else {
-            return Err(Failure::broken(format!("ask {id}"), "unknown kind").into());
-        };
-        let session = session_id(&row.get::<_, String>(1)?)?;
-        asks.push(RawAsk { id, session, kind, data: text_or_empty(row, 3)?, directory: row.get(4)? });
+        match ask_of(row) {
+            Ok(ask) if placeholder::is_json(&ask.data) => asks.push(ask),
+            Ok(_) | Err(_) => note(row, damaged),
+        }
     }
     Ok(asks)
+}
+
+fn note(row: &Row<'_>, damaged: &DamagedRows) {
+    let id = text_or_empty(row, 0).unwrap_or_default();
+    let session = text_or_empty(row, 1).ok().and_then(|session| SessionId::parse(&session).ok());
+    match session {
+        Some(session) => damaged.note(&session, &format!("ask {id}")),
+        None => tracing::error!("an ask of a session with an unreadable id is left out"),
+    }
+}
+
+fn ask_of(row: &Row<'_>) -> Result<RawAsk, ReadError> {
+    let id: String = row.get(0)?;
+    let kind: String = row.get(2)?;
+    let kind = [AskKind::Permission, AskKind::Question].into_iter().find(|known| known.as_str() == kind);
+    let Some(kind) = kind else {
+        return Err(Failure::broken(format!("ask {id}"), "unknown kind").into());
+    };
+    let session = session_id(&row.get::<_, String>(1)?)?;
+    Ok(RawAsk { id, session, kind, data: text_or_empty(row, 3)?, directory: row.get(4)? })
 }

@@ -6,7 +6,7 @@
 use crate::Store;
 use crate::error::ReadError;
 use crate::log::{clamp, text_or_empty};
-use crate::read::asks::{RawAsk, all_asks, asks_of, readable_asks};
+use crate::read::asks::{RawAsk, all_readable_asks, readable_asks_of};
 use crate::read::damaged::DamagedRows;
 use crate::read::messages::{MessagePage, MessageQuery, page};
 use crate::read::projects::readable_projects;
@@ -97,7 +97,7 @@ impl Store {
                 sessions,
                 more,
                 projects: readable_projects(connection)?,
-                asks: readable_asks(all_asks(connection)?, &damaged),
+                asks: all_readable_asks(connection, &damaged)?,
             })
         })
         .await
@@ -116,10 +116,10 @@ impl Store {
             let Some(session) = one(connection, id.as_str(), &damaged)? else { return Ok(None) };
             let query = MessageQuery { limit: Some(limit), before: None };
             let descendants = descendants(connection, id.as_str(), &damaged)?;
-            let mut asks = asks_of(connection, &id)?;
+            let mut asks = readable_asks_of(connection, &id, &damaged)?;
             for child in &descendants {
                 let child = super::session_id(&child.id)?;
-                asks.extend(asks_of(connection, &child)?);
+                asks.extend(readable_asks_of(connection, &child, &damaged)?);
             }
             let mut family = ancestors(connection, &session, &damaged)?;
             family.extend(descendants);
@@ -130,7 +130,7 @@ impl Store {
                 messages: page(connection, &id, &query, shape, &damaged)?,
                 todos: readable_todos(&id, todos.optional()?, &damaged),
                 session,
-                asks: readable_asks(asks, &damaged),
+                asks,
                 family,
             }))
         })

@@ -2,7 +2,7 @@
 
 use crate::bench::{Draft, ses, session_row};
 use sturdy_session::row::{AskKind, AskRow, RowChange, SessionRow};
-use sturdy_store::{AskQuery, CreatedEdge, SessionOrder, SessionQuery, Store};
+use sturdy_store::{AskQuery, CreatedEdge, Options, SessionOrder, SessionQuery, Store};
 
 async fn put(store: &Store, name: &str, change: impl FnOnce(&mut SessionRow)) {
     let mut row = session_row(ses(name).as_str(), name);
@@ -207,4 +207,31 @@ stores! {
         assert_eq!(store.project("none").await.unwrap(), None);
         assert_eq!(store.projects().await.unwrap(), [global, second]);
     }
+}
+
+// Was: one ask of an unknown kind, or of a session whose id cannot be read, failed the list of all others.
+#[tokio::test]
+async fn an_ask_that_cannot_be_read_is_noted_and_keeps_no_other_from_being_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(Options::new(directory.path())).await.unwrap();
+    for name in ["a", "b", "c", "d"] {
+        put(&store, name, |_| {}).await;
+        let id = format!("per_{name}");
+        let kind = AskKind::Permission;
+        let ask = RowChange::Ask(AskRow { id, session_id: ses(name), kind, data: "{}".to_owned() });
+        store.commit(Draft::new(name, 1).idled().row(ask).commit).await.unwrap();
+    }
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    raw.execute("UPDATE ask SET kind = 'nonsense' WHERE id = 'per_b'", ()).unwrap();
+    raw.execute("UPDATE ask SET session_id = 'nobody' WHERE id = 'per_c'", ()).unwrap();
+    raw.execute("UPDATE ask SET data = '{' WHERE id = 'per_d'", ()).unwrap();
+
+    let listed = store.asks(AskQuery::default()).await.unwrap();
+
+    let listed: Vec<_> = listed.into_iter().map(|ask| ask.id).collect();
+    assert_eq!(listed, ["per_a"]);
+    let damaged: Vec<_> = store.damaged_rows().into_iter().map(|row| (row.session, row.place)).collect();
+    assert_eq!(damaged, [(ses("b"), "ask per_b".to_owned()), (ses("d"), "ask per_d".to_owned())]);
+    assert!(store.load(&ses("b")).await.is_err(), "whoever works on that session is told that it is damaged");
+    store.close().await;
 }
