@@ -189,7 +189,7 @@ impl KeptHistory {
         if !run.is_from_start || run.step.as_ref() != Some(step) {
             return None;
         }
-        let unchanged = run.messages.iter().filter(|one| !changed.contains(&one.place.id));
+        let unchanged = run.messages.iter().filter(|message| !changed.contains(&message.place.id));
         let messages: Vec<_> = unchanged.filter_map(|one| one.message.clone()).collect();
         (messages.len() == run.messages.len()).then_some(messages)
     }
