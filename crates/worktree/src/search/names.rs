@@ -166,23 +166,33 @@ impl Tree {
     }
 
     fn likest(&self, query: &Query, find: Find, count: usize) -> Vec<usize> {
+        if count == 0 {
+            return Vec::new();
+        }
         let mut scored = Vec::new();
+        // The last of the likest so far: whatever is not before it is not kept.
+        let mut last = None;
         for (place, letters) in self.letters.iter().enumerate() {
             if !query.may_match(*letters) {
                 continue;
             }
             let name = self.name(place);
-            if find.wants(name)
-                && let Some(score) = query.score(name)
-            {
-                scored.push((Reverse(score), name.len(), place));
+            if !find.wants(name) {
+                continue;
+            }
+            let Some(score) = query.score(name) else { continue };
+            let one = (Reverse(score), name.len(), place);
+            if last.is_some_and(|last| one > last) {
+                continue;
+            }
+            scored.push(one);
+            if scored.len() == count.saturating_mul(4) {
+                last = Some(*scored.select_nth_unstable(count - 1).1);
+                scored.truncate(count);
             }
         }
-        if count < scored.len() {
-            scored.select_nth_unstable(count);
-            scored.truncate(count);
-        }
         scored.sort_unstable();
+        scored.truncate(count);
         scored.into_iter().map(|(_, _, place)| place).collect()
     }
 

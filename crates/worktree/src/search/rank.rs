@@ -42,6 +42,8 @@ fn bit(byte: u8) -> u64 {
 pub(super) struct Query {
     /// Without spaces: they separate words, and words need not stand side by side.
     typed: Vec<u8>,
+    /// The same in lower case: a name's letters are compared with these, tens of thousands of times.
+    lower: Vec<u8>,
     letters: u64,
     names_a_path: bool,
 }
@@ -51,7 +53,8 @@ impl Query {
         let typed: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
         let letters = typed.iter().fold(0, |set, byte| set | bit(*byte));
         let names_a_path = typed.contains(&b'/');
-        Self { typed, letters, names_a_path }
+        let lower = typed.to_ascii_lowercase();
+        Self { typed, lower, letters, names_a_path }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -91,11 +94,11 @@ impl Query {
 
     /// The match that ends first, and of those with this end the shortest: good, and found in two passes.
     fn best(&self, name: &[u8], from: usize) -> Option<i32> {
-        let mut wanted = self.typed.iter();
+        let mut wanted = self.lower.iter();
         let mut letter = wanted.next()?;
         let mut end = None;
         for (place, byte) in name.iter().enumerate().skip(from) {
-            if byte.eq_ignore_ascii_case(letter) {
+            if byte.to_ascii_lowercase() == *letter {
                 match wanted.next() {
                     Some(next) => letter = next,
                     None => {
@@ -113,8 +116,8 @@ impl Query {
         let mut score = 0;
         let mut behind: Option<usize> = None;
         let mut place = end + 1;
-        for letter in self.typed.iter().rev() {
-            while place > from && !name[place - 1].eq_ignore_ascii_case(letter) {
+        for (letter, lower) in self.typed.iter().zip(&self.lower).rev() {
+            while place > from && name[place - 1].to_ascii_lowercase() != *lower {
                 place -= 1;
             }
             assert!(place > from, "BUG: a match that was found forward is found backward");

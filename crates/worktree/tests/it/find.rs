@@ -222,6 +222,26 @@ fn names_are_found_by_likeness() {
     assert!(!found("x.rs", Find::Both).contains(&"ignored/x.rs".to_owned()));
 }
 
+#[test]
+fn a_few_of_many_names_are_the_first_of_all_of_them() {
+    let bench = Bench::new();
+    for number in 0..200 {
+        bench.file(&format!("room{}/file_{number}.rs", number % 7), "");
+        bench.file(&format!("room{}/File{}.txt", number % 5, "e".repeat(number % 20)), "");
+    }
+    let kept = KeptNames::default();
+    let found = |query, count| kept.files(&bench.world.roots, query, Find::Files, count, &going()).unwrap();
+
+    for query in ["f", "fi", "file_1", "FILE", "1rs", "fee"] {
+        let all = found(query, usize::MAX);
+        assert!(all.len() > 4, "{query}");
+        for count in [1, 2, 3, 10, 50] {
+            assert_eq!(found(query, count), all[..count.min(all.len())], "{query}, {count}");
+        }
+        assert_eq!(found(query, 0), Vec::<String>::new());
+    }
+}
+
 /// Searches until nothing was written lately, so that the next search is answered from what is kept.
 fn settle(kept: &KeptNames, bench: &Bench) {
     let mut walks = u64::MAX;
