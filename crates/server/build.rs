@@ -1,7 +1,4 @@
-//! Packs the built files of the page (`web/dist`) into the program.
-//!
-//! Each file is compressed once, here; the server sends it as it is to whoever takes gzip and unpacks it
-//! for the others, so a server that is never asked for the page spends no time and no memory on it.
+//! Packs the built files of the page (`web/dist`) and the OpenAPI document into the program (`src/packed.rs`).
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -20,18 +17,26 @@ fn main() {
 
     let mut table = "static FILES: &[Packed] = &[\n".to_owned();
     for (index, (name, bytes)) in files(dist).into_iter().enumerate() {
-        let packed = out.join(format!("{index}.gz"));
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(&bytes).expect("memory takes everything");
-        fs::write(&packed, encoder.finish().expect("memory takes everything")).expect("OUT_DIR is writable");
-        let bytes = bytes.len();
-        let _ = writeln!(
-            table,
-            "    Packed {{ name: {name:?}, bytes: {bytes}, gzip: include_bytes!({packed:?}) }},"
-        );
+        let _ = writeln!(table, "    {},", pack(&name, &bytes, &out.join(format!("{index}.gz"))));
     }
     table.push_str("];\n");
     fs::write(out.join("page.rs"), table).expect("OUT_DIR is writable");
+
+    let document = "openapi.json";
+    println!("cargo::rerun-if-changed={document}");
+    let bytes = fs::read(document).expect("the document is in the repository");
+    let packed = pack(document, &bytes, &out.join("openapi.gz"));
+    let line = format!("static DOCUMENT: Packed = {packed};\n");
+    fs::write(out.join("openapi.rs"), line).expect("OUT_DIR is writable");
+}
+
+/// Writes the packed bytes to a file; gives the expression that has them.
+fn pack(name: &str, bytes: &[u8], packed: &Path) -> String {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).expect("memory takes everything");
+    fs::write(packed, encoder.finish().expect("memory takes everything")).expect("OUT_DIR is writable");
+    let bytes = bytes.len();
+    format!("Packed {{ name: {name:?}, bytes: {bytes}, gzip: include_bytes!({packed:?}) }}")
 }
 
 /// The files directly in the folder, by name.

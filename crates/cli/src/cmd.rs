@@ -22,6 +22,7 @@ use crate::args::{LogFormat, LogLevel, ServerChoice};
 use crate::connect::{Connection, connect};
 use crate::failure::{Failure, UNMET};
 use crate::out;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 use sturdy_engine::files::FILE_THREADS_MAX;
@@ -37,6 +38,11 @@ const LAST_READS: Duration = Duration::from_secs(1);
 
 /// Runs this to its end, and does not wait for threads that hang.
 fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    run_to_end(Box::pin(work))
+}
+
+/// Compiled once, and not for each command: what a runtime does around a future is a lot of code.
+fn run_to_end<T>(work: Pin<Box<dyn Future<Output = Result<T, Failure>> + '_>>) -> Result<T, Failure> {
     let runtime = runtime()?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_timeout(LAST_READS);

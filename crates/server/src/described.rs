@@ -1,14 +1,19 @@
-//! Routes that can describe themselves, and do so only when asked.
+//! Routes, and what they say of themselves.
 //!
-//! `utoipa-axum` describes each route where it adds it, so a server that starts would build the whole
-//! document, throw it away, and keep in memory what the work left behind: a tenth of what an idle
-//! server has. Here a route brings along a function that describes it. Both halves come from one
-//! mention of the handler, so neither can be forgotten.
+//! A route brings along a function that describes it: both halves come from one mention of the handler, so neither can
+//! be forgotten. The second half is compiled only with the feature `describe`, by which the OpenAPI document is written;
+//! the program has the document as a file.
 //!
 //! What axum builds around a handler is compiled for one type, [`AnyHandler`], and not anew for each of the hundreds of
 //! handlers: an eighth of the code of this crate.
 //!
-//! Not here: the document around the descriptions (`routes/server/openapi.rs`), the handlers (`routes/`).
+//! Not here: the document around the descriptions (`routes/server/openapi/write.rs`), the handlers (`routes/`).
+
+#[cfg(feature = "describe")]
+mod description;
+
+#[cfg(feature = "describe")]
+pub(crate) use description::{Describe, Description};
 
 use crate::app::App;
 use crate::error::no_route;
@@ -21,19 +26,14 @@ use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use utoipa::__dev::{SchemaReferences, Tags};
-use utoipa::openapi::schema::Schema;
-use utoipa::openapi::{HttpMethod, Paths, RefOr};
+use utoipa::openapi::HttpMethod;
 use utoipa_axum::PathItemExt as _;
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
-
-/// Adds the description of a route.
-pub(crate) type Describe = fn(OpenApiRouter<App>) -> OpenApiRouter<App>;
 
 /// What answers at one path.
 pub(crate) struct Route {
     pub(crate) path: String,
     pub(crate) methods: MethodRouter<App>,
+    #[cfg(feature = "describe")]
     pub(crate) describe: Describe,
 }
 
@@ -42,6 +42,7 @@ pub(crate) struct Route {
 pub(crate) struct Routes {
     /// Several files may answer at one path, each by other methods.
     paths: BTreeMap<String, MethodRouter<App>>,
+    #[cfg(feature = "describe")]
     pub(crate) describe: Vec<Describe>,
 }
 
@@ -50,9 +51,17 @@ impl Routes {
         Self::default()
     }
 
-    pub(crate) fn routes(mut self, route: Route) -> Self {
-        self.describe.push(route.describe);
-        self.route(&route.path, route.methods)
+    pub(crate) fn routes(self, route: Route) -> Self {
+        let routes = self.route(&route.path, route.methods);
+        #[cfg(feature = "describe")]
+        let routes = routes.described_by(route.describe);
+        routes
+    }
+
+    #[cfg(feature = "describe")]
+    fn described_by(mut self, describe: Describe) -> Self {
+        self.describe.push(describe);
+        self
     }
 
     /// A route that is no part of the document.
@@ -63,10 +72,11 @@ impl Routes {
     }
 
     pub(crate) fn merge(mut self, other: Self) -> Self {
+        #[cfg(feature = "describe")]
+        self.describe.extend(other.describe);
         for (path, methods) in other.paths {
             self = self.route(&path, methods);
         }
-        self.describe.extend(other.describe);
         self
     }
 
@@ -133,35 +143,6 @@ fn on(router: MethodRouter<App>, methods: &[HttpMethod], handler: AnyHandler) ->
     methods.iter().fold(router, |router, method| router.on(method.to_method_filter(), handler.clone()))
 }
 
-/// What the handlers of one path say of themselves.
-#[derive(Default)]
-pub(crate) struct Description {
-    schemas: Vec<(String, RefOr<Schema>)>,
-    paths: Paths,
-}
-
-impl Description {
-    /// Adds one of them. It is known by what `#[utoipa::path]` wrote beside it.
-    pub(crate) fn of<P>(mut self) -> Self
-    where
-        P: utoipa::Path + for<'t> Tags<'t> + SchemaReferences,
-    {
-        let mut operation = P::operation();
-        let tags = P::tags();
-        if !tags.is_empty() {
-            operation.tags.get_or_insert_default().extend(tags.iter().map(ToString::to_string));
-        }
-        P::schemas(&mut self.schemas);
-        self.paths.add_path_operation(P::path(), P::methods(), operation);
-        self
-    }
-
-    /// Without the handlers: a document answers nobody.
-    pub(crate) fn into_routes(self) -> UtoipaMethodRouter<App> {
-        (self.schemas, self.paths, MethodRouter::new())
-    }
-}
-
 /// The route of one handler, or of several that share a path.
 macro_rules! routes {
     ($first:ident $(, $more:ident)* $(,)?) => {
@@ -175,6 +156,7 @@ macro_rules! routes {
                     $( let methods = crate::described::answer(methods, &[<__path_ $more>]::methods(), $more); )*
                     methods
                 },
+                #[cfg(feature = "describe")]
                 describe: |document| {
                     let description = crate::described::Description::default().of::<[<__path_ $first>]>();
                     $( let description = description.of::<[<__path_ $more>]>(); )*

@@ -16,6 +16,7 @@ mod error;
 mod extract;
 mod grants;
 mod instance;
+mod packed;
 mod reply;
 mod routes;
 mod rpc;
@@ -28,6 +29,8 @@ mod wire;
 
 pub use access::auth::Password;
 pub use app::{App, Offer, ServerOptions, ServiceLimits, ShareOptions};
+#[cfg(feature = "describe")]
+pub use routes::described_document;
 pub use routes::document;
 pub use serve::serve;
 

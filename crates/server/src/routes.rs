@@ -8,6 +8,8 @@ pub(crate) mod server;
 pub(crate) mod sessions;
 mod v2;
 
+#[cfg(feature = "describe")]
+pub use server::described_document;
 pub use server::document;
 
 use crate::described::Routes;

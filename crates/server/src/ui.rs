@@ -4,31 +4,20 @@
 //! everything else stays API. The shell holds nothing of anybody, so it needs no password. Files stand
 //! below `/ui/{build}/`, where `build` names what is in them: they never change and are kept for ever.
 //!
-//! The files are in the program, packed, and unpacked only for a client that does not take gzip.
-//!
-//! Not here: what the page asks for (`routes/`), the page itself (`web/`).
+//! Not here: how its files are in the program (`packed.rs`), what the page asks for (`routes/`), the page itself (`web/`).
 
 use crate::described::Routes;
 use crate::error::no_route;
+use crate::packed::{Packed, says};
 use crate::reply::NeverPacked;
 use axum::body::Body;
 use axum::extract::{Path, Request};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use flate2::read::GzDecoder;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
-use std::io::Read as _;
 
 include!(concat!(env!("OUT_DIR"), "/page.rs"));
-
-/// A file of the page as it is in the program.
-struct Packed {
-    name: &'static str,
-    /// Unpacked.
-    bytes: usize,
-    gzip: &'static [u8],
-}
 
 /// Where a person can be on the page. An address below `/s/` names a session.
 const ADDRESSES: [&str; 10] =
@@ -113,7 +102,7 @@ async fn shell_of(name: &str, request: Request) -> Response {
 /// The reader of an exported session, without the session.
 pub(crate) fn viewer() -> String {
     let file = FILES.iter().find(|file| file.name == "viewer.html").expect("BUG: the page has a viewer");
-    String::from_utf8(unpack(file)).expect("BUG: the viewer is text")
+    String::from_utf8(file.unpack()).expect("BUG: the viewer is text")
 }
 
 async fn root_file(name: &'static str, headers: HeaderMap) -> Response {
@@ -136,17 +125,8 @@ fn send(name: &str, asked: &HeaderMap, keep: HeaderValue) -> Response {
         return StatusCode::NOT_FOUND.into_response();
     };
     let tag = format!("\"{}\"", build());
-    let mut response = Response::new(Body::empty());
     let is_known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    if is_known {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-    } else if accepts_gzip(asked) {
-        *response.body_mut() = Body::from(file.gzip);
-        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    } else {
-        *response.body_mut() = Body::from(unpack(file));
-    }
-    response.extensions_mut().insert(NeverPacked);
+    let mut response = if is_known { not_modified() } else { file.answer(asked) };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, kind(name));
     headers.insert(header::CACHE_CONTROL, keep);
@@ -161,10 +141,11 @@ fn send(name: &str, asked: &HeaderMap, keep: HeaderValue) -> Response {
     response
 }
 
-fn unpack(file: &Packed) -> Vec<u8> {
-    let mut whole = Vec::with_capacity(file.bytes);
-    GzDecoder::new(file.gzip).read_to_end(&mut whole).expect("BUG: a file of the page does not unpack");
-    whole
+fn not_modified() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response.extensions_mut().insert(NeverPacked);
+    response
 }
 
 fn kind(name: &str) -> HeaderValue {
@@ -181,18 +162,4 @@ fn kind(name: &str) -> HeaderValue {
 
 fn accepts_html(headers: &HeaderMap) -> bool {
     says(headers, &header::ACCEPT, "text/html")
-}
-
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    says(headers, &header::ACCEPT_ENCODING, "gzip")
-}
-
-/// Whether a list in a header names this, and does not rule it out with a weight of nothing.
-fn says(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
-    let lists = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|item| {
-        let mut words = item.split(';').map(str::trim);
-        let is_named = words.next().is_some_and(|word| word.eq_ignore_ascii_case(wanted));
-        is_named && !words.any(|word| word == "q=0")
-    })
 }

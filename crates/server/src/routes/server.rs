@@ -15,6 +15,8 @@ mod tokens;
 mod tui;
 mod workspaces;
 
+#[cfg(feature = "describe")]
+pub use openapi::described_document;
 pub use openapi::document;
 
 use crate::described::Routes;

@@ -1,7 +1,7 @@
 //! Every answer of every test is held against the OpenAPI document: its status, its shape, and no field that the
 //! document does not name.
 
-use crate::world::Answer;
+use crate::world::{Answer, World};
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -112,6 +112,38 @@ fn close(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(close),
         _ => {}
     }
+}
+
+/// What is sent is a file; what handlers and types say of themselves is what it must hold.
+#[cfg(feature = "describe")]
+#[test]
+fn the_document_is_what_the_handlers_say() {
+    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+    let described = serde_json::to_string_pretty(&sturdy_server::described_document()).unwrap() + "\n";
+    if std::env::var_os("STURDY_WRITE_OPENAPI").is_some() {
+        std::fs::write(FILE, &described).unwrap();
+    }
+
+    let written = std::fs::read_to_string(FILE).unwrap();
+    assert!(
+        written == described,
+        "crates/server/openapi.json is old; CONTRIBUTING.md says how to write it anew"
+    );
+}
+
+#[tokio::test]
+async fn the_document_is_the_same_packed_and_unpacked() {
+    let world = World::new().await;
+    let plain = world.get("/doc").await;
+    let packed = world.request("GET", "/doc").header("accept-encoding", "gzip").send().await.unwrap();
+
+    assert_eq!(plain.header("content-encoding"), None);
+    assert_eq!(packed.headers()["content-encoding"], "gzip");
+    assert_eq!(packed.headers()["content-type"], "application/json");
+    let bytes = packed.bytes().await.unwrap();
+    let mut unpacked = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut unpacked).unwrap();
+    assert_eq!(unpacked, plain.text);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::wire::body::{LogLevel, LogLine};
 use crate::wire::shapes::catalog::Health;
 use axum::extract::State;
 use axum::response::Response;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use serde_json::json;
 use sturdy_engine::Damage;
 use sturdy_session::json::Nothing;
@@ -112,6 +112,6 @@ async fn log(State(app): State<App>, Payload(line): Payload<LogLine>) -> Result<
 /// This document.
 #[utoipa::path(get, path = "/doc", operation_id = "app.doc",
     responses((status = 200, description = "OpenAPI 3.1", body = Object)))]
-async fn doc() -> Response {
-    reply::json(&openapi::document())
+async fn doc(asked: HeaderMap) -> Response {
+    openapi::send(&asked)
 }
