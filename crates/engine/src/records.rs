@@ -144,7 +144,16 @@ pub(crate) async fn readable_record(store: &Store, id: &SessionId) -> Result<Opt
 
 /// A session's record. One that is damaged is not absent: its session is listed with what is damaged.
 pub(crate) async fn session_info(store: &Store, id: &SessionId) -> Result<Session, EngineError> {
-    let record = store.session(id).await?.ok_or_else(|| EngineError::NoSession(id.clone()))?;
+    session_info_of(store, id, store.session(id).await?)
+}
+
+/// The session whose record was read.
+pub(crate) fn session_info_of(
+    store: &Store,
+    id: &SessionId,
+    record: Option<String>,
+) -> Result<Session, EngineError> {
+    let record = record.ok_or_else(|| EngineError::NoSession(id.clone()))?;
     let info = session(id, &record).inspect_err(|damaged| store.note_damage(id, &damaged.record));
     Ok(info?)
 }

@@ -1,6 +1,6 @@
 //! The history that an awake session sent last, kept for its next request.
 //!
-//! HistoryReading a long conversation from the store, parsing it and sending it costs more with every step, while a step adds
+//! Reading a long conversation from the store, parsing it and sending it costs more with every step, while a step adds
 //! one message to it. So an awake session keeps what it read: one contiguous run of messages that ends before the
 //! newest step. Every commit of the session says which messages it has changed ([`ChangedMessages`]); those are read anew for
 //! the next request, and whatever takes messages or parts away drops the whole run.
@@ -18,6 +18,7 @@ use crate::run::Sessions;
 use crate::run::request;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use std::mem;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +29,7 @@ use sturdy_session::row::{RowChange, RowWrite};
 use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::part::{Part, PartBody};
 use sturdy_session::types::tool::{Attachment, ToolState};
-use sturdy_store::{Before, MessageQuery};
+use sturdy_store::{Before, RawMessage};
 
 /// What one session keeps at most.
 const SESSION_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -80,6 +81,8 @@ pub(crate) struct KeptMessage {
 #[derive(Debug)]
 pub(crate) struct HistoryReading {
     pub(crate) run: KeptRun,
+    /// Messages of the run and behind it that have to be read.
+    changed: HashSet<MessageId>,
     generation: u64,
 }
 
@@ -140,7 +143,10 @@ impl KeptHistory {
     ) -> Result<Vec<Arc<MessageWithParts>>, EngineError> {
         let mut reading = self.begin();
         let mut gather = Gather::default();
-        if !reading.run.catch_up(sessions, session, step).await? {
+        let mut changed = mem::take(&mut reading.changed);
+        // It has nothing to tell yet.
+        changed.remove(step);
+        if !reading.run.catch_up(sessions, session, step, changed).await? {
             reading.run = KeptRun::default();
         }
         let mut is_enough = false;
@@ -214,16 +220,15 @@ impl KeptHistory {
         let mut freed = 0;
         for message in run.messages.iter_mut().filter(|one| changed.contains(&one.place.id)) {
             message.message = None;
-            freed += std::mem::take(&mut message.bytes);
+            freed += mem::take(&mut message.bytes);
         }
         self.all_bytes.fetch_sub(freed, Ordering::Relaxed);
-        changed.clear();
-        HistoryReading { run: run.clone(), generation: *generation }
+        HistoryReading { run: run.clone(), changed: mem::take(changed), generation: *generation }
     }
 
     /// Keeps a run for the next request, unless somebody dropped it or began to read meanwhile.
     pub(crate) fn end(&self, reading: HistoryReading) {
-        let HistoryReading { mut run, generation } = reading;
+        let HistoryReading { mut run, generation, .. } = reading;
         let mut kept = self.kept();
         if kept.generation != generation {
             return;
@@ -259,10 +264,12 @@ impl KeptRun {
         sessions: &Arc<Sessions>,
         session: &SessionId,
         step: &MessageId,
+        changed: HashSet<MessageId>,
     ) -> Result<bool, EngineError> {
         let Some(last) = self.messages.last() else { return Ok(false) };
-        let query = MessageQuery { limit: Some(NEWER_MAX), before: None };
-        let newest = sessions.store.message_heads(session, query).await?.items;
+        // What has changed is most of what is new, so one look is enough as a rule.
+        let changed = changed.into_iter().collect();
+        let (newest, changed) = sessions.store.newest_heads_and(session, NEWER_MAX, changed).await?;
         let Some(from) = newest.iter().position(|head| head.id == last.place.id) else { return Ok(false) };
         let Some(to) = newest.iter().position(|head| head.id == *step) else { return Ok(false) };
         if to <= from {
@@ -272,27 +279,29 @@ impl KeptRun {
         let newer = newest.into_iter().take(to).skip(from + 1);
         let unread = newer.map(|head| KeptMessage::unread(Before { id: head.id, time: head.created }));
         self.messages.extend(unread);
-        self.read_changed(sessions, session).await
+        self.fill(changed).await?;
+        let missing: Vec<MessageId> = self.missing().map(|one| one.place.id.clone()).collect();
+        if !missing.is_empty() {
+            self.fill(sessions.store.messages_of(session, missing).await?).await?;
+        }
+        Ok(self.missing().next().is_none())
     }
 
-    /// Reads what is not there. False when one of them is gone.
-    async fn read_changed(
-        &mut self,
-        sessions: &Arc<Sessions>,
-        session: &SessionId,
-    ) -> Result<bool, EngineError> {
-        let missing = self.messages.iter_mut().filter(|one| one.message.is_none());
+    fn missing(&mut self) -> impl Iterator<Item = &mut KeptMessage> {
+        self.messages.iter_mut().filter(|one| one.message.is_none())
+    }
+
+    /// Takes in what was read.
+    async fn fill(&mut self, raw: Vec<RawMessage>) -> Result<(), EngineError> {
         let mut missing: HashMap<MessageId, &mut KeptMessage> =
-            missing.map(|one| (one.place.id.clone(), one)).collect();
-        let ids = missing.keys().cloned().collect();
-        let raw = sessions.store.messages_of(session, ids).await?;
+            self.missing().map(|one| (one.place.id.clone(), one)).collect();
         for message in request::parsed_all(raw).await? {
             let message = message?;
             if let Some(kept) = missing.remove(message.info.id()) {
                 kept.fill(message);
             }
         }
-        Ok(missing.is_empty())
+        Ok(())
     }
 
     fn bytes(&self) -> usize {

@@ -49,18 +49,27 @@ impl StepReading {
             && self.info.permission == info.permission
             && self.info.parent_id == info.parent_id
     }
+}
 
-    /// Reads the instructions beside what is known. None when the disk takes its time.
-    pub(crate) async fn read(
-        sessions: &Sessions,
-        user: UserMessage,
-        info: Session,
-        instance: &Arc<Instance>,
-        offered: Vec<ToolSpec>,
-    ) -> Option<Arc<Self>> {
-        let instructions = timeout(PATIENCE, instructions_of(sessions, instance)).await.ok()?.ok()?;
-        Some(Arc::new(Self { user, info, instance: instance.clone(), instructions, offered }))
+/// What a step needs, before its instruction files were read.
+#[derive(Debug)]
+pub(crate) struct StepWithoutInstructions {
+    pub(crate) user: UserMessage,
+    pub(crate) info: Session,
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) offered: Vec<ToolSpec>,
+}
+
+impl StepWithoutInstructions {
+    pub(crate) fn with(self, instructions: Vec<Instruction>) -> Arc<StepReading> {
+        let Self { user, info, instance, offered } = self;
+        Arc::new(StepReading { user, info, instance, instructions, offered })
     }
+}
+
+/// The instructions that stand in files now. None when the disk takes its time.
+pub(crate) async fn instructions_soon(sessions: &Sessions, instance: &Instance) -> Option<Vec<Instruction>> {
+    timeout(PATIENCE, instructions_of(sessions, instance)).await.ok()?.ok()
 }
 
 /// The instructions that stand in files now.

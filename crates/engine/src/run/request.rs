@@ -223,9 +223,25 @@ pub(crate) async fn user_message(
     session: &SessionId,
     user: &MessageId,
 ) -> Result<UserMessage, EngineError> {
-    match message_info(sessions, session, user).await? {
+    prompt_of(user, message_info(sessions, session, user).await?)
+}
+
+/// The prompt that is answered, and the session, with one read.
+pub(crate) async fn user_message_and_session(
+    sessions: &Arc<Sessions>,
+    session: &SessionId,
+    user: &MessageId,
+) -> Result<(UserMessage, Session), EngineError> {
+    let (info, record) = sessions.store.message_info_and_session(session, user).await?;
+    let session = records::session_info_of(&sessions.store, session, record)?;
+    let info = info.ok_or_else(|| no_message(user))?;
+    Ok((prompt_of(user, records::message(user, &info)?)?, session))
+}
+
+fn prompt_of(id: &MessageId, message: Message) -> Result<UserMessage, EngineError> {
+    match message {
         Message::User(info) => Ok(*info),
-        Message::Assistant(_) => Err(no_message(user)),
+        Message::Assistant(_) => Err(no_message(id)),
     }
 }
 

@@ -208,6 +208,23 @@ impl Store {
         .await
     }
 
+    /// A message without its parts, and the record of its session, as of one moment.
+    pub async fn message_info_and_session(
+        &self,
+        session: &SessionId,
+        message: &MessageId,
+    ) -> Result<(Option<String>, Option<String>), ReadError> {
+        let session = session.clone();
+        let message = message.clone();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(INFO)?;
+            let info =
+                statement.query_row((session.as_str(), message.as_str()), |row| row.get(0)).optional()?;
+            Ok((info, super::sessions::record(connection, &session)?))
+        })
+        .await
+    }
+
     /// The first of certain messages with their parts, until they hold more than this, and how many were looked at: at
     /// least one. Those that are gone are left out.
     pub async fn messages_of_within(
@@ -220,22 +237,7 @@ impl Store {
         let session = session.clone();
         let damaged = self.inner.damaged.clone();
         let read = self.read(move |connection| {
-            let mut statement = connection.prepare_cached(ONE)?;
-            let mut found = Vec::new();
-            let mut parts = Parts::default();
-            let mut looked_at = 0;
-            for message in messages {
-                if parts.bytes > bytes_max {
-                    break;
-                }
-                looked_at += 1;
-                let row = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
-                let Some(row) = row else { continue };
-                parts.read(connection, &session, &row, shape)?;
-                found.push(row);
-            }
-            parts.grow(connection)?;
-            Ok((parts.join(&session, found, &damaged), looked_at))
+            messages_by_id(connection, &session, messages, shape, bytes_max, &damaged)
         });
         let (found, looked_at) = read.await?;
         self.count_parts(&found);
@@ -251,6 +253,54 @@ impl Store {
         let read = self.messages_of_within(session, messages, PartShape::STORED, usize::MAX);
         Ok(read.await?.0)
     }
+
+    /// The newest messages without their parts, and certain messages with them, as of one moment.
+    pub async fn newest_heads_and(
+        &self,
+        session: &SessionId,
+        limit: u32,
+        messages: Vec<MessageId>,
+    ) -> Result<(Vec<RawMessage>, Vec<RawMessage>), ReadError> {
+        let session = session.clone();
+        let damaged = self.inner.damaged.clone();
+        let query = MessageQuery { limit: Some(limit), before: None };
+        let read = self.read(move |connection| {
+            let heads = heads(connection, &session, &query, &damaged)?.items;
+            let (found, _) =
+                messages_by_id(connection, &session, messages, PartShape::STORED, usize::MAX, &damaged)?;
+            Ok((heads, found))
+        });
+        let (heads, found) = read.await?;
+        self.count_parts(&found);
+        Ok((heads, found))
+    }
+}
+
+/// The first of these messages until they hold more than this, and how many were looked at.
+fn messages_by_id(
+    connection: &Connection,
+    session: &SessionId,
+    messages: Vec<MessageId>,
+    shape: PartShape,
+    bytes_max: usize,
+    damaged: &DamagedRows,
+) -> Result<(Vec<RawMessage>, usize), ReadError> {
+    let mut statement = connection.prepare_cached(ONE)?;
+    let mut found = Vec::new();
+    let mut parts = Parts::default();
+    let mut looked_at = 0;
+    for message in messages {
+        if parts.bytes > bytes_max {
+            break;
+        }
+        looked_at += 1;
+        let row = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
+        let Some(row) = row else { continue };
+        parts.read(connection, session, &row, shape)?;
+        found.push(row);
+    }
+    parts.grow(connection)?;
+    Ok((parts.join(session, found, damaged), looked_at))
 }
 
 pub(super) fn page(

@@ -8,9 +8,8 @@ use crate::Store;
 use crate::committer::title_column;
 use crate::error::ReadError;
 use crate::log::{clamp, text_or_empty};
-use rusqlite::OptionalExtension as _;
-use rusqlite::Row;
 use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::sync::{Arc, PoisonError};
 use sturdy_session::id::SessionId;
 use sturdy_session::placeholder::SessionColumns;
@@ -87,13 +86,7 @@ impl Store {
     /// One session's wire record.
     pub async fn session(&self, id: &SessionId) -> Result<Option<String>, ReadError> {
         let id = id.clone();
-        self.read(move |connection| {
-            Ok(connection
-                .prepare_cached(ONE)?
-                .query_row([id.as_str()], |row| text_or_empty(row, 0))
-                .optional()?)
-        })
-        .await
+        self.read(move |connection| record(connection, &id)).await
     }
 
     /// The sessions of a project without their records, each with the position of its last entry, oldest first.
@@ -324,4 +317,9 @@ fn pattern(search: &str) -> String {
 /// As the column of titles has it, in lower case: see committer/write.rs.
 fn searched(search: &str) -> String {
     title_column(search).to_ascii_lowercase()
+}
+
+pub(super) fn record(connection: &Connection, id: &SessionId) -> Result<Option<String>, ReadError> {
+    let mut statement = connection.prepare_cached(ONE)?;
+    Ok(statement.query_row([id.as_str()], |row| text_or_empty(row, 0)).optional()?)
 }

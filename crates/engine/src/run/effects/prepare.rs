@@ -5,7 +5,7 @@ use super::compact::limits;
 use crate::directory::instance::Instance;
 use crate::error::EngineError;
 use crate::run::Sessions;
-use crate::run::reading::{self, NextStep, StepReading};
+use crate::run::reading::{self, NextStep, StepReading, StepWithoutInstructions};
 use crate::run::request;
 use crate::run::{structured, window};
 use std::sync::Arc;
@@ -42,15 +42,17 @@ async fn find(
     session: &SessionId,
     user: &MessageId,
 ) -> Result<(Ready, Option<Arc<StepReading>>), Failure> {
-    let (prompt, info) = asked(sessions, session, user).await.map_err(failed)?;
+    let (prompt, info) = request::user_message_and_session(sessions, session, user).await.map_err(failed)?;
     sessions.directories.start_servers(&info.directory).await.map_err(failed)?;
     sessions.directories.settle_trust(session, &info.directory).await.map_err(failed)?;
     let instance = sessions.directories.instance(&info.directory).await.map_err(failed)?;
     let tree = sessions.tree_before(&instance, session, user);
-    let (tree, found) = tokio::join!(tree, ready(sessions, &instance, prompt, info));
-    let (mut ready, reading) = found?;
+    let instructions = reading::instructions_soon(sessions, &instance);
+    let (tree, instructions, found) =
+        tokio::join!(biased; tree, instructions, ready(sessions, &instance, prompt, info));
+    let (mut ready, unread) = found?;
     ready.tree = tree.map(|tree| tree.to_string());
-    Ok((ready, reading))
+    Ok((ready, instructions.map(|instructions| unread.with(instructions))))
 }
 
 /// What the step behind a call needs, if that can be had at once: the call has ended, and somebody waits for the model. The
@@ -59,36 +61,34 @@ pub(super) async fn ahead(
     sessions: &Arc<Sessions>,
     session: &SessionId,
     user: &MessageId,
+    instance: &Arc<Instance>,
 ) -> Option<NextStep> {
-    let (prompt, info) = asked(sessions, session, user).await.ok()?;
-    let instance = sessions.directories.instance(&info.directory).await.ok()?;
-    if instance.settings.trust().is_untrusted() {
-        // A person may have to be asked.
-        return None;
-    }
-    let (ready, reading) = ready(sessions, &instance, prompt, info).await.ok()?;
-    Some(NextStep { reading: reading?, ready: Some(Box::new(ready)) })
-}
-
-async fn asked(
-    sessions: &Arc<Sessions>,
-    session: &SessionId,
-    user: &MessageId,
-) -> Result<(UserMessage, Session), EngineError> {
-    tokio::try_join!(request::user_message(sessions, session, user), request::session_info(sessions, session))
+    let found = async {
+        let (prompt, info) = request::user_message_and_session(sessions, session, user).await.ok()?;
+        let now = sessions.directories.instance(&info.directory).await.ok()?;
+        // When it is not trusted, a person may have to be asked.
+        if !Arc::ptr_eq(&now, instance) || now.settings.trust().is_untrusted() {
+            return None;
+        }
+        ready(sessions, instance, prompt, info).await.ok()
+    };
+    let instructions = reading::instructions_soon(sessions, instance);
+    let (instructions, found) = tokio::join!(biased; instructions, found);
+    let (ready, unread) = found?;
+    Some(NextStep { reading: unread.with(instructions?), ready: Some(Box::new(ready)) })
 }
 
 fn failed(cause: EngineError) -> Failure {
     Failure::unknown(cause.to_string())
 }
 
-/// Everything but the tree.
+/// Everything but the tree and the instructions.
 async fn ready(
     sessions: &Arc<Sessions>,
     instance: &Arc<Instance>,
     prompt: UserMessage,
     info: Session,
-) -> Result<(Ready, Option<Arc<StepReading>>), Failure> {
+) -> Result<(Ready, StepWithoutInstructions), Failure> {
     let agent = instance.agent(&prompt.agent).map_err(failed)?;
     let entry = instance.model(&prompt.model.provider_id, &prompt.model.model_id).map_err(failed)?;
     let structured = structured::retries(&prompt)?;
@@ -113,6 +113,5 @@ async fn ready(
         ..Ready::default()
     };
     let offered = reading::offered(&left, &entry);
-    let reading = StepReading::read(sessions, prompt, info, instance, offered).await;
-    Ok((ready, reading))
+    Ok((ready, StepWithoutInstructions { user: prompt, info, instance: instance.clone(), offered }))
 }

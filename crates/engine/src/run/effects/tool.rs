@@ -54,6 +54,8 @@ const SHELL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// What a call reported last is said together with its end, if what it changed is known within this time.
 const SOON: Duration = Duration::from_millis(20);
+/// How long progress is held back: a command that prints and ends at once needs one commit and not two.
+const BEFORE_END: Duration = Duration::from_millis(10);
 
 /// One call on its way.
 #[derive(Debug)]
@@ -242,7 +244,7 @@ async fn next_step(run: &Run, place: &CallPlace) -> Option<NextStep> {
     if run.call.by_user || run.stop.is_cancelled() || !run.running.is_alone() {
         return None;
     }
-    timeout(SOON, prepare::ahead(&run.sessions, &run.session, &place.prompt)).await.ok()?
+    timeout(SOON, prepare::ahead(&run.sessions, &run.session, &place.prompt, &place.instance)).await.ok()?
 }
 
 /// The tree before it is the one behind the call.
@@ -458,6 +460,9 @@ async fn report(
         if reports.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
+        // Most commands print and end. Then what they printed is stored in the commit that ends the call.
+        reports.mark_changed();
+        tokio::time::sleep(BEFORE_END).await;
         let progressed = progressed(run, began, pace, reports);
         run.back.say_all(vec![progressed]).await;
         tokio::time::sleep(pace.pause()).await;
