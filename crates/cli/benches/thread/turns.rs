@@ -5,7 +5,9 @@
 use crate::measure::{Table, fsync_ms, least, median, within};
 use crate::server::{Reader, Server};
 use std::io::Write as _;
-use std::time::Instant;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 use sturdy_testkit::script::Gate;
 use sturdy_testkit::{Provider, answer};
 
@@ -41,15 +43,32 @@ pub(crate) async fn tool_to_request(table: &mut Table) {
         took.push(millis(provider.arrivals()[2 * round + 1], began));
         reader.read_until("session.idle").await;
     }
+    let shell: Vec<f64> = (0..ROUNDS).map(|_| shell_alone(&pipe)).collect();
     table.row(
         "end of a command to next request, median",
         median(&took),
         "ms",
-        "under 3 and an fsync (reference 117)",
+        "under 3 beyond shell and fsync (reference 117)",
     );
     table.row("  best", least(&took), "ms", "");
+    table.row("  of which the shell until it has ended, median", median(&shell), "ms", "");
     table.row("  fsync of this disk, median", fsync_ms(&server.data_dir()), "ms", "");
     server.stop();
+}
+
+/// From the line a shell waits for to its end, as the process that started it sees it.
+fn shell_alone(pipe: &Path) -> f64 {
+    let mut shell = std::process::Command::new("bash");
+    let shell = shell.args(["-c", "read line < pipe; echo done"]).current_dir(pipe.parent().unwrap());
+    let mut shell = shell.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = std::fs::OpenOptions::new().write(true).open(pipe).unwrap();
+    // It has opened the pipe, and reads now.
+    std::thread::sleep(Duration::from_millis(5));
+    let began = Instant::now();
+    line.write_all(b"go\n").unwrap();
+    drop(line);
+    assert!(shell.wait().unwrap().success());
+    millis(Instant::now(), began)
 }
 
 /// Fifty sessions that stream at once.
