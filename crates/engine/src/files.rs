@@ -44,7 +44,8 @@ impl FileWork {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let doing = timeout(PATIENCE, self.on_a_thread(directory, work));
+        // Boxed: the wait around it is then compiled for each result and not for each piece of work.
+        let doing = timeout(PATIENCE, self.on_a_thread(directory, Box::new(work)));
         tokio::select! {
             done = doing => done.unwrap_or_else(|_| {
                 warn!(directory, "the files of a directory do not answer");
@@ -54,11 +55,11 @@ impl FileWork {
         }
     }
 
-    async fn on_a_thread<T, F>(&self, directory: &str, work: F) -> Result<T, EngineError>
-    where
-        T: Send + 'static,
-        F: FnOnce() -> T + Send + 'static,
-    {
+    async fn on_a_thread<T: Send + 'static>(
+        &self,
+        directory: &str,
+        work: Box<dyn FnOnce() -> T + Send>,
+    ) -> Result<T, EngineError> {
         let closing = |_| EngineError::Closing;
         // First the own bound: a directory that hangs must not take what others wait for.
         let place = self.of(directory).acquire_owned().await.map_err(closing)?;

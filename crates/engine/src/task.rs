@@ -5,6 +5,7 @@
 use futures_util::FutureExt as _;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -31,6 +32,8 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        // Boxed: what the runtime makes around a task is then compiled for each result and not for each task.
+        let task: Pin<Box<dyn Future<Output = F::Output> + Send>> = Box::pin(task);
         tokio::spawn(self.tracker.track_future(task.instrument(debug_span!("task", name))))
     }
 

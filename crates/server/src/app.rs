@@ -246,7 +246,9 @@ impl App {
         F: FnOnce(&Self) -> T + Send + 'static,
     {
         let app = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&app)).await;
+        // Boxed: compiled for each result and not for each piece of work.
+        let work: Box<dyn FnOnce() -> T + Send> = Box::new(move || work(&app));
+        let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|_| ApiError::Overloaded("The server is stopping.".to_owned()))
     }
 

@@ -141,7 +141,7 @@ pub fn unified(store: &TreeStore, changed: &[Changed]) -> Result<String, Snapsho
             );
             continue;
         };
-        let diff = TextDiff::configure().timeout(EFFORT).diff_lines(&before, &after);
+        let diff = TextDiff::configure().timeout(EFFORT).diff_lines(before.as_str(), after.as_str());
         let mut hunks = String::new();
         for hunk in diff.unified_diff().context_radius(CONTEXT_LINES).iter_hunks() {
             write_hunk(&hunk, Numbers::AsGit, &mut hunks);
