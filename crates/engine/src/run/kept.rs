@@ -267,8 +267,8 @@ impl KeptRun {
         changed: HashSet<MessageId>,
     ) -> Result<bool, EngineError> {
         let Some(last) = self.messages.last() else { return Ok(false) };
-        // What has changed is most of what is new, so one look is enough as a rule.
-        let changed = changed.into_iter().collect();
+        // What has changed is most of what is new, so one read is enough as a rule.
+        let changed = changed.into_iter().take(NEWER_MAX as usize).collect();
         let (newest, changed) = sessions.store.newest_heads_and(session, NEWER_MAX, changed).await?;
         let Some(from) = newest.iter().position(|head| head.id == last.place.id) else { return Ok(false) };
         let Some(to) = newest.iter().position(|head| head.id == *step) else { return Ok(false) };
