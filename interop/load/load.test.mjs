@@ -28,6 +28,8 @@ const KILL_SECONDS = number('LOAD_KILL_SECONDS', 6);
 const SEED = number('LOAD_SEED', 1);
 const SESSIONS_OF_A_WORKER = 4;
 const PROMPTS_OF_A_SESSION = 12;
+/** Of sessions that a kill made nobody's. */
+const REMOVALS_AT_ONCE = 16;
 /** Growth is judged only where there was time for it to level off. */
 const JUDGE_GROWTH_FROM_SECONDS = 600;
 /** After the load: time for readers to catch up and sessions to come to rest. */
@@ -212,7 +214,13 @@ async function removeForgotten(place, workers, killedAt) {
   if (!Array.isArray(listed?.json)) return;
   const owned = new Set(workers.flatMap((worker) => [...worker.owned.keys()]));
   const forgotten = listed.json.filter((/** @type {any} */ one) => one.time.created < killedAt && !owned.has(one.id));
-  for (const { id } of forgotten) await place.server?.ask('DELETE', `/session/${id}`).catch(() => undefined);
+  // Several at a time: a server under load takes seconds for each, and the next kill would leave more than were removed.
+  const remove = async () => {
+    for (let one = forgotten.pop(); one; one = forgotten.pop()) {
+      await place.server?.ask('DELETE', `/session/${one.id}`).catch(() => undefined);
+    }
+  };
+  await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, remove));
 }
 
 /** @param {Server} server @param {string} session @returns {Promise<any[]>} */
