@@ -48,7 +48,7 @@ Examples:
   sturdy run \"Explain this crate\"     ask, and print the answer
   sturdy serve                       answer OpenCode clients on http://127.0.0.1:4096
   sturdy attach                      open the OpenCode terminal on it
-  sturdy session list                what was talked about
+  sturdy session list                the newest sessions of this project
   sturdy verify                      check that the store keeps its promises"
 )]
 pub(crate) struct Arguments {
@@ -112,15 +112,15 @@ pub(crate) struct Serve {
     #[arg(long, value_enum, default_value_t = Sync::Full, env = "STURDY_DURABILITY")]
     pub(crate) durability: Sync,
 
-    /// Log what is at least this important
+    /// Log messages of at least this level
     #[arg(long, value_enum, default_value_t = LogLevel::Info, env = "STURDY_LOG_LEVEL")]
     pub(crate) log_level: LogLevel,
 
-    /// Log lines for eyes or for programs
+    /// Write the log as text or as JSON, one object per line
     #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "STURDY_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
 
-    /// Obey the settings of every project unseen, as OpenCode does
+    /// Trust the settings of every project without asking, as OpenCode does
     #[arg(long, env = "STURDY_TRUST_ALL", value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) trust_all: bool,
 
@@ -140,22 +140,22 @@ pub(crate) struct Serve {
     #[arg(long, env = "STURDY_SHARE")]
     pub(crate) share: bool,
 
-    /// Begin share links with this, where people reach the server under another name
+    /// Begin share links with this URL, if people reach the server under another name
     #[arg(long, value_name = "URL", requires = "share", env = "STURDY_SHARE_URL")]
     pub(crate) share_url: Option<String>,
 
-    /// Bound what is shared and received, as in writers=16; may be given more than once
+    /// Set a limit of shares, as in writers=16; may be given more than once
     ///
-    /// docs/share.md lists the names, their defaults and what they may be.
+    /// docs/share.md lists the names, their defaults and their ranges.
     #[arg(long, value_name = "NAME=VALUE", env = "STURDY_SHARE_LIMITS", value_delimiter = ',', value_parser = share_limits::parse)]
     pub(crate) share_limit: Vec<share_limits::ShareLimit>,
 }
 
-/// Trust the settings of a project, or take that back
+/// Trust the settings of a project, or stop trusting them
 ///
 /// Programs, connections, keys, files outside the checkout and loosened permissions that a project's settings
-/// name are not obeyed until it is trusted. Shows what that would be, and trusts it as it is now: when it
-/// changes you are asked again. Without a directory, lists what is trusted.
+/// name are ignored until the project is trusted. Shows them and trusts them as they are now: when they
+/// change you are asked again. Without a directory, lists the trusted projects.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -172,7 +172,7 @@ pub(crate) struct Trust {
     #[arg(long, requires = "directory", conflicts_with = "remove")]
     pub(crate) show: bool,
 
-    /// Take the trust back
+    /// Stop trusting the project
     #[arg(long, requires = "directory")]
     pub(crate) remove: bool,
 

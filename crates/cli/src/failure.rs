@@ -74,7 +74,7 @@ pub(crate) fn opening(data_dir: &Path, cause: OpenError) -> Failure {
             .with("path", path.display())
             .with("try", "free some space, or another place with --data-dir DIR"),
         OpenError::NotDurable { path, what } => {
-            Failure::new(UNMET, "this file system cannot keep what is acknowledged")
+            Failure::new(UNMET, "this file system cannot make writes durable")
                 .with("path", path.display())
                 .with("cause", what)
                 .with("try", "a local disk with --data-dir DIR")

@@ -111,7 +111,7 @@ impl Hosted {
         let address = format!("http://127.0.0.1:{port}");
         let key = new_key();
         if let Err(cause) = engine.announce(&address, Some(&key)) {
-            warn!(%cause, "other programs cannot be told where this one listens");
+            warn!(%cause, "the address of this server could not be stored; other programs will not find it");
         }
         let password = Password::new(user.as_str(), key.as_str());
         let options = ServerOptions { password: Some(password), ..ServerOptions::default() };

@@ -148,7 +148,7 @@ mod linux {
             file.set_len(0)
         });
         if let Err(cause) = read {
-            warn("the keys were lost on their way", &cause);
+            warn("the keys could not be passed to the restarted program", &cause);
         }
         let pair = |pair: &[u8]| {
             let at = pair.iter().position(|byte| *byte == b'=')?;

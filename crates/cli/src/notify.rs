@@ -21,7 +21,7 @@ fn tell(environment: &Environment, state: &str) {
     let told =
         socket(name).and_then(|manager| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &manager));
     if let Err(cause) = told {
-        debug!(%cause, "the service manager does not listen");
+        debug!(%cause, "the service manager cannot be notified");
     }
 }
 

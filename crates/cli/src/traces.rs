@@ -216,7 +216,7 @@ impl Exporter {
             }
             let sent = self.send(&client, spans).await;
             if let (Err(cause), false) = (&sent, is_away) {
-                warn!(%cause, "the collector of traces takes nothing; spans are lost");
+                warn!(%cause, "the trace collector did not accept spans; they are dropped");
             }
             is_away = sent.is_err();
         }

@@ -73,8 +73,12 @@ async fn settle_until(ends: Instant, engine: &Engine, work: impl Future<Output =
     let settling = engine.tasks().spawn("recover", async move { stop.run_until_cancelled(work).await });
     match timeout_at(ends, settling).await {
         Ok(Ok(_)) => {}
-        Ok(Err(_)) => error!("what the last process left in files could not be settled: a task panicked"),
-        Err(_) => warn!("files that the last process was changing do not answer; everybody else is served"),
+        Ok(Err(_)) => error!(
+            "undos and tool calls that the last process did not finish could not be settled: a task panicked"
+        ),
+        Err(_) => {
+            warn!("files that the last process was changing do not respond; other directories are served")
+        }
     }
 }
 

@@ -35,12 +35,16 @@ pub enum EngineError {
     Trees(#[from] sturdy_worktree::snapshot::SnapshotError),
 
     /// Too many prompts wait behind the one that is answered.
-    #[error("session {0} has as many waiting prompts as it can take")]
+    #[error("the queue of session {0} is full")]
     QueueFull(SessionId),
 
     /// What should be removed is not there.
-    #[error("there is no such thing")]
+    #[error("not found")]
     Absent,
+
+    /// There is no share link to read or to change.
+    #[error("session {0} is not shared")]
+    NotShared(SessionId),
 
     /// A configuration file of this directory cannot be used.
     #[error(transparent)]
@@ -51,7 +55,7 @@ pub enum EngineError {
     ShareUnavailable(String),
 
     /// A mount that is gone, most likely. Nothing was changed.
-    #[error("the files of {0} do not answer")]
+    #[error("the file system of {0} does not respond")]
     Hangs(String),
 
     /// The grant it was asked with does not allow it; nothing changed.

@@ -48,7 +48,7 @@ impl FileWork {
         let doing = timeout(PATIENCE, self.on_a_thread(directory, Box::new(work)));
         tokio::select! {
             done = doing => done.unwrap_or_else(|_| {
-                warn!(directory, "the files of a directory do not answer");
+                warn!(directory, "the file system of a directory does not respond");
                 Err(EngineError::Hangs(directory.to_owned()))
             }),
             () = self.stop.cancelled() => Err(EngineError::Closing),

@@ -41,36 +41,37 @@ pub(crate) async fn run(inner: Arc<Inner>) {
         wait = EVERY;
         inner.sessions.panics.come_true("upkeep");
         if let Err(cause) = inner.store.replace_mark().await {
-            warn!(%cause, "the mark of the store was not replaced");
+            warn!(%cause, "the restore marker of the store could not be replaced");
         }
         match collect(&inner.store).await {
             Ok(removed) => debug!(removed, "blobs that nothing names are collected"),
             Err(cause) => warn!(%cause, "blobs were not collected"),
         }
         match inner.store.tidy_shares(inner.clock.now(), inner.shares.limits()).await {
-            Ok((shares, rows)) => debug!(shares, rows, "old shares are tidied"),
-            Err(cause) => warn!(%cause, "old shares were not tidied"),
+            Ok((shares, rows)) => debug!(shares, rows, "old shares were cleaned up"),
+            Err(cause) => warn!(%cause, "old shares could not be cleaned up"),
         }
         if let Err(cause) = inner.store.tidy_grants(inner.clock.now()).await {
-            warn!(%cause, "the audit of grants was not tidied");
+            warn!(%cause, "the audit log of grants could not be cleaned up");
         }
         keeping::tidy(&inner).await;
         let head = inner.store.head();
         if head_before.replace(head) == Some(head)
             && let Err(cause) = inner.store.give_log_back().await
         {
-            warn!(%cause, "the write-ahead log was not given back");
+            warn!(%cause, "the write-ahead log could not be truncated");
         }
         let by_time = inner.store.position_at(inner.clock.now().saturating_sub(KEPT_MS)).await;
-        let Ok(by_time) = by_time.inspect_err(|cause| warn!(%cause, "the age of the log cannot be read"))
+        let Ok(by_time) =
+            by_time.inspect_err(|cause| warn!(%cause, "the age of the log's entries cannot be read"))
         else {
             continue;
         };
         let Some(end) = fold_end(inner.store.head(), by_time) else { continue };
         let quarantined = inner.sessions.quarantine.list().into_iter().map(|damage| damage.session).collect();
         match inner.store.fold_past(end, &quarantined).await {
-            Ok(folded) => debug!(?folded, "old growth is folded away"),
-            Err(cause) => warn!(%cause, "old growth was not folded away"),
+            Ok(folded) => debug!(?folded, "text increments of closed parts were removed from the log"),
+            Err(cause) => warn!(%cause, "text increments of closed parts could not be removed from the log"),
         }
     }
 }

@@ -109,7 +109,7 @@ async fn answer_admitted(app: App, request: Request, next: Next) -> Response {
         Err(Refused::Scope) => ApiError::Scope.into_response(),
         Err(Refused::Grant(refusal)) => ApiError::Grant(refusal).into_response(),
         Err(Refused::Unanswered) => {
-            let why = "The store does not answer now. Try again in a moment.";
+            let why = "The store does not respond. Try again in a moment.";
             ApiError::Overloaded(why.to_owned()).into_response()
         }
     };
@@ -231,7 +231,7 @@ async fn stream(app: &App, request: Request, next: Next) -> Response {
     // A client that knows our events goes on listening after its answer.
     let program = (!sse::is_ours(&Query::of(&parts))).then(|| Program::of(&parts));
     let Some(place) = app.streams().open(program) else {
-        let why = "As many event streams are open as there may be. Close one, or try again later.";
+        let why = "Too many event streams are open. Close one, or try again later.";
         return ApiError::Overloaded(why.to_owned()).into_response();
     };
     next.run(Request::from_parts(parts, body)).await.map(|body| place.watch(body))

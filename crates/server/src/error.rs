@@ -123,12 +123,12 @@ pub(crate) enum ApiError {
     #[error(transparent)]
     Grant(Refusal),
     /// A token asked more often than it may.
-    #[error("This token asks more often than it may")]
+    #[error("This token has exceeded its rate limit")]
     TooOften { wait: Duration },
     /// A file of ours beside the store.
     #[error("the {what} cannot be written")]
     Unwritable { what: &'static str, source: std::io::Error },
-    #[error("unforeseen ({reference})")]
+    #[error("unexpected server error (reference {reference})")]
     Unforeseen { reference: String },
     /// Refused under a name that clients know.
     #[error("{message}")]
@@ -179,7 +179,7 @@ impl ApiError {
         match self {
             Self::Schema { kind, message } => V2Error::Request { kind, message }.into(),
             Self::Handler => {
-                V2Error::Request { kind: Kind::Body, message: "The request does not fit".to_owned() }.into()
+                V2Error::Request { kind: Kind::Body, message: "The request is not valid".to_owned() }.into()
             }
             Self::Session {
                 session,
@@ -402,7 +402,7 @@ fn second_body(first: Value) -> Value {
     let mut body = Map::from_iter([("_tag".to_owned(), Value::from(tag))]);
     match &first["data"] {
         Value::Object(data) => body.extend(data.clone()),
-        _ => drop(body.insert("message".to_owned(), Value::from("The request does not fit"))),
+        _ => drop(body.insert("message".to_owned(), Value::from("The request is not valid"))),
     }
     Value::Object(body)
 }

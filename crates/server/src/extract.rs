@@ -103,7 +103,7 @@ async fn receive(app: &App, parts: &Parts, body: Body, bytes_max: usize) -> Resu
     let is_large = bytes_max > BODY_BYTES_MAX && announced(parts).is_none_or(|bytes| bytes > BODY_BYTES_MAX);
     let _place = match is_large.then(|| app.upload()) {
         Some(None) => {
-            let why = "As many large bodies are being received as there may be. Try again in a moment.";
+            let why = "Too many large request bodies are being received. Try again in a moment.";
             return Err(ApiError::Overloaded(why.to_owned()));
         }
         place => place,

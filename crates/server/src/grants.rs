@@ -59,7 +59,7 @@ pub(crate) async fn admit(app: &App, reference: SturdyRef, request: &Parts) -> R
 async fn note(app: &App, request: &Parts, id: &str, method: &'static str, code: &'static str) {
     let call = GrantCall { actor: format!("grant:{id}"), ..call(app, request, &Caller::Anyone) };
     if let Err(cause) = app.engine().store().note_grant(call, id.to_owned(), method, code).await {
-        warn!(%cause, "the use of a grant is not noted");
+        warn!(%cause, "the use of a grant could not be written to its audit log");
     }
 }
 

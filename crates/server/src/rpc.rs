@@ -163,7 +163,7 @@ fn options(caller: Caller) -> Options {
 }
 
 async fn refuse() -> Response {
-    let message = "This address takes a POST with a Cap'n Web batch, or a WebSocket.";
+    let message = "This URL accepts a POST with a Cap'n Web batch, or a WebSocket connection.";
     let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowedError", message);
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST"));
     response

@@ -231,7 +231,7 @@ impl Committer {
                 Ok(remains::Left::Something) => {}
                 Ok(remains::Left::Nothing) => drop(self.remains.pop()),
                 Err(failure) => {
-                    tracing::warn!(%session, ?failure, "what a removed session left is removed at the next start");
+                    tracing::warn!(%session, ?failure, "leftovers of a removed session will be removed at the next start");
                     self.remains.pop();
                 }
             }
@@ -345,11 +345,11 @@ impl Committer {
             };
             let is_over = self.is_refusing || self.shared.is_closing.load(Ordering::Acquire);
             let Some(pause) = patience.next().filter(|_| !is_over) else {
-                tracing::error!(commits = group.len(), ?failure, "a group of commits is given up");
+                tracing::error!(commits = group.len(), ?failure, "gave up writing a group of commits");
                 self.is_refusing = true;
                 return Err(failure);
             };
-            tracing::warn!(commits = group.len(), ?failure, "the disk refused; trying again");
+            tracing::warn!(commits = group.len(), ?failure, "commits could not be written; retrying");
             if !self.plan.fills_the_disk() {
                 thread::sleep(pause);
             }

@@ -86,7 +86,7 @@ pub enum CommitError {
 
     /// The disk failed while the commit was written, and nothing could be written after it: it may be
     /// on disk or not. Whoever builds on it loads what is there first.
-    #[error("it is not known whether it was stored")]
+    #[error("the disk failed during the commit; it may or may not be stored")]
     Unknown(#[source] DriverError),
 
     #[error("the store is damaged at {place}: {what}")]

@@ -112,7 +112,7 @@ fn readable_ids(ids: impl Iterator<Item = rusqlite::Result<String>>) -> Result<V
     for id in ids {
         match SessionId::parse(&id?) {
             Ok(id) => readable.push(id),
-            Err(cause) => tracing::error!(%cause, "a session with an unreadable id is passed over"),
+            Err(cause) => tracing::error!(%cause, "a session with an unreadable id is left out"),
         }
     }
     Ok(readable)

@@ -118,6 +118,6 @@ pub enum CallError {
     #[error("{0}")]
     Refused(String),
     /// What it said is not what the protocol says.
-    #[error("the server's answer makes no sense: {0}")]
+    #[error("the server's response is not valid: {0}")]
     Nonsense(String),
 }

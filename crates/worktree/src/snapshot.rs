@@ -101,14 +101,14 @@ pub enum SnapshotError {
 
     /// What was set before is not all taken back. Its content is captured, so doing the same or the opposite again
     /// loses nothing.
-    #[error("{cause}; {} could not be taken back and will be the next time", shown(files))]
+    #[error("{cause}; {} could not be restored and will be at the next attempt", shown(files))]
     HalfDone {
         #[source]
         cause: Box<SnapshotError>,
         files: Vec<TreePath>,
     },
 
-    #[error("captured trees in {} are held by a process that collects them and does not go on", .0.display())]
+    #[error("captured trees in {} are locked by another process that collects garbage and does not finish", .0.display())]
     Busy(PathBuf),
 
     #[error(transparent)]

@@ -3,7 +3,7 @@
 use super::server::ServerChoice;
 use clap::{Args, Subcommand, ValueEnum};
 
-/// Give somebody a narrow right to one session, and take it back
+/// Give somebody limited access to one session, and revoke it
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -54,15 +54,15 @@ pub(crate) struct GrantCreate {
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantLimits {
-    /// Stop to count after this many hours, by the server's clock
+    /// Expire after this many hours, by the server's clock
     #[arg(long, value_name = "HOURS", value_parser = clap::value_parser!(u32).range(1..=876_000))]
     pub(crate) hours: Option<u32>,
 
-    /// Prompts and answers it is good for
+    /// Expire after this many prompts and answers
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_uses: Option<u32>,
 
-    /// Who has it, for the list and the audit
+    /// Name the holder, for the list and the audit log
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
 }
@@ -97,7 +97,7 @@ pub(crate) struct GrantList {
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
 
-    /// Only those that somebody made: local, user:NAME, token:ID
+    /// Only grants made by this caller: local, user:NAME, token:ID
     #[arg(long, value_name = "ACTOR")]
     pub(crate) actor: Option<String>,
 
@@ -109,9 +109,9 @@ pub(crate) struct GrantList {
     pub(crate) server: ServerChoice,
 }
 
-/// Make a narrower grant of one and print its reference, once
+/// Derive a narrower grant from one and print its reference, once
 ///
-/// It ends with the grant it is made of, and never allows more.
+/// It expires with the grant it is derived from, and never allows more.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -135,7 +135,7 @@ pub(crate) struct GrantNarrow {
     pub(crate) server: ServerChoice,
 }
 
-/// Take grants back with everything made of them: what they opened is closed at once
+/// Revoke grants and every grant derived from them; their open connections are closed at once
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -152,7 +152,7 @@ pub(crate) struct GrantRevoke {
     pub(crate) server: ServerChoice,
 }
 
-/// Show what was done with a grant and those made of it
+/// Show the audit log of a grant and of those derived from it
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

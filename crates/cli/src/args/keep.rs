@@ -3,7 +3,7 @@
 use super::{DataDir, ServerChoice};
 use clap::Args;
 
-/// Show what sessions take on the disk
+/// Show the disk space that sessions use
 ///
 /// The database, outputs that were too long for a model, and for each worktree the captured trees that undo needs.
 /// Reads the data directory; a server may run or not.
@@ -21,9 +21,9 @@ pub(crate) struct Du {
     pub(crate) json: bool,
 }
 
-/// Give back the disk that removed sessions took, and remove old sessions if you ask for it
+/// Free the disk space of removed sessions, and remove old sessions if you ask for it
 ///
-/// Without --yes nothing is removed: what would be is shown. Nothing that a session can still go back to is removed.
+/// Without --yes it only shows what would be removed. What an undo still needs is never removed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,11 +31,11 @@ Examples:
   sturdy gc --yes
   sturdy gc --older-than 90d         with sessions that nobody touched for 90 days")]
 pub(crate) struct Gc {
-    /// Also remove sessions of all projects that were not changed for this long: 12h, 90d, 8w
+    /// Also remove sessions, of all projects, that have not changed for this long: 12h, 90d, 8w
     #[arg(long, value_name = "AGE", value_parser = age_ms)]
     pub(crate) older_than: Option<u64>,
 
-    /// Do it
+    /// Remove; without this, only show what would be removed
     #[arg(long)]
     pub(crate) yes: bool,
 

@@ -4,9 +4,9 @@ use super::server::ServerChoice;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Ask, and print the answer as it comes
+/// Send a prompt and print the answer as it arrives
 ///
-/// The text of the answer goes to stdout, everything else to stderr. What comes in by a pipe is added to the
+/// The text of the answer goes to stdout, everything else to stderr. What is piped to stdin is added to the
 /// message. Ctrl-C stops the turn; what was said until then is kept.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -21,19 +21,19 @@ Examples:
   sturdy run --continue \"And now fix it\" --permission allow
   sturdy run \"List the modules\" --format json | jq -r 'select(.type == \"text\").part.text'")]
 pub(crate) struct Run {
-    /// The message; what comes in by a pipe is added to it
+    /// The message; what is piped to stdin is added to it
     #[arg(value_name = "MESSAGE")]
     pub(crate) message: Vec<String>,
 
-    /// Go on with this session
+    /// Continue this session
     #[arg(long, short, value_name = "SESSION", conflicts_with = "continue_last")]
     pub(crate) session: Option<String>,
 
-    /// Go on with the newest session of the directory
+    /// Continue the newest session of the directory
     #[arg(long = "continue", short = 'c')]
     pub(crate) continue_last: bool,
 
-    /// Go on in a copy of that session, and leave it as it is
+    /// Continue in a copy of that session, and leave the original as it is
     #[arg(long)]
     pub(crate) fork: bool,
 
@@ -45,7 +45,7 @@ pub(crate) struct Run {
     #[arg(long, short, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Ask in this variant of the model, such as its reasoning effort
+    /// Use this variant of the model, such as a reasoning effort
     #[arg(long, value_name = "NAME")]
     pub(crate) variant: Option<String>,
 
@@ -65,11 +65,11 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "ANSWER")]
     pub(crate) permission: Option<PermissionAnswer>,
 
-    /// Print text for eyes, or one JSON object per line
+    /// Print text, or one JSON object per line
     #[arg(long, value_enum, default_value_t = RunFormat::Text)]
     pub(crate) format: RunFormat,
 
-    /// Show what the model thinks, on stderr
+    /// Show the model's reasoning, on stderr
     #[arg(long)]
     pub(crate) thinking: bool,
 
@@ -81,9 +81,9 @@ pub(crate) struct Run {
 pub(crate) enum PermissionAnswer {
     /// Ask at the terminal
     Ask,
-    /// Allow everything that is asked, each time once
+    /// Allow every request, each time once
     Allow,
-    /// Reject everything that is asked
+    /// Reject every request
     Reject,
 }
 

@@ -106,7 +106,7 @@ pub(crate) struct SessionFork {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// Only what stands before this message
+    /// Only the messages before this one
     #[arg(long, value_name = "MESSAGE")]
     pub(crate) before: Option<String>,
 
@@ -136,8 +136,8 @@ pub(crate) struct SessionRename {
 
 /// Undo the last turn, or everything from a message on: the conversation and what it did to files
 ///
-/// A file that somebody else has changed is left alone and named. Undo again to go further back; redo takes all of
-/// it back; the next prompt makes it final.
+/// A file that somebody else has changed is left alone and listed. Undo again to go further back; redo reverts all of
+/// that; the next prompt makes it final.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -149,11 +149,11 @@ pub(crate) struct SessionUndo {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// Everything from this message on; by default the last prompt that is not undone
+    /// Undo from this message on; by default from the last prompt that is not undone yet
     #[arg(long, value_name = "MESSAGE")]
     pub(crate) to: Option<String>,
 
-    /// Take this file back although somebody else has changed it; may be given more than once
+    /// Restore this file even if somebody else has changed it; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub(crate) force: Vec<String>,
 
@@ -169,9 +169,9 @@ pub(crate) struct SessionUndo {
     pub(crate) server: ServerChoice,
 }
 
-/// Take an undo back: the conversation and the files as they were
+/// Redo what was undone: restore the conversation and the files
 ///
-/// A file that somebody has changed since the undo is left alone and named.
+/// A file that somebody has changed since the undo is left alone and listed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -215,7 +215,7 @@ impl LeftOut {
     }
 }
 
-/// Write a session with all its messages as JSON, or as a page to look at
+/// Write a session with all its messages as JSON, or as a web page
 ///
 /// The JSON is what `opencode export` writes: the session and its messages with their parts. The page is one HTML
 /// file that needs no server and no network.
@@ -239,7 +239,7 @@ pub(crate) struct SessionExport {
     #[arg(long)]
     pub(crate) html: bool,
 
-    /// Leave out answers of tools, contents of files and thoughts, or only what is named of them
+    /// Leave out tool results, file contents and reasoning, or only those named
     #[arg(long, requires = "html", value_name = "WHAT", value_enum, value_delimiter = ',',
         num_args = 0..=1, require_equals = true, default_missing_values = ["outputs", "files", "thoughts"])]
     pub(crate) redact: Vec<LeftOut>,
@@ -248,7 +248,7 @@ pub(crate) struct SessionExport {
     pub(crate) server: ServerChoice,
 }
 
-/// Remove sessions with everything in them and below them
+/// Remove sessions with their messages and sub-agent sessions
 ///
 /// Shows what would be removed; `--yes` removes it.
 #[derive(Debug, Args)]

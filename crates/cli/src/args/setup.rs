@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Print an address that lets one more browser in
+/// Print a one-time URL that logs in another browser
 ///
-/// Also as a QR code, for a phone. It is good once, within two minutes. The server must run.
+/// Also as a QR code, for a phone. It works once, within two minutes. The server must run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -16,7 +16,7 @@ Examples:
   sturdy open --address http://192.168.1.20:4096     as a phone in the same network reaches it
   xdg-open \"$(sturdy open)\"")]
 pub(crate) struct Open {
-    /// Where the browser reaches the server; by default where this machine does
+    /// The URL at which the browser reaches the server; by default the one this machine uses
     #[arg(long, value_name = "URL")]
     pub(crate) address: Option<String>,
 
@@ -28,7 +28,7 @@ pub(crate) struct Open {
     pub(crate) server: ServerChoice,
 }
 
-/// List the models that can be asked here
+/// List the models that can be used here
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -69,8 +69,8 @@ pub(crate) enum AuthVerb {
 
 /// Store a key for a provider
 ///
-/// Without a provider those that are known are listed, with where to get a key, and one is asked for. The key is asked for
-/// at the terminal and not shown, or read from stdin.
+/// Without a provider, lists the known ones, with where to get a key, and asks for one. The key is asked for
+/// at the terminal without showing it, or read from stdin.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -81,7 +81,7 @@ pub(crate) struct AuthLogin {
     #[arg(value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
 
-    /// Read the key from stdin, also when that is a terminal; otherwise it is when it is not one
+    /// Read the key from stdin even if stdin is a terminal; a pipe is always read
     #[arg(long, requires = "provider")]
     pub(crate) key_stdin: bool,
 
@@ -117,7 +117,7 @@ pub(crate) struct AuthLogout {
     pub(crate) server: ServerChoice,
 }
 
-/// List the MCP servers of the directory, log in at one or out of it
+/// List the MCP servers of the directory, log in to one or out of it
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -135,7 +135,7 @@ pub(crate) enum McpVerb {
     Logout(McpLogout),
 }
 
-/// List the MCP servers of the directory and how each stands
+/// List the MCP servers of the directory with their status
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -150,7 +150,7 @@ pub(crate) struct McpList {
     pub(crate) server: ServerChoice,
 }
 
-/// Log in at an MCP server with a browser
+/// Log in to an MCP server with a browser
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -160,7 +160,7 @@ pub(crate) struct McpLogin {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// End a login that was begun with the code the browser shows
+    /// Complete a login that was started earlier, with the code the browser shows
     #[arg(long, value_name = "CODE")]
     pub(crate) code: Option<String>,
 
@@ -168,7 +168,7 @@ pub(crate) struct McpLogin {
     pub(crate) server: ServerChoice,
 }
 
-/// Forget the login at an MCP server
+/// Log out of an MCP server
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -195,7 +195,7 @@ pub(crate) struct Attach {
     #[arg(value_name = "URL")]
     pub(crate) url: Option<String>,
 
-    /// Given to `opencode attach` as they are
+    /// Passed to `opencode attach` unchanged
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
 

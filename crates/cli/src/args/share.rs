@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use sturdy_engine::Environment;
 
-/// Share sessions by a link, narrow a link, take it back, see who used it
+/// Share sessions by a link, make narrower links, revoke them, see who used them
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -49,7 +49,7 @@ pub(crate) struct ShareCreate {
     #[arg(value_name = "SESSION", required = true)]
     pub(crate) sessions: Vec<String>,
 
-    /// The link alone opens nothing: only links made with `sturdy share narrow` do
+    /// The plain link opens nothing: only links made with `sturdy share narrow` do
     #[arg(long)]
     pub(crate) private: bool,
 
@@ -73,7 +73,7 @@ pub(crate) struct ShareList {
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
 
-    /// Only what this one made, as in local, user:alice or cap:0gXw…
+    /// Only what this caller made, as in local, user:alice or cap:0gXw…
     #[arg(long, value_name = "WHO")]
     pub(crate) actor: Option<String>,
 
@@ -99,7 +99,7 @@ pub(crate) enum SharePreset {
 
 /// Make a narrower link and print it, once
 ///
-/// It is never wider than the owner's and ends with it. The right stands behind the #, which browsers do not send.
+/// It never allows more than the owner's and expires with it. The secret stands behind the #, which browsers do not send.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -117,7 +117,7 @@ pub(crate) struct ShareNarrow {
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Vec<String>,
 
-    /// Stop to count after this many days
+    /// Expire after this many days
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub(crate) days: Option<u32>,
 
@@ -145,7 +145,7 @@ pub(crate) enum ShareVisibility {
     Private,
 }
 
-/// Say who may read by the plain link; whoever watches by it and may not any more stops at once
+/// Set who may read by the plain link; viewers who no longer may are disconnected at once
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -162,7 +162,7 @@ pub(crate) struct ShareSetVisibility {
     pub(crate) server: ServerChoice,
 }
 
-/// Take links back with everything made of them; whoever watches by them stops at once
+/// Revoke links and every link derived from them; their viewers are disconnected at once
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -176,7 +176,7 @@ pub(crate) struct ShareRevoke {
     #[arg(value_name = "CAPABILITY", required_unless_present = "all")]
     pub(crate) capabilities: Vec<String>,
 
-    /// Every one but the owner's, and the plain link
+    /// Revoke every link except the owner's, and the plain link too
     #[arg(long, conflicts_with = "capabilities")]
     pub(crate) all: bool,
 
@@ -184,13 +184,13 @@ pub(crate) struct ShareRevoke {
     pub(crate) server: ServerChoice,
 }
 
-/// Print who used which right for what
+/// Print the audit log: who used which link for what
 #[derive(Debug, Args)]
 pub(crate) struct ShareAudit {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// Only what this one did, as in cap:0gXw…
+    /// Only what this caller did, as in cap:0gXw…
     #[arg(long, value_name = "WHO")]
     pub(crate) actor: Option<String>,
 
@@ -202,7 +202,7 @@ pub(crate) struct ShareAudit {
     pub(crate) server: ServerChoice,
 }
 
-/// Make every writer of a share show its right again
+/// Make every writer of a share authenticate again
 #[derive(Debug, Args)]
 pub(crate) struct ShareOne {
     #[arg(value_name = "SESSION")]
@@ -229,10 +229,10 @@ pub(crate) struct ShareRemove {
     pub(crate) server: ServerChoice,
 }
 
-/// Take over shares of an old store, which kept their secrets in clear
+/// Import shares of an old store, which kept their secrets unhashed
 ///
 /// Each file is JSON: {"id", "sessionID", "secret", "data": [{"type", "data"}]}, or a list of them. Ids and links stay.
-/// The old secret goes on working for reading and syncing until it is rotated; nothing else is allowed with it.
+/// The old secret keeps working for reading and syncing until it is rotated, and allows nothing else.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -242,7 +242,7 @@ pub(crate) struct ShareImport {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Replace every secret at once and print each new one as soon as it counts, once
+    /// Replace every secret now and print each new one, once
     #[arg(long)]
     pub(crate) rotate: bool,
 
@@ -284,21 +284,21 @@ pub(crate) struct ShareServe {
     #[arg(long, value_enum, default_value_t = Sync::Full, env = "STURDY_DURABILITY")]
     pub(crate) durability: Sync,
 
-    /// Log what is at least this important
+    /// Log messages of at least this level
     #[arg(long, value_enum, default_value_t = LogLevel::Info, env = "STURDY_LOG_LEVEL")]
     pub(crate) log_level: LogLevel,
 
-    /// Log lines for eyes or for programs
+    /// Write the log as text or as JSON, one object per line
     #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "STURDY_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
 
-    /// Begin share links with this, where people reach the service under another name
+    /// Begin share links with this URL, if people reach the service under another name
     #[arg(long, value_name = "URL", env = "STURDY_SHARE_URL")]
     pub(crate) share_url: Option<String>,
 
-    /// Bound what is received, as in writers=16; may be given more than once
+    /// Set a limit of the service, as in writers=16; may be given more than once
     ///
-    /// docs/share.md lists the names, their defaults and what they may be.
+    /// docs/share.md lists the names, their defaults and their ranges.
     #[arg(long, value_name = "NAME=VALUE", env = "STURDY_SHARE_LIMITS", value_delimiter = ',', value_parser = share_limits::parse)]
     pub(crate) share_limit: Vec<share_limits::ShareLimit>,
 }

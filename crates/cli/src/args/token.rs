@@ -40,7 +40,7 @@ pub(crate) struct TokenCreate {
     #[arg(long, value_enum, required = true)]
     pub(crate) scope: Vec<TokenScope>,
 
-    /// Stop to count after this many days; by default it counts until it is revoked
+    /// Expire after this many days; by default it is valid until it is revoked
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub(crate) days: Option<u32>,
 
@@ -58,9 +58,9 @@ pub(crate) struct TokenCreate {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum TokenScope {
-    /// Only /metrics and the health of the server
+    /// Only /metrics and the server's health check
     Metrics,
-    /// Everything that only reads
+    /// Everything that reads
     Read,
     /// Sessions, prompts, files and terminals as well
     Write,
@@ -94,7 +94,7 @@ pub(crate) struct TokenList {
     pub(crate) server: ServerChoice,
 }
 
-/// Take tokens back: programs that use them are refused from now on
+/// Revoke tokens: programs that use them are refused from now on
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -73,7 +73,7 @@ fn print_made(grant: &Value, is_json: bool) -> Result<ExitCode, Failure> {
     }
     out::data(grant["reference"].as_str().unwrap_or_default());
     let id = grant["id"].as_str().unwrap_or_default();
-    out::talk(&format!("This is shown once. `sturdy grant revoke {id}` takes it back."));
+    out::talk(&format!("This is shown once. `sturdy grant revoke {id}` revokes it."));
     Ok(ExitCode::SUCCESS)
 }
 

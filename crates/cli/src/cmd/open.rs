@@ -42,7 +42,7 @@ async fn open(arguments: Open) -> Result<ExitCode, Failure> {
             out::talk(&format!("{}{line}{}", PAPER.0, PAPER.1));
         }
     }
-    out::talk("It lets one browser in, once, within two minutes.");
+    out::talk("It logs in one browser, once, within two minutes.");
     Ok(ExitCode::SUCCESS)
 }
 

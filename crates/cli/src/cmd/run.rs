@@ -43,7 +43,7 @@ fn message(arguments: &Run) -> Result<String, Failure> {
         let read = io::stdin().take(PIPED_BYTES_MAX + 1).read_to_string(&mut piped);
         read.map_err(|cause| Failure::new(USAGE, "stdin is not text").with("cause", cause))?;
         if piped.len() as u64 > PIPED_BYTES_MAX {
-            return Err(Failure::new(USAGE, "more than 4 MiB came in by the pipe")
+            return Err(Failure::new(USAGE, "more than 4 MiB were piped to stdin")
                 .with("try", "--file PATH, which the model reads as it needs"));
         }
         if !message.is_empty() && !piped.trim().is_empty() {
@@ -138,7 +138,7 @@ async fn newest(client: &Client) -> Result<Value, Failure> {
     let mut sessions = client.get("/session", &query).await?;
     match sessions.get_mut(0) {
         Some(session) => Ok(session.take()),
-        None => Err(Failure::new(UNMET, "there is no session to go on with in this directory")
+        None => Err(Failure::new(UNMET, "there is no session to continue in this directory")
             .with("try", "the same without --continue")),
     }
 }

@@ -74,7 +74,7 @@ async fn serve(
     let address = address(&listener, &hostname);
     let key = password.as_ref().map(|_| key.as_str());
     if let Err(cause) = engine.announce(&address, key) {
-        warn!(%cause, "other processes cannot be told where this one listens");
+        warn!(%cause, "the address of this server could not be stored; other programs will not find it");
     }
     if password.is_none() {
         let who = if arguments.insecure {

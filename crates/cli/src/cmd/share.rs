@@ -213,7 +213,7 @@ async fn make(client: &Client, arguments: &ShareNarrow) -> Result<ExitCode, Fail
     out::data(made["url"].as_str().unwrap_or_default());
     let session = &arguments.session;
     let id = made["cap_id"].as_str().unwrap_or_default();
-    out::talk(&format!("This is shown once. `sturdy share revoke {session} {id}` takes it back."));
+    out::talk(&format!("This is shown once. `sturdy share revoke {session} {id}` revokes it."));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -244,7 +244,7 @@ async fn rotate(client: &Client, arguments: &ShareOne) -> Result<ExitCode, Failu
     if arguments.json {
         out::json(&answer);
     } else {
-        out::talk("Every writer shows its right again before it goes on.");
+        out::talk("Every writer must authenticate again before it can write.");
     }
     Ok(ExitCode::SUCCESS)
 }

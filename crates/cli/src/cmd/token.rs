@@ -41,7 +41,7 @@ async fn make(client: &Client, arguments: &TokenCreate) -> Result<ExitCode, Fail
     }
     out::data(token["secret"].as_str().unwrap_or_default());
     let id = token["id"].as_str().unwrap_or_default();
-    out::talk(&format!("This is shown once. `sturdy token revoke {id}` takes it back."));
+    out::talk(&format!("This is shown once. `sturdy token revoke {id}` revokes it."));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: Trust) -> Result<ExitCode, Failure> {
     let inspected = inspected.map_err(|cause| {
         Failure::new(USAGE, "the settings of this directory are wrong")
             .with("cause", cause)
-            .with("try", "mend the file; nothing is trusted before it can be read")
+            .with("try", "correct the file; it cannot be trusted before it can be read")
     })?;
     if arguments.show {
         show(&inspected, arguments.json);

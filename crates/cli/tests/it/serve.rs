@@ -379,7 +379,7 @@ fn a_command_that_runs_the_program_makes_no_token_and_trusts_nothing() {
     ] {
         let request = json!({ "agent": "build", "command": format!("{command} 2>&1") }).to_string();
         let ran = server.json("POST", &path, &request).to_string();
-        assert!(ran.contains("A command that this server runs may read from it"), "{command}: {ran}");
+        assert!(ran.contains("A command that this server started may read from the API"), "{command}: {ran}");
     }
 
     assert_eq!(server.json("GET", "/sturdy/token", ""), json!([]));

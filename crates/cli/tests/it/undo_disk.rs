@@ -99,7 +99,7 @@ fn half_done(disk: &Disk, server: &Server) -> String {
     disk.tell_with("full-work", "1 1000000");
     let refused = undo(server, &session, &prompt);
     assert_eq!(status(&refused), "507", "{refused}");
-    assert!(refused.contains("could not be taken back"), "{refused}");
+    assert!(refused.contains("could not be restored"), "{refused}");
     assert!(files(disk) != after() && files(disk) != before(), "it is not half done: {:?}", files(disk));
     assert_eq!((revert_of(server, &session), pending(disk)), (Value::Null, 1));
     session

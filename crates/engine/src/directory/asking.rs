@@ -73,7 +73,7 @@ impl Directories {
         let answering =
             self.tasks.spawn("answer", async move { directories.answer_taken(asked, reply).await });
         if let Err(cause) = answering.await {
-            error!(%cause, "an answer was not passed on");
+            error!(%cause, "the answer to a permission request was not delivered: a task panicked");
         }
         true
     }
@@ -114,7 +114,7 @@ impl Directories {
             let place = self.data_dir.to_string_lossy().into_owned();
             let remembering = self.files.run(&place, move || trust.remember(&named, reply, now));
             if let Err(cause) = remembering.await {
-                warn!(%cause, "an answer about trust may not be remembered beyond this process");
+                warn!(%cause, "the answer about trust could not be saved; it is forgotten when the server stops");
             }
             let is_same = |one: &mut OpenRequest| one.trust.as_ref() == Some(&key);
             answered.extend(self.asking.lock().extract_if(.., is_same));

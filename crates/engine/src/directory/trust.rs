@@ -65,7 +65,7 @@ impl Trusting {
     fn is_trusted(&self, key: &TrustKey) -> bool {
         lock(&self.once).contains(key)
             || self.list.contains(key).unwrap_or_else(|cause| {
-                warn!(%cause, "no project is trusted");
+                warn!(%cause, "the list of trusted projects cannot be read; no project is trusted");
                 false
             })
     }
@@ -88,7 +88,7 @@ impl Trusting {
                 // What cannot be written down is at least kept in mind.
                 lock(&self.once).insert(key.clone());
                 if let Err(cause) = self.list.add(key, now) {
-                    warn!(%cause, "trust is not remembered beyond this process");
+                    warn!(%cause, "trust could not be saved; it is forgotten when the server stops");
                 }
             }
         }
@@ -164,7 +164,7 @@ impl Directories {
     pub(crate) fn trust_was_answered(self: &Arc<Self>, answered: &[OpenRequest], reply: PermissionReply) {
         let mut asked: Vec<&OpenRequest> = answered.iter().filter(|one| one.trust.is_some()).collect();
         if let Some(key) = asked.first().and_then(|one| one.trust.as_ref()) {
-            info!(checkout = %key.checkout.display(), ?reply, "asked about trust, answered");
+            info!(checkout = %key.checkout.display(), ?reply, "a request to trust a checkout was answered");
         }
         if reply == PermissionReply::Reject {
             return;

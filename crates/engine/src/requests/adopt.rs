@@ -84,7 +84,7 @@ impl Inner {
         let (old_places, place) = match self.files.run(&instance.directory, look).await? {
             Ok(found) => found,
             Err(cause) => {
-                warn!(%cause, "whether a checkout was moved is not known");
+                warn!(%cause, "cannot tell whether a checkout was moved");
                 return Ok(());
             }
         };
@@ -95,7 +95,7 @@ impl Inner {
         }
         let checkouts = self.directories.checkouts.clone();
         if let Err(cause) = self.files.run(&instance.directory, move || checkouts.note(place)).await? {
-            warn!(%cause, "where a checkout is was not noted");
+            warn!(%cause, "the location of a checkout could not be stored");
         }
         Ok(())
     }

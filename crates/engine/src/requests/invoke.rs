@@ -122,11 +122,11 @@ async fn note_end(engine: Engine, session: SessionId, asked: MessageId, command:
     if command == INIT
         && let Err(cause) = engine.inner.directories.note_initialised(&session).await
     {
-        debug!(%session, %cause, "it is not noted that the project is set up");
+        debug!(%session, %cause, "the time of the project's /init could not be stored");
     }
     let executed = Input::Executed { command, arguments, message: answer.id };
     if let Err(cause) = engine.inner.sessions.say(&session, vec![executed]).await {
-        debug!(%session, %cause, "the end of a command is not noted");
+        debug!(%session, %cause, "the end of a command could not be stored");
     }
 }
 

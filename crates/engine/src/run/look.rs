@@ -124,7 +124,9 @@ async fn check_part(store: &Store, session: &SessionId, part: &Part) -> Result<(
     }
     let is_account = |part: &Part| matches!(part.body, PartBody::StepFinish(_));
     if old.as_ref() != Some(part) && (is_account(part) || old.as_ref().is_some_and(is_account)) {
-        return Err(EngineError::Bad("What a step used cannot be rewritten".to_owned()));
+        return Err(EngineError::Bad(
+            "A step-finish part holds the cost of a step and cannot be changed".to_owned(),
+        ));
     }
     Ok(())
 }

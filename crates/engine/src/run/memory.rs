@@ -49,7 +49,7 @@ impl SessionMemory {
         };
         if let Err(cause) = self.recalled.get_or_try_init(recall).await {
             // The next call tries again; until then files have to be read before they are changed.
-            warn!(%session, %cause, "what the session has read is not known");
+            warn!(%session, %cause, "the list of files that the session has read could not be loaded");
         }
         Arc::new(self.memory.for_call())
     }

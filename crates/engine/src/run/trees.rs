@@ -163,7 +163,7 @@ impl Sessions {
             // A directory that became a repository, or got a remote, has another project id than its trees.
             let real = place.canonicalize().unwrap_or_else(|_| place.clone());
             if let Err(cause) = moved::follow(&trees, &real, &dir, From::AnotherProject) {
-                warn!(%cause, "captured trees do not follow their project; what is older cannot be undone");
+                warn!(%cause, "captured trees could not be moved with their project; earlier changes cannot be undone");
             }
             TreeStore::open(&dir, &place, options)
         };
@@ -247,7 +247,10 @@ impl Sessions {
         match tokio::time::timeout(PROMPT_PATIENCE, looking).await {
             Ok(found) => found.ok().flatten(),
             Err(_) => {
-                warn!(patience_s = PROMPT_PATIENCE.as_secs(), "a step begins without the tree before it");
+                warn!(
+                    patience_s = PROMPT_PATIENCE.as_secs(),
+                    "a step starts without a captured tree to compare with"
+                );
                 None
             }
         }
@@ -329,7 +332,7 @@ impl Worktree {
         match tokio::task::spawn_blocking(keep).await.ok()? {
             Ok(()) => Some(tree),
             Err(cause) => {
-                warn!(%cause, "the tree before a step could not be kept");
+                warn!(%cause, "the tree captured before a step could not be anchored");
                 None
             }
         }
@@ -391,7 +394,7 @@ impl Worktree {
                     true => format!("looking at the worktree took more than {} s", patience.as_secs()),
                     false => "the worktree is still being captured for the first time".to_owned(),
                 };
-                warn!("a tree was not waited for: {why}");
+                warn!("gave up waiting for a captured tree: {why}");
                 Err(why)
             }
         }

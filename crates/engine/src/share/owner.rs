@@ -53,7 +53,7 @@ impl Shares {
         wish: OwnerWish,
     ) -> Result<ServiceAnswer, EngineError> {
         let link = self.share_link(session).await?.filter(|link| !link.share.is_empty());
-        let link = link.ok_or(EngineError::Absent)?;
+        let link = link.ok_or_else(|| EngineError::NotShared(session.clone()))?;
         if link.target.is_empty() {
             return Err(EngineError::Bad(
                 "This server keeps the share itself: ask it at /api/share".to_owned(),

@@ -392,7 +392,7 @@ impl Sender {
                 Ok(Next::Now)
             }
             finding => {
-                info!(session = %self.session, ?finding, "a share is sent anew: the service knows something else");
+                info!(session = %self.session, ?finding, "a share is uploaded again from the start: the service has different content");
                 self.begin_anew(link, seen.epoch, seen.cursor).await
             }
         }
@@ -410,7 +410,7 @@ impl Sender {
         };
         match seen {
             Ok(seen) => {
-                info!(session = %self.session, code, "a share is sent anew: the service refused a batch");
+                info!(session = %self.session, code, "a share is uploaded again from the start: the service refused a batch");
                 self.begin_anew(link, seen.epoch, seen.cursor).await
             }
             Err(Unsent::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
@@ -436,7 +436,7 @@ impl Sender {
         asked: Option<Duration>,
     ) -> Result<Next, EngineError> {
         if link.error.as_deref() != Some(why) {
-            info!(session = %self.session, why, "a share is not reached; it is tried again");
+            info!(session = %self.session, why, "the share service cannot be reached; retrying");
         }
         let wait = self.back_off(asked);
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);

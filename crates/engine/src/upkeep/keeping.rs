@@ -159,7 +159,7 @@ pub(crate) async fn tidy(inner: &Arc<Inner>) {
     };
     for store in stores {
         if let Err(cause) = tidy_one(inner, &store).await {
-            warn!(%cause, "a store of captured trees was not tidied");
+            warn!(%cause, "a store of captured trees could not be cleaned up");
         }
     }
 }

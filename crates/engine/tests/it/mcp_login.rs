@@ -178,7 +178,10 @@ async fn an_authorization_server_that_has_forgotten_us_is_told_again_who_we_are(
     let code = code_of(&web.log_in(&started.url).await);
     web.forget_clients();
     let Status::Failed(why) = mcp.finish_login("web", &code).await.unwrap() else { panic!("let in") };
-    assert!(why.ends_with("does not know us any more. Log in again") && !why.contains("hush"), "{why}");
+    assert!(
+        why.ends_with("rejected our client registration. Log in again") && !why.contains("hush"),
+        "{why}"
+    );
     assert_eq!(log_in(&world, &web).await, Status::Connected);
     assert_eq!(web.registered(), 3);
 }
@@ -280,7 +283,7 @@ async fn a_port_that_is_taken_leaves_the_code_to_the_person() {
     let by_hand = log_in(&world, &web).await;
 
     let Status::Failed(why) = whole else { panic!("nobody can come back") };
-    assert!(why.starts_with("the address for the browser's return is taken"), "{why}");
+    assert!(why.starts_with("the callback address is taken"), "{why}");
     assert_eq!(by_hand, Status::Connected);
 }
 

@@ -59,7 +59,7 @@ pub(crate) enum Forbidden {
          `sturdy serve --allow-host NAME` makes it known; a password lets every name in."
     )]
     Host(String),
-    #[error("A command that this server runs may read from it, and change nothing.")]
+    #[error("A command that this server started may read from the API, but not change anything.")]
     OwnCommand,
 }
 

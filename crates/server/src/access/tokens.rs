@@ -195,7 +195,7 @@ impl Tokens {
     /// Writes down when tokens were used last. Waits for the disk.
     pub(crate) fn save_uses(&self) {
         if let Err(cause) = self.save() {
-            warn!(%cause, "when a token was used last could not be written");
+            warn!(%cause, "the time a token was last used could not be stored");
         }
     }
 

@@ -339,7 +339,7 @@ fn resolve(engine: &Engine, here: &Instance, wanted: &CreateTerminal) -> Result<
     {
         return Err(ApiError::schema(
             crate::error::Kind::Payload,
-            "Expected text that a program can be given",
+            "Expected arguments and variables without NUL characters, and variable names without \"=\"",
         ));
     }
     let directory = match wanted.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {

@@ -20,7 +20,7 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
         EngineError::Unknown(message) | EngineError::Bad(message) => bad_request(message, Kind::Payload),
         EngineError::QueueFull(id) => {
             let message = format!(
-                "Session {id} has as many waiting prompts as it can take. Send it when some are answered."
+                "The prompt queue of session {id} is full. Send the prompt again when some are answered."
             );
             come_back(named(StatusCode::TOO_MANY_REQUESTS, "QueueFullError", &message))
         }
@@ -29,12 +29,13 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
             named(StatusCode::BAD_GATEWAY, "ShareUnavailableError", &message)
         }
         EngineError::Hangs(directory) => {
-            let message = format!("The files of {directory} do not answer. Try again when they do.");
+            let message = format!("The file system of {directory} does not respond. Try again when it does.");
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "DirectoryUnavailableError", &message))
         }
-        EngineError::Absent => not_found("There is no such thing."),
+        EngineError::Absent => not_found("Not found."),
+        EngineError::NotShared(id) => not_found(&format!("Session is not shared: {id}")),
         EngineError::Overloaded(id) => {
-            let message = format!("Session {id} has more to do than it can take. Try again in a moment.");
+            let message = format!("Session {id} is overloaded. Try again in a moment.");
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "OverloadedError", &message))
         }
         EngineError::Trees(cause) => {
@@ -64,7 +65,7 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "SessionLostError", &message))
         }
         EngineError::Commit(CommitError::Unknown(driver)) => {
-            warn!(cause = %driver, "a commit may be stored or not");
+            warn!(cause = %driver, "the disk failed during a commit; it may or may not be stored");
             let message =
                 "The disk failed while this was stored. Look whether it is there before you send it again.";
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "StoreUnavailableError", message))

@@ -31,7 +31,10 @@ impl Caller {
     /// The caller of a call. None stands behind a call that we make to ourselves because somebody
     /// gave us one of our own objects as a callback.
     pub(super) fn of(call: &Call) -> Result<&Self, Thrown> {
-        let unknown = || ErrorValue::new("Nobody is known to make this call.").code("no_caller");
+        let unknown = || {
+            ErrorValue::new("This call comes from no connection, so the server cannot tell who makes it.")
+                .code("no_caller")
+        };
         call.context().get::<Self>().ok_or_else(|| unknown().into())
     }
 

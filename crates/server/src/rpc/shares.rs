@@ -51,7 +51,7 @@ impl SharedSessions {
             let id = session(id)?;
             let engine = self.app.engine();
             engine.share_session(&id, wish.visibility()?).await.map_err(ApiError::of(&id))?;
-            let link = engine.share_link(&id).await?.ok_or(EngineError::Absent)?;
+            let link = engine.share_link(&id).await?.ok_or_else(|| EngineError::NotShared(id.clone()))?;
             Ok(owned(&link))
         };
         let shared: Result<_, ApiError> = on_behalf(self.behalf(), sharing).await;

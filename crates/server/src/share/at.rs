@@ -59,7 +59,7 @@ impl AtShare {
     pub(super) async fn note_read(&self) {
         let Some(auth) = self.bearer.clone() else { return };
         if let Err(cause) = self.store().note_share_read(self.call.clone(), self.share.clone(), auth).await {
-            tracing::warn!(%cause, "that a share was read is missing from its audit");
+            tracing::warn!(%cause, "a read of a share could not be written to its audit log");
         }
     }
 

@@ -290,7 +290,7 @@ async fn socket(
 ) -> Result<Response, Unmet> {
     let after = query.number("after")?;
     let Ok(upgrade) = upgrade else {
-        return Err(ApiError::schema(Kind::Query, "This address takes a WebSocket").into());
+        return Err(ApiError::schema(Kind::Query, "This URL accepts only WebSocket connections").into());
     };
     at.note_read().await;
     viewer::converse(at.app, at.share, at.bearer, after, upgrade).await

@@ -100,7 +100,7 @@ impl IntoResponse for Unmet {
             Self::TooOften(wait) => {
                 let seconds = wait.as_secs() + 1;
                 let fields = [("retry_after", seconds)];
-                let message = "too many in too short a time";
+                let message = "too many requests";
                 let mut response =
                     body(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message, true, &fields);
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -120,7 +120,7 @@ fn unavailable(cause: &CommitError) -> &'static str {
         CommitError::Unavailable(driver) if driver.kind == DriverErrorKind::DiskFull => {
             "the store has no space left now"
         }
-        _ => "the store does not answer now",
+        _ => "the store does not respond",
     }
 }
 

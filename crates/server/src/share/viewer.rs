@@ -101,7 +101,7 @@ fn frames(news: &News) -> Bytes {
         }
         News::Silence => Bytes::from_static(b": alive\n\n"),
         News::Closed(code) => Bytes::from(format!("event: closed\ndata: {}\n\n", json!({ "code": code }))),
-        News::Lost => Bytes::from_static(b": the store does not answer now; come back\n\n"),
+        News::Lost => Bytes::from_static(b": the store does not respond; reconnect\n\n"),
     }
 }
 

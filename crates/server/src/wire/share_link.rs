@@ -44,7 +44,12 @@ pub(crate) struct OwnerAsks {
 impl OwnerAsks {
     pub(crate) fn wish(self) -> Result<OwnerWish, ApiError> {
         let body = self.body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let unknown = || ApiError::schema(Kind::Payload, "Expected what an owner asks\n  at [\"path\"]");
+        let unknown = || {
+            ApiError::schema(
+                Kind::Payload,
+                "Expected the path of a request that a share's owner can make\n  at [\"path\"]",
+            )
+        };
         OwnerWish::parse(&self.method, &self.path, body).ok_or_else(unknown)
     }
 }

@@ -35,7 +35,7 @@ pub enum Refusal {
     Gone,
     #[error("{0}")]
     TooLarge(String),
-    #[error("the service holds as much as it may; whoever runs it can give you a key")]
+    #[error("the service is full; ask its operator for a key")]
     Full,
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn replace(connection: &Connection, folder: &Path) -> Result<Replaced
         Ok(()) => {
             connection.execute(SET_MARK, [&fresh])?;
         }
-        Err(cause) => tracing::warn!(%cause, "the mark of the store was not replaced"),
+        Err(cause) => tracing::warn!(%cause, "the restore marker of the store could not be replaced"),
     }
     Ok(Replaced { is_copy, fresh })
 }
@@ -61,7 +61,7 @@ pub(crate) fn settle(connection: &Connection, folder: &Path, replaced: &Replaced
     if carried == replaced.fresh
         && let Err(cause) = write(folder, &Marks { marks: vec![carried] })
     {
-        tracing::warn!(%cause, "the former mark of the store was not forgotten");
+        tracing::warn!(%cause, "the previous restore marker of the store could not be removed");
     }
     Ok(())
 }

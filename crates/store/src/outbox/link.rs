@@ -144,7 +144,9 @@ impl Store {
                 match (from_row(row), session) {
                     (Ok(link), _) => links.push(link),
                     (Err(Failure::Broken { .. }), Some(session)) => damaged.note(&session, "its share link"),
-                    (Err(Failure::Broken { .. }), None) => error!("a share link of nobody known is left out"),
+                    (Err(Failure::Broken { .. }), None) => {
+                        error!("a damaged share link without a readable session id is left out")
+                    }
                     (Err(failure), _) => return Err(failure.into()),
                 }
             }

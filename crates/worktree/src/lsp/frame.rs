@@ -22,7 +22,7 @@ const VALUES_MAX: u64 = 1_000_000;
 /// Why a server is not listened to any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FrameError {
-    #[error("it does not speak the protocol")]
+    #[error("it does not speak the language server protocol")]
     Nonsense,
     #[error("the head of a message is longer than {} KiB", HEAD_BYTES_MAX / 1024)]
     LongHead,

@@ -128,9 +128,9 @@ impl Logins {
 
     /// It does not know us any more: the next login makes us known again.
     async fn unregister(&self, server: &str, known: &Registration) {
-        info!(server, "the authorization server does not know us any more");
+        info!(server, "the authorization server rejected our client registration");
         if let Err(cause) = self.file.unregister(server, &known.id).await {
-            warn!(server, %cause, "a registration cannot be forgotten");
+            warn!(server, %cause, "a stored client registration could not be removed");
         }
     }
 
@@ -268,7 +268,7 @@ impl Logins {
                 if let Some(known) = registration.as_ref().filter(|_| is_unknown(&cause)) {
                     self.unregister(server, known).await;
                     return Err(LoginError::Failed(
-                        "The authorization server does not know us any more. Log in again".to_owned(),
+                        "The authorization server rejected our client registration. Log in again".to_owned(),
                     ));
                 }
                 Err(LoginError::Failed(without(&[Some(code), secret.as_deref()], words(&cause))))

@@ -103,7 +103,7 @@ impl ClientHandler for Handler {
             LoggingLevel::Error | LoggingLevel::Critical | LoggingLevel::Alert | LoggingLevel::Emergency => {
                 warn!(server, said, "an MCP server reports an error");
             }
-            _ => debug!(server, said, "an MCP server says"),
+            _ => debug!(server, said, "log line from an MCP server"),
         }
     }
 

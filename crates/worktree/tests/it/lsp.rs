@@ -305,7 +305,10 @@ async fn what_a_server_babbles_is_not_repeated() {
 
     scene.write("x.lang", "BAD").await;
 
-    assert_eq!(scene.lsp.status()[0].broken.as_deref(), Some("it does not speak the protocol"));
+    assert_eq!(
+        scene.lsp.status()[0].broken.as_deref(),
+        Some("it does not speak the language server protocol")
+    );
 }
 
 #[tokio::test]

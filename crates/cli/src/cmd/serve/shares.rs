@@ -38,7 +38,7 @@ async fn serve(arguments: ShareServe, environment: Environment) -> Result<ExitCo
     let address = address(&listener, &arguments.hostname);
     let key = host::new_key();
     if let Err(cause) = engine.announce(&address, Some(&key)) {
-        warn!(%cause, "other processes cannot be told where this one listens");
+        warn!(%cause, "the address of this server could not be stored; other programs will not find it");
     }
     // Before the service says that it listens: a client may connect right after that line.
     let limits = open_files::server_options();

@@ -111,7 +111,7 @@ impl McpServers {
         self.server(name)?;
         self.shared.returns.stop(name);
         if let Err(cause) = self.shared.logins.forget(name).await {
-            warn!(server = name, %cause, "a login cannot be forgotten");
+            warn!(server = name, %cause, "a stored login could not be removed");
         }
         Ok(())
     }

@@ -120,19 +120,19 @@ pub(crate) async fn tell_of_the_dead(engine: &Engine) {
         let told = match tell(inner, acting, rivals).await {
             Err(EngineError::NoSession(_)) => Ok(0),
             Err(cause) => {
-                warn!(%session, %cause, "what a call changed could not be told");
+                warn!(%session, %cause, "the file changes of a call could not be recorded");
                 inner.say_uncaptured(session, &acting.step, &cause.to_string()).await.map(|()| 0)
             }
             told => told,
         };
         match told {
             Ok(files) => {
-                info!(%session, files, "told what a call changed that died with the last process");
+                info!(%session, files, "recorded the file changes of a call that the last process did not finish");
                 let _ = std::fs::remove_file(place);
             }
             Err(EngineError::NoSession(_)) => drop(std::fs::remove_file(place)),
             // Its note stays, for the next start.
-            Err(cause) => warn!(%session, %cause, "that a call's changes are unknown could not be said"),
+            Err(cause) => warn!(%session, %cause, "could not record that the file changes of a call are unknown"),
         }
     });
     telling.await;

@@ -27,7 +27,7 @@ pub(super) async fn diffed(
     match work_out(sessions, session, step, newest, kept).await {
         Ok(diffed) => diffed,
         Err(cause) => {
-            warn!(%session, %cause, "what a turn changed could not be worked out");
+            warn!(%session, %cause, "the diff of a turn could not be computed");
             None
         }
     }

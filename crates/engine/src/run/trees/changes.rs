@@ -118,7 +118,7 @@ pub(crate) fn remaining(
     match session_changes(session, messages, cut, worktree) {
         Ok(changes) => Some(RevertTotals { summary: totals(&changes), session: changes.files }),
         Err(cause) => {
-            warn!(%cause, "what a session has changed could not be worked out");
+            warn!(%cause, "the diff of a session could not be computed");
             None
         }
     }

@@ -72,7 +72,7 @@ impl Journal {
         };
         let text = serde_json::to_vec(&acting).expect("BUG: a note is always JSON");
         if let Err(error) = store(&self.place, &text) {
-            warn!(%error, "what a call is about to change could not be noted");
+            warn!(%error, "the note of what a call is about to change could not be written");
         }
     }
 

@@ -34,7 +34,7 @@ impl Sessions {
         let work = move || follow(&trees, &old, &place, From::Anywhere);
         let brought = tokio::task::spawn_blocking(work).await.map_err(|_| EngineError::Closing)?;
         if let Err(cause) = brought {
-            warn!(%cause, "captured trees do not follow their worktree; what is older cannot be undone");
+            warn!(%cause, "captured trees could not be moved with their worktree; earlier changes cannot be undone");
         }
         Ok(())
     }
@@ -59,6 +59,6 @@ pub(super) fn follow(trees: &Path, root: &Path, place: &Path, from: From) -> io:
     std::fs::create_dir_all(project)?;
     std::fs::rename(&found, place)?;
     File::open(project)?.sync_all()?;
-    info!("captured trees follow their worktree");
+    info!("captured trees were moved with their worktree");
     Ok(())
 }

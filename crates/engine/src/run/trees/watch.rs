@@ -192,7 +192,7 @@ impl Watch {
         match tokio::task::spawn_blocking(work).await.ok()? {
             Ok(files) => files,
             Err(cause) => {
-                warn!(%cause, "what a call changed is not known");
+                warn!(%cause, "the file changes of a call could not be determined");
                 *lock(&self.uncaptured) = Some(cause.reason());
                 None
             }

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 pub(crate) enum Scope {
     /// `/metrics` and the health of the server.
     Metrics,
-    /// Everything that only reads.
+    /// Everything that reads.
     Read,
     /// Sessions, prompts, files and terminals as well.
     Write,

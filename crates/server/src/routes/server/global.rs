@@ -92,7 +92,7 @@ async fn log(State(app): State<App>, Payload(line): Payload<LogLine>) -> Result<
     match app.client_lines().count(app.engine().clock().now()) {
         ClientLine::Written => {}
         ClientLine::FirstLeftOut => {
-            warn!("lines of clients are left out until the next minute");
+            warn!("clients log too much; their log lines are dropped until the next minute");
             return Ok(reply::done());
         }
         ClientLine::LeftOut => return Ok(reply::done()),
@@ -101,10 +101,10 @@ async fn log(State(app): State<App>, Payload(line): Payload<LogLine>) -> Result<
     let client = cut(&line.service);
     let text = cut(&line.message);
     match line.level {
-        LogLevel::Debug => debug!(client, text, "a client says"),
-        LogLevel::Info => info!(client, text, "a client says"),
-        LogLevel::Warn => warn!(client, text, "a client says"),
-        LogLevel::Error => error!(client, text, "a client says"),
+        LogLevel::Debug => debug!(client, text, "log line from a client"),
+        LogLevel::Info => info!(client, text, "log line from a client"),
+        LogLevel::Warn => warn!(client, text, "log line from a client"),
+        LogLevel::Error => error!(client, text, "log line from a client"),
     }
     Ok(reply::done())
 }

@@ -93,7 +93,7 @@ impl WantedValue {
 
     async fn find(self, app: &App) -> Result<FoundValue, ApiError> {
         let Some(room) = app.large_value() else {
-            let why = "As many large values are being sent as there may be. Try again in a moment.";
+            let why = "Too many large values are being sent. Try again in a moment.";
             return Err(ApiError::Overloaded(why.to_owned()));
         };
         app.engine().session_record(&self.session).await?;

@@ -54,7 +54,7 @@ async fn unshare(State(app): State<App>, OfSession(id): OfSession) -> Result<Res
     params(("sessionID" = String, Path)),
     responses((status = 200, description = "The link", body = ShareLink), (status = 404, description = "Not shared")))]
 async fn link(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {
-    let link = app.engine().share_link(&id).await?.ok_or(EngineError::Absent)?;
+    let link = app.engine().share_link(&id).await?.ok_or_else(|| EngineError::NotShared(id.clone()))?;
     let mut shown = owned(&link);
     shown["waiting"] = Value::from(app.engine().share_waiting(&id).await?);
     Ok(reply::json(&shown))

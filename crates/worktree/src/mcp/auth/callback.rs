@@ -24,9 +24,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Why no code came.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackError {
-    #[error("the address for the browser's return is taken or cannot be listened on: {0}")]
+    #[error("the callback address is taken or cannot be listened on: {0}")]
     Listen(String),
-    #[error("nobody came back from the browser in time")]
+    #[error("the browser did not complete the login in time")]
     Timeout,
     /// The person, or the authorization server, said no.
     #[error("the login was refused: {0}")]

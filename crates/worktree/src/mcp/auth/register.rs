@@ -48,13 +48,13 @@ impl fmt::Debug for Registration {
 /// Why we are not known.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RegisterError {
-    #[error("the authorization server's address for registrations cannot be used")]
+    #[error("the authorization server's registration endpoint is not a usable URL")]
     Address,
-    #[error("the authorization server cannot be reached for a registration")]
+    #[error("the authorization server cannot be reached for the client registration")]
     Lost(#[source] reqwest::Error),
-    #[error("the authorization server does not register us (status {status}): {why}")]
+    #[error("the authorization server refused the client registration (status {status}): {why}")]
     Refused { status: u16, why: String },
-    #[error("the authorization server's answer to a registration makes no sense")]
+    #[error("the authorization server's response to a client registration is not valid")]
     Nonsense,
 }
 

@@ -27,7 +27,7 @@ pub(super) enum Place {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0} leads to an address that is not reached without permission")]
+#[error("{0} resolves to a private address, which needs permission")]
 struct Unreached(String);
 
 /// A client that connects only where it may.
