@@ -15,6 +15,7 @@ mod modules;
 mod rows;
 mod tree;
 mod web;
+mod wildcards;
 mod words;
 
 /// Fails with every finding, one per line.

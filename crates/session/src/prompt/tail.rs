@@ -34,7 +34,7 @@ const REQUEST_CHARS_MAX: usize = 16_000;
 
 const CONTINUE: &str =
     "Go on with the next step if it is clear what it is. If it is not, say what you need to know.";
-const WORDS: &str = "The request you are working on, as the user wrote it:";
+const REQUEST_INTRO: &str = "The request you are working on, as the user wrote it:";
 const TOO_LARGE: &str = "The last request was larger than the model can take, most likely because of attached files. The conversation has been summarised and the attachments are no longer part of it. Tell the user so if the attachments matter for the answer.";
 
 /// The settings that matter here.
@@ -214,7 +214,17 @@ pub fn replayed_parts(prompt: &MessageWithParts) -> Vec<PartBody> {
         PartBody::File(file) if is_media(&file.mime) => {
             Some(PartBody::Text(TextPart { text: attached(file), ..TextPart::default() }))
         }
-        other => Some(other.clone()),
+        PartBody::Text(_)
+        | PartBody::Subtask(_)
+        | PartBody::Reasoning(_)
+        | PartBody::File(_)
+        | PartBody::Tool(_)
+        | PartBody::StepStart(_)
+        | PartBody::StepFinish(_)
+        | PartBody::Snapshot(_)
+        | PartBody::Patch(_)
+        | PartBody::Agent(_)
+        | PartBody::Retry(_) => Some(body.clone()),
     };
     prompt.parts.iter().filter_map(|part| copy(&part.body)).collect()
 }
@@ -227,7 +237,7 @@ pub fn follow_up(overflow: bool, request: Option<&str>, now: Millis) -> TextPart
         texts.push(TOO_LARGE.to_owned());
     }
     if let Some(request) = request {
-        texts.push(format!("{WORDS}\n<request>\n{request}\n</request>"));
+        texts.push(format!("{REQUEST_INTRO}\n<request>\n{request}\n</request>"));
     }
     texts.push(CONTINUE.to_owned());
     let metadata = Map::from_iter([("compaction_continue".to_owned(), true.into())]);

@@ -4,14 +4,14 @@
 //! long the session is. Its `machine` half is stored beside the session row; open texts and calls
 //! are found again in their own rows.
 //!
-//! `apply.rs` is the only thing that changes a state; `look.rs` holds what is asked of one.
+//! `apply.rs` is the only thing that changes a state; `query.rs` reads one.
 
 mod apply;
 mod fingerprint;
-mod look;
+mod query;
 
 pub(super) use fingerprint::of_ask;
-pub(super) use look::said_in;
+pub(super) use query::said_in;
 
 use crate::fact::Posted;
 use crate::id::{MessageId, PartId};
@@ -45,7 +45,7 @@ pub struct Machine {
     /// It is a copy that is not all there yet: nothing happens in it, and a restart removes it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_copying: bool,
-    /// Counts what people change in finished messages, so that a look at them can be told to be old.
+    /// Counts what people change in finished messages, so that what was read of them before is known to be stale.
     #[serde(skip)]
     pub(super) edits: u32,
 }
