@@ -52,7 +52,7 @@ impl fmt::Debug for Reply {
 pub enum Member {
     Method,
     Property,
-    /// Exists, and is nobody else's business: reading it is an error rather than "undefined".
+    /// Exists, but is private: reading it is an error rather than "undefined".
     Private,
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! What can be asked of the program.
+//! The command line: commands, arguments and help texts.
 
 mod grant;
 mod keep;

@@ -221,7 +221,7 @@ fn bad_header() -> Failure {
     Failure::new(USAGE, "the user name or password cannot be sent").with("try", "one without line breaks")
 }
 
-/// None for a comment or for what is not an event of ours.
+/// `None` for a comment or an unknown event.
 fn parse(id: Option<String>, data: &str) -> Option<ServerEvent> {
     let mut event: Value = serde_json::from_str(data).ok()?;
     let kind = event["type"].as_str()?.to_owned();

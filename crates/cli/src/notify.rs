@@ -1,4 +1,4 @@
-//! Tells a service manager how the server stands: systemd's notification protocol.
+//! Reports the state of the server to a service manager, with systemd's notification protocol.
 //!
 //! The manager names a socket in `NOTIFY_SOCKET`; without one there is nobody to tell. Nothing depends on being heard.
 

@@ -1,4 +1,4 @@
-//! Signs of life from what takes long, on stderr.
+//! Progress of long commands, on stderr.
 //!
 //! On a terminal one line shows what is done now and how far it is, once it has taken a quarter of a second; it goes when
 //! the work ends, because the last line of a command says what came of it. In a pipe there is one line for each finished

@@ -32,13 +32,13 @@ const BATCH: usize = 512;
 const GATHER: Duration = Duration::from_secs(2);
 
 /// A collector that takes longer is away.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// What is told at the end may hold the end up this long.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const SHUTDOWN_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Spans that are worth telling; others only group log lines.
-const TOLD: [&str; 3] = ["request", "model", "tool"];
+/// Spans that are exported; others only group log lines.
+const EXPORTED_SPANS: [&str; 3] = ["request", "model", "tool"];
 
 /// Records spans.
 #[derive(Debug)]
@@ -77,7 +77,9 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id).filter(|span| TOLD.contains(&span.name())) else { return };
+        let Some(span) = context.span(id).filter(|span| EXPORTED_SPANS.contains(&span.name())) else {
+            return;
+        };
         let now = SystemTime::now();
         let mut open = Open {
             trace: random(),
@@ -202,7 +204,7 @@ fn told(name: &str, open: &Open) -> Value {
 impl Exporter {
     /// Sends what closes until the server ends, then what is left.
     pub(crate) async fn run(mut self, stopping: CancellationToken) {
-        let Ok(client) = reqwest::Client::builder().timeout(PATIENCE).build() else {
+        let Ok(client) = reqwest::Client::builder().timeout(WAIT_MAX).build() else {
             return warn!("traces are not exported: no HTTP client can be made");
         };
         let mut is_away = false;
@@ -226,7 +228,7 @@ impl Exporter {
         }
         if !rest.is_empty() {
             // Whether it is heard or not, the end is the end.
-            let _ = timeout(LAST_WORDS, self.send(&client, rest)).await;
+            let _ = timeout(SHUTDOWN_WAIT_MAX, self.send(&client, rest)).await;
         }
     }
 

@@ -31,7 +31,7 @@ pub(crate) fn as_now<F: Future>(task: F) -> impl Future<Output = F::Output> {
     BEHALF.scope(current(), task)
 }
 
-/// Runs a part of a request that the server would have done anyway: it needs no grant and is nobody's use of one.
+/// Runs a part of a request that the server would have done anyway: it needs no grant and is not counted as use of one.
 pub(crate) async fn on_nobodys_behalf<F: Future>(task: F) -> F::Output {
     BEHALF.scope(None, task).await
 }

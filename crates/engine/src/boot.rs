@@ -31,7 +31,7 @@ impl Engine {
     }
 }
 
-/// Settles before anything is served: nobody sees a step that will never end.
+/// Settles open sessions before anything is served, so that no client sees a step that will never end.
 async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
     options.environment = options.environment.with_data_in(options.data_dir.clone());
     let mut store_options = Options::new(&options.data_dir);

@@ -195,7 +195,7 @@ impl Engine {
         self.inner.store.broke().await;
     }
 
-    /// Ends what runs and lets go of the store. A step that is open is settled by the next start.
+    /// Ends what runs and closes the store. A step that is open is settled by the next start.
     pub async fn close(&self) {
         self.inner.directories.instances.forget_all();
         self.inner.tasks.finish(CLOSING_GRACE).await;

@@ -1,4 +1,4 @@
-//! Why the engine said no.
+//! Errors of the engine.
 
 mod config;
 
@@ -72,7 +72,7 @@ pub enum EngineError {
     #[error("session {session} is damaged at {place}: {what}")]
     Damaged { session: SessionId, what: String, place: String },
 
-    /// The session's task ended with the request in its hands. The session is settled by itself.
+    /// The actor of the session ended during the request. The supervisor settles the session.
     #[error("session {0} stopped before it could answer; look whether it was stored")]
     Lost(SessionId),
 

@@ -24,7 +24,7 @@ use sturdy_worktree::tool::Tool;
 use tracing::{error, warn};
 
 /// A hook asks a program on the same machine at most.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Where in a conversation a hook is called.
 #[derive(Clone, Copy, Debug)]
@@ -157,9 +157,9 @@ impl Extensions {
 /// Waits for one hook, but not for ever. One that panics or hangs changes nothing more.
 async fn guarded<'a>(extension: &Arc<dyn Extension>, hook: impl FnOnce() -> BoxFuture<'a, ()>) {
     let told = async { hook().await };
-    match tokio::time::timeout(PATIENCE, AssertUnwindSafe(told).catch_unwind()).await {
+    match tokio::time::timeout(WAIT_MAX, AssertUnwindSafe(told).catch_unwind()).await {
         Ok(Ok(())) => {}
         Ok(Err(_)) => error!(?extension, "an extension panicked"),
-        Err(_) => error!(?extension, patience_s = PATIENCE.as_secs(), "an extension did not answer"),
+        Err(_) => error!(?extension, patience_s = WAIT_MAX.as_secs(), "an extension did not answer"),
     }
 }

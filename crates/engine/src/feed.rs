@@ -204,19 +204,26 @@ impl Feed {
     }
 
     /// Called by the committer's thread, in the order of positions, when the entries are durable.
-    pub(crate) fn publish(&self, first_position: u64, news: Published) {
-        self.moved.tell(&news.session);
+    pub(crate) fn publish(&self, first_position: u64, published: Published) {
+        self.moved.tell(&published.session);
         let mut window = self.lock();
-        for (position, entry) in (first_position..).zip(news.entries) {
+        for (position, entry) in (first_position..).zip(published.entries) {
             let PublishedEntry { at, is_removal, events } = entry;
-            let body = Body::Entry(Stored { position, session: news.session.clone(), is_removal });
-            let directory = Some(news.directory.clone());
-            window.push(Shown { tick: 0, at, directory, project: Some(news.project.clone()), body, events });
+            let body = Body::Entry(Stored { position, session: published.session.clone(), is_removal });
+            let directory = Some(published.directory.clone());
+            window.push(Shown {
+                tick: 0,
+                at,
+                directory,
+                project: Some(published.project.clone()),
+                body,
+                events,
+            });
         }
         let tick = window.last_tick;
         drop(window);
         self.wake.send_replace(tick);
-        news.counted.into_iter().for_each(|counted| self.meters.count(counted));
+        published.counted.into_iter().for_each(|counted| self.meters.count(counted));
     }
 
     /// Who waits for a session to move.

@@ -21,7 +21,7 @@ const PER_DIRECTORY_MAX: usize = 4;
 /// Threads that all directories together may hold. The program has more: other work needs some too.
 pub const FILE_THREADS_MAX: usize = 48;
 /// A disk that spins up, a mount far away: they answer sooner.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// The threads that look at files.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl FileWork {
         F: FnOnce() -> T + Send + 'static,
     {
         // Boxed: the wait around it is then compiled for each result and not for each piece of work.
-        let doing = timeout(PATIENCE, self.on_a_thread(directory, Box::new(work)));
+        let doing = timeout(WAIT_MAX, self.on_a_thread(directory, Box::new(work)));
         tokio::select! {
             done = doing => done.unwrap_or_else(|_| {
                 warn!(directory, "the file system of a directory does not respond");

@@ -1,4 +1,4 @@
-//! Reading what is stored, for whoever serves it: everything here reads, and nothing changes a thing.
+//! Reads of what is stored, for the server. Nothing here writes.
 //!
 //! Rows leave as the text they were stored as; whoever needs more than text reads it there. A row that cannot be read is
 //! answered with one that says so, or left out of a list, and its session is listed as damaged; the rest is served.
@@ -23,8 +23,8 @@ use sturdy_store::Store;
 pub use sturdy_store::{
     AskQuery, Before, CommitError, CreatedEdge, DriverError, DriverErrorKind, Found, FoundPart, MessagePage,
     MessagePlace, MessageQuery, Opening, Outline, Overview, OverviewQuery, PagePlaces, PageWithin,
-    PlacedMessage, RawAsk, RawMessage, ReadError, SearchQuery, SessionGlance, SessionHead, SessionOrder,
-    SessionQuery, Slice, StoreMeters, Toward,
+    PlacedMessage, RawAsk, RawMessage, ReadDirection, ReadError, SearchQuery, SessionGlance, SessionHead,
+    SessionOrder, SessionQuery, Slice, StoreMeters,
 };
 
 /// The reading half of the store. Cheap to clone.
@@ -146,7 +146,7 @@ impl Reads {
         &self,
         session: &SessionId,
         from: Option<&MessagePlace>,
-        toward: Toward,
+        toward: ReadDirection,
         limit: usize,
     ) -> Result<Vec<PlacedMessage>, ReadError> {
         self.0.messages_beyond(session, from, toward, limit).await
@@ -194,7 +194,8 @@ impl Reads {
     pub async fn promoted(&self, session: &SessionId, message: &MessageId) -> Result<Option<u64>, ReadError> {
         let Some(place) = self.0.message_place(session, message).await? else { return Ok(None) };
         // Prompts that are taken up together stand between it and the answer.
-        let behind = self.0.messages_beyond(session, Some(&place), Toward::Newer, ANSWER_WITHIN).await?;
+        let behind =
+            self.0.messages_beyond(session, Some(&place), ReadDirection::Newer, ANSWER_WITHIN).await?;
         for answer in behind {
             let seq = seq_of_place(answer.place.ord);
             let entries = self.0.session_log(session, seq.saturating_sub(1), 1).await?;

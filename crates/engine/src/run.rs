@@ -12,7 +12,7 @@ pub(crate) mod gate;
 pub(crate) mod handle;
 pub(crate) mod image;
 pub(crate) mod kept;
-pub(crate) mod look;
+pub(crate) mod lookup;
 pub(crate) mod memory;
 pub(crate) mod reading;
 pub(crate) mod registry;
@@ -40,7 +40,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use sturdy_store::Store;
 use subagents::Subagents;
-use supervise::{Lost, Quarantine};
+use supervise::{Quarantine, UnsettledSessions};
 use trees::Trees;
 
 /// The sessions that run, and what they run with.
@@ -63,7 +63,7 @@ pub(crate) struct Sessions {
     /// What commands left running.
     pub(crate) backgrounds: Backgrounds,
     /// Those whose task ended before its work did.
-    pub(crate) lost: Lost,
+    pub(crate) lost: UnsettledSessions,
     pub(crate) quarantine: Quarantine,
     pub(crate) trees: Trees,
 }

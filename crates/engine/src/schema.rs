@@ -5,7 +5,7 @@
 use serde_json::Value;
 use sturdy_session::json::Map;
 
-/// What a model can read and act on; a hundred complaints say no more than ten.
+/// At most this many schema errors are reported to the model; a hundred are no more useful than ten.
 const MISFITS_MAX: usize = 10;
 /// A complaint quotes the value, which may be long.
 const MISFIT_CHARS_MAX: usize = 300;

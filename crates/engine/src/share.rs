@@ -23,7 +23,7 @@ mod target;
 mod wakes;
 
 pub use ids::{new_capability_id, new_secret, new_share_id};
-pub use owner::{OwnerWish, ServiceAnswer};
+pub use owner::{OwnerRequest, ServiceAnswer};
 pub use wakes::Wakes;
 
 use crate::clock::Clock;
@@ -33,7 +33,7 @@ use crate::feed::Moved;
 use crate::run::Sessions;
 use crate::task::Tasks;
 use attempts::Attempts;
-use flush::Ways;
+use flush::TransportPauses;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use sturdy_llm::Http;
@@ -132,7 +132,7 @@ struct Sharing {
     moved: Moved,
     room: Semaphore,
     attempts: Attempts,
-    ways: Ways,
+    ways: TransportPauses,
 }
 
 impl Sharing {
@@ -144,7 +144,7 @@ impl Sharing {
             moved,
             room: Semaphore::new(SENDING_MAX),
             attempts: Attempts::default(),
-            ways: Ways::default(),
+            ways: TransportPauses::default(),
         }
     }
 

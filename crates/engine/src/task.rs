@@ -99,7 +99,7 @@ impl PanicPlan {
         self.is_over.store(false, Ordering::Release);
     }
 
-    /// Whether it has come true.
+    /// Whether the planned panic has happened.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)

@@ -25,20 +25,20 @@ use sturdy_store::{CommitError, Store};
 use sturdy_worktree::bound;
 use tracing::{debug, warn};
 
-/// A start has better things to do in its first minute. Not much later: a machine may be on for an hour a day.
-const FIRST: Duration = Duration::from_secs(60);
+/// The first minute is left to the start. Not much later: a machine may be on for an hour a day.
+const FIRST_WAIT: Duration = Duration::from_secs(60);
 /// Rarely: a slice is short, and nobody waits for it.
-const EVERY: Duration = Duration::from_secs(600);
+const INTERVAL: Duration = Duration::from_secs(600);
 /// Entries that are kept as they are: hours of a busy server, months of a quiet one.
-const KEPT: u64 = 200_000;
+const ENTRIES_KEPT: u64 = 200_000;
 /// And all of the last days, however many they are: whoever was away over night misses nothing.
 const KEPT_MS: u64 = 2 * 24 * 60 * 60 * 1000;
 
 pub(crate) async fn run(inner: Arc<Inner>) {
-    let mut wait = FIRST;
+    let mut wait = FIRST_WAIT;
     let mut head_before = None;
     while inner.tasks.pause(wait).await {
-        wait = EVERY;
+        wait = INTERVAL;
         inner.sessions.panics.come_true("upkeep");
         if let Err(cause) = inner.store.replace_mark().await {
             warn!(%cause, "the restore marker of the store could not be replaced");
@@ -79,7 +79,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
 /// Up to where growth may be folded away, for a log that ends at `head` and of which everything before
 /// `first_recent` is older than the kept days. None while all of it is kept. What is kept by either rule is kept.
 fn fold_end(head: u64, first_recent: u64) -> Option<u64> {
-    let by_count = head.checked_sub(KEPT)?;
+    let by_count = head.checked_sub(ENTRIES_KEPT)?;
     Some(by_count.min(first_recent))
 }
 
@@ -106,7 +106,7 @@ const OUTPUT_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Removes saved outputs that are older than a week.
 pub(crate) async fn sweep(inner: Arc<Inner>) {
     let directory = inner.directories.output_dir();
-    let mut wait = FIRST;
+    let mut wait = FIRST_WAIT;
     while inner.tasks.pause(wait).await {
         wait = SWEEP_EVERY;
         let Some(before) = SystemTime::now().checked_sub(OUTPUT_KEPT) else { continue };
@@ -121,13 +121,17 @@ pub(crate) async fn sweep(inner: Arc<Inner>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, fold_end};
+    use super::{ENTRIES_KEPT, fold_end};
 
     #[test]
     fn an_entry_is_kept_if_it_is_among_the_last_or_of_the_last_days() {
-        assert_eq!(fold_end(KEPT - 1, 5), None, "few entries are kept however old they are");
-        assert_eq!(fold_end(KEPT + 1_000, 400), Some(400), "a busy day is kept however long it is");
-        assert_eq!(fold_end(KEPT + 1_000, KEPT), Some(1_000), "old entries are kept while they are few");
-        assert_eq!(fold_end(KEPT + 1_000, 0), Some(0), "all of it is recent");
+        assert_eq!(fold_end(ENTRIES_KEPT - 1, 5), None, "few entries are kept however old they are");
+        assert_eq!(fold_end(ENTRIES_KEPT + 1_000, 400), Some(400), "a busy day is kept however long it is");
+        assert_eq!(
+            fold_end(ENTRIES_KEPT + 1_000, ENTRIES_KEPT),
+            Some(1_000),
+            "old entries are kept while they are few"
+        );
+        assert_eq!(fold_end(ENTRIES_KEPT + 1_000, 0), Some(0), "all of it is recent");
     }
 }

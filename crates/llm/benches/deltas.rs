@@ -91,7 +91,7 @@ fn main() {
     let http = Http::new();
     let begun = Instant::now();
     let catalog = Catalog::build(&Sources {
-        strangers: &[],
+        redirected: &[],
         cached: &serde_json::Value::Null,
         config: &config,
         enabled: None,

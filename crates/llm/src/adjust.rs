@@ -61,7 +61,7 @@ fn unreadable(input: &Modalities, file: &Media) -> Option<String> {
         Modality::Audio => input.audio,
         Modality::Video => input.video,
         Modality::Pdf => input.pdf,
-        // Nobody has said what it is, so nobody can say that it is not taken.
+        // Its type is unknown, so nothing says that the model does not take it.
         Modality::Other => true,
     };
     if is_readable {

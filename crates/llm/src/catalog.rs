@@ -32,15 +32,15 @@ pub use info::{
 };
 pub use options::Ask;
 pub(crate) use traits::{CallIds, SchemaDialect};
-pub use traits::{Sampling, Traits, Voice, takes_patches};
+pub use traits::{PromptStyle, Sampling, Traits, takes_patches};
 
 /// What a catalog is made from.
 pub struct Sources<'a> {
     /// The `provider` section of the configuration; `Null` if there is none.
     pub config: &'a Value,
-    /// Providers whose address a project chose. Only the key that stands beside the address is sent there, and no
+    /// Providers whose base URL was set by a project. Only the key that is set beside that URL is sent there, and no
     /// variable is put into it.
-    pub strangers: &'a [Stranger],
+    pub redirected: &'a [RedirectedProvider],
     /// What OpenCode last fetched about providers and models; `Null` if there is nothing.
     pub cached: &'a Value,
     /// `enabled_providers`; `None` is all.
@@ -53,17 +53,17 @@ pub struct Sources<'a> {
     pub http: Http,
 }
 
-/// A provider whose address a project chose.
+/// A provider whose base URL was set by a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stranger {
+pub struct RedirectedProvider {
     pub id: String,
     /// The user configured a key for another address.
     pub has_other_key: bool,
 }
 
 impl Sources<'_> {
-    fn stranger(&self, id: &str) -> Option<&Stranger> {
-        self.strangers.iter().find(|stranger| stranger.id == id)
+    fn redirected_provider(&self, id: &str) -> Option<&RedirectedProvider> {
+        self.redirected.iter().find(|provider| provider.id == id)
     }
 }
 
@@ -128,7 +128,9 @@ impl Catalog {
             sources.enabled.is_none_or(|enabled| enabled.contains(id)) && !sources.disabled.contains(id)
         };
         let mut drafts = build::drafts(sources);
-        for draft in drafts.iter_mut().filter(|draft| sources.stranger(&draft.provider.id).is_none()) {
+        for draft in
+            drafts.iter_mut().filter(|draft| sources.redirected_provider(&draft.provider.id).is_none())
+        {
             options::expand_addresses(&mut draft.provider, sources.env);
         }
         drafts.retain(|draft| {

@@ -1,4 +1,4 @@
-//! Makes something that answers out of an entry of the catalog.
+//! Makes a `Model` from an entry of the catalog.
 
 use crate::catalog::protocol::{self, Protocol};
 use crate::catalog::{Interleaved, ModelEntry, ModelInfo};

@@ -35,7 +35,7 @@ use sturdy_session::talk::{Request, Said};
 mod script;
 mod story;
 
-use script::Beat;
+use script::ScriptStep;
 
 pub const PROVIDER: &str = "demo";
 /// What the table of models calls it.
@@ -79,27 +79,27 @@ impl Demo {
 impl Model for Demo {
     fn stream(&self, request: Request) -> BoxStream<'static, Result<Said, ModelError>> {
         let pace = Duration::from_millis(self.option(&request, "paceMs", self.pace_ms));
-        let manner = script::Manner {
+        let manner = script::ScriptOptions {
             kind: self.kind,
             chunk_chars: self.option(&request, "chunkChars", CHUNK_CHARS).max(1) as usize,
             paragraphs: self.option(&request, "paragraphs", PARAGRAPHS).min(REPEAT_MAX) as usize,
         };
-        let beats: VecDeque<Beat> = script::write(&request, manner).into();
+        let beats: VecDeque<ScriptStep> = script::write(&request, manner).into();
         stream::unfold(beats, move |mut beats| async move {
             let beat = beats.pop_front()?;
             let said = match beat {
-                Beat::Say(said) => {
+                ScriptStep::Say(said) => {
                     let is_growth = matches!(*said, Said::TextGrew { .. } | Said::ReasoningGrew { .. });
                     if is_growth && !pace.is_zero() {
                         tokio::time::sleep(pace).await;
                     }
                     Ok(*said)
                 }
-                Beat::Fail(failure) => {
+                ScriptStep::Fail(failure) => {
                     beats.clear();
                     Err(ModelError::new(*failure))
                 }
-                Beat::Hang => std::future::pending().await,
+                ScriptStep::Hang => std::future::pending().await,
             };
             Some((said, beats))
         })

@@ -1,4 +1,4 @@
-//! What a provider's refusal or silence means.
+//! Maps errors and timeouts of providers to failures.
 //!
 //! Pure: status, headers, body or the kind of break go in, the failure clients see comes out.
 //! `failure/overflow.rs` recognises a prompt that is too long by its wording.

@@ -1,4 +1,4 @@
-//! How much one answer may say.
+//! Limits on the size of one answer.
 //!
 //! What a provider sends is stored, sent back with every later request and shown by every client, so a part of an
 //! answer has at most 4 MiB. Beyond that the answer fails, keeps what was said, and is not asked for again: it would

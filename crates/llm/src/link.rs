@@ -1,4 +1,4 @@
-//! Where a provider is and how it knows us: address, key, headers, patience.
+//! How to reach a provider: URL, key, headers, timeouts.
 
 mod body;
 

@@ -29,15 +29,15 @@ pub(crate) enum Flow {
     Done,
 }
 
-/// What was understood and not yet handed out.
-pub(crate) type Out = VecDeque<Said>;
+/// What was decoded and not yet handed out.
+pub(crate) type SaidQueue = VecDeque<Said>;
 
 /// Turns the events of one answer into our words.
 pub(crate) trait Decode: Send + 'static {
-    fn event(&mut self, event: &Sse, out: &mut Out) -> Result<Flow, Failure>;
+    fn event(&mut self, event: &Sse, out: &mut SaidQueue) -> Result<Flow, Failure>;
 
     /// The provider closed the stream. Says `Finished`, or why the answer cannot be used.
-    fn closed(&mut self, out: &mut Out) -> Result<(), Failure>;
+    fn closed(&mut self, out: &mut SaidQueue) -> Result<(), Failure>;
 
     /// The finish reason is known; nothing of the answer is missing.
     fn is_complete(&self) -> bool;
@@ -57,7 +57,7 @@ pub(crate) fn answer(
         timeouts: call.timeouts,
         phase: Phase::Asking(Box::new(call)),
         decoder,
-        out: Out::new(),
+        out: SaidQueue::new(),
         limits: Limits::default(),
     };
     stream::unfold(listening, Listening::next).boxed()
@@ -73,7 +73,7 @@ enum Phase {
 struct Listening<D> {
     phase: Phase,
     decoder: D,
-    out: Out,
+    out: SaidQueue,
     limits: Limits,
     redactor: Redactor,
     timeouts: Timeouts,
@@ -116,7 +116,7 @@ impl<D: Decode> Listening<D> {
         }
     }
 
-    /// Headers said success. A body that is no stream is an error in disguise.
+    /// The status said success. A body that is not an event stream is an error page.
     async fn begin(&mut self, response: reqwest::Response, deadline: Option<Instant>) {
         let kind =
             response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();

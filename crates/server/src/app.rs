@@ -17,7 +17,7 @@ pub use shares::ShareOptions;
 pub(crate) use shares::Shares;
 pub(crate) use terminals::Terminals;
 
-use crate::access::auth::{Guesses, Password};
+use crate::access::auth::{FailedLogins, Password};
 use crate::access::cors::Origins;
 use crate::access::devices::Devices;
 use crate::access::door::Names;
@@ -107,7 +107,7 @@ pub struct App {
 struct Inner {
     engine: Engine,
     password: Option<Password>,
-    guesses: Guesses,
+    guesses: FailedLogins,
     origins: Origins,
     names: Names,
     connections: Connections,
@@ -141,7 +141,7 @@ impl App {
         let inner = Inner {
             engine,
             password: options.password,
-            guesses: Guesses::default(),
+            guesses: FailedLogins::default(),
             origins: Origins::new(&options.cors),
             names: Names::new(&options.names),
             connections: Connections::new(options.connections_max),
@@ -191,7 +191,7 @@ impl App {
         self.inner.password.as_ref()
     }
 
-    pub(crate) fn guesses(&self) -> &Guesses {
+    pub(crate) fn guesses(&self) -> &FailedLogins {
         &self.inner.guesses
     }
 

@@ -64,7 +64,7 @@ impl Routes {
         self
     }
 
-    /// A route that is no part of the document.
+    /// A route that is not in the OpenAPI document.
     pub(crate) fn route(mut self, path: &str, methods: MethodRouter<App>) -> Self {
         let known = self.paths.remove(path).unwrap_or_default();
         self.paths.insert(path.to_owned(), known.merge(methods));

@@ -182,8 +182,8 @@ async fn admit(app: &App, request: &Parts, peer: Option<IpAddr>) -> Result<Admis
             return grants::admit(app, reference, request).await.map(Admission::of);
         }
         let caller = match app.tokens().present(&secret, now) {
-            Presented::Known { token, is_news } => {
-                if is_news {
+            Presented::Known { token, needs_saving } => {
+                if needs_saving {
                     app.write_down(|app| app.tokens().save_uses());
                 }
                 Caller::token(token)
@@ -194,8 +194,8 @@ async fn admit(app: &App, request: &Parts, peer: Option<IpAddr>) -> Result<Admis
         return if caller.may(request) { Ok(Admission::of(caller)) } else { Err(Refused::Scope) };
     }
     if let Some(device) = app.devices().admits(&request.headers, now) {
-        let renewed = device.is_news.then(|| login::renewed_cookie(app, request)).flatten();
-        if device.is_news {
+        let renewed = device.needs_saving.then(|| login::renewed_cookie(app, request)).flatten();
+        if device.needs_saving {
             app.write_down(|app| app.devices().save());
         }
         return Ok(Admission { caller: Caller::Device(device.id), renewed });

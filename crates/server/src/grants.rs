@@ -94,7 +94,7 @@ pub(crate) fn behalf(caller: &Caller, request: &Parts) -> Behalf {
     let grant = match caller {
         Caller::Grant(granted) => need(request, granted.session.as_str())
             .map(|need| used(granted, need, "http", address(request)))
-            // What changes nothing needs no more than this.
+            // Reads need no further right.
             .or_else(|| Some(used(granted, Need::READ, "http", address(request)))),
         _ => None,
     };

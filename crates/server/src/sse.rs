@@ -1,4 +1,4 @@
-//! Cursor in, entries out, heartbeat.
+//! Server-sent events: resumes at a cursor, sends entries and heartbeats.
 //!
 //! A stream has no queue: it holds a cursor and takes from the feed when the socket has room. A client
 //! that stops reading costs its socket's buffers and one chunk; when it reads again it goes on where
@@ -24,7 +24,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream as Chunks, StreamExt as _, stream};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use std::convert::Infallible;
-use sturdy_engine::feed::{Body as Told, Cursor, Follower, Scope, Shown, Step};
+use sturdy_engine::feed::{Body as EventBody, Cursor, Follower, Scope, Shown, Step};
 use sturdy_engine::records::large::LargeValues;
 use sturdy_session::json::Nothing;
 use sturdy_session::types::event::Event;
@@ -260,7 +260,7 @@ impl Following {
     /// The instance this stream belongs to is gone.
     fn ends_with(&self, shown: &Shown) -> bool {
         match (&self.directory, &shown.body) {
-            (Some(mine), Told::Told(event)) => {
+            (Some(mine), EventBody::Told(event)) => {
                 matches!(event.as_ref(), Event::InstanceDisposed { directory } if directory == mine)
             }
             _ => false,

@@ -32,10 +32,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// A client that does not read holds an answer up no longer than this.
-const PATIENCE: Duration = Duration::from_millis(50);
+const WAIT_MAX: Duration = Duration::from_millis(50);
 /// What was handed to the socket is not read yet. The program that asked is given this long to read it; if
 /// it does not listen, its answer does not wait.
-const READING: Duration = Duration::from_millis(50);
+const READ_TIME: Duration = Duration::from_millis(50);
 
 /// How its `User-Agent` begins.
 const COMMAND_LINE_CLIENT: &[u8] = b"opencode/";
@@ -151,8 +151,8 @@ impl Streams {
                 progress.until(question).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, all).await.is_ok() {
-            tokio::time::sleep(READING).await;
+        if tokio::time::timeout(WAIT_MAX, all).await.is_ok() {
+            tokio::time::sleep(READ_TIME).await;
         }
     }
 }

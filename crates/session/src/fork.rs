@@ -10,7 +10,7 @@ use crate::stamp::{Millis, Stamp};
 use crate::types::failure::Failure;
 use crate::types::message::{AssistantMessage, Message, MessageWithParts};
 use crate::types::part::{Part, PartBody, Span};
-use crate::types::tool::{Took, ToolState};
+use crate::types::tool::{CallTime, ToolState};
 use crate::types::usage::Tokens;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -157,6 +157,6 @@ fn interrupted(state: &ToolState, now: Millis) -> ToolState {
     let mut metadata = reported.unwrap_or_else(Map::new);
     metadata.insert("interrupted".to_owned(), Value::Bool(true));
     let error = "Tool execution aborted".to_owned();
-    let time = Took { start, end: now.max(start) };
+    let time = CallTime { start, end: now.max(start) };
     ToolState::Error { input: state.input().clone(), error, metadata: Some(metadata), time, raw }
 }

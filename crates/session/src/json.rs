@@ -19,7 +19,7 @@ use utoipa::{PartialSchema, ToSchema};
 /// A free-form JSON object: metadata, tool input, provider options.
 pub type Map = serde_json::Map<String, serde_json::Value>;
 
-/// `{}`, whatever else was in it.
+/// `{}`; other members are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Nothing {}
 

@@ -1,4 +1,4 @@
-//! How full the window is.
+//! How full the context window of a model is.
 //!
 //! A model has a window; a part of it belongs to the answer. What is left is `usable`, and a
 //! step that used as much means that the next one would not fit.

@@ -19,7 +19,7 @@ use crate::types::part::{
 };
 use crate::types::session::{Action, Revert, Rule, Session, SessionModel, SessionSummary};
 use crate::types::step::{Diffed, Ready, RevertTotals};
-use crate::types::tool::{Ran, Started, Took, ToolState};
+use crate::types::tool::{CallStart, CallTime, CompletedCallTime, ToolState};
 use crate::types::usage::Tokens;
 use serde_json::Value;
 
@@ -270,7 +270,7 @@ impl Owner<'_> {
         let state = match running {
             None => ToolState::Pending { input: Map::new(), raw: String::new() },
             Some(Running { input, start }) => {
-                let time = Started { start: *start };
+                let time = CallStart { start: *start };
                 ToolState::Running { input: input.clone(), title: None, metadata: None, time }
             }
         };
@@ -314,7 +314,7 @@ pub fn moved(mut part: Part, fact: &Fact) -> Part {
     if let Fact::ToolStarted { tool: name, input, start, metadata, .. } = fact {
         tool.tool.clone_from(name);
         tool.metadata = metadata.clone().or_else(|| tool.metadata.take());
-        let time = Started { start: *start };
+        let time = CallStart { start: *start };
         tool.state = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
     }
     if let Fact::ToolProgressed { title, metadata, .. } = fact
@@ -341,14 +341,14 @@ fn returned(state: &ToolState, outcome: &Outcome, end: Millis) -> ToolState {
         ToolState::Running { time, metadata, .. } => (time.start, metadata.clone(), None),
         ToolState::Completed { .. } | ToolState::Error { .. } => return state.clone(),
     };
-    let time = Took { start, end };
+    let time = CallTime { start, end };
     match outcome {
         Outcome::Done { output, title, metadata, attachments } => ToolState::Completed {
             input,
             output: output.clone(),
             title: title.clone(),
             metadata: metadata.clone(),
-            time: Ran { start, end, compacted: None },
+            time: CompletedCallTime { start, end, compacted: None },
             attachments: (!attachments.is_empty()).then(|| attachments.clone()),
         },
         Outcome::Failed { error, metadata } => ToolState::Error {

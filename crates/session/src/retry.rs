@@ -1,6 +1,6 @@
-//! Whether a failed request is tried again, with which words, and when.
+//! Whether and when a failed request is retried, and the message clients are shown meanwhile.
 //!
-//! A failure says so itself (`isRetryable`, its status), or its text contains a phrase that
+//! A failure has a flag or a status that says so (`isRetryable`), or its text contains a phrase that
 //! transient failures are known by. The delay is what the provider asked for, or grows.
 //!
 //! Not here: counting (the turn's durable budget), and making a `Failure` out of an answer

@@ -51,15 +51,15 @@ pub struct StepTrees {
     pub shared: Vec<String>,
 }
 
-/// What lies behind a cut.
+/// The messages and parts after a cut.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Behind<'a> {
+pub struct AfterCut<'a> {
     pub messages: Vec<&'a MessageWithParts>,
     /// Of the message in which the cut is.
     pub parts: Vec<&'a Part>,
 }
 
-/// Where a revert to this message or part cuts. None when there is no such thing.
+/// Where a revert to this message or part cuts. `None` if there is no such message or part.
 #[must_use]
 pub fn boundary(
     messages: &[MessageWithParts],
@@ -116,16 +116,16 @@ pub fn trees_between(messages: &[MessageWithParts], first: &MessageId, last: &Me
 
 /// What lies behind the cut, oldest first.
 #[must_use]
-pub fn behind<'a>(messages: &'a [MessageWithParts], boundary: &Boundary) -> Behind<'a> {
+pub fn behind<'a>(messages: &'a [MessageWithParts], boundary: &Boundary) -> AfterCut<'a> {
     let Some(at) = messages.iter().position(|one| *one.info.id() == boundary.message) else {
-        return Behind::default();
+        return AfterCut::default();
     };
     let Some(part) = &boundary.part else {
-        return Behind { messages: messages[at..].iter().collect(), parts: Vec::new() };
+        return AfterCut { messages: messages[at..].iter().collect(), parts: Vec::new() };
     };
     let parts = &messages[at].parts;
     let from = parts.iter().position(|known| known.id == *part).unwrap_or(parts.len());
-    Behind { messages: messages[at + 1..].iter().collect(), parts: parts[from..].iter().collect() }
+    AfterCut { messages: messages[at + 1..].iter().collect(), parts: parts[from..].iter().collect() }
 }
 
 /// What the steps behind a cut changed, in the order in which it happened.

@@ -241,7 +241,7 @@ impl Shown<'_> {
         }
     }
 
-    /// The prompts that stand in line now, if that is news.
+    /// The prompts that wait now, if that has changed.
     fn line(&mut self, before: &State, messages: Vec<MessageId>) {
         if !messages.iter().eq(before.line()) {
             self.events.push(Event::SturdyQueue { session_id: self.session.clone(), messages });

@@ -26,7 +26,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Starts at `now`, which is no earlier than anything stored. Where an earlier stamp gave
+    /// Starts at `now`, which is not earlier than anything stored. Where an earlier stamp gave
     /// out ids of its own, `go_on_after` follows.
     #[must_use]
     pub fn new(now: Millis, seed: [u8; 32]) -> Self {

@@ -8,7 +8,7 @@
 //! schema), `files` (what a step changed on disk), `shell` and `subtask` (steps without a model), `edit` (changes that are not turns).
 //!
 //! Every input that belongs to something names it. If that thing is not open any more, the input is
-//! dropped: late news is no news. Nothing has to be cancelled perfectly.
+//! dropped as stale. So an effect that was cancelled may still report something without harm.
 
 mod admit;
 mod asks;
@@ -86,7 +86,7 @@ pub fn decide(state: &State, input: Input, stamp: &mut Stamp) -> Decision {
     } else if state.info.is_some() || matches!(input, Input::Create { .. }) {
         decision.take(input);
     } else if input.is_asked_by_a_person() {
-        // News for a session that is gone is late news; only a person is told so.
+        // Inputs for a removed session are dropped as stale; only a person's request is refused with an error.
         decision.refuse(Refusal::Gone);
     }
     decision.end()

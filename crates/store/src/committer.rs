@@ -130,9 +130,9 @@ pub(crate) struct Committer {
     /// Written since the last checkpoint.
     is_dirty: bool,
     group: Vec<Pending>,
-    /// Commits that met the crash; they are told when the files are let go of.
+    /// Commits during the crash; they are answered when the files are closed.
     doomed: Vec<Pending>,
-    /// The write that met it, or its answer; whoever waits for it hears when the files are let go of.
+    /// The write during the crash; it is answered when the files are closed.
     doomed_write: Option<DoomedWrite>,
     /// What sessions are at, as far as it was asked for. Right as long as nobody else writes; if
     /// somebody does, `UNIQUE (session_id, seq)` refuses the transaction and this is read anew.
@@ -228,8 +228,8 @@ impl Committer {
         // A slice for every group, and all of it while nobody wants anything.
         while let Some(session) = self.remains.last() {
             match remains::remove_slice(&self.connection, session.as_str()) {
-                Ok(remains::Left::Something) => {}
-                Ok(remains::Left::Nothing) => drop(self.remains.pop()),
+                Ok(remains::Remaining::Something) => {}
+                Ok(remains::Remaining::Nothing) => drop(self.remains.pop()),
                 Err(failure) => {
                     tracing::warn!(%session, ?failure, "leftovers of a removed session will be removed at the next start");
                     self.remains.pop();

@@ -92,7 +92,7 @@ pub enum CommitError {
     #[error("the store is damaged at {place}: {what}")]
     Broken { what: String, place: String },
 
-    /// The crash plan of a test has come true. The commit may be on disk or not.
+    /// The crash that a test planned has happened. The commit may be on disk or not.
     #[error("crashed, as planned")]
     Crashed,
 }

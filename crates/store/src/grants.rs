@@ -277,7 +277,7 @@ fn kept(
         }
         next = record::load(connection, &id)?.and_then(|row| row.parent);
     }
-    // Whether it exists is none of the caller's business.
+    // The caller may not learn whether it exists.
     Err(Refusal::NotFound.into())
 }
 

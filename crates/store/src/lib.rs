@@ -43,7 +43,7 @@ pub use open::Options;
 pub use owner::Owner;
 pub use read::asks::{AskQuery, RawAsk};
 pub use read::damaged::DamagedRow;
-pub use read::message_order::{PlacedMessage, Slice, Toward};
+pub use read::message_order::{PlacedMessage, ReadDirection, Slice};
 pub use read::messages::{Before, MessagePage, MessageQuery, PagePlaces, PageWithin, RawMessage};
 pub use read::moment::{Opening, Outline, Overview, OverviewQuery, SessionGlance};
 pub use read::place::MessagePlace;
@@ -160,7 +160,7 @@ impl Store {
         committer::QUEUE.saturating_sub(self.inner.shared.room.available_permits())
     }
 
-    /// Whether the crash plan has come true.
+    /// Whether the planned crash has happened.
     #[must_use]
     pub fn was_crashed(&self) -> bool {
         self.inner.shared.is_crashed.load(Ordering::Acquire)

@@ -34,7 +34,7 @@ const SET_EPOCH: &str = "UPDATE head SET epoch = ?1 WHERE id = 1";
 const LAST: &str = "SELECT position FROM log ORDER BY position DESC LIMIT 1";
 
 /// Long enough for somebody who deletes a large file, or for a backup that holds the database.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Where a store is and how it behaves.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Options {
             path: path.into(),
             durability: Durability::Full,
             bytes_max: None,
-            patience: PATIENCE,
+            patience: WAIT_MAX,
             crash: CrashPlan::Never,
         }
     }

@@ -6,6 +6,7 @@
 pub(crate) mod approvals;
 pub(crate) mod asks;
 pub(crate) mod damaged;
+mod message_head;
 pub(crate) mod message_order;
 pub(crate) mod messages;
 pub(crate) mod moment;

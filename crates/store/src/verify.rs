@@ -1,4 +1,4 @@
-//! Reads everything and says what is not as promised. Changes nothing.
+//! Reads everything and reports each violated promise. Changes nothing.
 //!
 //! Here is what the store itself promises: the database file is sound, positions and seqs have no
 //! holes but those that `fold` and removal make, every fact can be read, every row is JSON and

@@ -2,7 +2,7 @@
 //! (`dialect.rs`).
 //!
 //! Answers are taken from a queue. When it is empty, the fallback answers: a short text, so that a
-//! request nobody scripted (a title) does not hang a test.
+//! request that no script expects (a title) does not hang a test.
 
 use crate::dialect::{Dialect, Saying};
 use crate::script::{Act, Answer, Refusal, answer};

@@ -50,8 +50,8 @@ fn main() {
     row("the first capture", ours, Some(git), "");
 
     no_change(&scene, "nothing has changed");
-    while !scene.store.knows_looks() {
-        scene.on(|store| store.remember_looks().unwrap());
+    while !scene.store.knows_stats() {
+        scene.on(|store| store.remember_stats().unwrap());
     }
     no_change(&scene, "the same, looks are remembered");
     let tree = scene.scan();

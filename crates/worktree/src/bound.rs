@@ -135,7 +135,7 @@ pub async fn save(dir: &Path, call: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Removes what was kept before a moment; how many files that were. What else lies there is not ours.
+/// Removes outputs that are older than this time and returns how many there were. Other files are left alone.
 pub fn sweep(dir: &Path, before: std::time::SystemTime) -> io::Result<usize> {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,

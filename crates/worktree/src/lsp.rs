@@ -91,8 +91,8 @@ pub enum LspError {
 
 /// Starts a task.
 pub type Spawn = Arc<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
-/// Hears that a server was started or broke.
-pub type Tell = Arc<dyn Fn() + Send + Sync>;
+/// Called when a language server was started or failed.
+pub type OnStateChange = Arc<dyn Fn() + Send + Sync>;
 
 /// The language servers of one directory. Dropping it ends them.
 pub struct Lsp {
@@ -102,7 +102,7 @@ pub struct Lsp {
     /// Given to every server.
     variables: Vec<(OsString, OsString)>,
     spawn: Spawn,
-    tell: Tell,
+    tell: OnStateChange,
     stop: CancellationToken,
     start_patience: Duration,
     started: Mutex<Started>,
@@ -168,7 +168,7 @@ impl Lsp {
         directory: PathBuf,
         variables: Vec<(OsString, OsString)>,
         spawn: Spawn,
-        tell: Tell,
+        tell: OnStateChange,
         stop: CancellationToken,
     ) -> Self {
         let start_patience = START_PATIENCE;
@@ -350,7 +350,7 @@ async fn serve(
     inherited: Inherited,
     variables: Vec<(OsString, OsString)>,
     state: watch::Sender<State>,
-    tell: Tell,
+    tell: OnStateChange,
     stop: CancellationToken,
 ) {
     let id = server.id.clone();

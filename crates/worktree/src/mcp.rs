@@ -1,4 +1,4 @@
-//! Servers of tools (MCP): programs and places on the web that lend a model their tools, texts and
+//! MCP servers: programs and remote services that lend a model their tools, texts and
 //! prompts.
 //!
 //! A [`Server`] is what the configuration says; [`connect`] makes a [`Client`] of it and a

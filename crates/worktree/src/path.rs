@@ -20,7 +20,7 @@ mod write;
 
 pub use open::{Entry, FileKind, Opened};
 pub use owner::foreign_writer;
-pub(crate) use restore::Sight;
+pub(crate) use restore::FileIdentity;
 pub use rights::{DirectoryRights, Rights};
 pub use write::{Stamp, Written};
 

@@ -20,7 +20,7 @@ use sturdy_session::types::project::{GLOBAL, Vcs};
 /// The file in the common git directory that remembers the id; the name is shared with OpenCode.
 const ID_FILE: &str = "opencode";
 
-/// An id is 40 letters; whatever is much longer is not ours.
+/// An id has 40 letters; a much longer text is not a project id.
 const ID_BYTES_MAX: u64 = 256;
 
 /// What a directory belongs to.

@@ -61,9 +61,9 @@ pub struct FileDiff {
     pub status: Status,
 }
 
-/// What a checkout is compared with.
+/// What a checkout is compared with in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Against {
+pub enum DiffBase {
     /// The last commit.
     Commit,
     /// Where the branch left the default one.
@@ -118,11 +118,11 @@ impl Checkout {
     }
 
     /// What differs, with patches of `context` lines around each change.
-    pub async fn diff(&self, against: Against, context: u32) -> Result<Vec<FileDiff>, VcsError> {
+    pub async fn diff(&self, against: DiffBase, context: u32) -> Result<Vec<FileDiff>, VcsError> {
         let own = self.own_dir_with_everything().await?;
         let base = match against {
-            Against::Commit => Some(self.last_commit(&own).await?),
-            Against::Branch => self.where_it_left().await,
+            DiffBase::Commit => Some(self.last_commit(&own).await?),
+            DiffBase::Branch => self.where_it_left().await,
         };
         let Some(base) = base else { return Ok(Vec::new()) };
         let lines = format!("-U{context}");

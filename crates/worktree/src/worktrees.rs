@@ -92,7 +92,7 @@ pub async fn remove(top: &Path, directory: &Path) -> Result<(), WorktreeError> {
     Ok(())
 }
 
-/// Brings a worktree to where the main one stands. What was not committed in it is lost.
+/// Resets a worktree to the commit of the main one. Uncommitted changes in it are lost.
 pub async fn reset(top: &Path, directory: &Path) -> Result<(), WorktreeError> {
     let linked = find(top, directory).await?;
     let head = Git::at(top).args(["rev-parse", "HEAD"]).run().await?;

@@ -1,4 +1,4 @@
-//! How a session ends: by us, by the peer, or because the line went dead.
+//! How a session ends: by us, by the peer, or because the connection was lost.
 //!
 //! Whatever the way, everything pending fails with one reason, callbacks for broken stubs
 //! run in the order they were registered, everything exported is let go, and every later

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 /// Nothing that is waited for here takes this long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Waits for something, and says what it was when it does not come.
 pub(crate) async fn within<T>(what: &str, coming: impl Future<Output = T>) -> T {
-    match timeout(PATIENCE, coming).await {
+    match timeout(WAIT_MAX, coming).await {
         Ok(came) => came,
-        Err(_) => panic!("{what} did not come in {} seconds", PATIENCE.as_secs()),
+        Err(_) => panic!("{what} did not come in {} seconds", WAIT_MAX.as_secs()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What sessions take on the disk.
+//! The disk space that sessions use.
 
 use crate::args::Du;
 use crate::failure::{Failure, UNMET};

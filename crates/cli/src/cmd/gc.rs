@@ -1,4 +1,4 @@
-//! Gives back the disk that removed sessions took; with an age, removes old sessions first.
+//! Frees the disk space of removed sessions; with an age, removes old sessions first.
 
 use crate::args::Gc;
 use crate::client::Client;

@@ -1,4 +1,4 @@
-//! The MCP servers of a directory: how they stand, and logging in at them.
+//! The MCP servers of a directory: their status, and logging in to them.
 
 use crate::args::{Mcp, McpList, McpLogin, McpLogout, McpVerb};
 use crate::client::Client;

@@ -1,4 +1,4 @@
-//! An address that lets one more browser in, once and within two minutes; as a QR code for a phone.
+//! A one-time URL that logs in another browser within two minutes; as a QR code for a phone.
 //!
 //! The code stands behind the `#`, so that it is in no log of any server. It is asked of a server that goes on: one
 //! that was started for this command would be gone before the address is opened.

@@ -1,4 +1,4 @@
-//! Asks, and prints the answer as it comes.
+//! Sends a prompt and prints the answer as it arrives.
 //!
 //! The stream of events is opened before the prompt is sent, so that nothing of the answer is missed. The turn is
 //! over when the session is idle behind our prompt. If the server goes away meanwhile, the stream is taken up

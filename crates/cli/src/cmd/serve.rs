@@ -1,4 +1,4 @@
-//! Opens the engine, then the door.
+//! `sturdy serve`: opens the engine, then listens.
 
 mod listen;
 mod open_files;

@@ -294,7 +294,7 @@ fn a_commit_that_was_refused_because_its_fsync_failed_does_not_come_back_after_a
 }
 
 #[test]
-fn what_cannot_be_known_is_not_called_refused() {
+fn a_commit_that_may_be_stored_is_not_reported_as_refused() {
     let disk = Disk::new().impatient();
     let server = disk.place.serve(&[]);
 

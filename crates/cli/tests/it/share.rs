@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Longer than anything takes on a busy machine; nothing waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 fn status(answer: &str) -> &str {
     answer.split_whitespace().nth(1).unwrap()
@@ -27,7 +27,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what}");
+        assert!(begun.elapsed() < WAIT_MAX, "{what}");
         std::thread::yield_now();
     }
 }
@@ -66,7 +66,7 @@ fn the_share_service_alone_receives_shares_and_offers_nothing_else() {
     });
     let page = service.ask("GET", &format!("/share/{share}"), "accept: text/html\r\n", "");
     assert_eq!(status(&page), "200");
-    // Nothing else is open to whoever reaches it, and with the password there is no such thing.
+    // Nothing else is served to others, and with the password there is no route for it either.
     for path in ["/session", "/event", "/config", "/sturdy/share", "/rpc"] {
         assert_eq!(status(&service.ask("GET", path, "", "")), "401", "{path}");
     }

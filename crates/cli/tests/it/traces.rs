@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 /// Far longer than any machine needs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Takes every export and hands over its spans, each with the headers it came with.
 fn collector() -> (String, Receiver<(String, Value)>) {
@@ -78,7 +78,7 @@ fn requests_models_and_tools_are_told_to_the_collector_of_the_environment() {
     let mut found: Vec<Value> = Vec::new();
     let has = |found: &[Value], name: &str| found.iter().any(|span| span["name"] == name);
     while !["request", "model", "tool"].iter().all(|name| has(&found, name)) {
-        let (head, body) = exports.recv_timeout(PATIENCE).expect("spans arrive");
+        let (head, body) = exports.recv_timeout(WAIT_MAX).expect("spans arrive");
         assert!(head.starts_with("post /v1/traces "), "{head}");
         assert!(head.contains("x-key: abc"), "{head}");
         let of_server = &body["resourceSpans"][0];

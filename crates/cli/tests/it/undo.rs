@@ -109,7 +109,7 @@ fn a_redo_is_shown_and_says_what_it_left_alone() {
 }
 
 #[test]
-fn what_is_taken_is_shown_and_given_back_on_the_second_word() {
+fn disk_use_is_shown_and_gc_frees_it_only_with_yes() {
     let place = repository();
     let kept = turn(&place, None, "echo kept > a.txt");
     let gone = turn(&place, None, "head -c 300000 /dev/urandom > b.bin");

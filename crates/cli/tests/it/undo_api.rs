@@ -1,4 +1,4 @@
-//! Undo as clients of the second API ask for it, two sessions at once, and what `sturdy gc` makes of captured trees.
+//! Undo as clients of the v2 API ask for it, two sessions at once, and what `sturdy gc` makes of captured trees.
 
 use crate::disk::Disk;
 use crate::program::{Ended, Place, Server};
@@ -41,7 +41,7 @@ fn refused(server: &Server, path: &str, body: &str) -> (String, Value) {
 }
 
 #[test]
-fn the_second_api_stages_clears_and_commits_an_undo_with_its_files() {
+fn the_v2_api_stages_clears_and_commits_an_undo_with_its_files() {
     let place = repository();
     fs::write(place.project().join("a.txt"), "0").unwrap();
     let server = place.serve(&["--trust-all"]);
@@ -72,7 +72,7 @@ fn the_second_api_stages_clears_and_commits_an_undo_with_its_files() {
 }
 
 #[test]
-fn the_second_api_names_what_clearing_an_undo_left_alone() {
+fn the_v2_api_names_what_clearing_an_undo_left_alone() {
     let place = repository();
     let server = place.serve(&["--trust-all"]);
     let (session, prompt) = worked(&server, "echo 1 > a.txt; echo 1 > b.txt");
@@ -89,7 +89,7 @@ fn the_second_api_names_what_clearing_an_undo_left_alone() {
 }
 
 #[test]
-fn the_second_api_refuses_an_undo_in_its_own_words() {
+fn the_v2_api_refuses_an_undo_in_its_own_words() {
     let place = repository();
     let server = place.serve(&["--trust-all"]);
     let (session, prompt) = worked(&server, "echo 1 > a.txt");

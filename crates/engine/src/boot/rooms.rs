@@ -17,7 +17,7 @@ use crate::run::background::Backgrounds;
 use crate::run::gate::Gates;
 use crate::run::registry::Registry;
 use crate::run::subagents::Subagents;
-use crate::run::supervise::{Lost, Quarantine};
+use crate::run::supervise::{Quarantine, UnsettledSessions};
 use crate::run::trees::Trees;
 use crate::share::{SharePorts, Shares};
 use crate::task::Tasks;
@@ -106,7 +106,7 @@ impl Handles {
             subagents,
             registry: Registry::default(),
             backgrounds: Backgrounds::default(),
-            lost: Lost::default(),
+            lost: UnsettledSessions::default(),
             quarantine: Quarantine::default(),
             trees: Trees::default(),
         }

@@ -103,7 +103,7 @@ pub struct Agents {
 impl Agents {
     /// Puts the agents together.
     pub fn build(settings: &Settings) -> Result<Self, ConfigError> {
-        let grounds = native::Grounds::of(settings);
+        let grounds = native::OutsideAccess::of(settings);
         let mut list = assemble(settings, settings.rules(), settings.agents(), &grounds)?;
         let users = assemble(settings, settings.user_rules(), settings.user_agents(), &grounds)?;
         for agent in &mut list {
@@ -156,7 +156,7 @@ fn assemble(
     settings: &Settings,
     rules: &[Rule],
     entries: Vec<Entry<'_>>,
-    grounds: &native::Grounds,
+    grounds: &native::OutsideAccess,
 ) -> Result<Vec<Agent>, ConfigError> {
     let mut list = native::agents(settings, rules, grounds);
     overlay::apply(&mut list, settings, rules, entries, grounds)?;
@@ -171,7 +171,7 @@ fn floor(
     name: &str,
     users: &[Agent],
     settings: &Settings,
-    grounds: &native::Grounds,
+    grounds: &native::OutsideAccess,
 ) -> Result<Vec<Rule>, ConfigError> {
     if settings.trust().standing == Standing::Trusted {
         let mut rules = vec![native::allow_all()];

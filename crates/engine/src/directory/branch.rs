@@ -11,19 +11,19 @@ use std::time::Duration;
 use sturdy_session::types::event::Event;
 use sturdy_worktree::vcs::branch_of;
 
-/// A person looks up from the other window about that fast.
-const EVERY: Duration = Duration::from_secs(1);
+/// About as fast as a person who switched the branch looks at the client again.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// `HEAD` is a line. Whatever is longer is not read.
 const HEAD_BYTES_MAX: u64 = 4096;
 
 pub(crate) async fn run(directories: Arc<Directories>) {
-    while directories.tasks.pause(EVERY).await {
+    while directories.tasks.pause(POLL_INTERVAL).await {
         if !directories.feed.is_read() {
             continue;
         }
         for instance in directories.instances.ready() {
             // A directory that does not answer is looked at again the next time.
-            let looking = tokio::time::timeout(EVERY, moved(&directories, &instance));
+            let looking = tokio::time::timeout(POLL_INTERVAL, moved(&directories, &instance));
             if let Some(branch) = looking.await.unwrap_or_default() {
                 let event = Event::VcsBranchUpdated { branch };
                 let directory = &instance.directory;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-/// More are nobody's work of years; those not opened for the longest go.
+/// More than anybody uses in years. Beyond this, those that were not opened for the longest are removed.
 const ENTRIES_MAX: usize = 1_000;
 
 /// A checkout as it was found.

@@ -13,7 +13,7 @@ pub(crate) use gather::system_text;
 
 use crate::directory::instructions::Instruction;
 use crate::directory::skills::Skill;
-use sturdy_llm::catalog::Voice;
+use sturdy_llm::catalog::PromptStyle;
 
 const STRUCTURED: &str = "The answer to this prompt is an object, not a text. When you have what you need, call the tool \
      StructuredOutput once with the finished object; it ends your work. Nothing you write instead of that call is read.";
@@ -23,7 +23,7 @@ const STRUCTURED: &str = "The answer to this prompt is an object, not a text. Wh
 pub struct Inputs<'a> {
     /// Replaces the family's prompt.
     pub agent_prompt: Option<&'a str>,
-    pub model: Speaker<'a>,
+    pub model: AnsweringModel<'a>,
     pub place: Workplace<'a>,
     /// Directories beside the worktree that the person described.
     pub references: &'a [Reference],
@@ -37,14 +37,14 @@ pub struct Inputs<'a> {
     pub user_system: Option<&'a str>,
 }
 
-/// The model that will answer.
+/// The model that will answer, as the system text names it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Speaker<'a> {
+pub struct AnsweringModel<'a> {
     pub name: &'a str,
     pub provider_id: &'a str,
     pub model_id: &'a str,
     /// The habits of its family.
-    pub voice: Voice,
+    pub voice: PromptStyle,
 }
 
 /// Where the work is done.
@@ -87,8 +87,8 @@ pub fn system(inputs: &Inputs<'_>) -> String {
     parts.join("\n")
 }
 
-fn environment(model: &Speaker<'_>, place: &Workplace<'_>) -> String {
-    let Speaker { name, provider_id, model_id, .. } = model;
+fn environment(model: &AnsweringModel<'_>, place: &Workplace<'_>) -> String {
+    let AnsweringModel { name, provider_id, model_id, .. } = model;
     let Workplace { directory, worktree, is_git, platform, scratch, temporary, date } = place;
     let git = if *is_git { "yes" } else { "no" };
     format!(

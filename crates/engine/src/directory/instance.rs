@@ -104,10 +104,10 @@ impl CatalogMaker {
             warn!(%cause, "stored credentials cannot be read");
             Credentials::default()
         });
-        let (providers, strangers) = settings.providers();
+        let (providers, redirected) = settings.providers();
         let catalog = Catalog::build(&Sources {
             config: &providers,
-            strangers: &strangers,
+            redirected: &redirected,
             cached: &environment.cached_models(),
             enabled: settings.enabled_providers(),
             disabled: settings.disabled_providers(),

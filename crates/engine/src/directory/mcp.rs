@@ -39,7 +39,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// How long a prompt waits for servers that are not there yet.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Orders waiting for one server; people press a button now and then.
 const ORDERS: usize = 8;
 /// Servers of one directory. Each is a program, or a connection that is kept.
@@ -314,7 +314,7 @@ impl McpServers {
                 let _ = state.wait_for(State::is_settled).await;
             }
         };
-        let _ = timeout(PATIENCE, all).await;
+        let _ = timeout(WAIT_MAX, all).await;
     }
 
     async fn order(&self, name: &str, given: Given) -> Result<(), ServerError> {

@@ -1,4 +1,4 @@
-//! What the rules of a directory say where nobody is there to be asked.
+//! Applies the permission rules of a directory where no person can be asked.
 //!
 //! Searches and templates are not calls of a model, but what they show and run goes to one. They pass
 //! the same rules; where a rule would ask, they do without.

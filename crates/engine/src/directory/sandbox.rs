@@ -1,4 +1,4 @@
-//! The fence around the commands of a model, as the user's own settings want it.
+//! The sandbox for a model's commands, as the user's own settings configure it.
 //!
 //! `experimental.sandbox` counts in the settings of the user alone: a project can neither put the fence up in the
 //! wrong place nor take it down. Commands may then write to the checkout, to what git keeps of it elsewhere (a linked

@@ -1,4 +1,4 @@
-//! A directory for files that nobody keeps, where models may write without asking.
+//! A directory for temporary files, where models may write without asking.
 //!
 //! It lies in the system's temporary directory under the number of the user, and only that user can enter it. Anybody
 //! may make a directory of that name there first, or a link; then one in our own data is taken.

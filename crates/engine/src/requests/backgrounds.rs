@@ -1,4 +1,4 @@
-//! What commands left running: looked at, and ended.
+//! Background processes of commands: listed, read and stopped.
 
 use crate::engine::Engine;
 use crate::error::EngineError;

@@ -5,7 +5,7 @@
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::records;
-use crate::run::look::find_part;
+use crate::run::lookup::find_part;
 use crate::run::request;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ impl Engine {
         Ok(waiting)
     }
 
-    /// Takes a waiting prompt back; its message goes with it.
+    /// Withdraws a waiting prompt and removes its message.
     pub async fn withdraw(&self, session: &SessionId, message: &MessageId) -> Result<(), EngineError> {
         self.inner.sessions.say(session, vec![Input::Withdraw { message: message.clone() }]).await
     }

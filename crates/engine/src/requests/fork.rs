@@ -60,7 +60,7 @@ impl Engine {
         let ids: Vec<MessageId> = heads.iter().map(|head| head.id.clone()).collect();
         let bytes: u64 = self.inner.store.parts_bytes(session, &ids).await?.iter().sum();
         let copier = Copier::new(&ids, info.id.clone(), self.inner.clock.stamp());
-        let unborn = self.inner.sessions.unborn(&info.id);
+        let in_creation = self.inner.sessions.in_creation(&info.id);
         self.keep_trees(&instance, session, &info.id).await?;
         let mut copying = Copying {
             inner: self.inner.clone(),
@@ -74,7 +74,7 @@ impl Engine {
         let record = info.clone();
         let copy = async move {
             // Until it is there or given up.
-            let _unborn = unborn;
+            let _in_creation = in_creation;
             copying.run(record, heads).await
         };
         // A task of its own: whoever stops waiting for the answer does not leave half a copy.

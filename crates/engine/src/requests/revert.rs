@@ -40,7 +40,7 @@ use sturdy_session::types::session::{FilesFrom, Revert, RevertConflict, RevertUn
 use sturdy_worktree::snapshot::{Extent, Plan, SnapshotError, TreePath};
 use tracing::warn;
 
-/// More than anybody reads of what is not captured.
+/// More uncaptured files than anybody reads.
 const LEFT_OUT_MAX: usize = 200;
 
 /// What a client wants to go back to.

@@ -4,7 +4,7 @@
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::share::{OwnerWish, ServiceAnswer, Wakes};
+use crate::share::{OwnerRequest, ServiceAnswer, Wakes};
 use sturdy_session::id::SessionId;
 use sturdy_store::outbox::Link;
 use sturdy_store::share::{ShareLimits, Visibility};
@@ -56,9 +56,9 @@ impl Engine {
     pub async fn ask_share_service(
         &self,
         session: &SessionId,
-        wish: OwnerWish,
+        request: OwnerRequest,
     ) -> Result<ServiceAnswer, EngineError> {
-        self.inner.shares.ask_service(session, wish).await
+        self.inner.shares.ask_service(session, request).await
     }
 
     /// How many changes of a shared session its service has not taken yet.

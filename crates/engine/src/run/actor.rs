@@ -9,9 +9,9 @@ use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::feed::{Feed, Published};
 use crate::run::effects::Effects;
-use crate::run::handle::{Heard, Mail, View};
+use crate::run::handle::{Mail, MailOutcome, View};
 use crate::run::kept::ChangedMessages;
-use crate::run::look::{look, needs_a_look};
+use crate::run::lookup::{look_up, needs_lookup};
 use crate::run::reading::NextStep;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub(crate) enum Ended {
 }
 
 /// Somebody who waits for what became of an input.
-type Waiter = (oneshot::Sender<Heard>, Result<(), EngineError>);
+type Waiter = (oneshot::Sender<MailOutcome>, Result<(), EngineError>);
 impl Actor {
     /// Runs until the engine stops, the session sleeps, or it cannot be written any more.
     pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Mail>) -> Ended {
@@ -93,7 +93,7 @@ impl Actor {
             None => inbox.recv().await,
         } {
             if let Some(answer) = answer {
-                let _ = answer.send(Heard::Unread(inputs));
+                let _ = answer.send(MailOutcome::Unread(inputs));
             }
         }
         ended
@@ -106,14 +106,14 @@ impl Actor {
         held: &mut Option<Mail>,
         inbox: &mut mpsc::Receiver<Mail>,
     ) -> Vec<Mail> {
-        if needs_a_look(&first) {
+        if needs_lookup(&first) {
             let Mail { inputs, answer, by, next } = first;
-            return match look(&self.store, &self.id, &self.state, inputs).await {
+            return match look_up(&self.store, &self.id, &self.state, inputs).await {
                 Ok(inputs) => vec![Mail { inputs, answer, by, next }],
                 Err(cause) => {
                     if let Some(answer) = answer {
                         // Somebody who stopped waiting needs no answer.
-                        let _ = answer.send(Heard::Decided(Err(cause)));
+                        let _ = answer.send(MailOutcome::Decided(Err(cause)));
                     }
                     Vec::new()
                 }
@@ -126,7 +126,7 @@ impl Actor {
         let mut batch = vec![first];
         while batch.len() < GATHER_MAX {
             let Ok(mail) = inbox.try_recv() else { break };
-            if needs_a_look(&mail) || mail.grant().is_some() {
+            if needs_lookup(&mail) || mail.grant().is_some() {
                 *held = Some(mail);
                 break;
             }
@@ -155,7 +155,7 @@ impl Actor {
             self.state = before;
             for (waiter, _) in waiters {
                 // Somebody who stopped waiting needs no answer.
-                let _ = waiter.send(Heard::Decided(Err(EngineError::Denied(why.clone()))));
+                let _ = waiter.send(MailOutcome::Decided(Err(EngineError::Denied(why.clone()))));
             }
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl Actor {
                 None => answer,
             };
             // Somebody who stopped waiting needs no answer.
-            let _ = waiter.send(Heard::Decided(answer));
+            let _ = waiter.send(MailOutcome::Decided(answer));
         }
         outcome
     }
@@ -245,12 +245,12 @@ impl Actor {
         let commit = Commit { session: self.id.clone(), expected: self.seq, entries: stored, rows, grant };
         let changed = ChangedMessages::of(&commit.rows);
         let (directory, project) = self.place(&entries);
-        let news = Published::new(self.id.clone(), &directory, &project, &entries);
+        let published = Published::new(self.id.clone(), &directory, &project, &entries);
         let feed = self.feed.clone();
         let view = self.view.clone();
         let next = View::of(&self.state);
         let on_durable = Box::new(move |committed: sturdy_store::Committed| {
-            feed.publish(committed.first_position, news);
+            feed.publish(committed.first_position, published);
             view.send_replace(next);
         });
         let committed = self.store.commit_then(commit, on_durable).await.inspect_err(|cause| {

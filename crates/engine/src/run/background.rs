@@ -47,9 +47,9 @@ struct Kept {
     over: watch::Receiver<()>,
 }
 
-/// Whom to tell of a change.
+/// Which directory and project an event about a process belongs to.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct EventTarget {
     pub(crate) directory: String,
     pub(crate) project: String,
 }
@@ -70,7 +70,7 @@ impl Sessions {
     pub(crate) fn keep_background(
         self: &Arc<Self>,
         session: &SessionId,
-        place: Place,
+        place: EventTarget,
         left: Background,
     ) -> Option<String> {
         let Background { command, directory, mut leftover } = left;
@@ -137,7 +137,7 @@ impl Sessions {
         }
     }
 
-    fn tell_background(&self, session: &SessionId, place: &Place) {
+    fn tell_background(&self, session: &SessionId, place: &EventTarget) {
         let event =
             Event::SturdyProcesses { session_id: session.clone(), processes: self.backgrounds.of(session) };
         self.feed.tell(self.clock.now(), Some(&place.directory), Some(&place.project), event);

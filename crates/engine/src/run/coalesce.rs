@@ -1,4 +1,4 @@
-//! Gathers what a model says while the last of it is being made durable.
+//! Gathers deltas of a model's answer while the previous commit is being written.
 //!
 //! The first word goes out at once. While its commit is in flight, and for a short moment after the
 //! last one, words are gathered and neighbouring chunks of one text are joined. So an answer costs as

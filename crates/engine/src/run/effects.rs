@@ -1,6 +1,6 @@
 //! Starts and stops what a session wants done. Results come back as inputs.
 //!
-//! One set per session. An effect is stopped by telling it; whatever it still says is late news, which
+//! One set per session. An effect is told to stop; inputs it still sends are stale, which
 //! the machine drops. Nothing here decides anything.
 //!
 //! Every effect that the machine waits for ends in an input, whatever happens inside: one that panics has failed as
@@ -15,7 +15,7 @@ mod title;
 mod tool;
 
 use crate::run::Sessions;
-use crate::run::handle::{Heard, Mail};
+use crate::run::handle::{Mail, MailOutcome};
 use crate::run::kept::{ChangedMessages, KeptHistory};
 use crate::run::memory::SessionMemory;
 use crate::run::reading::{NextStep, StepReading};
@@ -31,7 +31,7 @@ use sturdy_session::turn::{Effect, Input, RunTool, Tools};
 use sturdy_session::types::failure::Failure;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tool::{Asks, By, RunningCall};
+use tool::{Asks, DecidedBy, RunningCall};
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span, error, info_span};
 
@@ -61,16 +61,16 @@ pub(crate) struct Effects {
 const SETTLE_AFTER: Duration = Duration::from_millis(250);
 
 /// What is said of an effect that panicked. The log has the rest.
-const BROKE: &str = "An error inside the server ended this. The server's log says more.";
+const PANIC_MESSAGE: &str = "An error inside the server ended this. The server's log says more.";
 
-/// The way back: what an effect found out.
+/// Sends what an effect found out to the actor of its session.
 #[derive(Clone, Debug)]
-pub(crate) struct Back {
+pub(crate) struct InputSender {
     inbox: mpsc::Sender<Mail>,
 }
 
-impl Back {
-    /// Waits for room, so that a fast effect does not outrun its session.
+impl InputSender {
+    /// Waits while the inbox is full, so that a fast effect does not outrun its session.
     pub(crate) async fn say(&self, input: Input) {
         // A closed inbox means that the session is gone, and with it whoever wanted to know.
         let _ = self.inbox.send(Mail::own(vec![input])).await;
@@ -82,7 +82,7 @@ impl Back {
         let _ = self.inbox.send(Mail { next, ..Mail::own(inputs) }).await;
     }
 
-    /// Says several things at once and waits until they are durable. False when nobody listens any more.
+    /// Sends several inputs at once and waits until they are durable. False if the actor has ended.
     pub(crate) async fn say_all(&self, inputs: Vec<Input>) -> bool {
         self.say_with(inputs, None).await
     }
@@ -94,7 +94,7 @@ impl Back {
         if self.inbox.send(mail).await.is_err() {
             return false;
         }
-        matches!(answered.await, Ok(Heard::Decided(Ok(()))))
+        matches!(answered.await, Ok(MailOutcome::Decided(Ok(()))))
     }
 }
 
@@ -201,10 +201,10 @@ impl Effects {
             }
             Effect::AnswerTool { part, answer } => {
                 // After a restart nobody waits, and nobody needs to.
-                self.asks.tell(&part, answer, By::Rules);
+                self.asks.tell(&part, answer, DecidedBy::Rules);
             }
             Effect::ResumeTool { call, answer } => {
-                if !self.asks.tell(&call.part, answer, By::Person) {
+                if !self.asks.tell(&call.part, answer, DecidedBy::Person) {
                     self.run_tool(call);
                 }
             }
@@ -230,7 +230,7 @@ impl Effects {
         let RunTool { step, tool, .. } = &run.call;
         let span = info_span!(parent: None, "tool", session = %self.session, %step, tool);
         let part = run.call.part.clone();
-        let error = BROKE.to_owned();
+        let error = PANIC_MESSAGE.to_owned();
         let broke = Input::Returned { part, outcome: Outcome::Failed { error, metadata: None } };
         self.spawn("tool", tool::run(run).instrument(span), broke);
     }
@@ -257,8 +257,8 @@ impl Effects {
         self.sessions.panics.come_true(task);
     }
 
-    fn back(&self) -> Back {
-        Back { inbox: self.inbox.clone() }
+    fn back(&self) -> InputSender {
+        InputSender { inbox: self.inbox.clone() }
     }
 }
 
@@ -271,11 +271,11 @@ impl Drop for Effects {
 }
 
 fn not_prepared(user: &MessageId) -> Input {
-    Input::NotPrepared { user: user.clone(), failure: Failure::unknown(BROKE) }
+    Input::NotPrepared { user: user.clone(), failure: Failure::unknown(PANIC_MESSAGE) }
 }
 
 fn not_said(step: &MessageId, attempt: u32) -> Input {
-    Input::Failed { step: step.clone(), attempt, failure: Failure::unknown(BROKE) }
+    Input::Failed { step: step.clone(), attempt, failure: Failure::unknown(PANIC_MESSAGE) }
 }
 
 /// A call of a model, from the request to the last of what it says. Of no parent: whoever woke the session is long
@@ -284,7 +284,7 @@ fn model_span(session: &SessionId, step: &MessageId, attempt: u32) -> Span {
     info_span!(parent: None, "model", %session, %step, attempt, model = Empty)
 }
 
-async fn timer(input: Input, wait: Duration, back: Back, stop: CancellationToken) {
+async fn timer(input: Input, wait: Duration, back: InputSender, stop: CancellationToken) {
     tokio::select! {
         () = tokio::time::sleep(wait) => back.say(input).await,
         () = stop.cancelled() => {}

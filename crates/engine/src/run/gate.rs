@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sturdy_session::id::SessionId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Gates that nobody stands at are forgotten beyond this.
+/// With more gates than this, unused ones are removed.
 const GATES_MAX: usize = 256;
 
 #[derive(Debug, Default)]

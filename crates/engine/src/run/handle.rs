@@ -1,4 +1,4 @@
-//! What the outside may say to a session.
+//! The handle of a session's actor: how others send inputs to it and see its state.
 
 use crate::behalf::{self, Behalf};
 use crate::error::EngineError;
@@ -19,13 +19,13 @@ use tokio::time::timeout;
 /// or pipe: back-pressure reaches the sender.
 pub(crate) const INBOX: usize = 256;
 /// A person waits this long for a place in the inbox, then is told to come back.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Inputs that are decided in one go, and perhaps somebody who waits for the outcome.
 #[derive(Debug)]
 pub(crate) struct Mail {
     pub(crate) inputs: Vec<Input>,
-    pub(crate) answer: Option<oneshot::Sender<Heard>>,
+    pub(crate) answer: Option<oneshot::Sender<MailOutcome>>,
     /// Who says it; none: the session itself.
     pub(crate) by: Option<Arc<Behalf>>,
     /// What is known of the step that may follow.
@@ -44,12 +44,12 @@ impl Mail {
     }
 }
 
-/// What became of mail.
+/// What the actor did with the inputs it was sent.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum MailOutcome {
     /// It was decided; what it led to is durable, or it was refused.
     Decided(Result<(), EngineError>),
-    /// The session fell asleep with it in its hands, unread.
+    /// The actor ended before it read the inputs.
     Unread(Vec<Input>),
 }
 /// What a session is doing, as of its last commit.
@@ -98,9 +98,9 @@ pub struct Handle {
     pub(crate) ledger: Arc<Ledger>,
 }
 
-/// The session's task has ended; the registry starts it again.
+/// The actor has ended and did not read these inputs; the registry starts it again.
 #[derive(Debug)]
-pub(crate) struct Asleep(pub(crate) Vec<Input>);
+pub(crate) struct ActorEnded(pub(crate) Vec<Input>);
 
 impl Handle {
     #[must_use]
@@ -117,19 +117,19 @@ impl Handle {
         self.inbox.is_closed()
     }
 
-    /// Says something and waits until what it led to is durable, or refused.
-    pub(crate) async fn say(&self, inputs: Vec<Input>) -> Result<Result<(), EngineError>, Asleep> {
+    /// Sends inputs and waits until what they led to is durable, or refused.
+    pub(crate) async fn say(&self, inputs: Vec<Input>) -> Result<Result<(), EngineError>, ActorEnded> {
         let (answer, answered) = oneshot::channel();
-        let permit = match timeout(PATIENCE, self.inbox.reserve()).await {
+        let permit = match timeout(WAIT_MAX, self.inbox.reserve()).await {
             Ok(Ok(permit)) => permit,
-            Ok(Err(_closed)) => return Err(Asleep(inputs)),
+            Ok(Err(_closed)) => return Err(ActorEnded(inputs)),
             Err(_elapsed) => return Ok(Err(EngineError::Overloaded(self.id.clone()))),
         };
         permit.send(Mail { answer: Some(answer), by: behalf::current(), ..Mail::own(inputs) });
         match answered.await {
-            Ok(Heard::Decided(outcome)) => Ok(outcome),
-            Ok(Heard::Unread(inputs)) => Err(Asleep(inputs)),
-            // The task ended with our mail in its hands: nobody knows what became of it.
+            Ok(MailOutcome::Decided(outcome)) => Ok(outcome),
+            Ok(MailOutcome::Unread(inputs)) => Err(ActorEnded(inputs)),
+            // The actor ended while it worked on the inputs: they may or may not be stored.
             Err(_) => Ok(Err(EngineError::Lost(self.id.clone()))),
         }
     }

@@ -19,7 +19,7 @@ const SIDE_MAX: u32 = 8000;
 
 /// Why an image is not sent, as the model is told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unsent {
+pub(crate) enum ImageRejection {
     #[error("It is not a PNG, JPEG, GIF or WebP in a base64 data URL.")]
     NotAnImage,
     #[error("It is damaged: it ends too early.")]
@@ -45,12 +45,12 @@ struct ImageLimit {
 }
 
 /// Looks at an image in a `data:` URL. What is to be sent in its place, if it is too large; that takes a while.
-pub(crate) fn look(url: &str, limits: &ImageLimits) -> Result<Option<Resized>, Unsent> {
-    let image = DataUrl::parse(url).ok_or(Unsent::NotAnImage)?;
-    let bytes = image.base64_bytes().ok_or(Unsent::NotAnImage)?;
-    let (width, height) = size(&bytes).ok_or(Unsent::NotAnImage)?;
+pub(crate) fn look(url: &str, limits: &ImageLimits) -> Result<Option<Resized>, ImageRejection> {
+    let image = DataUrl::parse(url).ok_or(ImageRejection::NotAnImage)?;
+    let bytes = image.base64_bytes().ok_or(ImageRejection::NotAnImage)?;
+    let (width, height) = size(&bytes).ok_or(ImageRejection::NotAnImage)?;
     if width == 0 || height == 0 {
-        return Err(Unsent::NotAnImage);
+        return Err(ImageRejection::NotAnImage);
     }
     let side = |wanted: Option<u32>| wanted.unwrap_or(SIDE_DEFAULT).clamp(1, SIDE_MAX);
     let limit = ImageLimit {
@@ -59,17 +59,17 @@ pub(crate) fn look(url: &str, limits: &ImageLimits) -> Result<Option<Resized>, U
         base64_bytes: limits.max_base64_bytes,
     };
     let why = if image.len() as u64 > limit.base64_bytes {
-        Unsent::TooManyBytes(image.len(), limit.base64_bytes)
+        ImageRejection::TooManyBytes(image.len(), limit.base64_bytes)
     } else if width > limit.width || height > limit.height {
-        Unsent::TooManyPixels(width, height, limit.width, limit.height)
+        ImageRejection::TooManyPixels(width, height, limit.width, limit.height)
     } else {
-        return if is_whole(&bytes) { Ok(None) } else { Err(Unsent::CutOff) };
+        return if is_whole(&bytes) { Ok(None) } else { Err(ImageRejection::CutOff) };
     };
     if !limits.auto_resize {
         return Err(why);
     }
     if u64::from(width) * u64::from(height) > resize::PIXELS_MAX {
-        return Err(Unsent::TooLargeToResize(width, height));
+        return Err(ImageRejection::TooLargeToResize(width, height));
     }
     resize::resize(&bytes, limit).map(Some)
 }
@@ -183,7 +183,7 @@ fn webp(bytes: &[u8]) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Unsent, look, size};
+    use super::{ImageRejection, look, size};
     use crate::directory::config::ImageLimits;
     use crate::run::data_url::DataUrl;
     use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -235,7 +235,10 @@ mod tests {
         let limits = ImageLimits::default();
 
         assert_eq!(look(&url(&png(2000, 2000)), &limits), Ok(None));
-        assert_eq!(look(&url(&png(60_000, 60_000)), &limits), Err(Unsent::TooLargeToResize(60_000, 60_000)));
+        assert_eq!(
+            look(&url(&png(60_000, 60_000)), &limits),
+            Err(ImageRejection::TooLargeToResize(60_000, 60_000))
+        );
     }
 
     #[test]
@@ -244,16 +247,16 @@ mod tests {
         let mut bytes = png(10, 10);
         bytes.resize(5 * 1024 * 1024, 0);
 
-        assert_eq!(look(&url(&png(101, 1)), &limits), Err(Unsent::TooManyPixels(101, 1, 100, 2000)));
+        assert_eq!(look(&url(&png(101, 1)), &limits), Err(ImageRejection::TooManyPixels(101, 1, 100, 2000)));
         let looked = look(&url(&bytes), &limits);
-        assert!(matches!(looked, Err(Unsent::TooManyBytes(..))), "{looked:?}");
+        assert!(matches!(looked, Err(ImageRejection::TooManyBytes(..))), "{looked:?}");
     }
 
     #[test]
     fn what_is_no_data_url_of_base64_is_no_image() {
         let limits = ImageLimits::default();
         for url in ["https://example.com/a.png", "data:image/png,abc", "data:image/png;base64,!!!", ""] {
-            assert_eq!(look(url, &limits), Err(Unsent::NotAnImage), "{url}");
+            assert_eq!(look(url, &limits), Err(ImageRejection::NotAnImage), "{url}");
         }
         let broken_up = DataUrl::parse("data:image/png;base64,iVBO\nRw0K").unwrap();
         assert_eq!(broken_up.base64_bytes(), Some(b"\x89PNG\r\n".to_vec()));
@@ -270,7 +273,8 @@ mod tests {
 
             let cut = &whole[..whole.len() - 2];
 
-            let wanted = if whole.starts_with(b"RIFF") { Unsent::NotAnImage } else { Unsent::CutOff };
+            let wanted =
+                if whole.starts_with(b"RIFF") { ImageRejection::NotAnImage } else { ImageRejection::CutOff };
             assert_eq!(look(&url(cut), &limits), Err(wanted), "{cut:?}");
         }
     }

@@ -4,7 +4,7 @@
 //! Meanwhile the prompt, the session, the instructions and the tools are read, so that the request is written as soon as
 //! the step is durable.
 //!
-//! Whoever uses it asks first whether it is still so ([`StepReading::is_of`]); what is not is read anew.
+//! Whoever uses it checks first that it is still current ([`StepReading::is_of`]); otherwise it is read again.
 
 use crate::directory::instance::Instance;
 use crate::directory::instructions::{self, Instruction};
@@ -22,7 +22,7 @@ use sturdy_worktree::tools::is_offered;
 use tokio::time::timeout;
 
 /// A disk that is slower than this is waited for where the request is written, whose failure clients are shown.
-const PATIENCE: Duration = Duration::from_millis(50);
+const WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// What the request of a step is made of, beside the conversation.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl StepWithoutInstructions {
 
 /// The instructions that stand in files now. None when the disk takes its time.
 pub(crate) async fn instructions_soon(sessions: &Sessions, instance: &Instance) -> Option<Vec<Instruction>> {
-    timeout(PATIENCE, instructions_of(sessions, instance)).await.ok()?.ok()
+    timeout(WAIT_MAX, instructions_of(sessions, instance)).await.ok()?.ok()
 }
 
 /// The instructions that stand in files now.

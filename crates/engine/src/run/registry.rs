@@ -7,7 +7,7 @@ use crate::records::{self, DamagedRecord};
 use crate::run::Sessions;
 use crate::run::actor::{Actor, Ended};
 use crate::run::effects::Effects;
-use crate::run::handle::{Asleep, Handle, INBOX, Mail, View};
+use crate::run::handle::{ActorEnded, Handle, INBOX, Mail, View};
 use crate::run::memory::SessionMemory;
 use crate::run::trees::Ledger;
 use futures_util::FutureExt as _;
@@ -145,7 +145,7 @@ impl Sessions {
         for _ in 0..WAKE_TRIES {
             match self.session(id).await?.say(inputs).await {
                 Ok(outcome) => return outcome,
-                Err(Asleep(unsaid)) => inputs = unsaid,
+                Err(ActorEnded(unsaid)) => inputs = unsaid,
             }
         }
         Err(EngineError::Overloaded(id.clone()))
@@ -178,7 +178,7 @@ impl Sessions {
         inputs.extend(then);
         match handle.say(inputs).await {
             Ok(outcome) => outcome.map(|()| handle),
-            Err(Asleep(_)) => Err(EngineError::Closing),
+            Err(ActorEnded(_)) => Err(EngineError::Closing),
         }
     }
 

@@ -27,11 +27,11 @@ use sturdy_store::{Before, MessageQuery, RawMessage};
 /// Messages read at first, newest first. Most requests want no more.
 const PAGE: u32 = 50;
 /// Messages read when one is looked for that stands near the end.
-const FEW: u32 = 8;
+const NEAR_END_PAGE: u32 = 8;
 /// The largest page: more at once only holds memory.
 const PAGE_MAX: u32 = 800;
 
-/// What is parsed faster than it is handed to another thread.
+/// Below this size, parsing is faster than handing the text to another thread.
 const PARSED_HERE_BYTES_MAX: usize = 16 * 1024;
 
 /// Something that answers, and the question.
@@ -359,7 +359,7 @@ pub(crate) async fn find_back(
 ) -> Result<Option<RawMessage>, EngineError> {
     let mut before: Option<Before> = None;
     loop {
-        let query = MessageQuery { limit: Some(FEW), before: before.take() };
+        let query = MessageQuery { limit: Some(NEAR_END_PAGE), before: before.take() };
         let mut page = sessions.store.messages(session, query).await?;
         before = page.items.first().map(|oldest| Before { id: oldest.id.clone(), time: oldest.created });
         if let Some(at) = page.items.iter().rposition(&is_wanted) {

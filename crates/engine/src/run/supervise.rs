@@ -34,12 +34,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Sessions that wait to be settled. At most as many as were awake.
 #[derive(Debug, Default)]
-pub(crate) struct Lost {
+pub(crate) struct UnsettledSessions {
     sessions: Mutex<BTreeSet<SessionId>>,
     wake: Notify,
 }
 
-impl Lost {
+impl UnsettledSessions {
     pub(crate) fn add(&self, id: SessionId) {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
         self.wake.notify_one();

@@ -63,16 +63,16 @@ const CHANGES_MAX: usize = 4_096;
 /// Worktrees kept open at once.
 const OPEN_MAX: usize = 64;
 
-/// Where nobody says what belongs together: more files than a project that people write by hand has.
+/// Without a repository: more files than a project that people write by hand has.
 const LOOSE_FILES_MAX: usize = 50_000;
 const LOOSE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 const LOOSE_SCAN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Captures the home directory and `/` too, and directories without git whatever is in them.
-const ANYWHERE: &str = "STURDY_CAPTURE_ANYWHERE";
+const CAPTURE_ANYWHERE: &str = "STURDY_CAPTURE_ANYWHERE";
 
 /// What the captured trees of one project may take on the disk, in megabytes.
-const BUDGET: &str = "STURDY_CAPTURE_MAX_MB";
+const CAPTURE_BUDGET: &str = "STURDY_CAPTURE_MAX_MB";
 
 /// Larger files are recorded as being there, and not captured; in megabytes.
 const FILE_LIMIT: &str = "STURDY_CAPTURE_FILE_MAX_MB";
@@ -88,18 +88,18 @@ const NO_PROJECT: &str = "global";
 pub(crate) struct Trees {
     open: Mutex<HashMap<PathBuf, Arc<Worktree>>>,
     /// Sessions that are being made as copies: trees are kept for them before they exist.
-    unborn: Mutex<HashSet<SessionId>>,
+    in_creation: Mutex<HashSet<SessionId>>,
 }
 
-/// A session that is being made.
-pub(crate) struct Unborn {
+/// A session that is being created; dropped when it exists or was given up.
+pub(crate) struct SessionInCreation {
     sessions: Arc<Sessions>,
     session: SessionId,
 }
 
-impl Drop for Unborn {
+impl Drop for SessionInCreation {
     fn drop(&mut self) {
-        lock(&self.sessions.trees.unborn).remove(&self.session);
+        lock(&self.sessions.trees.in_creation).remove(&self.session);
     }
 }
 
@@ -194,14 +194,15 @@ impl Sessions {
     fn store_options(&self, instance: &Instance, project: PathBuf) -> StoreOptions {
         let environment = &self.environment;
         let mut options = StoreOptions {
-            any_root: environment.is_on(ANYWHERE),
+            any_root: environment.is_on(CAPTURE_ANYWHERE),
             home: Some(environment.home.clone()),
             repository_excludes: instance.checkout().map(|one| one.dirs.common.join("info/exclude")),
             search_path: environment.filled("PATH").map(OsString::from),
             budget_dir: (instance.project.id != NO_PROJECT).then_some(project),
             ..StoreOptions::default()
         };
-        if let Some(megabytes) = environment.filled(BUDGET).and_then(|text| text.parse::<u64>().ok()) {
+        if let Some(megabytes) = environment.filled(CAPTURE_BUDGET).and_then(|text| text.parse::<u64>().ok())
+        {
             options.store_bytes_max = megabytes.saturating_mul(1024 * 1024);
         }
         if let Some(megabytes) = environment.filled(FILE_LIMIT).and_then(|text| text.parse::<u64>().ok()) {
@@ -286,13 +287,13 @@ impl Sessions {
     }
 
     /// Until the answer is dropped, what is kept for this session is not taken for that of a removed one.
-    pub(crate) fn unborn(self: &Arc<Self>, session: &SessionId) -> Unborn {
-        lock(&self.trees.unborn).insert(session.clone());
-        Unborn { sessions: self.clone(), session: session.clone() }
+    pub(crate) fn in_creation(self: &Arc<Self>, session: &SessionId) -> SessionInCreation {
+        lock(&self.trees.in_creation).insert(session.clone());
+        SessionInCreation { sessions: self.clone(), session: session.clone() }
     }
 
-    pub(crate) fn is_unborn(&self, session: &SessionId) -> bool {
-        lock(&self.trees.unborn).contains(session)
+    pub(crate) fn is_in_creation(&self, session: &SessionId) -> bool {
+        lock(&self.trees.in_creation).contains(session)
     }
 
     /// The worktrees whose stores are open.
@@ -402,14 +403,14 @@ impl Worktree {
 
     /// Remembers how everything looks, a moment after a scan, so that the next one needs no git if nothing changes.
     fn look_soon(self: Arc<Self>) {
-        if self.store.knows_looks() || self.is_looking.swap(true, Ordering::AcqRel) {
+        if self.store.knows_stats() || self.is_looking.swap(true, Ordering::AcqRel) {
             return;
         }
         let tasks = self.tasks.clone();
         tasks.clone().spawn("looks", async move {
             if tasks.pause(LOOK_AFTER).await {
                 let worktree = self.clone();
-                let look = move || worktree.store.remember_looks();
+                let look = move || worktree.store.remember_stats();
                 if let Ok(Err(cause)) = tokio::task::spawn_blocking(look).await {
                     debug!(%cause, "how the worktree looks is not known; git is asked each time");
                 }

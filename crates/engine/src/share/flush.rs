@@ -9,7 +9,7 @@
 //! Not here: what follows from an answer (`sender.rs`); requests over plain HTTP (`target.rs`).
 
 use super::Inner;
-use super::target::{Target, Unsent};
+use super::target::{SendError, Target};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Refusals that may pass by themselves.
 const PASSING: [&str; 4] = ["rate_limited", "overloaded", "conflict_retry", "full"];
-/// Refusals that stay. An error without one of these codes is nobody's word about the share.
+/// Permanent refusals. An error without one of these codes (of a proxy, for instance) says nothing about the share.
 const LASTING: [&str; 16] = [
     "stale_epoch",
     "cursor_mismatch",
@@ -57,13 +57,13 @@ enum Way {
     Post,
 }
 
-/// Which ways are not tried for now, by service.
+/// Which transports are not tried for now, by service.
 #[derive(Debug, Default)]
-pub(super) struct Ways {
+pub(super) struct TransportPauses {
     shut: Mutex<HashMap<(String, Way), Instant>>,
 }
 
-impl Ways {
+impl TransportPauses {
     fn is_open(&self, service: &str, way: Way) -> bool {
         let mut shut = self.shut.lock().unwrap_or_else(PoisonError::into_inner);
         // So that it holds no more than the services that are in use.
@@ -72,14 +72,18 @@ impl Ways {
     }
 
     fn shut(&self, service: &str, way: Way, pause: Duration) {
-        debug!(service, ?way, "a share service does not understand this way; the next plainer one is used");
+        debug!(
+            service,
+            ?way,
+            "a share service does not support this transport; falling back to a simpler one"
+        );
         let mut shut = self.shut.lock().unwrap_or_else(PoisonError::into_inner);
         shut.insert((service.to_owned(), way), Instant::now() + pause);
     }
 }
 
 /// What became of a batch: its answer, and how many watch the share.
-type Flushed = Result<(Ack, u64), Unsent>;
+type Flushed = Result<(Ack, u64), SendError>;
 
 /// The ways of one link.
 #[derive(Debug, Default)]
@@ -217,14 +221,14 @@ impl Calls {
     }
 }
 
-fn understood(appended: Outcome) -> Option<Result<Ack, Unsent>> {
+fn understood(appended: Outcome) -> Option<Result<Ack, SendError>> {
     match appended {
         Ok(value) => from_value(value).ok().map(Ok),
         Err(thrown) => refusal(&thrown).map(Err),
     }
 }
 
-fn refusal(thrown: &Thrown) -> Option<Unsent> {
+fn refusal(thrown: &Thrown) -> Option<SendError> {
     let code = thrown.code()?;
     let count = |name: &str| {
         let value = thrown.error()?.props.get(name)?.as_number()?;
@@ -235,10 +239,10 @@ fn refusal(thrown: &Thrown) -> Option<Unsent> {
     let message = message.strip_prefix(code).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&message);
     if PASSING.contains(&code) {
         let wait = count("retry_after").map(Duration::from_secs);
-        return Some(Unsent::Later { why: message.to_owned(), wait });
+        return Some(SendError::Later { why: message.to_owned(), wait });
     }
     let is_lasting = LASTING.contains(&code);
-    is_lasting.then(|| Unsent::Refused {
+    is_lasting.then(|| SendError::Refused {
         code: code.to_owned(),
         message: message.to_owned(),
         epoch: count("epoch"),

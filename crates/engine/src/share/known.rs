@@ -15,7 +15,7 @@ use sturdy_store::outbox::Draft;
 use sturdy_store::share::Kind;
 use tracing::debug;
 
-/// What is public of a model. Its address, headers and options are nobody's business.
+/// The public fields of a model. Its URL, headers and options are not shared.
 const PUBLIC: [&str; 9] =
     ["id", "providerID", "name", "family", "status", "cost", "limit", "capabilities", "release_date"];
 /// Models of one session that are described.
@@ -24,7 +24,7 @@ const MODELS_MAX: usize = 256;
 /// The parts of a session's record that its diff depends on.
 type DiffOf = (Value, Value);
 
-/// What was sealed so far, so that it is not worked out again.
+/// What was sealed so far, so that it is not computed again.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     models: HashSet<String>,

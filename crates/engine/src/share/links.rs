@@ -2,7 +2,7 @@
 
 use super::attempts::Attempt;
 use super::ids::{new_request_id, new_secret, new_writer_id};
-use super::target::{Target, Unsent};
+use super::target::{SendError, Target};
 use super::{Inner, Shares, Wakes, sender};
 use crate::behalf::{self, Behalf, on_behalf};
 use crate::directory::config::ShareMode;
@@ -152,8 +152,8 @@ impl Shares {
         }
         match Target::of(&self.inner, link).redeem().await {
             Ok(_) => Ok(true),
-            Err(Unsent::Refused { .. }) => Ok(false),
-            Err(Unsent::Later { why, .. }) => Err(EngineError::ShareUnavailable(why)),
+            Err(SendError::Refused { .. }) => Ok(false),
+            Err(SendError::Later { why, .. }) => Err(EngineError::ShareUnavailable(why)),
         }
     }
 
@@ -161,8 +161,8 @@ impl Shares {
     /// ours any more, whatever the reason.
     async fn end_link(&self, link: &Link) -> Result<(), EngineError> {
         match Target::of(&self.inner, link).delete().await {
-            Ok(()) | Err(Unsent::Refused { .. }) => Ok(self.inner.store.forget_share(link).await?),
-            Err(Unsent::Later { why, .. }) => Err(not_yet(&why)),
+            Ok(()) | Err(SendError::Refused { .. }) => Ok(self.inner.store.forget_share(link).await?),
+            Err(SendError::Later { why, .. }) => Err(not_yet(&why)),
         }
     }
 

@@ -4,7 +4,7 @@
 //! Not here: shares that this store keeps itself, which the server's own routes answer.
 
 use super::Shares;
-use super::target::{Target, Unsent};
+use super::target::{SendError, Target};
 use crate::error::EngineError;
 use sturdy_llm::http::{ExchangeAnswer, ExchangeMethod};
 use sturdy_session::id::SessionId;
@@ -12,14 +12,14 @@ use sturdy_store::outbox::Contract;
 
 /// A request of an owner: what follows the address of the share at its service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnerWish {
+pub struct OwnerRequest {
     method: ExchangeMethod,
     rest: String,
     body: Vec<u8>,
 }
 
-impl OwnerWish {
-    /// None: this is nothing that an owner asks of a service.
+impl OwnerRequest {
+    /// `None` if a share service has no such request for owners.
     #[must_use]
     pub fn parse(method: &str, rest: &str, body: Vec<u8>) -> Option<Self> {
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -50,24 +50,24 @@ impl Shares {
     pub(crate) async fn ask_service(
         &self,
         session: &SessionId,
-        wish: OwnerWish,
+        request: OwnerRequest,
     ) -> Result<ServiceAnswer, EngineError> {
         let link = self.share_link(session).await?.filter(|link| !link.share.is_empty());
         let link = link.ok_or_else(|| EngineError::NotShared(session.clone()))?;
         if link.target.is_empty() {
             return Err(EngineError::Bad(
-                "This server keeps the share itself: ask it at /api/share".to_owned(),
+                "This server keeps the share itself: use its /api/share routes".to_owned(),
             ));
         }
         if link.contract == Contract::Sync {
-            let why = "The service that keeps this share knows nothing of narrower links";
+            let why = "The service that keeps this share does not support narrower links";
             return Err(EngineError::Bad(why.to_owned()));
         }
         let target = Target::of(&self.inner, &link);
-        match target.ask_as_owner(wish.method, &wish.rest, wish.body).await {
+        match target.ask_as_owner(request.method, &request.rest, request.body).await {
             Ok(answer) => understood(answer),
-            Err(Unsent::Later { why, .. }) => Err(EngineError::ShareUnavailable(why)),
-            Err(Unsent::Refused { message, .. }) => Err(EngineError::ShareUnavailable(message)),
+            Err(SendError::Later { why, .. }) => Err(EngineError::ShareUnavailable(why)),
+            Err(SendError::Refused { message, .. }) => Err(EngineError::ShareUnavailable(message)),
         }
     }
 }
@@ -84,11 +84,11 @@ fn understood(answer: ExchangeAnswer) -> Result<ServiceAnswer, EngineError> {
 
 #[cfg(test)]
 mod tests {
-    use super::OwnerWish;
+    use super::OwnerRequest;
 
     #[test]
     fn only_what_an_owner_asks_of_a_share_is_passed_on() {
-        let is_taken = |method: &str, rest: &str| OwnerWish::parse(method, rest, Vec::new()).is_some();
+        let is_taken = |method: &str, rest: &str| OwnerRequest::parse(method, rest, Vec::new()).is_some();
 
         for (method, rest) in [
             ("GET", "/capabilities?actor=cap:0gXw"),

@@ -13,7 +13,7 @@ use super::flush::Flusher;
 use super::ids::new_writer_id;
 use super::known::{Known, models};
 use super::retry::{left_to_wait, wait_after};
-use super::target::{Target, Unsent};
+use super::target::{SendError, Target};
 use crate::error::EngineError;
 use futures_util::FutureExt as _;
 use rand::RngExt as _;
@@ -204,14 +204,14 @@ impl Sender {
                 self.failures = 0;
                 Ok(Next::Now)
             }
-            Err(Unsent::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
+            Err(SendError::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
             // It was not made, and will not be.
-            Err(Unsent::Refused { .. }) if link.state == LinkState::Deleting => {
+            Err(SendError::Refused { .. }) if link.state == LinkState::Deleting => {
                 self.inner.store.forget_share(link).await?;
                 Ok(Next::Over)
             }
             // Somebody may wait for this answer; nobody: a key or a configuration may be changed.
-            Err(Unsent::Refused { message, .. }) => self.failed_for_now(link, &message, None).await,
+            Err(SendError::Refused { message, .. }) => self.failed_for_now(link, &message, None).await,
         }
     }
 
@@ -342,10 +342,10 @@ impl Sender {
         Ok(models(&self.inner, &self.session, &ids).await)
     }
 
-    async fn unsent(&mut self, link: &Link, unsent: Unsent) -> Result<Next, EngineError> {
+    async fn unsent(&mut self, link: &Link, unsent: SendError) -> Result<Next, EngineError> {
         let (code, message, epoch) = match unsent {
-            Unsent::Later { why, wait } => return self.failed_for_now(link, &why, wait).await,
-            Unsent::Refused { code, message, epoch } => (code, message, epoch),
+            SendError::Later { why, wait } => return self.failed_for_now(link, &why, wait).await,
+            SendError::Refused { code, message, epoch } => (code, message, epoch),
         };
         match (code.as_str(), epoch) {
             ("stale_epoch", Some(epoch)) if self.epochs < EPOCHS_MAX => {
@@ -413,11 +413,11 @@ impl Sender {
                 info!(session = %self.session, code, "a share is uploaded again from the start: the service refused a batch");
                 self.begin_anew(link, seen.epoch, seen.cursor).await
             }
-            Err(Unsent::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
-            Err(Unsent::Refused { code, .. }) if matches!(code.as_str(), "gone" | "not_found") => {
+            Err(SendError::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
+            Err(SendError::Refused { code, .. }) if matches!(code.as_str(), "gone" | "not_found") => {
                 self.gone(link).await
             }
-            Err(Unsent::Refused { message, .. }) => self.fail(link, &message).await,
+            Err(SendError::Refused { message, .. }) => self.fail(link, &message).await,
         }
     }
 

@@ -20,9 +20,9 @@ const ANNOUNCED: &str = "x-sturdy-share";
 /// How many watch a share, beside the answer to a batch.
 const VIEWERS: &str = "x-sturdy-share-viewers";
 
-/// Why something did not reach the service.
+/// Why something could not be sent to the share service.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unsent {
+pub(super) enum SendError {
     /// The same may succeed later.
     #[error("{why}")]
     Later { why: String, wait: Option<Duration> },
@@ -31,13 +31,13 @@ pub(super) enum Unsent {
     Refused { code: String, message: String, epoch: Option<u64> },
 }
 
-impl Unsent {
+impl SendError {
     fn later(why: impl Into<String>) -> Self {
         Self::Later { why: why.into(), wait: None }
     }
 }
 
-impl From<ShareError> for Unsent {
+impl From<ShareError> for SendError {
     fn from(error: ShareError) -> Self {
         match error {
             // There may be room later.
@@ -70,7 +70,7 @@ impl<'a> Target<'a> {
     }
 
     /// Makes the share. Asked again, it is the same one.
-    pub(super) async fn create(&self) -> Result<Made, Unsent> {
+    pub(super) async fn create(&self) -> Result<Made, SendError> {
         if self.is_own() {
             return self.create_here().await;
         }
@@ -103,9 +103,9 @@ impl<'a> Target<'a> {
         })
     }
 
-    async fn create_here(&self) -> Result<Made, Unsent> {
+    async fn create_here(&self) -> Result<Made, SendError> {
         let Some(base) = self.inner.sharing.own_url.get() else {
-            return Err(Unsent::later("this server does not receive shares now"));
+            return Err(SendError::later("this server does not receive shares now"));
         };
         let share = new_share_id();
         let secret = self.link.secret.reveal();
@@ -130,7 +130,7 @@ impl<'a> Target<'a> {
     }
 
     /// How far this link's writer has come.
-    pub(super) async fn redeem(&self) -> Result<Seen, Unsent> {
+    pub(super) async fn redeem(&self) -> Result<Seen, SendError> {
         if self.is_own() {
             let writer = Some(self.link.writer.clone());
             let share = self.link.share.clone();
@@ -159,7 +159,7 @@ impl<'a> Target<'a> {
     }
 
     /// Sends a sealed batch over plain HTTP, or to this store. Answers also how many watch the share there.
-    pub(super) async fn append(&self, batch: Batch) -> Result<(Ack, u64), Unsent> {
+    pub(super) async fn append(&self, batch: Batch) -> Result<(Ack, u64), SendError> {
         if self.is_own() {
             let share = self.link.share.clone();
             let ack = self.inner.store.append_share(self.call(), share, self.auth(), batch).await?;
@@ -175,7 +175,7 @@ impl<'a> Target<'a> {
 
     /// The same for a service that takes lists of values. It cannot be told of removals. `models` are all there are:
     /// that service keeps one list of them. Answers why something was left out, if something was.
-    pub(super) async fn sync(&self, batch: &Batch, models: Vec<Value>) -> Result<Option<String>, Unsent> {
+    pub(super) async fn sync(&self, batch: &Batch, models: Vec<Value>) -> Result<Option<String>, SendError> {
         let mut values: Vec<Value> = batch
             .ops
             .iter()
@@ -199,7 +199,9 @@ impl<'a> Target<'a> {
             }
             match self.sync_values(&values).await {
                 Ok(()) => {}
-                Err(Unsent::Refused { code, message, .. }) if code == "too_large" || code == "malformed" => {
+                Err(SendError::Refused { code, message, .. })
+                    if code == "too_large" || code == "malformed" =>
+                {
                     if values.len() == 1 {
                         left_out = Some(message);
                     } else {
@@ -214,14 +216,14 @@ impl<'a> Target<'a> {
         Ok(left_out)
     }
 
-    async fn sync_values(&self, values: &[Value]) -> Result<(), Unsent> {
+    async fn sync_values(&self, values: &[Value]) -> Result<(), SendError> {
         let path = format!("/api/share/{}/sync", self.link.share);
         let body = json!({ "secret": self.link.secret.reveal(), "data": values });
         self.ask(ExchangeMethod::Post, &path, None, &body).await.map(drop)
     }
 
     /// Deletes the share. One that is gone already is as good.
-    pub(super) async fn delete(&self) -> Result<(), Unsent> {
+    pub(super) async fn delete(&self) -> Result<(), SendError> {
         if self.is_own() {
             let deleted =
                 self.inner.store.delete_share(self.call(), self.link.share.clone(), self.auth()).await;
@@ -257,13 +259,13 @@ impl<'a> Target<'a> {
         path: &str,
         bearer: Option<&str>,
         body: &Value,
-    ) -> Result<ExchangeAnswer, Unsent> {
+    ) -> Result<ExchangeAnswer, SendError> {
         let answer = self.exchange(method, path, bearer, body.to_string().into_bytes()).await?;
         if (200..300).contains(&answer.status) { Ok(answer) } else { Err(self.unmet(&answer)) }
     }
 
     /// Posts something, and gives the answer back whatever it is.
-    pub(super) async fn post(&self, path: &str, body: Vec<u8>) -> Result<ExchangeAnswer, Unsent> {
+    pub(super) async fn post(&self, path: &str, body: Vec<u8>) -> Result<ExchangeAnswer, SendError> {
         self.exchange(ExchangeMethod::Post, path, None, body).await
     }
 
@@ -273,13 +275,13 @@ impl<'a> Target<'a> {
         method: ExchangeMethod,
         rest: &str,
         body: Vec<u8>,
-    ) -> Result<ExchangeAnswer, Unsent> {
+    ) -> Result<ExchangeAnswer, SendError> {
         let path = format!("/api/share/{}{rest}", self.link.share);
         self.exchange(method, &path, Some(self.link.secret.reveal()), body).await
     }
 
     /// What an answer without success means.
-    pub(super) fn unmet(&self, answer: &ExchangeAnswer) -> Unsent {
+    pub(super) fn unmet(&self, answer: &ExchangeAnswer) -> SendError {
         unmet(answer, self.link.contract)
     }
 
@@ -289,7 +291,7 @@ impl<'a> Target<'a> {
         path: &str,
         bearer: Option<&str>,
         body: Vec<u8>,
-    ) -> Result<ExchangeAnswer, Unsent> {
+    ) -> Result<ExchangeAnswer, SendError> {
         let url = format!("{}{path}", self.link.target);
         let key = self.inner.environment.filled("STURDY_SHARE_SERVICE_KEY");
         let key = key.map(|key| ("x-opencode-share-key", key));
@@ -302,22 +304,23 @@ impl<'a> Target<'a> {
             limit: self.inner.pace.request,
             answer_bytes_max: ANSWER_BYTES_MAX,
         };
-        self.inner.http.exchange(exchange).await.map_err(Unsent::later)
+        self.inner.http.exchange(exchange).await.map_err(SendError::later)
     }
 }
 
-fn refused(code: &str, message: &str) -> Unsent {
-    Unsent::Refused { code: code.to_owned(), message: message.to_owned(), epoch: None }
+fn refused(code: &str, message: &str) -> SendError {
+    SendError::Refused { code: code.to_owned(), message: message.to_owned(), epoch: None }
 }
 
-fn parse<T: serde::de::DeserializeOwned>(answer: &ExchangeAnswer) -> Result<T, Unsent> {
+fn parse<T: serde::de::DeserializeOwned>(answer: &ExchangeAnswer) -> Result<T, SendError> {
     // A proxy in between may answer for a service that is away.
-    serde_json::from_slice(&answer.body).map_err(|_| Unsent::later("the service's answer is not understood"))
+    serde_json::from_slice(&answer.body)
+        .map_err(|_| SendError::later("the service's answer is not understood"))
 }
 
 /// What an answer without success means. A service of ours says so with a code. Without one the answer may be a proxy's,
 /// which knows nothing of the share: then the same is tried later, however final the status looks.
-fn unmet(answer: &ExchangeAnswer, contract: Contract) -> Unsent {
+fn unmet(answer: &ExchangeAnswer, contract: Contract) -> SendError {
     let status = answer.status;
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
     let error = &body["error"];
@@ -329,11 +332,11 @@ fn unmet(answer: &ExchangeAnswer, contract: Contract) -> Unsent {
     });
     match code {
         Some(code) if status != 429 && status < 500 && status != 408 => {
-            Unsent::Refused { code: code.to_owned(), message, epoch: error["epoch"].as_u64() }
+            SendError::Refused { code: code.to_owned(), message, epoch: error["epoch"].as_u64() }
         }
         _ => {
             let wait = answer.headers.get("retry-after").and_then(|value| value.trim().parse().ok());
-            Unsent::Later { why: message, wait: wait.map(Duration::from_secs) }
+            SendError::Later { why: message, wait: wait.map(Duration::from_secs) }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What captured trees take on the disk, and giving it back.
+//! The disk space of captured trees, and freeing it.
 //!
 //! A session that is removed leaves its trees anchored under its name. The upkeep releases such names, and packs a
 //! store that has grown many small files; `sturdy gc` does the same when it is asked, and can say first what it would
@@ -113,7 +113,7 @@ impl Inner {
         for name in &store.usage.names {
             let Ok(session) = SessionId::parse(name) else { continue };
             // Asked first: whoever is not being made any more exists.
-            if self.sessions.is_unborn(&session) {
+            if self.sessions.is_in_creation(&session) {
                 continue;
             }
             if self.store.session(&session).await?.is_none() {

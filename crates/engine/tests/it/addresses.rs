@@ -1,4 +1,4 @@
-//! Instructions that stand in the network.
+//! Instructions that are fetched from a URL.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

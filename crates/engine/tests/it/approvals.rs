@@ -111,7 +111,7 @@ async fn always_does_not_override_a_rule_that_forbids() {
 }
 
 #[tokio::test]
-async fn what_is_taken_back_is_asked_about_again() {
+async fn a_removed_approval_is_asked_about_again() {
     let world = world_with(json!({ "bash": "ask" })).await;
     let session = world.session().await;
     allow_always(&world, &session.id, "echo one").await;

@@ -15,7 +15,7 @@ fn place(settings: &sturdy_engine::directory::config::Settings, path: &[&str]) -
 }
 
 #[test]
-fn what_stands_nearer_wins() {
+fn settings_nearer_to_the_directory_win() {
     let said = |word: &str| format!("{{\"model\": \"p/{word}\"}}");
     let at_home = [
         ("user-old", ".config/opencode/config.json"),

@@ -1,10 +1,10 @@
 //! Instructions in their order, and the text a model begins with.
 
 use crate::desk::Desk;
-use sturdy_engine::directory::context::{Inputs, Reference, Speaker, Workplace, system};
+use sturdy_engine::directory::context::{AnsweringModel, Inputs, Reference, Workplace, system};
 use sturdy_engine::directory::instructions::{self, Instruction};
 use sturdy_engine::directory::skills::Skill;
-use sturdy_llm::catalog::Voice;
+use sturdy_llm::catalog::PromptStyle;
 
 /// Sources relative to the desk, with the first line of each text.
 fn sources(desk: &Desk) -> Vec<(String, String)> {
@@ -111,7 +111,12 @@ fn a_book_is_cut_and_says_so() {
 fn inputs<'a>() -> Inputs<'a> {
     Inputs {
         agent_prompt: Some("You test."),
-        model: Speaker { name: "Main", provider_id: "acme", model_id: "main", voice: Voice::Plain },
+        model: AnsweringModel {
+            name: "Main",
+            provider_id: "acme",
+            model_id: "main",
+            voice: PromptStyle::Plain,
+        },
         place: Workplace {
             directory: "/w/d",
             worktree: "/w",
@@ -182,7 +187,7 @@ Only today.";
 }
 
 #[test]
-fn what_is_not_there_leaves_no_trace() {
+fn empty_sections_are_left_out_of_the_system_text() {
     let text = system(&Inputs { skills: Some(&[]), user_system: Some(""), ..inputs() });
 
     assert!(text.ends_with("</env>") && !text.contains("skills"), "{text}");
@@ -197,21 +202,21 @@ fn an_object_is_asked_for_before_the_words_of_the_prompt() {
 
 #[test]
 fn each_family_gets_its_own_words_behind_the_common_ones() {
-    let text = |voice: Voice| {
-        let model = Speaker { name: "M", provider_id: "acme", model_id: "m", voice };
+    let text = |voice: PromptStyle| {
+        let model = AnsweringModel { name: "M", provider_id: "acme", model_id: "m", voice };
         let text = system(&Inputs { agent_prompt: None, model, ..inputs() });
         text.split("\nYou are the model").next().unwrap().to_owned()
     };
-    let base = text(Voice::Plain);
+    let base = text(PromptStyle::Plain);
     let families = [
-        Voice::Muse,
-        Voice::Persist,
-        Voice::Codex,
-        Voice::Gpt,
-        Voice::Gemini,
-        Voice::Claude,
-        Voice::Trinity,
-        Voice::Kimi,
+        PromptStyle::Muse,
+        PromptStyle::Persist,
+        PromptStyle::Codex,
+        PromptStyle::Gpt,
+        PromptStyle::Gemini,
+        PromptStyle::Claude,
+        PromptStyle::Trinity,
+        PromptStyle::Kimi,
     ];
 
     let mut texts: Vec<String> = families.into_iter().map(text).collect();

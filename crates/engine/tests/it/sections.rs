@@ -66,7 +66,7 @@ fn a_wrong_type_in_any_section_is_told_with_its_file_and_line() {
 }
 
 #[test]
-fn what_is_null_says_nothing_and_what_is_free_stays_as_it_is() {
+fn null_keys_are_ignored_and_free_form_options_stay_unchanged() {
     let desk = Desk::new().in_project(
         "opencode.json",
         r#"{

@@ -8,7 +8,7 @@ use sturdy_engine::directory::agents::{Agents, cautions};
 use sturdy_engine::directory::config::{self, Judge, Level, Settings, Standing};
 use sturdy_engine::directory::instructions;
 use sturdy_engine::directory::trust::{TrustList, inspect};
-use sturdy_llm::catalog::Stranger;
+use sturdy_llm::catalog::RedirectedProvider;
 use sturdy_session::types::session::{Action, Rule};
 
 fn stranger() -> Desk {
@@ -267,7 +267,7 @@ fn a_key_of_the_user_does_not_go_to_an_address_of_the_project() {
     let with = moved(r#"{ "provider": { "acme": { "npm": "other", "options": { "apiKey": "its own" } } } }"#);
     let kept = moved(r#"{ "provider": { "acme": { "options": { "timeout": 5 } } } }"#);
 
-    let stranger = |has_other_key| vec![Stranger { id: "acme".to_owned(), has_other_key }];
+    let stranger = |has_other_key| vec![RedirectedProvider { id: "acme".to_owned(), has_other_key }];
     let options = |options: serde_json::Value| json!({ "acme": { "options": options } });
     assert_eq!(without, (options(json!({ "headers": {}, "baseURL": "http://elsewhere" })), stranger(true)));
     assert_eq!(with.0["acme"]["options"], json!({ "apiKey": "its own", "headers": {} }));

@@ -75,7 +75,7 @@ fn what_is_obeyed_is_not_said_to_have_no_effect() {
 }
 
 #[test]
-fn whoever_runs_the_machine_has_the_last_word() {
+fn the_managed_configuration_of_the_machine_overrides_all_others() {
     let machine = tempfile::tempdir().unwrap();
     let managed = r#"{ "username": "machine", "permission": { "bash": { "rm *": "deny" } } }"#;
     std::fs::write(machine.path().join("opencode.json"), managed).unwrap();

@@ -12,7 +12,7 @@ fn model(npm: &str, id: &str, inputs: Value) -> Arc<ModelInfo> {
     let config =
         json!({ "p": { "npm": npm, "models": { "m": { "id": id, "modalities": { "input": inputs } } } } });
     let catalog = Catalog::build(&Sources {
-        strangers: &[],
+        redirected: &[],
         cached: &Value::Null,
         config: &config,
         enabled: None,

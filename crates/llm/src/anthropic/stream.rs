@@ -7,7 +7,7 @@ use crate::arguments::Arguments;
 use crate::call_ids::CallIds;
 use crate::failure;
 use crate::limits::PART_BYTES_MAX;
-use crate::listen::{self, Decode, Flow, Out};
+use crate::listen::{self, Decode, Flow, SaidQueue};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sse_stream::Sse;
@@ -72,7 +72,7 @@ enum Block {
 }
 
 impl Decode for Decoder {
-    fn event(&mut self, event: &Sse, out: &mut Out) -> Result<Flow, Failure> {
+    fn event(&mut self, event: &Sse, out: &mut SaidQueue) -> Result<Flow, Failure> {
         let Some(data) = event.data.as_deref() else { return Ok(Flow::More) };
         let Some(event) = listen::parse::<Event>(data)? else { return Ok(Flow::More) };
         match event.kind.as_str() {
@@ -102,7 +102,7 @@ impl Decode for Decoder {
         Ok(Flow::More)
     }
 
-    fn closed(&mut self, out: &mut Out) -> Result<(), Failure> {
+    fn closed(&mut self, out: &mut SaidQueue) -> Result<(), Failure> {
         if self.finish.is_none() {
             if !self.spoke {
                 return Err(failure::bad_stream("Provider closed the stream without an answer"));
@@ -125,7 +125,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    fn start(&mut self, index: u64, block: Value, out: &mut Out) {
+    fn start(&mut self, index: u64, block: Value, out: &mut SaidQueue) {
         let name = index.to_string();
         let text = |field: &str| block[field].as_str().unwrap_or_default().to_owned();
         let kind = block["type"].as_str().unwrap_or_default();
@@ -180,14 +180,14 @@ impl Decoder {
     }
 
     /// At most one text is open at a time.
-    fn end_text(&mut self, out: &mut Out) {
+    fn end_text(&mut self, out: &mut SaidQueue) {
         let open = self.open.iter().find(|(_, block)| matches!(block, Block::Text));
         if let Some(index) = open.map(|(index, _)| *index) {
             self.stop(index, out);
         }
     }
 
-    fn grow(&mut self, index: u64, delta: Delta, out: &mut Out) {
+    fn grow(&mut self, index: u64, delta: Delta, out: &mut SaidQueue) {
         let name = index.to_string();
         match (delta.kind.as_str(), self.open.get_mut(&index)) {
             ("text_delta", Some(Block::Text)) => {
@@ -208,7 +208,7 @@ impl Decoder {
         }
     }
 
-    fn stop(&mut self, index: u64, out: &mut Out) {
+    fn stop(&mut self, index: u64, out: &mut SaidQueue) {
         let name = index.to_string();
         match self.open.remove(&index) {
             Some(Block::Text) => out.push_back(Said::TextEnded { block: name, metadata: None }),
@@ -261,7 +261,7 @@ impl Decoder {
     }
 }
 
-fn grow_call(block: &mut Block, json: String, out: &mut Out) {
+fn grow_call(block: &mut Block, json: String, out: &mut SaidQueue) {
     let Block::Call { id, name, arguments, by_provider, .. } = block else { return };
     let Some(growing) = arguments.as_mut().filter(|_| !json.is_empty()) else { return };
     let whole = growing.push(&json);

@@ -8,7 +8,7 @@ use super::info::{
 };
 use super::protocol::{COMPATIBLE, Protocol};
 use super::traits::usual_interleaving;
-use super::{Sources, Stranger, Traits, merge, variants};
+use super::{RedirectedProvider, Sources, Traits, merge, variants};
 use crate::demo;
 use crate::secret::Secret;
 use serde_json::{Map, Value};
@@ -163,8 +163,8 @@ impl Draft {
 
     /// A key in the environment or the store makes a provider available; the user's own wins.
     fn find_key(&mut self, sources: &Sources<'_>, entry: Option<&Value>) {
-        if let Some(stranger) = sources.stranger(&self.provider.id) {
-            return self.find_own_key(sources, stranger);
+        if let Some(provider) = sources.redirected_provider(&self.provider.id) {
+            return self.find_own_key(sources, provider);
         }
         let provider = &mut self.provider;
         let set = |name: &String| (sources.env)(name).filter(|value| !value.is_empty());
@@ -195,12 +195,12 @@ impl Draft {
     }
 
     /// Who chose the address brings the key. One that is stored or in the environment belongs to another address.
-    fn find_own_key(&mut self, sources: &Sources<'_>, stranger: &Stranger) {
+    fn find_own_key(&mut self, sources: &Sources<'_>, redirected: &RedirectedProvider) {
         let provider = &mut self.provider;
         let own = provider.options.get("apiKey").and_then(Value::as_str).filter(|key| !key.is_empty());
         provider.key = own.map(Secret::new);
         let is_set = |name: &String| (sources.env)(name).is_some_and(|value| !value.is_empty());
-        let has_other = stranger.has_other_key
+        let has_other = redirected.has_other_key
             || provider.env.iter().any(is_set)
             || sources.credentials.key(&provider.id).is_some()
             || sources.credentials.login(&provider.id).is_some();

@@ -1,4 +1,4 @@
-//! Which model, when nobody said.
+//! Chooses the model when a request names none.
 
 use super::traits::{PREFERRED, small_families};
 use super::{Catalog, ModelEntry, ModelInfo, NotFound, Provider, Source};

@@ -44,7 +44,7 @@ pub(super) fn usual_interleaving(api: &Api) -> Option<Interleaved> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traits {
     /// Which words the system text adds.
-    pub voice: Voice,
+    pub voice: PromptStyle,
     /// It is trained on patches, and gets those instead of `edit` and `write`.
     pub takes_patches: bool,
     /// What may stand inside a tool's result.
@@ -72,9 +72,9 @@ pub struct Traits {
     pub(crate) efforts: Map,
 }
 
-/// The habits a system text speaks to.
+/// Which family's system text a model gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Voice {
+pub enum PromptStyle {
     #[default]
     Plain,
     Claude,
@@ -147,18 +147,18 @@ impl Traits {
     }
 }
 
-fn voice(id: &str, provider: &str) -> Voice {
+fn voice(id: &str, provider: &str) -> PromptStyle {
     let has = |word: &str| id.contains(word);
     match () {
-        () if has("muse") => Voice::Muse,
-        () if has("gpt-4") || has("o1") || has("o3") => Voice::Persist,
-        () if has("gpt") && has("codex") => Voice::Codex,
-        () if has("gpt") => Voice::Gpt,
-        () if has("gemini-") => Voice::Gemini,
-        () if has("claude") => Voice::Claude,
-        () if has("trinity") => Voice::Trinity,
-        () if has("kimi") || provider.contains("moonshot") || provider.contains("kimi") => Voice::Kimi,
-        () => Voice::Plain,
+        () if has("muse") => PromptStyle::Muse,
+        () if has("gpt-4") || has("o1") || has("o3") => PromptStyle::Persist,
+        () if has("gpt") && has("codex") => PromptStyle::Codex,
+        () if has("gpt") => PromptStyle::Gpt,
+        () if has("gemini-") => PromptStyle::Gemini,
+        () if has("claude") => PromptStyle::Claude,
+        () if has("trinity") => PromptStyle::Trinity,
+        () if has("kimi") || provider.contains("moonshot") || provider.contains("kimi") => PromptStyle::Kimi,
+        () => PromptStyle::Plain,
     }
 }
 

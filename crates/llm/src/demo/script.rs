@@ -9,16 +9,16 @@ use sturdy_session::talk::{
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::usage::Usage;
 
-/// One thing that happens in an answer.
+/// One step of a scripted answer.
 #[derive(Clone, Debug)]
-pub(super) enum Beat {
+pub(super) enum ScriptStep {
     Say(Box<Said>),
     Fail(Box<Failure>),
     Hang,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Manner {
+pub(super) struct ScriptOptions {
     pub(super) kind: Kind,
     pub(super) chunk_chars: usize,
     pub(super) paragraphs: usize,
@@ -27,13 +27,13 @@ pub(super) struct Manner {
 /// An answer being written.
 struct Answer<'a> {
     request: &'a Request,
-    manner: Manner,
-    beats: Vec<Beat>,
+    manner: ScriptOptions,
+    beats: Vec<ScriptStep>,
     text_chars: usize,
     reasoning_chars: usize,
 }
 
-pub(super) fn write(request: &Request, manner: Manner) -> Vec<Beat> {
+pub(super) fn write(request: &Request, manner: ScriptOptions) -> Vec<ScriptStep> {
     let mut answer = Answer { request, manner, beats: Vec::new(), text_chars: 0, reasoning_chars: 0 };
     let prompt = last_user_text(request);
     // Reminders may follow the prompt; an order is its first line.
@@ -73,7 +73,7 @@ impl Answer<'_> {
     fn obey(&mut self, order: &str) {
         let (verb, rest) = order.split_once(' ').unwrap_or((order, ""));
         if verb == "error" {
-            return self.beats.push(Beat::Fail(Box::new(refusal(rest))));
+            return self.beats.push(ScriptStep::Fail(Box::new(refusal(rest))));
         }
         self.say(Said::Started);
         match verb {
@@ -94,13 +94,14 @@ impl Answer<'_> {
             }
             "break" => {
                 self.open_chunks(rest);
-                self.beats
-                    .push(Beat::Fail(Box::new(failure::bad_stream("Provider connection lost: as asked"))));
+                self.beats.push(ScriptStep::Fail(Box::new(failure::bad_stream(
+                    "Provider connection lost: as asked",
+                ))));
             }
             "cut" => self.chunks(rest, FinishReason::Unknown),
             "hang" => {
                 self.open_chunks(rest);
-                self.beats.push(Beat::Hang);
+                self.beats.push(ScriptStep::Hang);
             }
             "length" => {
                 self.text("This text ends because it is too");
@@ -118,7 +119,7 @@ impl Answer<'_> {
     }
 
     fn say(&mut self, said: Said) {
-        self.beats.push(Beat::Say(Box::new(said)));
+        self.beats.push(ScriptStep::Say(Box::new(said)));
     }
 
     fn text(&mut self, text: &str) {

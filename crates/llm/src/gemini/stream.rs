@@ -5,7 +5,7 @@
 
 use crate::call_ids::CallIds;
 use crate::failure;
-use crate::listen::{self, Decode, Flow, Out};
+use crate::listen::{self, Decode, Flow, SaidQueue};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sse_stream::Sse;
@@ -89,7 +89,7 @@ struct Open {
 }
 
 impl Decode for Decoder {
-    fn event(&mut self, event: &Sse, out: &mut Out) -> Result<Flow, Failure> {
+    fn event(&mut self, event: &Sse, out: &mut SaidQueue) -> Result<Flow, Failure> {
         let Some(data) = event.data.as_deref() else { return Ok(Flow::More) };
         let Some(chunk) = listen::parse::<Chunk>(data)? else { return Ok(Flow::More) };
         if let Some(error) = chunk.error {
@@ -112,7 +112,7 @@ impl Decode for Decoder {
         Ok(Flow::More)
     }
 
-    fn closed(&mut self, out: &mut Out) -> Result<(), Failure> {
+    fn closed(&mut self, out: &mut SaidQueue) -> Result<(), Failure> {
         if self.finish.is_none() && !self.spoke {
             return Err(failure::bad_stream("Provider closed the stream without an answer"));
         }
@@ -128,7 +128,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    fn part(&mut self, part: Part, out: &mut Out) {
+    fn part(&mut self, part: Part, out: &mut SaidQueue) {
         if let Some(call) = part.function_call {
             self.end(out);
             self.call(call, part.thought_signature, out);
@@ -160,7 +160,7 @@ impl Decoder {
         });
     }
 
-    fn start(&mut self, is_thought: bool, signature: Option<String>, out: &mut Out) -> String {
+    fn start(&mut self, is_thought: bool, signature: Option<String>, out: &mut SaidQueue) -> String {
         let block = self.blocks.to_string();
         self.blocks += 1;
         out.push_back(if is_thought {
@@ -172,7 +172,7 @@ impl Decoder {
         block
     }
 
-    fn end(&mut self, out: &mut Out) {
+    fn end(&mut self, out: &mut SaidQueue) {
         let Some(open) = self.open.take() else { return };
         let metadata = open.signature.map(own);
         out.push_back(if open.is_thought {
@@ -182,7 +182,7 @@ impl Decoder {
         });
     }
 
-    fn call(&mut self, call: FunctionCall, signature: Option<String>, out: &mut Out) {
+    fn call(&mut self, call: FunctionCall, signature: Option<String>, out: &mut SaidQueue) {
         self.spoke = true;
         self.called = true;
         let id = self.ids.take(call.id.as_deref().unwrap_or_default());

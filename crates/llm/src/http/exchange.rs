@@ -1,4 +1,4 @@
-//! One exchange with a service that is no provider: JSON there, a bounded answer back.
+//! One request to a service that is not a model provider: sends JSON, reads an answer of bounded size.
 
 use super::{Http, add_header, chain, shown_headers};
 use ::http::{HeaderMap, Method, header};

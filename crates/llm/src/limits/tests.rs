@@ -32,7 +32,7 @@ fn an_answer_has_a_number_of_parts() {
 }
 
 #[test]
-fn what_is_kept_beside_a_text_counts_too() {
+fn metadata_of_a_text_counts_against_its_size_limit() {
     let mut limits = Limits::default();
     let seal = serde_json::json!({ "acme": { "signature": "x".repeat(PART_BYTES_MAX) } });
     let metadata = seal.as_object().cloned();

@@ -8,7 +8,7 @@ use super::wire::{CallDelta, Chunk, Delta};
 use crate::arguments::Arguments;
 use crate::call_ids::CallIds;
 use crate::failure;
-use crate::listen::{self, Decode, Flow, Out};
+use crate::listen::{self, Decode, Flow, SaidQueue};
 use serde_json::{Value, json};
 use sse_stream::Sse;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
@@ -49,7 +49,7 @@ struct Call {
 }
 
 impl Decode for Decoder {
-    fn event(&mut self, event: &Sse, out: &mut Out) -> Result<Flow, Failure> {
+    fn event(&mut self, event: &Sse, out: &mut SaidQueue) -> Result<Flow, Failure> {
         let Some(data) = event.data.as_deref() else { return Ok(Flow::More) };
         if data.trim() == "[DONE]" {
             self.closed(out)?;
@@ -74,7 +74,7 @@ impl Decode for Decoder {
         Ok(Flow::More)
     }
 
-    fn closed(&mut self, out: &mut Out) -> Result<(), Failure> {
+    fn closed(&mut self, out: &mut SaidQueue) -> Result<(), Failure> {
         if self.finish.is_none() {
             if !self.spoke {
                 return Err(failure::bad_stream("Provider closed the stream without an answer"));
@@ -102,7 +102,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    fn grow(&mut self, delta: Delta, out: &mut Out) {
+    fn grow(&mut self, delta: Delta, out: &mut SaidQueue) {
         // Gateways repeat the same thought in several fields; the first that says something counts.
         let thoughts = [delta.reasoning_content.0, delta.reasoning.0, delta.reasoning_details.0];
         if let Some(thought) = thoughts.into_iter().find(|thought| !thought.is_empty()) {
@@ -116,7 +116,7 @@ impl Decoder {
         }
     }
 
-    fn grow_reasoning(&mut self, text: String, out: &mut Out) {
+    fn grow_reasoning(&mut self, text: String, out: &mut SaidQueue) {
         self.spoke = true;
         if !self.reasoning.open {
             self.reasoning.open = true;
@@ -126,13 +126,13 @@ impl Decoder {
         out.push_back(Said::ReasoningGrew { block: self.reasoning.block(), text, metadata: None });
     }
 
-    fn end_reasoning(&mut self, out: &mut Out) {
+    fn end_reasoning(&mut self, out: &mut SaidQueue) {
         if std::mem::take(&mut self.reasoning.open) {
             out.push_back(Said::ReasoningEnded { block: self.reasoning.block(), metadata: None });
         }
     }
 
-    fn grow_text(&mut self, text: String, out: &mut Out) {
+    fn grow_text(&mut self, text: String, out: &mut SaidQueue) {
         self.spoke = true;
         self.end_reasoning(out);
         if !self.text_open {
@@ -142,7 +142,7 @@ impl Decoder {
         out.push_back(Said::TextGrew { block: TEXT.to_owned(), text });
     }
 
-    fn grow_call(&mut self, delta: CallDelta, out: &mut Out) {
+    fn grow_call(&mut self, delta: CallDelta, out: &mut SaidQueue) {
         self.spoke = true;
         self.end_reasoning(out);
         let at = self.place(&delta);
@@ -167,7 +167,7 @@ impl Decoder {
     }
 
     /// Says a call once, with `input` or with what its arguments are by now.
-    fn say_call(&mut self, at: usize, input: Option<CallInput>, out: &mut Out) {
+    fn say_call(&mut self, at: usize, input: Option<CallInput>, out: &mut SaidQueue) {
         let call = &mut self.calls[at];
         let Some(arguments) = call.arguments.take() else { return };
         out.push_back(Said::ToolCalled {

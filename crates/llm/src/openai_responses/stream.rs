@@ -7,7 +7,7 @@
 use crate::arguments::Arguments;
 use crate::call_ids::CallIds;
 use crate::failure;
-use crate::listen::{self, Decode, Flow, Out};
+use crate::listen::{self, Decode, Flow, SaidQueue};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sse_stream::Sse;
@@ -82,7 +82,7 @@ enum Item {
 }
 
 impl Decode for Decoder {
-    fn event(&mut self, event: &Sse, out: &mut Out) -> Result<Flow, Failure> {
+    fn event(&mut self, event: &Sse, out: &mut SaidQueue) -> Result<Flow, Failure> {
         let Some(data) = event.data.as_deref() else { return Ok(Flow::More) };
         let Some(event) = listen::parse::<Event>(data)? else { return Ok(Flow::More) };
         let delta = event.delta.unwrap_or_default();
@@ -127,7 +127,7 @@ impl Decode for Decoder {
         Ok(Flow::More)
     }
 
-    fn closed(&mut self, out: &mut Out) -> Result<(), Failure> {
+    fn closed(&mut self, out: &mut SaidQueue) -> Result<(), Failure> {
         if self.finish.is_none() {
             if !self.spoke {
                 return Err(failure::bad_stream("Provider closed the stream without an answer"));
@@ -151,7 +151,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    fn start(&mut self, index: u64, item: &Value, out: &mut Out) {
+    fn start(&mut self, index: u64, item: &Value, out: &mut SaidQueue) {
         self.spoke = true;
         self.stop(index, &Value::Null, out);
         let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
@@ -179,14 +179,14 @@ impl Decoder {
     }
 
     /// At most one text is open at a time.
-    fn end_message(&mut self, out: &mut Out) {
+    fn end_message(&mut self, out: &mut SaidQueue) {
         let open = self.open.iter().find(|(_, item)| matches!(item, Item::Message { .. }));
         if let Some(index) = open.map(|(index, _)| *index) {
             self.stop(index, &Value::Null, out);
         }
     }
 
-    fn next_part(&mut self, index: u64, next: u64, out: &mut Out) {
+    fn next_part(&mut self, index: u64, next: u64, out: &mut SaidQueue) {
         let Some(Item::Thought { id, part }) = self.open.get_mut(&index) else { return };
         if next == *part {
             return;
@@ -197,7 +197,7 @@ impl Decoder {
         out.push_back(Said::ReasoningStarted { block: format!("{id}:{part}"), metadata });
     }
 
-    fn grow_call(&mut self, index: u64, json: String, out: &mut Out) {
+    fn grow_call(&mut self, index: u64, json: String, out: &mut SaidQueue) {
         let Some(Item::Call { id, call, name, arguments }) = self.open.get_mut(&index) else { return };
         let Some(growing) = arguments.as_mut().filter(|_| !json.is_empty()) else { return };
         let whole = growing.push(&json);
@@ -208,7 +208,7 @@ impl Decoder {
         }
     }
 
-    fn stop(&mut self, index: u64, item: &Value, out: &mut Out) {
+    fn stop(&mut self, index: u64, item: &Value, out: &mut SaidQueue) {
         match self.open.remove(&index) {
             Some(Item::Message { id }) => {
                 let metadata = Some(own(&[("itemId", json!(id))]));
@@ -272,7 +272,7 @@ fn called(id: &str, call: &str, name: &str, input: CallInput) -> Said {
 }
 
 /// A tool the provider ran itself: `web_search_call` and its like come whole.
-fn returned(item: &Value, out: &mut Out) {
+fn returned(item: &Value, out: &mut SaidQueue) {
     let (Some(kind), Some(id)) = (item["type"].as_str(), item["id"].as_str()) else { return };
     let Some(name) = kind.strip_suffix("_call") else { return };
     out.push_back(Said::ToolInputStarted { call: id.to_owned(), name: name.to_owned() });

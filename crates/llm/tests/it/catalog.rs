@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sturdy_llm::auth::{Credential, Credentials};
-use sturdy_llm::catalog::{Source, Sources, Stranger};
+use sturdy_llm::catalog::{RedirectedProvider, Source, Sources};
 use sturdy_llm::{Catalog, Http, Secret};
 use sturdy_session::types::failure::Failure;
 
@@ -13,7 +13,7 @@ pub(crate) struct World {
     pub(crate) credentials: Credentials,
     pub(crate) enabled: Option<Vec<String>>,
     pub(crate) disabled: Vec<String>,
-    pub(crate) strangers: Vec<Stranger>,
+    pub(crate) redirected: Vec<RedirectedProvider>,
     pub(crate) cached: Value,
 }
 
@@ -28,7 +28,7 @@ impl World {
         };
         Catalog::build(&Sources {
             config: &self.config,
-            strangers: &self.strangers,
+            redirected: &self.redirected,
             cached: &self.cached,
             enabled: self.enabled.as_deref(),
             disabled: &self.disabled,
@@ -89,7 +89,7 @@ fn a_configured_model_looks_to_a_client_as_the_reference_shows_it() {
 }
 
 #[test]
-fn what_nobody_said_about_a_model_has_defaults() {
+fn a_model_without_settings_has_defaults() {
     let catalog = World::config(json!({ "p": { "models": { "m": {}, "deepseek-x": {} } } })).catalog();
 
     let plain = catalog.model("p", "m").unwrap();
@@ -336,12 +336,12 @@ fn the_users_key_is_not_sent_to_an_address_that_a_project_chose() {
         env: vec![("ANTHROPIC_API_KEY", "users"), ("HOST", "secret")],
         ..World::config(config(Value::Null))
     };
-    world.strangers = vec![Stranger { id: "anthropic".to_owned(), has_other_key: false }];
+    world.redirected = vec![RedirectedProvider { id: "anthropic".to_owned(), has_other_key: false }];
 
     let without = world.catalog().model("anthropic", "claude-opus-4-6").unwrap();
     world.config = config(json!("its own"));
     let with = world.catalog().model("anthropic", "claude-opus-4-6").unwrap();
-    world.strangers.clear();
+    world.redirected.clear();
     let own = world.catalog().model("anthropic", "claude-opus-4-6").unwrap();
 
     let Err(Failure::ProviderAuth { message, .. }) = without.connect() else { panic!("the key is used") };

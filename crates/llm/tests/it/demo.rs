@@ -11,7 +11,7 @@ use sturdy_session::types::failure::Failure;
 
 fn demo(model: &str, pace: Option<&str>) -> Arc<dyn Model> {
     let catalog = Catalog::build(&Sources {
-        strangers: &[],
+        redirected: &[],
         cached: &Value::Null,
         config: &Value::Null,
         enabled: None,

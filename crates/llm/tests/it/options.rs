@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use sturdy_llm::auth::Credentials;
-use sturdy_llm::catalog::{Ask, Sampling, Sources, Traits, Voice};
+use sturdy_llm::catalog::{Ask, PromptStyle, Sampling, Sources, Traits};
 use sturdy_llm::{Catalog, Http, ModelEntry};
 
 fn model(npm: &str, id: &str, extra: Value) -> Arc<ModelEntry> {
@@ -13,7 +13,7 @@ fn model(npm: &str, id: &str, extra: Value) -> Arc<ModelEntry> {
     }
     let config = json!({ "p": { "npm": npm, "models": { "m": entry } } });
     let catalog = Catalog::build(&Sources {
-        strangers: &[],
+        redirected: &[],
         cached: &Value::Null,
         config: &config,
         enabled: None,
@@ -188,7 +188,7 @@ fn the_output_limit_is_the_smaller_one() {
 fn traits(provider: &str, npm: &str, id: &str) -> Traits {
     let config = json!({ provider: { "npm": npm, "models": { "m": { "id": id } } } });
     let catalog = Catalog::build(&Sources {
-        strangers: &[],
+        redirected: &[],
         cached: &Value::Null,
         config: &config,
         enabled: None,
@@ -226,17 +226,17 @@ fn each_family_takes_its_own_media_in_results() {
 #[test]
 fn each_family_is_spoken_to_in_its_own_voice() {
     let table = [
-        ("acme", "unheard-of", Voice::Plain),
-        ("acme", "muse-1", Voice::Muse),
-        ("acme", "gpt-4.1", Voice::Persist),
-        ("openai", "o3-mini", Voice::Persist),
-        ("acme", "gpt-5-codex", Voice::Codex),
-        ("acme", "gpt-5", Voice::Gpt),
-        ("acme", "gemini-3-pro", Voice::Gemini),
-        ("acme", "claude-sonnet-4", Voice::Claude),
-        ("acme", "trinity-large", Voice::Trinity),
-        ("acme", "kimi-k2", Voice::Kimi),
-        ("moonshotai", "k2", Voice::Kimi),
+        ("acme", "unheard-of", PromptStyle::Plain),
+        ("acme", "muse-1", PromptStyle::Muse),
+        ("acme", "gpt-4.1", PromptStyle::Persist),
+        ("openai", "o3-mini", PromptStyle::Persist),
+        ("acme", "gpt-5-codex", PromptStyle::Codex),
+        ("acme", "gpt-5", PromptStyle::Gpt),
+        ("acme", "gemini-3-pro", PromptStyle::Gemini),
+        ("acme", "claude-sonnet-4", PromptStyle::Claude),
+        ("acme", "trinity-large", PromptStyle::Trinity),
+        ("acme", "kimi-k2", PromptStyle::Kimi),
+        ("moonshotai", "k2", PromptStyle::Kimi),
     ];
     for (provider, id, voice) in table {
         assert_eq!(traits(provider, "@ai-sdk/openai-compatible", id).voice, voice, "{provider}/{id}");

@@ -157,7 +157,7 @@ pub(crate) fn catalog(url: &str, npm: &str, options: Value, model: Value) -> Cat
     let config =
         serde_json::json!({ "acme": { "npm": npm, "options": options, "models": { "main": model } } });
     Catalog::build(&sturdy_llm::catalog::Sources {
-        strangers: &[],
+        redirected: &[],
         cached: &Value::Null,
         config: &config,
         enabled: None,

@@ -4,7 +4,7 @@
 
 mod attempts;
 
-pub(crate) use attempts::Guesses;
+pub(crate) use attempts::FailedLogins;
 
 use crate::access::door::Ends;
 use crate::access::tokens::PREFIX;
@@ -75,13 +75,13 @@ impl Password {
     pub(crate) async fn admits(
         &self,
         request: &Parts,
-        guesses: &Guesses,
+        guesses: &FailedLogins,
         peer: Option<IpAddr>,
     ) -> Result<(), Refused> {
         if OPEN_TO_ALL.contains(&request.uri.path()) {
             return Ok(());
         }
-        // A browser asks without one first; that is no guess.
+        // A browser sends its first request without a password; that does not count as a failed login.
         let Some(token) = token(request) else { return Err(Refused::Unknown) };
         let is_right = self.is(&token);
         if is_right && guesses.is_quiet(Instant::now()) {

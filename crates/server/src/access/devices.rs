@@ -55,7 +55,7 @@ pub(crate) struct Devices {
 pub(crate) struct Admitted {
     pub(crate) id: String,
     /// It was not seen for a while, which is worth writing down (`save`).
-    pub(crate) is_news: bool,
+    pub(crate) needs_saving: bool,
 }
 
 #[derive(Debug, Default)]
@@ -97,11 +97,11 @@ impl Devices {
         if now.saturating_sub(device.seen) > LIFE_MS {
             return None;
         }
-        let is_news = now.saturating_sub(device.seen) > RENEW_AFTER_MS;
-        if is_news {
+        let needs_saving = now.saturating_sub(device.seen) > RENEW_AFTER_MS;
+        if needs_saving {
             device.seen = now;
         }
-        Some(Admitted { id, is_news })
+        Some(Admitted { id, needs_saving })
     }
 
     /// Of the tokens that a request carries, the one that a browser was given here.

@@ -1,4 +1,4 @@
-//! Which requests are answered at all, before anybody is asked for a password.
+//! Which origins and host names are served at all; checked before the password.
 //!
 //! A browser runs the programs of strangers on this machine, and lets them send requests to it:
 //! without asking first, as long as a request looks like a form or an image. So a page of an origin that

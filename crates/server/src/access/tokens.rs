@@ -57,7 +57,7 @@ pub(crate) struct Token {
     pub(crate) used: Option<u64>,
 }
 
-/// What a token is to be.
+/// The settings of a new token.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewToken {
@@ -66,7 +66,7 @@ pub(crate) struct NewToken {
     scopes: Vec<Scope>,
     /// Requests per minute; 1,200 if unset.
     rate: Option<u32>,
-    /// When it stops to count, in milliseconds; unset: never.
+    /// When it expires, in milliseconds; unset: never.
     expires: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) enum Presented {
     Known {
         token: Token,
         /// Its use is worth writing down (`save_uses`).
-        is_news: bool,
+        needs_saving: bool,
     },
     /// It asked too often; it may again after this long.
     TooOften(Duration),
@@ -181,7 +181,7 @@ impl Tokens {
     pub(crate) fn revoke(&self, id: &str) -> Result<bool, TokenError> {
         let mut kept = self.lock();
         let before = kept.tokens.len();
-        // It stops to count even if the disk refuses or hangs: whoever revokes is in a hurry.
+        // It is invalid at once, even if the disk fails or hangs.
         kept.tokens.retain(|stored| stored.token.id != id);
         if kept.tokens.len() == before {
             return Ok(false);
@@ -225,11 +225,11 @@ impl Tokens {
         if let Err(early) = limit.check() {
             return Presented::TooOften(early.wait_time_from(DefaultClock::default().now()));
         }
-        let is_news = token.used.is_none_or(|used| now.saturating_sub(used) > USED_EVERY_MS);
-        if is_news {
+        let needs_saving = token.used.is_none_or(|used| now.saturating_sub(used) > USED_EVERY_MS);
+        if needs_saving {
             kept.tokens[index].token.used = Some(now);
         }
-        Presented::Known { token, is_news }
+        Presented::Known { token, needs_saving }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {

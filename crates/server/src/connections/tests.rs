@@ -22,7 +22,7 @@ fn the_one_that_has_been_idle_longest_goes_first() {
 }
 
 #[test]
-fn nobody_who_is_answered_has_to_go() {
+fn a_connection_that_is_being_answered_is_not_closed_for_a_new_one() {
     let connections = Connections::new(2);
     let first = connections.open().expect("room");
     let second = connections.open().expect("room");

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::json;
 use sturdy_store::share::Refusal;
 
-/// The body has the refusal's code beside its words: programs tell a grant that is over from one that is too narrow.
+/// The body has the refusal's code beside its message, so that programs can tell an expired grant from one that is too narrow.
 pub(super) fn answer(refusal: &Refusal) -> Response {
     let (status, message) = match refusal {
         Refusal::Revoked => (StatusCode::FORBIDDEN, "This grant was revoked.".to_owned()),

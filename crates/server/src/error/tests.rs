@@ -23,7 +23,7 @@ async fn told(error: ApiError) -> (u16, bool, Value) {
 }
 
 #[tokio::test]
-async fn what_passes_says_when_to_come_back() {
+async fn temporary_errors_have_a_retry_after_header() {
     for error in
         [EngineError::Overloaded(session()), EngineError::Closing, EngineError::Commit(CommitError::Crashed)]
     {

@@ -18,7 +18,7 @@ pub(crate) struct WantedGrant {
     session: String,
     /// `read`, `prompt`, `answer`.
     rights: Vec<String>,
-    /// When it stops to count, in milliseconds by the server's clock.
+    /// When it expires, in milliseconds by the server's clock.
     expires: Option<Millis>,
     /// Prompts and answers.
     #[serde(rename = "maxUses")]

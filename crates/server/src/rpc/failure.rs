@@ -9,7 +9,7 @@ use sturdy_capnweb::{ErrorValue, Thrown};
 /// Bodies of errors are a few lines.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// What `error.rs` would answer, taken apart. It stays the one place where errors get their words.
+/// The body that `error.rs` would answer, parsed again. So error messages are written in one place.
 pub(crate) async fn thrown(cause: impl Into<ApiError>) -> Thrown {
     let response = cause.into().into_response();
     let status = u32::from(response.status().as_u16());

@@ -7,7 +7,7 @@ use super::granted::given;
 use crate::access::caller::Caller;
 use crate::app::App;
 use crate::error::{ApiError, Kind};
-use crate::wire::share_link::{LinkQuery, ShareWish, owned};
+use crate::wire::share_link::{LinkQuery, ShareRequest, owned};
 use std::sync::{Arc, LazyLock};
 use sturdy_capnweb::{Call, Interface, Outcome, Stub, from_value};
 use sturdy_engine::EngineError;
@@ -30,9 +30,10 @@ static SHARES: LazyLock<Arc<Interface<SharedSessions>>> = LazyLock::new(|| {
         })
         .method("share", |this, mut call| async move {
             let id: String = call.take()?;
-            let wish = call.arg();
-            let wish: ShareWish = if wish.is_nothing() { ShareWish::default() } else { from_value(wish)? };
-            this.share(&id, wish).await
+            let wanted = call.arg();
+            let wanted: ShareRequest =
+                if wanted.is_nothing() { ShareRequest::default() } else { from_value(wanted)? };
+            this.share(&id, wanted).await
         })
         .method("unshare", |this, mut call| async move {
             let id: String = call.take()?;
@@ -46,11 +47,11 @@ pub(super) fn stub(app: &App, who: Caller) -> Stub {
 }
 
 impl SharedSessions {
-    async fn share(&self, id: &str, wish: ShareWish) -> Outcome {
+    async fn share(&self, id: &str, wanted: ShareRequest) -> Outcome {
         let sharing = async {
             let id = session(id)?;
             let engine = self.app.engine();
-            engine.share_session(&id, wish.visibility()?).await.map_err(ApiError::of(&id))?;
+            engine.share_session(&id, wanted.visibility()?).await.map_err(ApiError::of(&id))?;
             let link = engine.share_link(&id).await?.ok_or_else(|| EngineError::NotShared(id.clone()))?;
             Ok(owned(&link))
         };

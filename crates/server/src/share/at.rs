@@ -1,6 +1,6 @@
 //! What every call about a share begins with: the service is on, which share, what right is shown, who calls.
 
-use super::refuse::Unmet;
+use super::refuse::ShareFailure;
 use crate::access::caller::{Caller, first_half};
 use crate::access::door::Ends;
 use crate::app::{App, Shares};
@@ -21,10 +21,10 @@ pub(super) struct AtShare {
 }
 
 impl FromRequestParts<App> for AtShare {
-    type Rejection = Unmet;
+    type Rejection = ShareFailure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Unmet> {
-        app.shares().ok_or(Unmet::Off)?;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ShareFailure> {
+        app.shares().ok_or(ShareFailure::Off)?;
         let params = Params::from_request_parts(parts, app).await?;
         let bearer = bearer(&parts.headers);
         let mut call = caller(app, parts);
@@ -49,9 +49,9 @@ impl AtShare {
     }
 
     /// Counts a batch. Asked first: what comes too often costs no transaction.
-    pub(super) fn count_batch(&self) -> Result<(), Unmet> {
-        let shares = self.app.shares().ok_or(Unmet::Off)?;
-        shares.batches.count(&self.share).map_err(Unmet::TooOften)
+    pub(super) fn count_batch(&self) -> Result<(), ShareFailure> {
+        let shares = self.app.shares().ok_or(ShareFailure::Off)?;
+        shares.batches.count(&self.share).map_err(ShareFailure::TooOften)
     }
 
     /// Writes into the audit that the share is read by the right that is shown, if one is.

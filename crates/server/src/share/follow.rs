@@ -6,17 +6,17 @@
 //! Cap'n Web say what it finds in their own ways.
 
 use super::limits::PAGE;
-use super::refuse::Unmet;
+use super::refuse::ShareFailure;
 use crate::app::{App, Page, Reader};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use sturdy_store::share::{ShareAuth, ShareError, ShareNews, Standing, ViewPage};
+use sturdy_store::share::{ShareAuth, ShareError, ShareUpdate, Standing, ViewPage};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// What comes next.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum ViewerUpdate {
     /// Everything, or what was applied.
     Page(Arc<Page>),
     /// Nothing, for a while.
@@ -52,12 +52,12 @@ impl Follower {
         share: String,
         auth: Option<ShareAuth>,
         cursor: Option<u64>,
-    ) -> Result<Self, Unmet> {
+    ) -> Result<Self, ShareFailure> {
         let wakes = app.engine().share_wakes();
-        let shares = app.shares().ok_or(Unmet::Off)?;
+        let shares = app.shares().ok_or(ShareFailure::Off)?;
         let limits = shares.limits;
         if wakes.count() >= limits.viewers {
-            return Err(Unmet::TooManyViewers);
+            return Err(ShareFailure::TooManyViewers);
         }
         let now = app.engine().clock().now();
         let standing = app.engine().store().share_standing(now, share.clone(), auth.clone()).await?;
@@ -79,16 +79,16 @@ impl Follower {
     }
 
     /// The next thing to say; none when it is over or the server closes.
-    pub(super) async fn next(&mut self) -> Option<News> {
+    pub(super) async fn next(&mut self) -> Option<ViewerUpdate> {
         if self.is_over {
             return None;
         }
         let closing = self.app.closing().clone();
         loop {
             if !self.is_current
-                && let Some(news) = self.read_or_end().await
+                && let Some(update) = self.read_or_end().await
             {
-                return Some(news);
+                return Some(update);
             }
             tokio::select! {
                 () = closing.cancelled() => return None,
@@ -96,25 +96,25 @@ impl Follower {
                     self.is_current = false;
                     if woken.is_err() {
                         // Silence is also the moment to notice that a right has expired.
-                        return Some(self.read_or_end().await.unwrap_or(News::Silence));
+                        return Some(self.read_or_end().await.unwrap_or(ViewerUpdate::Silence));
                     }
                 }
             }
         }
     }
 
-    async fn read_or_end(&mut self) -> Option<News> {
+    async fn read_or_end(&mut self) -> Option<ViewerUpdate> {
         // Before the read: what is applied during it wakes the next round.
         self.wake = *self.moved.borrow_and_update();
         match self.read().await {
-            Ok(news) => news,
+            Ok(update) => update,
             Err(why) => {
                 self.is_over = true;
                 Some(match why {
-                    ShareError::Refused(refusal) => News::Closed(refusal.code()),
+                    ShareError::Refused(refusal) => ViewerUpdate::Closed(refusal.code()),
                     ShareError::Store(cause) => {
                         tracing::warn!(%cause, "a share could not be read for a viewer, who may come back");
-                        News::Lost
+                        ViewerUpdate::Lost
                     }
                 })
             }
@@ -122,7 +122,7 @@ impl Follower {
     }
 
     /// Everything after the cursor, if there is anything.
-    async fn read(&mut self) -> Result<Option<News>, ShareError> {
+    async fn read(&mut self) -> Result<Option<ViewerUpdate>, ShareError> {
         let page = self.page().await?;
         let now = self.app.engine().clock().now();
         if !self.standing.holds(page.epoch, now) {
@@ -132,14 +132,14 @@ impl Follower {
         self.cursor = Some(page.cursor);
         self.is_current = !page.more;
         let is_empty = page.whole.is_none() && page.ops.is_empty();
-        Ok((!is_empty).then_some(News::Page(page)))
+        Ok((!is_empty).then_some(ViewerUpdate::Page(page)))
     }
 
     /// Read once for all who were woken together and stand at the same cursor.
     async fn page(&self) -> Result<Arc<Page>, ShareError> {
         let after = self.cursor;
         let store = self.app.engine().store();
-        let read = async { Ok(paged(store.share_news(self.share.clone(), after, PAGE).await?)) };
+        let read = async { Ok(paged(store.share_update(self.share.clone(), after, PAGE).await?)) };
         match self.app.shares() {
             Some(shares) => {
                 let wakes = self.app.engine().share_wakes();
@@ -151,15 +151,15 @@ impl Follower {
     }
 }
 
-fn paged(news: ShareNews) -> Arc<Page> {
+fn paged(update: ShareUpdate) -> Arc<Page> {
     let frames = OnceLock::new();
-    Arc::new(match news {
-        ShareNews::Whole(info, ops) => {
+    Arc::new(match update {
+        ShareUpdate::Whole(info, ops) => {
             let cursor = info.cursor;
             let epoch = info.epoch;
             Page { whole: Some(info), ops, cursor, more: false, epoch, frames }
         }
-        ShareNews::Ops(ViewPage { ops, cursor, more, epoch, .. }) => {
+        ShareUpdate::Ops(ViewPage { ops, cursor, more, epoch, .. }) => {
             Page { whole: None, ops, cursor, more, epoch, frames }
         }
     })

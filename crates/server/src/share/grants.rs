@@ -2,7 +2,7 @@
 
 use super::at::AtShare;
 use super::http::{announced, checked_secret};
-use super::refuse::Unmet;
+use super::refuse::ShareFailure;
 use crate::app::ReaderCounts;
 use crate::described::{Routes, routes};
 use crate::error::{ApiError, Kind};
@@ -38,21 +38,21 @@ pub(crate) struct Narrow {
     expires_at: Option<Millis>,
     max_ops: Option<u64>,
     label: Option<String>,
-    /// Its secret, if the caller makes it: repeated with the same one, the same capability is answered.
+    /// Its secret, if the caller chooses it: a repeated request with the same secret returns the same capability.
     secret: Option<String>,
 }
 
-/// Makes a narrower capability of the one that is shown.
+/// Derives a narrower capability from the one in the request.
 #[utoipa::path(post, path = "/api/share/{shareID}/capabilities", operation_id = "share.attenuate",
     params(("shareID" = String, Path)), request_body = Narrow,
     responses((status = 201, description = "The capability; its reference is shown once", body = Object)))]
-async fn attenuate(mut at: AtShare, Payload(wanted): Payload<Narrow>) -> Result<Response, Unmet> {
+async fn attenuate(mut at: AtShare, Payload(wanted): Payload<Narrow>) -> Result<Response, ShareFailure> {
     let made = attenuated(&mut at, wanted).await?;
     Ok(announced(reply::json_with(StatusCode::CREATED, &made)))
 }
 
 /// Makes a narrower capability, and answers what its holder needs.
-pub(super) async fn attenuated(at: &mut AtShare, wanted: Narrow) -> Result<Value, Unmet> {
+pub(super) async fn attenuated(at: &mut AtShare, wanted: Narrow) -> Result<Value, ShareFailure> {
     let auth = at.auth(None)?;
     let unknown = || ApiError::schema(Kind::Payload, "Expected names of rights\n  at [\"scope\"]");
     let scope = Scope::parse(&wanted.scope).ok_or_else(unknown)?;
@@ -70,7 +70,7 @@ pub(super) async fn attenuated(at: &mut AtShare, wanted: Narrow) -> Result<Value
         label: wanted.label.unwrap_or_default(),
     };
     let made = at.store().attenuate_share(at.call.clone(), at.share.clone(), auth, attenuation).await?;
-    let link = at.app.shares().ok_or(Unmet::Off)?.url(&at.share);
+    let link = at.app.shares().ok_or(ShareFailure::Off)?.url(&at.share);
     Ok(json!({
         "cap_id": made.capability.cap_id,
         "sturdy_ref": reference.reveal(),
@@ -85,7 +85,7 @@ pub(super) async fn attenuated(at: &mut AtShare, wanted: Narrow) -> Result<Value
 #[utoipa::path(get, path = "/api/share/{shareID}/capabilities", operation_id = "share.capabilities",
     params(("shareID" = String, Path), ("actor" = Option<String>, Query)),
     responses((status = 200, description = "Capabilities; of one actor, if one is named", body = [Object])))]
-async fn capabilities(mut at: AtShare, query: Query) -> Result<Response, Unmet> {
+async fn capabilities(mut at: AtShare, query: Query) -> Result<Response, ShareFailure> {
     let auth = at.auth(None)?;
     Ok(announced(reply::json(&listed(&at, auth, query.get("actor")).await?)))
 }
@@ -95,18 +95,18 @@ pub(super) async fn listed(
     at: &AtShare,
     auth: ShareAuth,
     actor: Option<&str>,
-) -> Result<Vec<CapabilityRow>, Unmet> {
+) -> Result<Vec<CapabilityRow>, ShareFailure> {
     let mut all = at.store().share_capabilities(at.call.clone(), at.share.clone(), auth).await?;
     all.retain(|one| actor.is_none_or(|actor| one.actor == actor));
     Ok(all)
 }
 
-/// Takes a capability back with everything made of it; `all` takes back every one but the shown, and makes the share
-/// private, so that the address alone opens nothing either.
+/// Revokes a capability and everything derived from it; `all` revokes every one but that of the request, and makes the share
+/// private, so that the plain link opens nothing either.
 #[utoipa::path(delete, path = "/api/share/{shareID}/capabilities/{capID}", operation_id = "share.revoke",
     params(("shareID" = String, Path), ("capID" = String, Path)),
     responses((status = 200, description = "The new epoch", body = Object)))]
-async fn revoke(mut at: AtShare, params: Params) -> Result<Response, Unmet> {
+async fn revoke(mut at: AtShare, params: Params) -> Result<Response, ShareFailure> {
     let auth = at.auth(None)?;
     let call = at.call.clone();
     let share = at.share.clone();
@@ -126,33 +126,36 @@ struct SetVisibility {
     visibility: String,
 }
 
-/// Says who may read by the address alone. Whoever watches by it and may not any more stops at once.
+/// Sets who may read by the plain link. Viewers who no longer may are disconnected at once.
 #[utoipa::path(put, path = "/api/share/{shareID}/visibility", operation_id = "share.visibility",
     params(("shareID" = String, Path)), request_body = SetVisibility,
     responses((status = 200, description = "The epoch", body = Object)))]
-async fn set_visibility(mut at: AtShare, Payload(wanted): Payload<SetVisibility>) -> Result<Response, Unmet> {
+async fn set_visibility(
+    mut at: AtShare,
+    Payload(wanted): Payload<SetVisibility>,
+) -> Result<Response, ShareFailure> {
     let auth = at.auth(None)?;
     Ok(announced(reply::json(&visible(&at, auth, &wanted.visibility).await?)))
 }
 
 /// Sets the visibility, and answers with the epoch.
-pub(super) async fn visible(at: &AtShare, auth: ShareAuth, wanted: &str) -> Result<Value, Unmet> {
+pub(super) async fn visible(at: &AtShare, auth: ShareAuth, wanted: &str) -> Result<Value, ShareFailure> {
     let wanted = visibility(wanted)?;
     let epoch = at.store().set_share_visibility(at.call.clone(), at.share.clone(), auth, wanted).await?;
     at.wake();
     Ok(json!({ "epoch": epoch, "visibility": wanted.as_str() }))
 }
 
-/// Makes every writer redeem again.
+/// Makes every writer authenticate again.
 #[utoipa::path(post, path = "/api/share/{shareID}/rotate", operation_id = "share.rotate",
     params(("shareID" = String, Path)), responses((status = 200, description = "The new epoch", body = Object)))]
-async fn rotate(mut at: AtShare) -> Result<Response, Unmet> {
+async fn rotate(mut at: AtShare) -> Result<Response, ShareFailure> {
     let auth = at.auth(None)?;
     Ok(announced(reply::json(&rotated(&at, auth).await?)))
 }
 
 /// Rotates, and answers with the reference that replaces a secret from before there were any.
-pub(super) async fn rotated(at: &AtShare, auth: ShareAuth) -> Result<Value, Unmet> {
+pub(super) async fn rotated(at: &AtShare, auth: ShareAuth) -> Result<Value, ShareFailure> {
     let fresh = SturdyRef::new(&at.share, new_capability_id(), new_secret());
     let done = at.store().rotate_share(at.call.clone(), at.share.clone(), auth, fresh.clone()).await?;
     let mut answer = json!({ "epoch": done.epoch });
@@ -169,7 +172,7 @@ pub(super) async fn rotated(at: &AtShare, auth: ShareAuth) -> Result<Value, Unme
 #[utoipa::path(get, path = "/api/share/{shareID}/audit", operation_id = "share.audit",
     params(("shareID" = String, Path), ("after" = Option<u64>, Query), ("actor" = Option<String>, Query)),
     responses((status = 200, description = "Rows; of one actor, if one is named", body = [Object])))]
-async fn audit(mut at: AtShare, query: Query) -> Result<Response, Unmet> {
+async fn audit(mut at: AtShare, query: Query) -> Result<Response, ShareFailure> {
     let auth = at.auth(None)?;
     let after = query.number("after")?.unwrap_or(0);
     let actor = query.get("actor").map(str::to_owned);
@@ -177,23 +180,23 @@ async fn audit(mut at: AtShare, query: Query) -> Result<Response, Unmet> {
     Ok(announced(reply::json(&rows)))
 }
 
-/// Who follows the share this moment, as far as the shown capability may know: itself and those made of it, and for
-/// an owner also whoever came with the plain link.
+/// Who follows the share now, as far as the capability of the request may know: itself and those derived from it, and for
+/// an owner also viewers with the plain link.
 #[utoipa::path(get, path = "/api/share/{shareID}/readers", operation_id = "share.readers",
     params(("shareID" = String, Path)),
     responses((status = 200, description = "Open streams by capability; `null` is the link without one", body = [Object])))]
-async fn readers(mut at: AtShare) -> Result<Response, Unmet> {
+async fn readers(mut at: AtShare) -> Result<Response, ShareFailure> {
     let auth = at.auth(None)?;
     Ok(announced(reply::json(&reading(&at, auth).await?)))
 }
 
 /// Open streams by the capability they were opened with.
-pub(super) async fn reading(at: &AtShare, auth: ShareAuth) -> Result<Vec<Value>, Unmet> {
+pub(super) async fn reading(at: &AtShare, auth: ShareAuth) -> Result<Vec<Value>, ShareFailure> {
     let own = auth.capability().map(str::to_owned);
     let known = at.store().share_capabilities(at.call.clone(), at.share.clone(), auth).await?;
     let is_owner =
         known.iter().any(|one| Some(&one.cap_id) == own.as_ref() && one.scope.contains(Scope::ADMIN));
-    let counts: ReaderCounts = at.app.shares().ok_or(Unmet::Off)?.readers().of(&at.share);
+    let counts: ReaderCounts = at.app.shares().ok_or(ShareFailure::Off)?.readers().of(&at.share);
     let may_know = |capability: &Option<String>| match capability {
         None => is_owner,
         Some(id) => known.iter().any(|one| one.cap_id == *id),

@@ -2,7 +2,7 @@
 
 use super::at::{AtShare, caller};
 use super::limits::{BODY_BYTES_MAX, PAGE};
-use super::refuse::Unmet;
+use super::refuse::ShareFailure;
 use super::{grants, import, rpc, viewer};
 use crate::app::App;
 use crate::described::{Routes, routes};
@@ -70,14 +70,14 @@ pub(crate) struct CreateShare {
     pub(super) title: Option<String>,
 }
 
-/// Makes a share. The answer's `secret` is the owner's capability and is shown once.
+/// Creates a share. The answer's `secret` is the owner's capability and is shown once.
 #[utoipa::path(post, path = "/api/share", operation_id = "share.create", request_body = CreateShare,
     responses((status = 200, description = "The share", body = Object), (status = 409, description = "Another secret")))]
 async fn create(
     State(app): State<App>,
     MayCreate(call): MayCreate,
     Payload(wanted): Payload<CreateShare>,
-) -> Result<Response, Unmet> {
+) -> Result<Response, ShareFailure> {
     let made = created(&app, call, wanted).await?;
     Ok(announced(reply::json(&made)))
 }
@@ -86,21 +86,21 @@ async fn create(
 struct MayCreate(ShareCall);
 
 impl FromRequestParts<App> for MayCreate {
-    type Rejection = Unmet;
+    type Rejection = ShareFailure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Unmet> {
-        let shares = app.shares().ok_or(Unmet::Off)?;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ShareFailure> {
+        let shares = app.shares().ok_or(ShareFailure::Off)?;
         if !shares.may_create(parts) {
-            return Err(Unmet::Gateway);
+            return Err(ShareFailure::Gateway);
         }
         Ok(Self(caller(app, parts)))
     }
 }
 
 /// Makes a share, and answers what its owner needs.
-pub(super) async fn created(app: &App, call: ShareCall, wanted: CreateShare) -> Result<Value, Unmet> {
-    let shares = app.shares().ok_or(Unmet::Off)?;
-    shares.creates.count(&call.address).map_err(Unmet::TooOften)?;
+pub(super) async fn created(app: &App, call: ShareCall, wanted: CreateShare) -> Result<Value, ShareFailure> {
+    let shares = app.shares().ok_or(ShareFailure::Off)?;
+    shares.creates.count(&call.address).map_err(ShareFailure::TooOften)?;
     let visibility = visibility(wanted.visibility.as_deref().unwrap_or("link"))?;
     let share = new_share_id();
     let secret = match wanted.secret {
@@ -147,7 +147,7 @@ pub(crate) struct WithSecret {
 #[utoipa::path(delete, path = "/api/share/{shareID}", operation_id = "share.delete",
     params(("shareID" = String, Path)), request_body = WithSecret,
     responses((status = 200, description = "Gone", body = Object)))]
-async fn remove(mut at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, Unmet> {
+async fn remove(mut at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, ShareFailure> {
     let auth = at.auth(body.secret.as_deref())?;
     at.store().delete_share(at.call.clone(), at.share.clone(), auth).await?;
     at.wake();
@@ -161,11 +161,14 @@ pub(crate) struct Sync {
     data: Vec<LegacyItem>,
 }
 
-/// Takes values over as OpenCode's client sends them.
+/// Stores values as OpenCode's client sends them.
 #[utoipa::path(post, path = "/api/share/{shareID}/sync", operation_id = "share.sync",
     params(("shareID" = String, Path)), request_body = Sync,
     responses((status = 200, description = "Taken", body = Object)))]
-async fn sync(mut at: AtShare, Payload(body): Payload<Sync, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
+async fn sync(
+    mut at: AtShare,
+    Payload(body): Payload<Sync, BODY_BYTES_MAX>,
+) -> Result<Response, ShareFailure> {
     let auth = at.auth(body.secret.as_deref())?;
     at.count_batch()?;
     let (count, cursor) = at.store().sync_share(at.call.clone(), at.share.clone(), auth, body.data).await?;
@@ -177,7 +180,7 @@ async fn sync(mut at: AtShare, Payload(body): Payload<Sync, BODY_BYTES_MAX>) -> 
 #[utoipa::path(get, path = "/api/share/{shareID}/data", operation_id = "share.data",
     params(("shareID" = String, Path)),
     responses((status = 200, description = "Values", body = [Object]), (status = 304, description = "As before")))]
-async fn data(at: AtShare, headers: HeaderMap) -> Result<Response, Unmet> {
+async fn data(at: AtShare, headers: HeaderMap) -> Result<Response, ShareFailure> {
     at.note_read().await;
     let (info, items) = at.store().share_snapshot(at.call.now, at.share.clone(), at.bearer.clone()).await?;
     let tag = format!("\"{}\"", info.cursor);
@@ -226,7 +229,7 @@ fn in_wire_order(items: Vec<sturdy_store::share::ShownOp>) -> Vec<Value> {
 #[utoipa::path(post, path = "/api/share/{shareID}/redeem", operation_id = "share.redeem",
     params(("shareID" = String, Path)), request_body = WithSecret,
     responses((status = 200, description = "The capability", body = Object), (status = 401, description = "Wrong secret")))]
-async fn redeem(mut at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, Unmet> {
+async fn redeem(mut at: AtShare, Optional(body): Optional<WithSecret>) -> Result<Response, ShareFailure> {
     let auth = at.auth(body.secret.as_deref())?;
     let redeemed = at.store().redeem_share(at.call.clone(), at.share.clone(), auth, body.writer_id).await?;
     Ok(announced(reply::json(&redeemed)))
@@ -235,16 +238,19 @@ async fn redeem(mut at: AtShare, Optional(body): Optional<WithSecret>) -> Result
 /// Applies a batch of operations, exactly once.
 #[utoipa::path(post, path = "/api/share/{shareID}/ops", operation_id = "share.append",
     params(("shareID" = String, Path)), request_body = Object,
-    responses((status = 200, description = "What became of each operation", body = Object),
+    responses((status = 200, description = "The outcome of each operation", body = Object),
         (status = 409, description = "Redeem first")))]
-async fn append(mut at: AtShare, Payload(batch): Payload<Batch, BODY_BYTES_MAX>) -> Result<Response, Unmet> {
+async fn append(
+    mut at: AtShare,
+    Payload(batch): Payload<Batch, BODY_BYTES_MAX>,
+) -> Result<Response, ShareFailure> {
     let auth = at.auth(None)?;
     at.count_batch()?;
     let ack = at.store().append_share(at.call.clone(), at.share.clone(), auth, batch).await?;
     at.wake();
     let mut response = announced(reply::json(&ack));
     // So that a sender gathers for a shorter time while somebody watches.
-    let viewers = at.app.shares().ok_or(Unmet::Off)?.readers().of(&at.share).values().sum::<usize>();
+    let viewers = at.app.shares().ok_or(ShareFailure::Off)?.readers().of(&at.share).values().sum::<usize>();
     response.headers_mut().insert(VIEWERS, HeaderValue::from(viewers));
     Ok(response)
 }
@@ -253,7 +259,7 @@ async fn append(mut at: AtShare, Payload(batch): Payload<Batch, BODY_BYTES_MAX>)
 #[utoipa::path(get, path = "/api/share/{shareID}/ops", operation_id = "share.ops",
     params(("shareID" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
     responses((status = 200, description = "Operations", body = Object)))]
-async fn read_ops(at: AtShare, query: Query) -> Result<Response, Unmet> {
+async fn read_ops(at: AtShare, query: Query) -> Result<Response, ShareFailure> {
     let after = query.number("after")?.unwrap_or(0);
     let limit = query.within("limit", 1, 1000)?.unwrap_or(PAGE);
     at.note_read().await;
@@ -269,7 +275,7 @@ async fn read_ops(at: AtShare, query: Query) -> Result<Response, Unmet> {
 #[utoipa::path(get, path = "/api/share/{shareID}/events", operation_id = "share.events",
     params(("shareID" = String, Path), ("after" = Option<u64>, Query)),
     responses((status = 200, description = "Events", content_type = "text/event-stream")))]
-async fn events(at: AtShare, query: Query, headers: HeaderMap) -> Result<Response, Unmet> {
+async fn events(at: AtShare, query: Query, headers: HeaderMap) -> Result<Response, ShareFailure> {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let cursor = match last {
         Some(cursor) => Some(cursor),
@@ -287,7 +293,7 @@ async fn socket(
     at: AtShare,
     query: Query,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Result<Response, Unmet> {
+) -> Result<Response, ShareFailure> {
     let after = query.number("after")?;
     let Ok(upgrade) = upgrade else {
         return Err(ApiError::schema(Kind::Query, "This URL accepts only WebSocket connections").into());

@@ -28,7 +28,7 @@ struct OldShareBody {
     id: String,
     #[serde(rename = "sessionID")]
     session: String,
-    /// As it was kept, in clear. From now on it is kept as a hash.
+    /// As it was stored, unhashed. From now on only its hash is stored.
     secret: String,
     #[schema(value_type = Vec<Object>)]
     data: Vec<LegacyItem>,
@@ -37,7 +37,7 @@ struct OldShareBody {
     rotate: bool,
 }
 
-/// Takes over a share of an old store, whole or not at all. The same again changes nothing.
+/// Imports a share of an old store, completely or not at all. Repeating it changes nothing.
 #[utoipa::path(post, path = "/sturdy/share/import", operation_id = "sturdy.share.import", request_body = OldShareBody,
     responses((status = 200, description = "`{id, isNew, cursor, secret?, isRotated?}`", body = Object),
         (status = 400, description = "Bad body"), (status = 409, description = "There is another share of this id"),

@@ -1,4 +1,4 @@
-//! From a refusal to status and body.
+//! Maps refusals of the share service to HTTP status and body.
 
 use crate::error::ApiError;
 use crate::reply;
@@ -15,9 +15,9 @@ use sturdy_store::{CommitError, DriverErrorKind};
 /// A refusal is a few lines.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// Why a call of the share service was not met.
+/// Why a request to the share service failed.
 #[derive(Debug)]
-pub(super) enum Unmet {
+pub(super) enum ShareFailure {
     Refused(Refusal),
     Store(CommitError),
     /// The service is not on.
@@ -30,7 +30,7 @@ pub(super) enum Unmet {
     Request(ApiError),
 }
 
-impl From<ShareError> for Unmet {
+impl From<ShareError> for ShareFailure {
     fn from(error: ShareError) -> Self {
         match error {
             ShareError::Refused(refusal) => Self::Refused(refusal),
@@ -39,19 +39,19 @@ impl From<ShareError> for Unmet {
     }
 }
 
-impl From<Refusal> for Unmet {
+impl From<Refusal> for ShareFailure {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<ApiError> for Unmet {
+impl From<ApiError> for ShareFailure {
     fn from(error: ApiError) -> Self {
         Self::Request(error)
     }
 }
 
-impl Unmet {
+impl ShareFailure {
     /// The same as an error that a method throws: the code before the message, and as a property with the others.
     pub(super) async fn thrown(self) -> Thrown {
         let body = match self {
@@ -72,7 +72,7 @@ impl Unmet {
     }
 }
 
-impl IntoResponse for Unmet {
+impl IntoResponse for ShareFailure {
     fn into_response(self) -> Response {
         match self {
             Self::Refused(refusal) => refused(&refusal),

@@ -5,11 +5,11 @@
 //! on an open socket loses its power with the revocation. Payloads are JSON as text: peers drop some names of objects.
 
 use super::at::{AtShare, actor_of, caller};
-use super::follow::{Follower, News};
+use super::follow::{Follower, ViewerUpdate};
 use super::grants::{Narrow, attenuated, listed, reading, rotated, visible};
 use super::http::{CreateShare, announced, created};
 use super::limits::PAGE;
-use super::refuse::Unmet;
+use super::refuse::ShareFailure;
 use crate::access::caller::Caller;
 use crate::app::App;
 use crate::described::{Routes, routes};
@@ -64,10 +64,10 @@ async fn upgrade(
 }
 
 /// The first object, for whoever has the gateway key where there is one.
-fn root(app: &App, parts: &Parts) -> Result<Stub, Unmet> {
-    let shares = app.shares().ok_or(Unmet::Off)?;
+fn root(app: &App, parts: &Parts) -> Result<Stub, ShareFailure> {
+    let shares = app.shares().ok_or(ShareFailure::Off)?;
     if !shares.may_create(parts) {
-        return Err(Unmet::Gateway);
+        return Err(ShareFailure::Gateway);
     }
     let call = ShareCall { transport: "rpc", ..caller(app, parts) };
     Ok(ROOT.stub(Root { app: app.clone(), call }))
@@ -219,7 +219,7 @@ static HANDLE: LazyLock<Arc<Interface<Handle>>> = LazyLock::new(|| {
                 .store()
                 .share_audit(at.call.clone(), at.share.clone(), this.auth.clone(), after, wanted.actor)
                 .await;
-            given(rows.map_err(Unmet::from)).await
+            given(rows.map_err(ShareFailure::from)).await
         })
         .method("delete", |this, _| async move { this.delete().await })
         .build()
@@ -241,7 +241,7 @@ impl Handle {
         let found =
             at.store().redeem_share(at.call.clone(), at.share.clone(), self.auth.clone(), writer).await;
         let may_append = found.as_ref().is_ok_and(|found| found.scope.contains(Scope::APPEND));
-        let Value::Object(mut answer) = given(found.map_err(Unmet::from)).await? else {
+        let Value::Object(mut answer) = given(found.map_err(ShareFailure::from)).await? else {
             return Err(ErrorValue::new("BUG: a capability is an object").into());
         };
         if let Some(shares) = at.app.shares().filter(|_| may_append) {
@@ -255,7 +255,7 @@ impl Handle {
     async fn info(&self) -> Outcome {
         let at = self.at();
         let found = at.store().redeem_share(at.call.clone(), at.share.clone(), self.auth.clone(), None).await;
-        given(found.map_err(Unmet::from)).await
+        given(found.map_err(ShareFailure::from)).await
     }
 
     async fn append(&self, batch: Batch) -> Outcome {
@@ -264,7 +264,7 @@ impl Handle {
             return Err(unmet.thrown().await);
         }
         let ack = at.store().append_share(at.call.clone(), at.share.clone(), self.auth.clone(), batch).await;
-        let answer = given(ack.map_err(Unmet::from)).await?;
+        let answer = given(ack.map_err(ShareFailure::from)).await?;
         at.wake();
         Ok(answer)
     }
@@ -278,7 +278,7 @@ impl Handle {
         let answer = synced.map(
             |(count, cursor)| serde_json::json!({ "success": true, "syncCount": count, "cursor": cursor }),
         );
-        let answer = given(answer.map_err(Unmet::from)).await?;
+        let answer = given(answer.map_err(ShareFailure::from)).await?;
         at.wake();
         Ok(answer)
     }
@@ -287,7 +287,7 @@ impl Handle {
         let at = self.at();
         let deleted = at.store().delete_share(at.call.clone(), at.share.clone(), self.auth.clone()).await;
         let answer = deleted.map(|()| serde_json::json!({ "success": true }));
-        let answer = given(answer.map_err(Unmet::from)).await?;
+        let answer = given(answer.map_err(ShareFailure::from)).await?;
         at.wake();
         Ok(answer)
     }
@@ -309,7 +309,7 @@ impl Handle {
             }
         };
         let answer = epoch.map(|epoch| serde_json::json!({ "epoch": epoch }));
-        let answer = given(answer.map_err(Unmet::from)).await?;
+        let answer = given(answer.map_err(ShareFailure::from)).await?;
         at.wake();
         Ok(answer)
     }
@@ -320,7 +320,7 @@ impl Handle {
         let found = at.store().share_snapshot(at.call.now, at.share.clone(), at.bearer.clone()).await;
         match found {
             Ok((info, ops)) => Ok(whole(info.cursor, &ops)),
-            Err(refused) => Err(Unmet::from(refused).thrown().await),
+            Err(refused) => Err(ShareFailure::from(refused).thrown().await),
         }
     }
 
@@ -336,7 +336,7 @@ impl Handle {
                 ("more", Value::from(page.more)),
                 ("reset", Value::from(page.is_behind)),
             ])),
-            Err(refused) => Err(Unmet::from(refused).thrown().await),
+            Err(refused) => Err(ShareFailure::from(refused).thrown().await),
         }
     }
 
@@ -349,7 +349,7 @@ impl Handle {
             .await
         {
             Ok(info) => info,
-            Err(refused) => return Err(Unmet::from(refused).thrown().await),
+            Err(refused) => return Err(ShareFailure::from(refused).thrown().await),
         };
         let follower = Follower::new(&self.app, self.share.clone(), Some(self.auth.clone()), after).await;
         let follower = match follower {
@@ -368,16 +368,16 @@ impl Handle {
 
 async fn pass_on(mut follower: Follower, sink: Stub) {
     let mut under_way: FuturesOrdered<Asked> = FuturesOrdered::new();
-    while let Some(news) = follower.next().await {
-        let said = match news {
-            News::Page(page) => match &page.whole {
+    while let Some(update) = follower.next().await {
+        let said = match update {
+            ViewerUpdate::Page(page) => match &page.whole {
                 Some(info) => vec![whole(info.cursor, &page.ops)],
                 None => page.ops.iter().map(event).collect(),
             },
-            News::Silence => Vec::new(),
-            News::Closed(code) => vec![Value::object([("kind", "closed"), ("code", code)])],
+            ViewerUpdate::Silence => Vec::new(),
+            ViewerUpdate::Closed(code) => vec![Value::object([("kind", "closed"), ("code", code)])],
             // Whoever follows by a callback hears it only if it is told.
-            News::Lost => vec![Value::object([("kind", "closed"), ("code", "overloaded")])],
+            ViewerUpdate::Lost => vec![Value::object([("kind", "closed"), ("code", "overloaded")])],
         };
         for value in said {
             if under_way.len() >= UNDER_WAY_MAX && !matches!(under_way.next().await, Some(Ok(_))) {
@@ -428,7 +428,7 @@ fn or_default<T: Default + serde::de::DeserializeOwned>(call: &mut Call) -> Resu
 }
 
 /// An answer as a value, or the refusal as an error.
-async fn given<T: serde::Serialize>(answer: Result<T, Unmet>) -> Outcome {
+async fn given<T: serde::Serialize>(answer: Result<T, ShareFailure>) -> Outcome {
     match answer {
         Ok(answer) => Ok(to_value(&answer)?),
         Err(unmet) => Err(unmet.thrown().await),

@@ -1,7 +1,7 @@
 //! A viewer's stream: server-sent events, or the same over a WebSocket, one object per message.
 
-use super::follow::{Follower, News};
-use super::refuse::Unmet;
+use super::follow::{Follower, ViewerUpdate};
+use super::refuse::ShareFailure;
 use crate::app::App;
 use crate::reply::NeverPacked;
 use axum::body::Body;
@@ -20,11 +20,11 @@ pub(super) async fn follow(
     share: String,
     auth: Option<ShareAuth>,
     cursor: Option<u64>,
-) -> Result<Response, Unmet> {
+) -> Result<Response, ShareFailure> {
     let follower = Follower::new(&app, share, auth, cursor).await?;
     let chunks = stream::unfold(follower, |mut follower| async move {
-        let news = follower.next().await?;
-        Some((Ok::<_, Infallible>(frames(&news)), follower))
+        let update = follower.next().await?;
+        Some((Ok::<_, Infallible>(frames(&update)), follower))
     });
     let mut response = Response::new(Body::from_stream(chunks));
     response.extensions_mut().insert(NeverPacked);
@@ -41,7 +41,7 @@ pub(super) async fn converse(
     auth: Option<ShareAuth>,
     cursor: Option<u64>,
     upgrade: WebSocketUpgrade,
-) -> Result<Response, Unmet> {
+) -> Result<Response, ShareFailure> {
     let follower = Follower::new(&app, share, auth, cursor).await?;
     Ok(upgrade.max_message_size(HEARD_BYTES_MAX).max_frame_size(HEARD_BYTES_MAX).on_upgrade(
         move |socket| async move {
@@ -56,15 +56,15 @@ const HEARD_BYTES_MAX: usize = 4096;
 
 async fn tell(mut follower: Follower, mut socket: WebSocket) {
     loop {
-        let news = tokio::select! {
-            news = follower.next() => news,
+        let update = tokio::select! {
+            update = follower.next() => update,
             heard = socket.recv() => match heard {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
                 Some(Ok(_)) => continue,
             },
         };
-        let Some(news) = news else { break };
-        for message in messages(&news) {
+        let Some(update) = update else { break };
+        for message in messages(&update) {
             if socket.send(message).await.is_err() {
                 return;
             }
@@ -74,34 +74,36 @@ async fn tell(mut follower: Follower, mut socket: WebSocket) {
     let _ = socket.send(Message::Close(None)).await;
 }
 
-fn messages(news: &News) -> Vec<Message> {
+fn messages(update: &ViewerUpdate) -> Vec<Message> {
     let text = |value: Value| Message::Text(value.to_string().into());
-    match news {
-        News::Page(page) => match &page.whole {
+    match update {
+        ViewerUpdate::Page(page) => match &page.whole {
             Some(info) => {
                 vec![text(json!({ "kind": "snapshot", "cursor": info.cursor, "items": page.ops }))]
             }
             None => page.ops.iter().map(|op| Message::Text(written(op).into())).collect(),
         },
-        News::Silence => vec![Message::Ping(Bytes::new())],
-        News::Closed(code) => vec![text(json!({ "kind": "closed", "code": code }))],
+        ViewerUpdate::Silence => vec![Message::Ping(Bytes::new())],
+        ViewerUpdate::Closed(code) => vec![text(json!({ "kind": "closed", "code": code }))],
         // The socket is closed without a word about the share.
-        News::Lost => Vec::new(),
+        ViewerUpdate::Lost => Vec::new(),
     }
 }
 
-fn frames(news: &News) -> Bytes {
-    match news {
-        News::Page(page) => {
+fn frames(update: &ViewerUpdate) -> Bytes {
+    match update {
+        ViewerUpdate::Page(page) => {
             let made = page.frames.get_or_init(|| match &page.whole {
                 Some(info) => snapshot(info, &page.ops),
                 None => page.ops.iter().map(frame).collect::<String>().into(),
             });
             made.clone()
         }
-        News::Silence => Bytes::from_static(b": alive\n\n"),
-        News::Closed(code) => Bytes::from(format!("event: closed\ndata: {}\n\n", json!({ "code": code }))),
-        News::Lost => Bytes::from_static(b": the store does not respond; reconnect\n\n"),
+        ViewerUpdate::Silence => Bytes::from_static(b": alive\n\n"),
+        ViewerUpdate::Closed(code) => {
+            Bytes::from(format!("event: closed\ndata: {}\n\n", json!({ "code": code })))
+        }
+        ViewerUpdate::Lost => Bytes::from_static(b": the store does not respond; reconnect\n\n"),
     }
 }
 

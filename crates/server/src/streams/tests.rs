@@ -1,6 +1,6 @@
 //! A stream that is asked whether it has sent everything, with time that is paused.
 
-use super::{PATIENCE, Program, READING, Streams};
+use super::{Program, READ_TIME, Streams, WAIT_MAX};
 use axum::body::{Body, Bytes, HttpBody as _};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use http::HeaderValue;
@@ -36,7 +36,7 @@ async fn an_answer_waits_until_the_streams_have_handed_out_everything() {
     assert!(poll_fn(|context| Pin::new(&mut body).poll_frame(context)).now_or_never().is_none());
     let before = Instant::now();
     sent.await;
-    assert_eq!(before.elapsed(), READING);
+    assert_eq!(before.elapsed(), READ_TIME);
 }
 
 #[tokio::test(start_paused = true)]
@@ -47,7 +47,7 @@ async fn a_client_that_does_not_read_is_not_waited_for_long_and_one_that_left_no
     let before = Instant::now();
 
     streams.sent(&program("opencode/1.18.33")).await;
-    assert_eq!(before.elapsed(), PATIENCE);
+    assert_eq!(before.elapsed(), WAIT_MAX);
     drop(body);
 
     assert!(streams.sent(&program("opencode/1.18.33")).now_or_never().is_some());

@@ -97,7 +97,7 @@ pub(crate) struct Prompt {
     model: Option<PromptModel>,
     agent: Option<String>,
     variant: Option<String>,
-    /// Keep the message, call no model.
+    /// Store the message without calling a model.
     no_reply: Option<bool>,
     system: Option<String>,
     #[serde(default, deserialize_with = "few_switches")]
@@ -265,7 +265,7 @@ pub(crate) struct LogLine {
     pub(crate) service: String,
     pub(crate) level: LogLevel,
     pub(crate) message: String,
-    /// Not kept: nobody knows what a client puts there.
+    /// Ignored.
     #[serde(rename = "extra")]
     #[schema(value_type = Option<Object>)]
     pub(crate) _extra: Option<IgnoredAny>,

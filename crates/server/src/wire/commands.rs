@@ -1,4 +1,4 @@
-//! What clients send to start a turn that is no plain prompt.
+//! Bodies of requests that start a turn with something other than a plain prompt.
 
 use serde::Deserialize;
 use sturdy_engine::{CommandRequest, ShellRequest};
@@ -93,7 +93,7 @@ pub(crate) struct Summarize {
     pub(crate) provider_id: String,
     #[serde(rename = "modelID")]
     pub(crate) model_id: String,
-    /// Go on behind the summary.
+    /// Continue after the summary.
     #[serde(default)]
     pub(crate) auto: bool,
 }

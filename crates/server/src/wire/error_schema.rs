@@ -27,7 +27,7 @@ pub(crate) struct TaggedError {
     message: Option<String>,
     /// Of a grant that does not allow something.
     code: Option<String>,
-    /// Finds the line in the server's log.
+    /// Search the server's log for this text.
     #[schema(rename = "ref")]
     reference: Option<String>,
     /// The file of a configuration that cannot be used.
@@ -89,7 +89,7 @@ pub(crate) enum VcsApplyReason {
     NotClean,
 }
 
-/// The MCP server knows no logins.
+/// The MCP server does not support logins.
 #[derive(ToSchema)]
 pub(crate) struct NoLoginError {
     error: String,

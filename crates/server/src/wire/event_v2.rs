@@ -19,7 +19,7 @@ pub(crate) struct NextWire {
     /// `session.next.` and what happened.
     #[serde(rename = "type")]
     kind: String,
-    /// Its place, for those who come back. Growth has none: its end says everything.
+    /// Its position, for clients that reconnect. Text deltas have none: the event that ends the text has all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     durable: Option<DurablePlace>,
     #[serde(skip_serializing_if = "Option::is_none")]

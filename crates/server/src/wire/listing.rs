@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 /// Sessions listed when the client does not say how many.
 const LIMIT_DEFAULT: u32 = 100;
 
-/// How far a list reaches.
+/// Which sessions a list covers.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Scope {

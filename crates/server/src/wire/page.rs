@@ -1,4 +1,4 @@
-//! Where a page of messages goes on.
+//! Cursors of pages of messages.
 
 use crate::wire::query::Query;
 use base64::Engine as _;
@@ -31,7 +31,7 @@ pub(crate) fn cursor_at(oldest: &Before) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(json)
 }
 
-/// None when it is not one of ours.
+/// `None` if this server did not make the cursor.
 pub(crate) fn read_cursor(text: &str) -> Option<Before> {
     let json = BASE64_URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok()?;
     let cursor: Cursor = serde_json::from_slice(&json).ok()?;

@@ -5,7 +5,7 @@ use crate::wire::query::Query;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// One thing that can be left out.
+/// A kind of content that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Omitted {
@@ -48,7 +48,7 @@ pub(crate) struct Redaction {
 
 impl Redaction {
     /// `redact=1` is all of it, `redact=outputs,files` what is named. A file that holds more than was meant cannot be
-    /// taken back: what is not understood is refused.
+    /// taken back: an unknown value is refused.
     pub(crate) fn of(query: &Query) -> Result<Self, ApiError> {
         match query.get("redact") {
             None | Some("0" | "false") => Ok(Self::default()),

@@ -3,20 +3,20 @@
 use crate::error::{ApiError, Kind};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sturdy_engine::share::OwnerWish;
+use sturdy_engine::share::OwnerRequest;
 use sturdy_store::outbox::Link;
 use sturdy_store::share::Visibility;
 use utoipa::ToSchema;
 
-/// How a session is to be shared. Clients of OpenCode send nothing.
+/// How to share a session. Clients of OpenCode send nothing.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct ShareWish {
+pub(crate) struct ShareRequest {
     /// `link` (whoever has the address may read) or `private` (nobody without a right made of it).
     visibility: Option<String>,
 }
 
-impl ShareWish {
+impl ShareRequest {
     pub(crate) fn visibility(&self) -> Result<Visibility, ApiError> {
         visibility(self.visibility.as_deref().unwrap_or("link"))
     }
@@ -31,7 +31,7 @@ pub(crate) fn visibility(name: &str) -> Result<Visibility, ApiError> {
 /// What the owner of a share asks of the service that keeps it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OwnerAsks {
+pub(crate) struct OwnerRequestBody {
     /// `GET`, `POST`, `PUT` or `DELETE`.
     method: String,
     /// What follows the address of the share there: `/capabilities`, `/capabilities/{id}`, `/rotate`, `/visibility`,
@@ -41,8 +41,8 @@ pub(crate) struct OwnerAsks {
     body: Option<Value>,
 }
 
-impl OwnerAsks {
-    pub(crate) fn wish(self) -> Result<OwnerWish, ApiError> {
+impl OwnerRequestBody {
+    pub(crate) fn request(self) -> Result<OwnerRequest, ApiError> {
         let body = self.body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let unknown = || {
             ApiError::schema(
@@ -50,7 +50,7 @@ impl OwnerAsks {
                 "Expected the path of a request that a share's owner can make\n  at [\"path\"]",
             )
         };
-        OwnerWish::parse(&self.method, &self.path, body).ok_or_else(unknown)
+        OwnerRequest::parse(&self.method, &self.path, body).ok_or_else(unknown)
     }
 }
 

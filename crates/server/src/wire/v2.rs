@@ -1,4 +1,4 @@
-//! The v2 API spells things otherwise.
+//! Records in the form of the v2 API.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ pub(crate) struct SessionV2 {
     tokens: Tokens,
     time: SessionTime,
     title: String,
-    location: Place2,
+    location: SessionLocation,
     #[serde(skip_serializing_if = "Option::is_none")]
     subpath: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ pub(crate) struct SessionV2 {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Place2 {
+pub(crate) struct SessionLocation {
     directory: String,
     #[serde(rename = "workspaceID", skip_serializing_if = "Option::is_none")]
     workspace_id: Option<WorkspaceId>,
@@ -88,7 +88,7 @@ impl From<Session> for SessionV2 {
             tokens: session.tokens,
             time: session.time,
             title: session.title,
-            location: Place2 { directory: session.directory, workspace_id: session.workspace_id },
+            location: SessionLocation { directory: session.directory, workspace_id: session.workspace_id },
             subpath: session.path.filter(|path| !path.is_empty()),
             revert: session.revert,
         }

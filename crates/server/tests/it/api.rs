@@ -56,7 +56,7 @@ async fn pages_are_by_creation_and_lead_both_ways() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_in_its_own_words() {
+async fn invalid_requests_have_the_error_bodies_of_the_v2_api() {
     let world = World::new().await;
     let invalid = json!({ "_tag": "InvalidCursorError", "message": "Invalid cursor" });
     assert_eq!(world.get("/api/session?cursor=x").await.both(), (400, invalid));

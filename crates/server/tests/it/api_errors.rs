@@ -82,7 +82,7 @@ async fn every_route_with_a_body_refuses_one_that_does_not_fit() {
 }
 
 #[tokio::test]
-async fn what_any_request_can_meet_is_said_in_the_words_of_the_half_it_belongs_to() {
+async fn general_errors_have_the_body_of_the_api_version_of_their_route() {
     let world = World::new().await;
     let session = world.session().await;
 

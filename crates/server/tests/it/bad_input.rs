@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// Long enough for a slow machine; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// Sends bytes as they are, and gives everything that comes back until the server closes.
 async fn exchanged(world: &World, request: &[u8]) -> String {
@@ -15,7 +15,7 @@ async fn exchanged(world: &World, request: &[u8]) -> String {
     let mut socket = TcpStream::connect(address).await.unwrap();
     socket.write_all(request).await.unwrap();
     let mut answer = Vec::new();
-    tokio::time::timeout(PATIENCE, socket.read_to_end(&mut answer)).await.expect("an end").unwrap();
+    tokio::time::timeout(WAIT_MAX, socket.read_to_end(&mut answer)).await.expect("an end").unwrap();
     String::from_utf8(answer).unwrap()
 }
 

@@ -8,10 +8,10 @@ use sturdy_capnweb::{Options, Value as Wire, from_value, to_value};
 use sturdy_server::{Password, ServerOptions};
 
 /// Long enough for a slow machine; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 async fn soon<T>(what: &str, wanted: impl IntoFuture<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, wanted).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+    tokio::time::timeout(WAIT_MAX, wanted).await.unwrap_or_else(|_| panic!("in vain: {what}"))
 }
 
 async fn world() -> World {

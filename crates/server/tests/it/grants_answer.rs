@@ -9,7 +9,7 @@ use sturdy_server::{Password, ServerOptions};
 use tokio::time::timeout;
 
 /// Long enough for a slow machine; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 const BASH: &str = r#"/demo tool bash {"command":"echo done","description":"Prints a marker"}"#;
 const QUESTION: &str = r#"/demo tool question {"questions":[{"question":"Which colour?","header":"Colour","options":[{"label":"Red","description":"Warm"},{"label":"Blue","description":"Cold"}]}]}"#;
@@ -47,7 +47,7 @@ async fn session_that_asks(world: &World, what: &str) -> (String, String) {
             tokio::task::yield_now().await;
         }
     };
-    let ask = timeout(PATIENCE, asked).await.expect("the session asks");
+    let ask = timeout(WAIT_MAX, asked).await.expect("the session asks");
     (session, ask)
 }
 
@@ -103,7 +103,7 @@ impl Asking {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(PATIENCE, ended).await.expect("the tool ends")
+        timeout(WAIT_MAX, ended).await.expect("the tool ends")
     }
 
     /// The log and the audit name the grant, and no row has its secret.
@@ -122,7 +122,7 @@ impl Asking {
 }
 
 async fn soon(call: impl IntoFuture<Output = Result<Wire, Thrown>>) -> Result<Wire, Thrown> {
-    timeout(PATIENCE, call).await.expect("an answer")
+    timeout(WAIT_MAX, call).await.expect("an answer")
 }
 
 #[tokio::test]

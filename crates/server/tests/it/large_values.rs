@@ -193,7 +193,7 @@ async fn a_link_is_followed_and_what_it_leads_to_is_kept_for_ever_and_never_run(
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_with_its_place() {
+async fn an_invalid_request_for_a_large_value_names_the_wrong_parameter() {
     let world = World::new().await;
     let session = world.session().await;
     let large = Large::write(&world, &session).await;

@@ -78,7 +78,7 @@ async fn a_server_nobody_knows_is_not_found() {
 }
 
 #[tokio::test]
-async fn what_makes_no_server_is_refused_and_named() {
+async fn an_invalid_mcp_server_configuration_is_refused_with_the_reason() {
     let world = World::new().await;
     for (body, wanted) in [
         (json!({ "name": "a" }), "config"),

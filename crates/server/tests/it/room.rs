@@ -205,7 +205,7 @@ async fn a_prompt_with_very_many_switches_or_parts_is_refused() {
 
 // Was: only one of the doors for prompts counted.
 #[tokio::test]
-async fn a_prompt_of_the_second_api_with_very_many_files_or_agents_is_refused() {
+async fn a_prompt_of_the_v2_api_with_very_many_files_or_agents_is_refused() {
     let world = World::new().await;
     let session = world.session().await;
     let path = format!("/api/session/{session}/prompt");

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 /// Long enough for a slow machine; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 /// More events than any test makes.
 const EVENTS_MAX: usize = 4096;
 
@@ -48,7 +48,7 @@ async fn post(world: &World, batch: Batch) {
 }
 
 async fn soon<T>(what: &str, wanted: impl IntoFuture<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, wanted).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+    tokio::time::timeout(WAIT_MAX, wanted).await.unwrap_or_else(|_| panic!("in vain: {what}"))
 }
 
 /// What is told of an error: its code, status and message.
@@ -290,7 +290,7 @@ async fn pages_of_messages_have_the_cursor_of_http() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_said_with_a_code() {
+async fn invalid_arguments_are_refused_with_a_code() {
     let world = World::new().await;
     let id = world.session().await;
     let line = connect(&world).await;

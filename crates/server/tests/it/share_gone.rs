@@ -10,7 +10,7 @@ use sturdy_store::CrashPlan;
 use tokio::time::timeout;
 
 /// Longer than anything takes on a busy machine; nothing waits for it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// Waits until the only link of a server is in a state, and answers with it.
 pub(crate) async fn link_in(world: &World, state: &str) -> Value {
@@ -23,7 +23,7 @@ pub(crate) async fn link_in(world: &World, state: &str) -> Value {
             tokio::task::yield_now().await;
         }
     };
-    match timeout(PATIENCE, waiting).await {
+    match timeout(WAIT_MAX, waiting).await {
         Ok(link) => link,
         Err(_) => panic!("no link is {state}: {}", world.get("/sturdy/share").await.text),
     }
@@ -41,7 +41,7 @@ async fn met_a_stranger(sender: &World, session: &str, relay: &Relay) -> Value {
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, is_unshared).await.expect("the URL goes");
+    timeout(WAIT_MAX, is_unshared).await.expect("the URL goes");
     stranger.close().await;
     link
 }

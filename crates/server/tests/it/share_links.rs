@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 /// Longer than anything takes on a busy machine; nothing waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let looking = async {
@@ -30,7 +30,7 @@ async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+    timeout(WAIT_MAX, looking).await.unwrap_or_else(|_| panic!("in vain: {what}"))
 }
 
 async fn two_servers() -> (World, Relay, World) {

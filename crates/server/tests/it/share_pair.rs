@@ -13,7 +13,7 @@ use sturdy_store::CrashPlan;
 use tokio::time::timeout;
 
 /// Longer than anything takes on a busy machine; nothing waits for it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// The owner's reference of a shared session.
 pub(crate) async fn owner_of(world: &World, session: &str) -> String {
@@ -219,7 +219,7 @@ impl Pair {
                 };
             }
         };
-        timeout(PATIENCE, insisting).await.unwrap_or_else(|_| panic!("{method} {path} is not answered"))
+        timeout(WAIT_MAX, insisting).await.unwrap_or_else(|_| panic!("{method} {path} is not answered"))
     }
 
     /// Says something in the session. A death may make it twice.
@@ -251,7 +251,7 @@ impl Pair {
                 }
             }
         };
-        if timeout(PATIENCE, agreeing).await.is_err() {
+        if timeout(WAIT_MAX, agreeing).await.is_err() {
             let shown = share_of(self.world(Side::Receiver), share).await;
             let links = self.world(Side::Sender).get("/sturdy/share").await.text;
             let session = session_of(self.world(Side::Sender), &self.session).await;
@@ -301,7 +301,7 @@ impl Pair {
                 }
             }
         };
-        timeout(PATIENCE, going).await.expect("the share goes");
+        timeout(WAIT_MAX, going).await.expect("the share goes");
     }
 
     pub(crate) async fn close(self) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// Longer than anything takes on a busy machine; nothing waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The link of a session.
 async fn link(world: &World, session: &str) -> Value {
@@ -29,7 +29,7 @@ async fn failed(world: &World, session: &str, times: u64) -> Value {
             }
         }
     };
-    timeout(PATIENCE, failing).await.expect("the link says how often it failed")
+    timeout(WAIT_MAX, failing).await.expect("the link says how often it failed")
 }
 
 /// T-OUT-02, R16, R30
@@ -102,7 +102,7 @@ async fn failures_are_counted_through_kills_until_the_service_is_reached() {
             }
         }
     };
-    let link = timeout(PATIENCE, reached).await.expect("it is reached");
+    let link = timeout(WAIT_MAX, reached).await.expect("it is reached");
     assert_eq!((&link["failures"], &link["retryAt"]), (&json!(0), &Value::Null));
     assert_eq!(link["isDegraded"], false);
     sender.close().await;

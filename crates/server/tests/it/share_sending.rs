@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 /// Longer than anything takes on a busy machine; nothing waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Waits until the share shows the session as it is.
 pub(crate) async fn agree(sender: &World, session: &str, receiver: &World, share: &str) {
@@ -33,7 +33,7 @@ pub(crate) async fn agree(sender: &World, session: &str, receiver: &World, share
             moved.changed().await.unwrap();
         }
     };
-    if timeout(PATIENCE, agreeing).await.is_err() {
+    if timeout(WAIT_MAX, agreeing).await.is_err() {
         let shown = share_of(receiver, share).await;
         panic!("the share shows {shown:#?}\nbut the session is {:#?}", session_of(sender, session).await);
     }
@@ -47,7 +47,7 @@ pub(crate) async fn gone(receiver: &World, share: &str) {
             moved.changed().await.unwrap();
         }
     };
-    timeout(PATIENCE, going).await.expect("the share goes");
+    timeout(WAIT_MAX, going).await.expect("the share goes");
 }
 
 /// Waits until nothing is shared any more.
@@ -57,7 +57,7 @@ pub(crate) async fn nothing_shared(world: &World) {
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, waiting).await.expect("the link goes");
+    timeout(WAIT_MAX, waiting).await.expect("the link goes");
 }
 
 #[tokio::test]
@@ -391,7 +391,7 @@ async fn what_somebody_else_wrote_between_a_lost_answer_and_its_repeat_does_not_
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, repeated).await.expect("a batch whose answer is lost is sent again");
+    timeout(WAIT_MAX, repeated).await.expect("a batch whose answer is lost is sent again");
     let foreign =
         json!({ "secret": owner, "data": [{ "type": "message", "data": { "id": "msg_foreign" } }] });
     let written = receiver.send("POST", &format!("/api/share/{id}/sync"), &foreign).await;
@@ -465,7 +465,7 @@ async fn a_share_that_its_service_has_deleted_takes_the_url_of_the_session_with_
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, is_unshared).await.expect("the URL goes");
+    timeout(WAIT_MAX, is_unshared).await.expect("the URL goes");
     sender.close().await;
     receiver.close().await;
 }
@@ -486,7 +486,7 @@ async fn every_new_session_is_shared_when_the_configuration_says_so() {
             tokio::task::yield_now().await;
         }
     };
-    let id = timeout(PATIENCE, shared).await.expect("the session is shared");
+    let id = timeout(WAIT_MAX, shared).await.expect("the session is shared");
     agree(&world, &session, &world, &id).await;
     world.close().await;
 }
@@ -549,7 +549,7 @@ async fn a_service_with_the_old_contract_is_sent_what_the_session_shows() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, all_there).await.expect("the service has everything");
+    timeout(WAIT_MAX, all_there).await.expect("the service has everything");
     world.call("DELETE", &format!("/session/{session}/share")).await;
     nothing_shared(&world).await;
     assert!(values.lock().unwrap().is_empty());
@@ -627,7 +627,7 @@ async fn the_owner_is_told_how_many_changes_the_service_has_yet_to_take() {
         }
     };
     // The answer to the last batch may be on its way.
-    timeout(PATIENCE, waits_for(|waiting| waiting == 0)).await.expect("everything was taken");
+    timeout(WAIT_MAX, waits_for(|waiting| waiting == 0)).await.expect("everything was taken");
 
     relay.fail(Fault::Down);
     sender.ask(&session, "while it is away").await;
@@ -635,5 +635,5 @@ async fn the_owner_is_told_how_many_changes_the_service_has_yet_to_take() {
     assert!(link().await["waiting"].as_u64().unwrap() >= 2, "a prompt and an answer: {}", link().await);
     relay.fail(Fault::None);
     agree(&sender, &session, &receiver, &id).await;
-    timeout(PATIENCE, waits_for(|waiting| waiting == 0)).await.expect("everything was taken");
+    timeout(WAIT_MAX, waits_for(|waiting| waiting == 0)).await.expect("everything was taken");
 }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::connect_async;
 
 /// Long enough for a slow machine; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 const UPDATES: u64 = 60;
 
 /// What somebody who watches knows, and how far.
@@ -60,7 +60,7 @@ async fn over_events(world: &World, id: &str, known: &mut Known, most: usize) {
     let mut text = String::new();
     let mut read = 0;
     while read < most && known.cursor < UPDATES {
-        let chunk = timeout(PATIENCE, response.chunk()).await.expect("an event").unwrap().unwrap();
+        let chunk = timeout(WAIT_MAX, response.chunk()).await.expect("an event").unwrap().unwrap();
         text.push_str(std::str::from_utf8(&chunk).unwrap());
         while let Some(end) = text.find("\n\n") {
             let frame: String = text.drain(..end + 2).collect();
@@ -81,7 +81,7 @@ async fn over_socket(world: &World, id: &str, known: &mut Known, most: usize) {
     let (mut socket, _) = connect_async(url).await.unwrap();
     let mut read = 0;
     while read < most && known.cursor < UPDATES {
-        let message = timeout(PATIENCE, socket.next()).await.expect("an event").unwrap().unwrap();
+        let message = timeout(WAIT_MAX, socket.next()).await.expect("an event").unwrap().unwrap();
         if let Ok(text) = message.to_text()
             && message.is_text()
         {
@@ -115,7 +115,7 @@ async fn over_capnweb(world: &World, (id, owner): &(String, String), known: &mut
         let _: Value = from_value(begun).unwrap();
         let mut read = 0;
         while read < most && known.cursor < UPDATES {
-            let event = timeout(PATIENCE, events.recv()).await.expect("an event").unwrap();
+            let event = timeout(WAIT_MAX, events.recv()).await.expect("an event").unwrap();
             known.take(&payloads_parsed(event));
             read += 1;
         }

@@ -13,7 +13,7 @@ use sturdy_session::id::SessionId;
 use tokio::time::timeout;
 
 /// Longer than anything takes on a busy machine; nothing waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Opens a stream of the share and reads its beginning.
 async fn watch(receiver: &World, share: &str) -> reqwest::Response {
@@ -220,7 +220,7 @@ async fn connections_that_fall_silent_are_given_up_and_the_batch_is_sent_again()
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, told).await.expect("the link says that nobody answers");
+    timeout(WAIT_MAX, told).await.expect("the link says that nobody answers");
     tap.speak();
 
     agree(&sender, &session, &receiver, &id).await;

@@ -237,7 +237,7 @@ async fn an_owner_asks_the_service_that_keeps_a_share_through_the_server() {
     let unshared = sender.session().await;
     let nowhere = format!("/sturdy/session/{unshared}/share/owner");
     let wish = json!({ "method": "GET", "path": "/readers" });
-    // Was: "There is no such thing.", which did not say what was missing.
+    // Was: a message that did not say what was missing.
     let refused = sender.send("POST", &nowhere, &wish).await;
     assert_eq!(refused.status, 404);
     assert_eq!(refused.json()["data"]["message"], format!("Session is not shared: {unshared}"));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Long enough for a slow machine; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// One frame, as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Stream {
             while !self.buffer.is_char_boundary(self.searched) {
                 self.searched -= 1;
             }
-            let read = tokio::time::timeout(PATIENCE, self.response.chunk());
+            let read = tokio::time::timeout(WAIT_MAX, self.response.chunk());
             let chunk = read.await.expect("the stream is silent").unwrap()?;
             self.buffer.push_str(std::str::from_utf8(&chunk).expect("frames are cut between characters"));
         }

@@ -164,7 +164,7 @@ async fn a_large_value_is_saved_as_the_file_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_no_wish_for_a_download_is_refused() {
+async fn an_invalid_request_for_a_download_is_refused() {
     let world = World::new().await;
     let session = world.session().await;
     let hash = "0".repeat(64);

@@ -47,7 +47,7 @@ async fn outside_a_repository_nothing_is_changed() {
 }
 
 #[tokio::test]
-async fn what_is_changed_is_listed_shown_and_taken() {
+async fn changed_files_are_listed_diffed_and_patched() {
     let world = repository().await;
     let listed = json!({ "file": "a.txt", "additions": 1, "deletions": 1, "status": "modified" });
     let mut shown = listed.clone();

@@ -1,4 +1,4 @@
-//! What was said in an attempt that failed: kept in its part, and no part of the answer.
+//! The text of a failed attempt: kept in the metadata of its part, not shown as part of the answer.
 
 use crate::json::Map;
 use crate::types::part::{Part, PartBody};

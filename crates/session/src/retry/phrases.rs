@@ -45,7 +45,7 @@ const PHRASES: &[&str] = &[
     "econnrefused",
     "econnreset",
     "etimedout",
-    // It says so itself.
+    // The message says that it can be retried.
     "try your request again",
     "retry your request",
     "try again later",

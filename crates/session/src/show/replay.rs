@@ -1,4 +1,4 @@
-//! What was shown, shown again: facts are read forward from a place where the state is known.
+//! Replays events: facts are read forward from a position where the state is known.
 //!
 //! A session's state is known at its beginning and at each keyframe. From there its entries are applied in
 //! order and shown as they were when they happened. Growth that was folded away is not missed: nothing that

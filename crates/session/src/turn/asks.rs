@@ -104,7 +104,7 @@ impl Deciding<'_> {
             {
                 let follows = match said {
                     PermissionReply::Once => false,
-                    // What was allowed for good answers the others that ask for no more than that.
+                    // An approval for always also answers the other open requests that it covers.
                     PermissionReply::Always => {
                         let approvals = approvals_of(&open.permission, &open.always);
                         judge(&other.permission, &other.patterns, &[], &approvals) == Verdict::Allow

@@ -115,7 +115,7 @@ impl Deciding<'_> {
             self.say_behind_summary(follow);
         }
         self.fact(Fact::SessionCompacted);
-        self.go_on_or_idle(step, next::Then::of(TurnEnd::Done));
+        self.go_on_or_idle(step, next::StepExit::of(TurnEnd::Done));
     }
 
     /// The summary could not be made.

@@ -64,7 +64,7 @@ impl Deciding<'_> {
         if patch.permission.is_some() && rules > RULES_MAX {
             return self.refuse(Refusal::TooManyRules);
         }
-        // Said again, it is no news.
+        // The same value again changes nothing.
         let share = patch.share.filter(|share| *share != info.share);
         let project = patch.project.filter(|place| {
             let is_elsewhere = place.directory.as_ref().is_some_and(|directory| *directory != info.directory);

@@ -12,7 +12,7 @@ impl Deciding<'_> {
     /// A call has ended: this is what the step has changed so far.
     pub(super) fn files_changed(&mut self, message: &MessageId, files: StepFiles) {
         let state = self.now();
-        // Late news is no news: whoever undoes asks the ledger for what was not heard.
+        // A stale report is dropped: an undo finds these changes in the ledger.
         let Some(step) = state.open_step().filter(|step| step.message == *message) else { return };
         if step.files.as_ref() != Some(&files) {
             self.fact(Fact::FilesChanged { message: message.clone(), files });

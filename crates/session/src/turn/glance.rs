@@ -1,4 +1,4 @@
-//! What a stored machine says to somebody who only looks: the status, and which prompts wait.
+//! Reads the status and the waiting prompts from a stored machine, without restoring a session.
 
 use super::state::Machine;
 use crate::id::MessageId;

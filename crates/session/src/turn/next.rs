@@ -22,7 +22,7 @@ struct Finished {
     is_told: bool,
     /// The window is full: a summary is wanted.
     is_full: bool,
-    then: Then,
+    then: StepExit,
 }
 
 impl Finished {
@@ -60,7 +60,7 @@ impl Finished {
             None => TurnEnd::Done,
         };
         let goes_on = wants_more && may_go_on && error.is_none();
-        Some(Self { error, is_told, is_full, then: Then { goes_on, blocked: step.blocked, end } })
+        Some(Self { error, is_told, is_full, then: StepExit { goes_on, blocked: step.blocked, end } })
     }
 }
 
@@ -92,7 +92,7 @@ impl Deciding<'_> {
         let completed = self.stamp.now();
         let structured = step.structured.clone();
         self.fact(Fact::StepEnded { message, completed, error: Some(error), finish, structured });
-        self.go_on_or_idle(step, Then::of(TurnEnd::Failed));
+        self.go_on_or_idle(step, StepExit::of(TurnEnd::Failed));
     }
 
     pub(super) fn end_step(&mut self, step: &OpenStep, error: Option<Failure>) {
@@ -112,7 +112,7 @@ impl Deciding<'_> {
             return;
         }
         if compact::wanted(&state) == Some(&user) {
-            // The prompts that wait are none the worse for it.
+            // Waiting prompts are not affected.
             self.fact(Fact::SessionFailed { error: failure });
             self.fact(Fact::SessionIdled { end: TurnEnd::Failed });
             return self.resume_waiting();
@@ -151,8 +151,8 @@ impl Deciding<'_> {
     }
 }
 
-/// How a step leaves its turn.
-pub(super) struct Then {
+/// What a finished step means for its turn.
+pub(super) struct StepExit {
     /// The same prompt needs another step.
     pub(super) goes_on: bool,
     /// A person refused something: the turn is over; whoever waits keeps waiting.
@@ -161,7 +161,7 @@ pub(super) struct Then {
     pub(super) end: TurnEnd,
 }
 
-impl Then {
+impl StepExit {
     pub(super) fn of(end: TurnEnd) -> Self {
         Self { goes_on: false, blocked: false, end }
     }
@@ -189,7 +189,7 @@ enum Next {
 
 impl Next {
     /// `state` is the one behind the end of the step: what was just asked for is in it.
-    fn behind(state: &State, step: &OpenStep, then: &Then) -> Self {
+    fn behind(state: &State, step: &OpenStep, then: &StepExit) -> Self {
         if let Some(request) = compact::wanted(state) {
             return Self::Summary { request: request.clone(), goes_on: then.goes_on };
         }
@@ -211,7 +211,7 @@ impl Next {
 }
 
 impl Deciding<'_> {
-    pub(super) fn go_on_or_idle(&mut self, step: &OpenStep, then: Then) {
+    pub(super) fn go_on_or_idle(&mut self, step: &OpenStep, then: StepExit) {
         let state = self.now();
         match Next::behind(&state, step, &then) {
             Next::Summary { request, goes_on } => self.continue_with_summary(request, goes_on),

@@ -14,8 +14,8 @@ use crate::types::part::{Created, Part, PartBody, TextPart};
 use crate::types::tool::ToolState;
 use serde_json::Value;
 
-/// What the model reads in the person's place.
-const TOLD: &str = "The user ran this command in a shell.";
+/// The text that the model reads as the prompt of a shell command.
+const SHELL_NOTE: &str = "The user ran this command in a shell.";
 
 /// What is added to the output of a command that was stopped.
 pub const STOPPED: &str = "\n\n<metadata>\nThe user stopped the command.\n</metadata>";
@@ -44,7 +44,7 @@ impl Deciding<'_> {
             system: None,
             tools: None,
         };
-        let told = TextPart { text: TOLD.to_owned(), synthetic: Some(true), ..TextPart::default() };
+        let told = TextPart { text: SHELL_NOTE.to_owned(), synthetic: Some(true), ..TextPart::default() };
         let told = Part {
             id: self.stamp.part_id(),
             session_id: info.id.clone(),

@@ -62,7 +62,7 @@ impl Deciding<'_> {
     /// The model said something.
     pub(super) fn said(&mut self, message: &MessageId, attempt: u32, said: Said) {
         let state = self.now();
-        // Late news is no news: the step was aborted, or this attempt was given up.
+        // A stale input is dropped: the step was aborted, or this attempt was given up.
         let Some(step) = state.step_at(message, attempt) else { return };
         if !step.phase.hears_the_model() {
             return;

@@ -73,7 +73,7 @@ fn has_news(state: &State) -> bool {
 }
 
 impl Deciding<'_> {
-    /// Nothing is open any more. What was told to stop is let go of, so that whatever the session does next does not
+    /// Nothing is open any more. Effects that were told to stop are forgotten, so that whatever the session does next does not
     /// find itself stopped.
     fn rest(&mut self) {
         self.effect(Effect::StopAll);

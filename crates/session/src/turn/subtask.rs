@@ -5,7 +5,7 @@
 //! the next step nor a restart finds it again.
 
 use super::deciding::Deciding;
-use super::next::Then;
+use super::next::StepExit;
 use super::state::OpenStep;
 use super::{Effect, Ready, State, StepKind, Waiting, admit, files};
 use crate::fact::{Fact, Outcome, Posted, TurnEnd};
@@ -84,7 +84,7 @@ impl Deciding<'_> {
         if let Some(follow) = follow.filter(|_| !blocked) {
             self.say_behind_subtask(follow);
         }
-        self.go_on_or_idle(step, Then { goes_on: !blocked, blocked, end: TurnEnd::Done });
+        self.go_on_or_idle(step, StepExit { goes_on: !blocked, blocked, end: TurnEnd::Done });
     }
 
     /// Ends a subtask that was stopped.

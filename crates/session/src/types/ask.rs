@@ -65,7 +65,7 @@ pub struct QuestionOption {
     pub description: String,
 }
 
-/// A permission request as the second-generation routes tell it.
+/// A permission request as the v2 routes show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PermissionV2Request {
     pub id: PermissionId,

@@ -1,4 +1,4 @@
-//! The wire events of the first-generation streams that the server sends.
+//! The wire events of the v1 streams that the server sends.
 //!
 //! What is stored becomes events in `show` and nowhere else. The others are about the server itself and are
 //! made where the thing happens; they are not replayed.
@@ -123,7 +123,7 @@ pub enum Event {
     ServerConnected(Nothing),
     #[serde(rename = "server.heartbeat")]
     ServerHeartbeat(Nothing),
-    /// A word of our own, for whoever asks for it: where the log is, which store and which run of the server this is.
+    /// Not in OpenCode; sent on request: the newest position of the log, which store and which run of the server this is.
     #[serde(rename = "sturdy.hello")]
     SturdyHello {
         head: u64,
@@ -137,18 +137,18 @@ pub enum Event {
         /// Whether the reader can go on where it was.
         resumable: bool,
     },
-    /// A word of our own, which other clients pass over: the reader cannot go on where it was. It reads
-    /// everything anew and goes on after the cursor.
+    /// Not in OpenCode; other clients ignore it: the stream cannot be resumed at the client's cursor. The client reads
+    /// everything again and continues after the cursor in this event.
     #[serde(rename = "sturdy.resync")]
     Resync { reason: String, cursor: String },
-    /// A word of our own: what commands of a session left running, all that there is now.
+    /// Not in OpenCode: all background processes of a session.
     #[serde(rename = "sturdy.processes")]
     SturdyProcesses {
         #[serde(rename = "sessionID")]
         session_id: SessionId,
         processes: Vec<BackgroundProcess>,
     },
-    /// A word of our own: the prompts that wait to be answered, all that there are now, in order.
+    /// Not in OpenCode: all prompts that wait to be answered, in order.
     #[serde(rename = "sturdy.queue")]
     SturdyQueue {
         #[serde(rename = "sessionID")]
@@ -250,7 +250,7 @@ pub struct QuestionRejected {
     pub request_id: QuestionId,
 }
 
-/// What one command left running.
+/// A background process that a command left running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackgroundProcess {
     pub id: String,

@@ -43,7 +43,7 @@ pub enum Failure {
     Api(ApiFailure),
 }
 
-/// A provider said no, or could not be heard.
+/// A provider refused a request, or could not be reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApiFailure {
     pub message: String,

@@ -189,7 +189,7 @@ pub struct SnapshotPart {
 pub struct PatchPart {
     pub hash: String,
     pub files: Vec<String>,
-    /// Those of them that a command of another session may have changed; not said by the reference.
+    /// Those of them that a command of another session may have changed; not in OpenCode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<String>,
 }

@@ -140,16 +140,17 @@ pub struct Revert {
     pub snapshot: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Files that were left alone; not said by the reference.
+    /// Files that were left alone; not in OpenCode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<RevertConflict>,
-    /// Calls whose changes were not captured and so not taken back; not said by the reference.
+    /// Calls whose changes were not captured and so not undone; not in OpenCode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncaptured: Vec<RevertUncaptured>,
-    /// Files that went back although somebody else had changed them; not said by the reference.
+    /// Files that were restored even though somebody else had changed them; not in OpenCode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forced: Vec<String>,
-    /// Where the files are cut, if that is elsewhere: only the conversation was cut again. Not said by the reference.
+    /// From where on changes to files are undone, if that differs: the conversation was reverted again without its
+    /// files. Not in OpenCode.
     #[serde(rename = "filesFrom", default, skip_serializing_if = "Option::is_none")]
     pub files_from: Option<FilesFrom>,
 }

@@ -23,7 +23,7 @@ pub enum ToolState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>)]
         metadata: Option<Map>,
-        time: Started,
+        time: CallStart,
     },
     Completed {
         #[schema(value_type = Object)]
@@ -32,7 +32,7 @@ pub enum ToolState {
         title: String,
         #[schema(value_type = Object)]
         metadata: Map,
-        time: Ran,
+        time: CompletedCallTime,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attachments: Option<Vec<Attachment>>,
     },
@@ -43,7 +43,7 @@ pub enum ToolState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>)]
         metadata: Option<Map>,
-        time: Took,
+        time: CallTime,
         /// Kept when the call ended before its arguments were complete.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         raw: Option<String>,
@@ -51,13 +51,13 @@ pub enum ToolState {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Started {
+pub struct CallStart {
     #[serde(deserialize_with = "whole")]
     pub start: Millis,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Took {
+pub struct CallTime {
     #[serde(deserialize_with = "whole")]
     pub start: Millis,
     #[serde(deserialize_with = "whole")]
@@ -65,7 +65,7 @@ pub struct Took {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Ran {
+pub struct CompletedCallTime {
     #[serde(deserialize_with = "whole")]
     pub start: Millis,
     #[serde(deserialize_with = "whole")]

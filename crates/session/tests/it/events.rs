@@ -1,4 +1,4 @@
-//! Every event of the first-generation streams, as text.
+//! Every event of the v1 streams, as text.
 
 use crate::wire::{becomes, exact, refused};
 use std::collections::BTreeSet;
@@ -98,7 +98,7 @@ fn every_event_prints_as_it_was_read() {
 fn no_event_of_the_streams_is_missing() {
     let kinds: BTreeSet<&str> = catalogue().into_iter().map(|(kind, _)| kind).collect();
 
-    // Those of the reference that the server sends, and a word of our own.
+    // Those of the reference that the server sends, and our own.
     assert_eq!(kinds.len(), 40);
 }
 

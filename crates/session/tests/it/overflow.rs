@@ -1,4 +1,4 @@
-//! How full the window is.
+//! How full the context window of a model is.
 
 use proptest::prelude::*;
 use sturdy_session::json::Num;
@@ -56,7 +56,7 @@ fn an_input_limit_of_zero_is_none() {
 }
 
 #[test]
-fn what_is_reserved_can_be_set_and_holds_below_an_input_limit_only() {
+fn the_reserved_tokens_can_be_set_and_apply_only_below_an_input_limit() {
     let budget = Budget { reserved: Some(50_000), ..Budget::default() };
 
     assert_eq!(limits(400_000, Some(272_000), 128_000).usable(&budget), Some(222_000));

@@ -1,6 +1,6 @@
-//! Random inputs, late news, restarts anywhere.
+//! Random inputs, stale inputs, restarts anywhere.
 //!
-//! A history is a list of wishes. Each becomes the input that fits the state at that moment, or late news
+//! A history is a list of wishes. Each becomes the input that fits the state at that moment, or a stale input
 //! for something that is over. Whatever comes out, the log keeps the promises of the oracle.
 
 use crate::bench::*;
@@ -331,7 +331,7 @@ fn either(bench: &Bench) -> Ready {
     if bench.log.len().is_multiple_of(2) { ready() } else { small() }
 }
 
-/// News for something that is over, or that was heard before.
+/// An input for something that is over, or that was sent before.
 fn late(bench: &Bench, kind: u8, which: u8) -> Option<Input> {
     // 0 is the newest.
     let some = |count: usize| count.checked_sub(1 + usize::from(which) % count.max(1));

@@ -54,7 +54,7 @@ fn an_unknown_failure_is_judged_by_its_words() {
 }
 
 #[test]
-fn what_waiting_cannot_help_is_not_tried_again() {
+fn permanent_failures_are_not_retried() {
     let message = "rate limit, 429, overloaded".to_owned();
     let hopeless = [
         Failure::ContextOverflow { message: message.clone(), response_body: None },

@@ -84,7 +84,7 @@ fn the_order_of_the_file_is_the_order_of_the_rules() {
 }
 
 #[test]
-fn one_word_is_a_rule_for_everything() {
+fn a_single_action_is_a_rule_for_every_permission() {
     assert_eq!(rules(json!("allow")), [rule("*", "*", Action::Allow)]);
     assert_eq!(rules(json!(null)), []);
 }

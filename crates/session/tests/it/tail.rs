@@ -173,7 +173,7 @@ fn of_two_summaries_the_newer_is_merged() {
 }
 
 #[test]
-fn what_came_after_the_request_is_not_its_business() {
+fn prompts_after_the_compaction_request_are_not_compacted() {
     let mut history = three_turns();
     history.push(user("later", 50, vec![text("wait")]));
 

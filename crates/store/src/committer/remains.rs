@@ -13,7 +13,7 @@ use rusqlite::Connection;
 /// Rows of each kind that one slice removes.
 const SLICE: usize = 1_000;
 
-// All but the last, which is the news of the removal.
+// All but the last entry, which records the removal.
 const LOG: &str =
     "DELETE FROM log WHERE session_id = ?1 AND seq IN (SELECT seq FROM log WHERE session_id = ?1
     AND seq < (SELECT seq FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1) ORDER BY seq LIMIT ?2)";
@@ -23,37 +23,37 @@ const LIST: &str = "INSERT INTO removal (session_id) VALUES (?1) ON CONFLICT (se
 const LISTED: &str = "SELECT session_id FROM removal ORDER BY session_id";
 const DONE: &str = "DELETE FROM removal WHERE session_id = ?1";
 
-/// Whether something is left.
+/// Whether rows remain to be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum Remaining {
     Nothing,
     Something,
 }
 
 /// Removes the first slice of a session, and lists what is left. Part of the commit that removes the session.
-pub(super) fn begin(connection: &Connection, session: &str) -> Result<Left, Failure> {
+pub(super) fn begin(connection: &Connection, session: &str) -> Result<Remaining, Failure> {
     let left = remove_slice(connection, session)?;
-    if left == Left::Something {
+    if left == Remaining::Something {
         connection.prepare_cached(LIST)?.execute([session])?;
     }
     Ok(left)
 }
 
 /// Removes a slice of what a removed session left.
-pub(crate) fn remove_slice(connection: &Connection, session: &str) -> Result<Left, Failure> {
+pub(crate) fn remove_slice(connection: &Connection, session: &str) -> Result<Remaining, Failure> {
     for statement in [LOG, PARTS] {
         let removed = connection.prepare_cached(statement)?.execute((session, SLICE as i64))?;
         if removed == SLICE {
-            return Ok(Left::Something);
+            return Ok(Remaining::Something);
         }
     }
     connection.prepare_cached(DONE)?.execute([session])?;
-    Ok(Left::Nothing)
+    Ok(Remaining::Nothing)
 }
 
 /// Removes all of it.
 pub(crate) fn remove_all(connection: &Connection, session: &str) -> Result<(), Failure> {
-    while remove_slice(connection, session)? == Left::Something {}
+    while remove_slice(connection, session)? == Remaining::Something {}
     Ok(())
 }
 

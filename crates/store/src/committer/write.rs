@@ -2,7 +2,7 @@
 //!
 //! Statements are prepared once per transaction and used for all of its commits.
 
-use super::remains::{self, Left};
+use super::remains::{self, Remaining};
 use super::share_notes;
 use crate::blob::{keep_blob, pack};
 use crate::commit::{Commit, ENTRY_BYTES_MAX, NewEntry};
@@ -143,7 +143,7 @@ impl<'c> Writer<'c> {
                     self.run(statement, [id.as_str()])?;
                 }
                 // Blobs are collected by upkeep (`blob.rs`): another entry may hold the same one.
-                if remains::begin(self.connection, id.as_str())? == Left::Something {
+                if remains::begin(self.connection, id.as_str())? == Remaining::Something {
                     self.remains.push(id.clone());
                 }
                 Ok(())

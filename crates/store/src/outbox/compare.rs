@@ -128,7 +128,7 @@ fn differences(connection: &Connection, session: &str, from: u64) -> Result<Opti
         drafts.extend(rows.into_iter().map(|row| row.draft));
     }
     let next = (bound != u64::MAX).then_some(bound);
-    // What is open and has not grown since is read again and again: that is no reason to begin again.
+    // An open part that has not grown since is no reason to send everything again.
     let next = next.filter(|next| *next != from || !drafts.is_empty());
     Ok(Some(Differences { drafts, position: newest, next }))
 }

@@ -189,7 +189,7 @@ impl<'a> Sealing<'a> {
 
     fn add(&mut self, draft: &Draft) {
         let seq = self.link.sealed_seq + 1 + self.ops.len() as u64;
-        // The writer's id is random, so this is nobody else's.
+        // The writer's id is random, so no other writer has it.
         let op_id = format!("op_{}_{seq}", self.link.writer.trim_start_matches("wr_"));
         let key = draft.key();
         let message = match draft.kind {

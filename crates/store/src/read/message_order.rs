@@ -2,7 +2,8 @@
 //!
 //! Not here: pages backwards from the newest (`messages.rs`), which is how most clients read.
 
-use super::messages::{Parts, RawMessage, bare};
+use super::message_head::message_head;
+use super::messages::{Parts, RawMessage};
 use super::place::MessagePlace;
 use super::shape::PartShape;
 use crate::Store;
@@ -27,7 +28,7 @@ const OLDER: &str = "SELECT id, ord FROM message WHERE session_id = ?1
 const BETWEEN: &str = "SELECT id, created, data, ord FROM message WHERE session_id = ?1
     AND ord >= ?2 AND (ord > ?2 OR id >= ?3) AND ord <= ?4 AND (ord < ?4 OR id <= ?5) ORDER BY ord, id";
 
-/// A stretch of a conversation, as far as it was read.
+/// A range of a conversation's messages, and how far it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     pub messages: Vec<RawMessage>,
@@ -35,9 +36,9 @@ pub struct Slice {
     pub reached: MessagePlace,
 }
 
-/// Which way a conversation is read.
+/// In which direction a conversation is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Toward {
+pub enum ReadDirection {
     Newer,
     Older,
 }
@@ -65,12 +66,12 @@ impl Store {
         &self,
         session: &SessionId,
         from: Option<&MessagePlace>,
-        toward: Toward,
+        toward: ReadDirection,
         limit: usize,
     ) -> Result<Vec<PlacedMessage>, ReadError> {
         let (statement, end) = match toward {
-            Toward::Newer => (NEWER, 0),
-            Toward::Older => (OLDER, u64::MAX),
+            ReadDirection::Newer => (NEWER, 0),
+            ReadDirection::Older => (OLDER, u64::MAX),
         };
         let place = (session.clone(), from.map(|from| from.id.to_string()).unwrap_or_default());
         let ord = from.map_or(end, |from| from.ord);
@@ -120,7 +121,7 @@ impl Store {
             let mut parts = Parts::default();
             let mut cut_short_at = None;
             while let Some(row) = rows.next()? {
-                let message = bare(row)?;
+                let message = message_head(row)?;
                 parts.read(connection, &session, &message, shape)?;
                 // Where one stands whose id cannot be read is not known: it is not the last.
                 cut_short_at =

@@ -8,6 +8,7 @@ use crate::error::ReadError;
 use crate::growth::{Damage, Part, add_growth, add_growth_or};
 use crate::log::{clamp, text_or_empty};
 use crate::read::damaged::DamagedRows;
+use crate::read::message_head::{MessageHead, message_head};
 use crate::read::place::MessagePlace;
 use crate::read::shape::PartShape;
 use rusqlite::{Connection, OptionalExtension as _, Row};
@@ -171,7 +172,7 @@ impl Store {
         let message = message.clone();
         let found = self.read(move |connection| {
             let mut statement = connection.prepare_cached(ONE)?;
-            let found = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
+            let found = statement.query_row((message.as_str(), session.as_str()), message_head).optional()?;
             let Some(found) = found else { return Ok(None) };
             let mut parts = Vec::new();
             read_parts(connection, &session, &found.id, &mut parts)?;
@@ -294,7 +295,7 @@ fn messages_by_id(
             break;
         }
         looked_at += 1;
-        let row = statement.query_row((message.as_str(), session.as_str()), bare).optional()?;
+        let row = statement.query_row((message.as_str(), session.as_str()), message_head).optional()?;
         let Some(row) = row else { continue };
         parts.read(connection, session, &row, shape)?;
         found.push(row);
@@ -321,7 +322,7 @@ fn page_within(
     damaged: &DamagedRows,
     bytes_max: usize,
 ) -> Result<PageWithin, ReadError> {
-    let (mut found, more) = found(connection, session, query, bare)?;
+    let (mut found, more) = found(connection, session, query, message_head)?;
     let position = super::moment::head(connection)?;
     let read = Parts::of(connection, session, &found, shape, bytes_max)?;
     // One without an id that can be read is left out, as everywhere.
@@ -338,8 +339,8 @@ fn heads(
     query: &MessageQuery,
     damaged: &DamagedRows,
 ) -> Result<MessagePage, ReadError> {
-    let (found, more) = found(connection, session, query, bare)?;
-    let head = |message: Bare| message.with(session, Vec::new(), damaged);
+    let (found, more) = found(connection, session, query, message_head)?;
+    let head = |message: MessageHead| message.with(session, Vec::new(), damaged);
     let items = found.into_iter().filter_map(head).collect();
     Ok(MessagePage { items, more, position: super::moment::head(connection)? })
 }
@@ -374,37 +375,6 @@ fn found<T>(
     Ok((found, more))
 }
 
-/// A message without its parts, as its row has it.
-pub(super) struct Bare {
-    pub(super) id: String,
-    created: i64,
-    data: String,
-    pub(super) ord: i64,
-}
-
-impl Bare {
-    /// A message is left out only if not even its id can be read: nobody could ask for it.
-    fn with(self, session: &SessionId, parts: Vec<String>, damaged: &DamagedRows) -> Option<RawMessage> {
-        let Ok(id) = MessageId::parse(&self.id) else {
-            damaged.note(session, "a message without an id");
-            return None;
-        };
-        let created = self.created.cast_unsigned();
-        let info = damaged.message_or_placeholder(session, &self.id, created, self.data);
-        Some(RawMessage { id, created, info, parts })
-    }
-}
-
-pub(super) fn bare(row: &Row<'_>) -> rusqlite::Result<Bare> {
-    let created = row.get(1).unwrap_or_default();
-    Ok(Bare {
-        id: text_or_empty(row, 0)?,
-        created,
-        data: text_or_empty(row, 2)?,
-        ord: row.get(3).unwrap_or_default(),
-    })
-}
-
 fn collect<T>(
     connection: &Connection,
     statement: &str,
@@ -431,7 +401,7 @@ impl Parts {
     fn of(
         connection: &Connection,
         session: &SessionId,
-        found: &[Bare],
+        found: &[MessageHead],
         shape: PartShape,
         bytes_max: usize,
     ) -> Result<Self, ReadError> {
@@ -450,7 +420,7 @@ impl Parts {
         &mut self,
         connection: &Connection,
         session: &SessionId,
-        message: &Bare,
+        message: &MessageHead,
         shape: PartShape,
     ) -> Result<(), ReadError> {
         let before = self.all.len();
@@ -471,7 +441,7 @@ impl Parts {
     pub(super) fn join(
         self,
         session: &SessionId,
-        found: Vec<Bare>,
+        found: Vec<MessageHead>,
         damaged: &DamagedRows,
     ) -> Vec<RawMessage> {
         let mut parts = self.all.into_iter();

@@ -22,7 +22,7 @@ const HEADS: &str = "SELECT id, position FROM (SELECT id, (SELECT log.position F
 // The columns that `columns` reads.
 const PLACE: &str =
     "SELECT project_id, directory, parent_id, title, created, updated FROM session WHERE id = ?1";
-// The last entry of a removed session is the news of its removal, and stays.
+// The last entry of a removed session records its removal, and stays.
 const WITHOUT_ROW: &str = "SELECT log.session_id FROM log
     WHERE log.session_id NOT IN (SELECT id FROM session) AND log.kind NOT LIKE 'session.removed.%'
     AND NOT EXISTS (SELECT 1 FROM log AS later

@@ -39,7 +39,7 @@ pub struct Imported {
 }
 
 impl crate::Store {
-    /// Takes over a share of an old store, whole or not at all. The same again changes nothing.
+    /// Imports a share of an old store, completely or not at all. Repeating it changes nothing.
     pub async fn import_share(&self, call: ShareCall, old: OldShare) -> Result<Imported, ShareError> {
         self.change_share(move |transaction| import(transaction, &call, &old)).await
     }

@@ -72,9 +72,9 @@ pub struct ShownOp {
     pub data: Option<Box<RawValue>>,
 }
 
-/// What a viewer is shown next.
+/// What a viewer of a share is sent next.
 #[derive(Clone, Debug)]
-pub enum ShareNews {
+pub enum ShareUpdate {
     /// Everything; what was known before is dropped.
     Whole(ShareInfo, Vec<ShownOp>),
     Ops(ViewPage),
@@ -175,12 +175,12 @@ impl crate::Store {
 
     /// What everybody who may read a share is shown next: what was applied after a cursor, or, without one or with
     /// one that the log does not reach any more, everything. One read for all of them: nobody's right is looked at.
-    pub async fn share_news(
+    pub async fn share_update(
         &self,
         share: String,
         after: Option<u64>,
         limit: u64,
-    ) -> Result<ShareNews, ShareError> {
+    ) -> Result<ShareUpdate, ShareError> {
         self.view(move |connection| {
             let row = capability::load_share(connection, &share)?;
             if let Some(after) = after {
@@ -188,11 +188,11 @@ impl crate::Store {
                 // A snapshot that a writer ended replaces everything.
                 let is_replaced = page.ops.iter().any(|op| op.kind == "snapshot.end");
                 if !page.is_behind && !is_replaced {
-                    return Ok(ShareNews::Ops(page));
+                    return Ok(ShareUpdate::Ops(page));
                 }
             }
             let (info, ops) = whole(connection, &share, row)?;
-            Ok(ShareNews::Whole(info, ops))
+            Ok(ShareUpdate::Whole(info, ops))
         })
         .await
     }

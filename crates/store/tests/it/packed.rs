@@ -37,7 +37,7 @@ async fn a_long_entry_takes_less_room_and_reads_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn what_gains_nothing_by_it_stays_readable_for_any_tool() {
+async fn data_that_compression_does_not_shrink_is_stored_as_plain_text() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(&directory).await;
     let random: String = (0..3000_u32).map(|at| char::from(b'!' + (blake3_byte(at) % 90))).collect();

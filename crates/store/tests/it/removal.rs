@@ -21,7 +21,7 @@ fn full(session: &str) -> Draft {
 }
 
 stores! {
-    async fn a_removed_session_leaves_only_the_news_of_it(store: Store) {
+    async fn a_removed_session_leaves_only_the_entry_of_its_removal(store: Store) {
         store.commit(full("a").commit).await.unwrap();
         store.commit(full("b").commit).await.unwrap();
         let info = r#"{"info":{"id":"ses_a","slug":"s","projectID":"global","directory":"/work","title":"s",

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Keys of a repository that say how its files are to be compared. None of them names a program
 /// or a path.
-const KEPT: [&str; 10] = [
+const COPIED_KEYS: [&str; 10] = [
     "core.repositoryformatversion",
     "core.filemode",
     "core.symlinks",
@@ -72,7 +72,7 @@ impl OwnGitDir {
         let file = dirs.common.join("config");
         // With `--file` no include is followed.
         let theirs = Git::at(&self.top).args(["config", "--list", "-z", "--file"]).args([&file]);
-        for (key, value) in settings_of(theirs, &KEPT).await? {
+        for (key, value) in settings_of(theirs, &COPIED_KEYS).await? {
             // A word or a number: nothing that could be read as another key.
             if value.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
                 push_setting(&mut text, &key, &value);

@@ -1,4 +1,4 @@
-//! Logging in at servers on the web (OAuth 2.1 with PKCE).
+//! Logging in to remote MCP servers (OAuth 2.1 with PKCE).
 //!
 //! [`Logins::start`] finds the authorization server, makes us known to it if it does not know us
 //! (`register.rs`), and gives the address a person has to open; the code that comes back, by hand or through the listener on this

@@ -6,7 +6,7 @@
 //! group and strays.
 //!
 //! What it writes is bounded: a line that is too long is dropped as it comes, and if it was an answer,
-//! whoever waits for it is told. A line that is no message is not an end: programs greet.
+//! whoever waits for it is told. A line that is not a message is ignored: some programs print a greeting.
 
 use super::{MESSAGE_BYTES_MAX, content};
 use crate::bound::{prefix, suffix};

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_written_has_no_name_and_leaves_nothing() {
+    fn a_file_has_no_name_while_it_is_written_and_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
         let parent = directory(dir.path());
         let beside = Beside::open(&parent).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn it_appears_whole_whether_or_not_something_is_there() {
+    fn a_file_is_replaced_atomically_whether_or_not_it_exists() {
         let dir = tempfile::tempdir().unwrap();
         let parent = directory(dir.path());
         for (is_named, text) in [(false, "first"), (false, "second"), (true, "third")] {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_take_the_place_is_gone() {
+    fn a_file_that_cannot_be_renamed_into_place_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("taken")).unwrap();
         let parent = directory(dir.path());

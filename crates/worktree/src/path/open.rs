@@ -89,7 +89,7 @@ impl WorkPath {
         }
     }
 
-    /// What stands there, links not followed; `None` when nothing does.
+    /// What the path names now, without following links; `None` if there is nothing.
     pub fn kind(&self) -> Result<Option<FileKind>, PathError> {
         let Some(name) = self.real.file_name() else { return Ok(Some(FileKind::Directory)) };
         let stat = self

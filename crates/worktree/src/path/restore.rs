@@ -17,9 +17,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What stood under a name when it was looked at; enough to see that it does not any more.
+/// What a path named when it was last looked at: enough to notice that it was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sight {
+pub(crate) struct FileIdentity {
     pub(crate) kind: FileKind,
     pub(crate) stamp: Stamp,
     pub(crate) bytes: u64,
@@ -27,8 +27,8 @@ pub(crate) struct Sight {
 }
 
 impl WorkPath {
-    /// What stands there, links not followed; `None` when nothing does.
-    pub(crate) fn sight(&self) -> Result<Option<Sight>, PathError> {
+    /// What the path names now, without following links; `None` if there is nothing.
+    pub(crate) fn sight(&self) -> Result<Option<FileIdentity>, PathError> {
         let name = self.last_name()?;
         let parent = match self.open_parent() {
             Ok(parent) => parent,
@@ -36,7 +36,7 @@ impl WorkPath {
             Err(errno) => return Err(self.refused(errno)),
         };
         match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Sight {
+            Ok(stat) => Ok(Some(FileIdentity {
                 kind: rustix::fs::FileType::from_raw_mode(stat.st_mode).into(),
                 stamp: Stamp::of(&stat),
                 bytes: stat.st_size as u64,
@@ -47,7 +47,7 @@ impl WorkPath {
         }
     }
 
-    /// Where a link leads, as it says itself.
+    /// The target of a link, unresolved.
     pub(crate) fn link_text(&self) -> Result<Vec<u8>, PathError> {
         let name = self.last_name()?;
         let read = self.open_parent().and_then(|parent| rustix::fs::readlinkat(&parent, name, Vec::new()));

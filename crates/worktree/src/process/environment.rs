@@ -1,6 +1,6 @@
 //! What a program inherits: the user's environment, without what is hidden in its directory.
 //!
-//! The user's tools need the user's variables; nobody's tools need the keys with which the server speaks to its
+//! The user's tools need the user's variables; no tool needs the keys with which the server speaks to its
 //! providers, nor its own settings. Which names are keys depends on the directory, so each has an
 //! [`Inherited`] of its own; a variable is known by its exact name. The server's own settings are never inherited.
 //!
@@ -101,7 +101,7 @@ impl Inherited {
         users().into_iter().filter(|(name, _)| !self.is_hidden(&name.to_string_lossy()))
     }
 
-    /// The same, for programs that nobody sits in front of.
+    /// The same, for programs without a terminal.
     pub(crate) fn of_command(&self) -> impl Iterator<Item = (OsString, OsString)> {
         self.of_user().chain(SETTINGS.iter().map(|(name, value)| (name.into(), value.into())))
     }

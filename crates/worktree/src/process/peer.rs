@@ -1,4 +1,4 @@
-//! Whether somebody who connects is one of our own commands.
+//! Whether a connection comes from a command that this server started.
 //!
 //! A command may reach the server that runs it. If it could change anything there, it could answer the
 //! question whether it may run. So the process at the other end of a connection is looked for among those

@@ -17,7 +17,7 @@ const KEPT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// than what is kept.
 const BEHIND_UNITS_MAX: u64 = 256 * 1024;
 /// A reader that takes nothing for this long is let go.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 /// One piece, as clients expect it.
 const PIECE_BYTES_MAX: usize = 64 * 1024;
 
@@ -97,7 +97,7 @@ impl Scrollback {
     /// Returns when no reader is far behind.
     pub(super) async fn wait_for_readers(&self) {
         while self.lock().slowest_is_behind() {
-            if timeout(PATIENCE, self.read.notified()).await.is_err() {
+            if timeout(WAIT_MAX, self.read.notified()).await.is_err() {
                 let mut inner = self.lock();
                 let least = inner.end.saturating_sub(BEHIND_UNITS_MAX);
                 inner.readers.retain(|_, cursor| *cursor >= least);

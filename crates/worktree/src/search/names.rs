@@ -61,7 +61,7 @@ impl KeptNames {
         self.walks.load(Ordering::Relaxed)
     }
 
-    /// Names like the query, the likest first. Without a query directories come first, then files, by name.
+    /// File names that match the query, best match first. Without a query directories come first, then files, by name.
     pub fn files(
         &self,
         roots: &Roots,

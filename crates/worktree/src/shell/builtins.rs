@@ -60,7 +60,7 @@ pub(super) fn is_plain_variable(name: &str) -> bool {
     is_name(name) && !RUN.contains(&name) && !name.starts_with("LD_") && !name.starts_with("DYLD_")
 }
 
-/// Whether a command is surely no more than it says.
+/// Whether a command certainly does nothing but what its text says.
 pub(super) fn check(words: &[Word]) -> Option<()> {
     let (name, arguments) = words.split_first()?;
     let name = name.value.as_deref()?;
@@ -94,7 +94,7 @@ pub(super) fn check(words: &[Word]) -> Option<()> {
     is_understood.then_some(())
 }
 
-/// An option, or a word of which we do not know that it is none.
+/// An option, or a word that may be one.
 fn may_be_option(word: &Word) -> bool {
     word.may_split || word.form.starts_with(['-', sturdy_session::rules::UNKNOWN])
 }

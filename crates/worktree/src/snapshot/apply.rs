@@ -34,18 +34,18 @@ pub struct Setting {
     /// The states of which one must be found. Their content is captured, so nothing is lost.
     pub expected: Vec<State>,
     pub to: State,
-    pub(super) around: Around,
+    pub(super) around: ParentRights,
 }
 
-/// The directories around files that are set, where a umask would give them other rights. Those that are made get
+/// Access rights of the parent directories of files that are written, where a umask would give them others. New directories get
 /// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Around {
+pub(super) struct ParentRights {
     pub(super) before: Arc<BTreeMap<TreePath, DirectoryRights>>,
     pub(super) after: Arc<BTreeMap<TreePath, DirectoryRights>>,
 }
 
-impl Around {
+impl ParentRights {
     fn taken_back(&self) -> Self {
         Self { before: self.after.clone(), after: self.before.clone() }
     }
@@ -297,7 +297,7 @@ impl TreeStore {
     /// Directories in which their owner may not write were open to us as long as they were filled. One that cannot be
     /// closed stays as it is; no file is lost by it.
     fn close_directories(&self, settings: &[Setting]) {
-        let mut last: Option<&Around> = None;
+        let mut last: Option<&ParentRights> = None;
         for one in settings {
             // Nearly always all of them have the same.
             if last.is_some_and(|last| Arc::ptr_eq(&last.after, &one.around.after)) {

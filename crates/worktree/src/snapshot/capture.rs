@@ -3,7 +3,7 @@
 //! A scan asks git two things at once: which captured files look different, and which files it has not
 //! seen. What is too large, cannot be read or is a repository of its own is recorded as opaque; the rest
 //! goes into our index, and the index becomes a tree. When nothing is new, the tree of the last scan is
-//! still right and nothing is written; when everything looks as it did (`looks`), git is not even asked.
+//! still right and nothing is written; when everything looks as it did (`stat_cache`), git is not even asked.
 //!
 //! Known paths do not go through the index: their content is stored and the trees above them are written
 //! anew. They are noted, so that the next scan watches them too, even if they are ignored.
@@ -11,13 +11,13 @@
 use super::disk::{Found, Keep, mark_of};
 use super::empty::Unknown;
 use super::index::{Index, around, around_states};
-use super::object::{Hold, Kind};
+use super::object::{Kind, WriteSync};
 use super::point::point;
 use super::setup::{self, write_if_other};
 use super::tree::Directories;
 use super::{MEGABYTE, ObjectId, SnapshotError, State, TreeId, TreePath, TreeStore, lock};
 use crate::git::{Answer, Git, GitError, read_file};
-use crate::path::{DirectoryRights, FileKind, Rights, Sight, WorkPath};
+use crate::path::{DirectoryRights, FileIdentity, FileKind, Rights, WorkPath};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -117,7 +117,7 @@ impl TreeStore {
         if let Some(tree) = self.unchanged(&index, &excludes) {
             return Ok(index.captured(tree));
         }
-        index.forget_looks();
+        index.forget_stats();
         let mut last = None;
         for _ in 0..TRIES {
             match self.scan_once(&mut index) {
@@ -158,7 +158,7 @@ impl TreeStore {
             self.refuse_when_full()?;
             let mut bytes = 0;
             for path in some {
-                let Found { state, sight } = self.look(path, Keep::Content(Hold::Written))?;
+                let Found { state, sight } = self.look(path, Keep::Content(WriteSync::Written))?;
                 bytes += sight.map_or(0, |sight| sight.bytes).min(self.inner.options.file_bytes_max);
                 states.insert((*path).clone(), state);
             }
@@ -179,7 +179,7 @@ impl TreeStore {
         base: Option<&TreeId>,
         states: &BTreeMap<TreePath, State>,
     ) -> Result<TreeId, SnapshotError> {
-        self.inner.objects.graft(base, states, &Directories::new(), Hold::Written)
+        self.inner.objects.graft(base, states, &Directories::new(), WriteSync::Written)
     }
 
     /// The same with states that are those on the disk: the directories around them are as they are there.
@@ -194,7 +194,7 @@ impl TreeStore {
             states.to_mut().extend(vanished.into_iter().map(|path| (path, State::Absent)));
         }
         let directories = self.directories_now(around_states(&states));
-        self.inner.objects.graft(base, &states, &directories, Hold::Written)
+        self.inner.objects.graft(base, &states, &directories, WriteSync::Written)
     }
 
     /// What a tree has under these paths.
@@ -254,7 +254,7 @@ impl TreeStore {
             && directories_now.iter().all(|(path, rights)| index.directories.get(path) == rights.as_ref())
             && let Some(tree) = index.tree
         {
-            index.note_looks(&plain);
+            index.note_stats(&plain);
             return Ok(tree);
         }
         self.refuse_too_much(bytes)?;
@@ -279,7 +279,7 @@ impl TreeStore {
         }
         other.extend(self.note_empty(index, empty)?);
         let tree = self.beyond_git(index, before, made, other, directories_changed)?;
-        index.note_looks(&plain);
+        index.note_stats(&plain);
         index.opaque = opaque;
         *lock(&self.inner.left_out) = index.left_out();
         self.write_opaque(&index.opaque)?;
@@ -388,7 +388,7 @@ impl TreeStore {
         Ok(Sorted { directories, bytes, rights })
     }
 
-    fn reason_against(&self, place: &WorkPath, sight: &Sight) -> Option<Why> {
+    fn reason_against(&self, place: &WorkPath, sight: &FileIdentity) -> Option<Why> {
         match sight.kind {
             FileKind::File if sight.bytes > self.inner.options.file_bytes_max => Some(Why::TooLarge),
             FileKind::File => {

@@ -7,7 +7,7 @@
 //! What is recent is spared: what was stored is anchored within moments. Only in a store that nobody has open can
 //! everything go, and then nobody can open it meanwhile (`in_use`).
 
-use super::in_use::Alone;
+use super::in_use::ExclusiveUse;
 use super::index::forget_tree_in;
 use super::keep::{refuse_damaged_refs, usage_of};
 use super::object::{ObjectId, Objects};
@@ -79,7 +79,7 @@ pub fn collect_in(
 ) -> Result<Collected, SnapshotError> {
     let bytes_before = bytes_in(dir)?;
     pack(dir, search_path)?;
-    let gave_way = match Alone::take(dir)? {
+    let gave_way = match ExclusiveUse::take(dir)? {
         Some(alone) => !remove_alone(&alone, dir, search_path, recent)?,
         None => true,
     };
@@ -88,7 +88,7 @@ pub fn collect_in(
 
 /// False when somebody waits to open the store.
 fn remove_alone(
-    alone: &Alone,
+    alone: &ExclusiveUse,
     dir: &Path,
     search_path: Option<&OsStr>,
     recent: Duration,

@@ -34,7 +34,7 @@ const FILES_MAX: usize = 2_000;
 const EFFORT: Duration = Duration::from_millis(200);
 
 /// After this, patches are left out.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// As long as clients expect it.
 const RULE_WIDTH: usize = 67;
@@ -77,7 +77,7 @@ pub fn differences(store: &TreeStore, changed: &[Changed]) -> Result<Changes, Sn
     let mut room = PATCHES_BYTES_MAX;
     let mut contents = Contents::new(store);
     let listed = &known[..known.len().min(FILES_MAX)];
-    let mut recent: Vec<Option<Arc<Whole>>> = Vec::with_capacity(listed.len());
+    let mut recent: Vec<Option<Arc<FilePatch>>> = Vec::with_capacity(listed.len());
     {
         let diffs = lock(&store.inner.diffs);
         recent.extend(listed.iter().map(|one| diffs.get(one)));
@@ -90,7 +90,7 @@ pub fn differences(store: &TreeStore, changed: &[Changed]) -> Result<Changes, Sn
         let difference = match recent {
             Some(difference) => difference,
             None => {
-                let is_late = began.elapsed() > PATIENCE;
+                let is_late = began.elapsed() > WAIT_MAX;
                 changes.is_whole &= !is_late;
                 let texts = if is_late { None } else { contents.texts_of(&unknown, at)? };
                 at += 1;
@@ -131,7 +131,7 @@ pub fn unified(store: &TreeStore, changed: &[Changed]) -> Result<String, Snapsho
     let mut contents = Contents::new(store);
     for (at, one) in known.iter().take(FILES_MAX).enumerate() {
         head(one, &mut text);
-        let texts = if began.elapsed() > PATIENCE { None } else { contents.texts_of(&known, at)? };
+        let texts = if began.elapsed() > WAIT_MAX { None } else { contents.texts_of(&known, at)? };
         let Some((before, after)) = texts else {
             let _ = writeln!(
                 text,
@@ -211,7 +211,7 @@ impl<'a> Contents<'a> {
 
 /// The difference of one file.
 #[derive(Debug, Default)]
-pub(super) struct Whole {
+pub(super) struct FilePatch {
     patch: String,
     additions: u64,
     deletions: u64,
@@ -221,16 +221,16 @@ pub(super) struct Whole {
 /// file is as it was the last time. All are forgotten when there are too many.
 #[derive(Debug, Default)]
 pub(super) struct RecentDiffs {
-    known: HashMap<(TreePath, State, State), Arc<Whole>>,
+    known: HashMap<(TreePath, State, State), Arc<FilePatch>>,
     bytes: usize,
 }
 
 impl RecentDiffs {
-    fn get(&self, one: &Changed) -> Option<Arc<Whole>> {
+    fn get(&self, one: &Changed) -> Option<Arc<FilePatch>> {
         self.known.get(&(one.path.clone(), one.before, one.after)).cloned()
     }
 
-    fn remember(&mut self, one: &Changed, difference: Arc<Whole>) {
+    fn remember(&mut self, one: &Changed, difference: Arc<FilePatch>) {
         let bytes = difference.patch.len() + RECENT_OVERHEAD;
         if self.bytes + bytes > RECENT_BYTES_MAX {
             *self = Self::default();
@@ -243,14 +243,14 @@ impl RecentDiffs {
 }
 
 /// A patch that shows the whole file.
-fn whole(name: &str, before: &str, after: &str) -> Whole {
+fn whole(name: &str, before: &str, after: &str) -> FilePatch {
     let diff = TextDiff::configure().timeout(EFFORT).diff_lines(before, after);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
     let mut patch = format!("Index: {name}\n{}\n--- {name}\t\n+++ {name}\t\n", "=".repeat(RULE_WIDTH));
     for hunk in diff.unified_diff().context_radius(usize::MAX / 4).iter_hunks() {
         write_hunk(&hunk, Numbers::Always, &mut patch);
     }
-    Whole { patch, additions: count(ChangeTag::Insert), deletions: count(ChangeTag::Delete) }
+    FilePatch { patch, additions: count(ChangeTag::Insert), deletions: count(ChangeTag::Delete) }
 }
 
 #[derive(Clone, Copy)]

@@ -1,9 +1,9 @@
 //! What stands under a path in the worktree now, in the words of trees.
 
 use super::empty::is_empty;
-use super::object::{Hold, Kind};
+use super::object::{Kind, WriteSync};
 use super::{ObjectId, SnapshotError, State, TreePath, TreeStore};
-use crate::path::{FileKind, PathError, Sight, WorkPath};
+use crate::path::{FileIdentity, FileKind, PathError, WorkPath};
 use std::io::Read;
 
 /// How often a file is read again that changes while it is read.
@@ -14,7 +14,7 @@ const LOOKS_MAX: usize = 4;
 pub(super) struct Found {
     pub(super) state: State,
     /// What it was recognised by; `None` when nothing is there.
-    pub(super) sight: Option<Sight>,
+    pub(super) sight: Option<FileIdentity>,
 }
 
 impl Found {
@@ -27,11 +27,11 @@ impl Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
     Nothing,
-    Content(Hold),
+    Content(WriteSync),
 }
 
 impl TreeStore {
-    /// Looks at a path. What cannot be reached without following a link is opaque: it is not ours.
+    /// Reads the state of a path. What can only be reached through a link is opaque: it is outside the worktree.
     pub(super) fn look(&self, path: &TreePath, keep: Keep) -> Result<Found, SnapshotError> {
         let place = self.at(path)?;
         for _ in 0..LOOKS_MAX {
@@ -55,7 +55,7 @@ impl TreeStore {
         &self,
         place: &WorkPath,
         path: &TreePath,
-        sight: Option<Sight>,
+        sight: Option<FileIdentity>,
         keep: Keep,
     ) -> Result<State, SnapshotError> {
         let Some(sight) = sight else { return Ok(State::Absent) };
@@ -104,6 +104,6 @@ fn opaque(why: &[u8], path: &TreePath) -> State {
 }
 
 /// Differs when the file was written to.
-pub(super) fn mark_of(sight: &Sight) -> ObjectId {
+pub(super) fn mark_of(sight: &FileIdentity) -> ObjectId {
     ObjectId::of(Kind::Blob, format!("{sight:?}").as_bytes())
 }

@@ -19,7 +19,7 @@ const WANTED: &str = "sturdy-wanted";
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A collection gives way within moments. One that does not is a process that was stopped.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Keeps the store from being collected as one that nobody has open.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ pub(super) struct InUse {
     _lock: File,
 }
 
-/// Nobody has the store open, and nobody opens it before this is dropped.
+/// Exclusive use: nobody else has the store open, and nobody can open it until this is dropped.
 #[derive(Debug)]
-pub(super) struct Alone {
+pub(super) struct ExclusiveUse {
     dir: PathBuf,
     _lock: File,
 }
@@ -41,7 +41,7 @@ impl InUse {
         loop {
             match lock.try_lock_shared() {
                 Ok(()) => return Ok(Self { _lock: lock }),
-                Err(TryLockError::WouldBlock) if begun.elapsed() > PATIENCE => {
+                Err(TryLockError::WouldBlock) if begun.elapsed() > WAIT_MAX => {
                     return Err(SnapshotError::Busy(dir.to_owned()));
                 }
                 Err(TryLockError::WouldBlock) => {}
@@ -54,7 +54,7 @@ impl InUse {
     }
 }
 
-impl Alone {
+impl ExclusiveUse {
     /// None: somebody has the store open.
     pub(super) fn take(dir: &Path) -> Result<Option<Self>, SnapshotError> {
         let lock = lock_file(dir)?;

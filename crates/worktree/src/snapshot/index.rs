@@ -10,9 +10,9 @@ pub(super) use directories::{around, around_states};
 
 use super::capture::{Captured, LeftOut, Opaques, Why};
 use super::disk::mark_of;
-use super::looks::Seen;
-use super::object::Hold;
+use super::object::WriteSync;
 use super::setup::{self, remove};
+use super::stat_cache::StatCache;
 use super::tree::Directories;
 use super::{SnapshotError, State, TreeId, TreePath, TreeStore};
 use crate::git::GitError;
@@ -52,7 +52,7 @@ pub(super) struct Index {
     /// What git made of the index when `tree` was right. Not on the disk.
     made_by_git: Option<TreeId>,
     /// How everything looked when that tree was right. Not on the disk.
-    pub(super) looks: Seen,
+    pub(super) stats: StatCache,
 }
 
 impl Index {
@@ -67,7 +67,7 @@ impl Index {
     }
 
     /// A scan has looked at these.
-    pub(super) fn note_looks(&mut self, looked_at: &BTreeSet<TreePath>) {
+    pub(super) fn note_stats(&mut self, looked_at: &BTreeSet<TreePath>) {
         if self.looked_at.is_some_and(|at| at.elapsed() > YOUNG) {
             self.young.clear();
         }
@@ -179,7 +179,7 @@ impl TreeStore {
 
     pub(super) fn forget_index(&self, index: &mut Index) -> Result<(), SnapshotError> {
         index.tree = None;
-        index.looks = Seen::Nothing;
+        index.stats = StatCache::Nothing;
         index.opaque = Opaques::new();
         index.rights.clear();
         index.young.clear();
@@ -304,7 +304,7 @@ impl TreeStore {
             };
             exact.insert(path, state);
         }
-        self.inner.objects.graft(Some(&base), &exact, &directories, Hold::Written)
+        self.inner.objects.graft(Some(&base), &exact, &directories, WriteSync::Written)
     }
 
     pub(super) fn write_opaque(&self, opaque: &Opaques) -> Result<(), SnapshotError> {

@@ -5,7 +5,7 @@
 //! released. Then, and only then, a collection may remove what no other name needs.
 
 use super::diff::forget;
-use super::object::{Hold, Kind};
+use super::object::{Kind, WriteSync};
 use super::point::point;
 use super::setup::{ROOT_NOTE, remove, wait};
 use super::{ObjectId, SnapshotError, TreeId, TreeStore, lock};
@@ -60,7 +60,7 @@ impl TreeStore {
             let parent = last.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
             let who = "sturdy <> 0 +0000";
             let text = format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n");
-            last = Some(self.inner.objects.write(Kind::Commit, text.as_bytes(), Hold::Synced)?);
+            last = Some(self.inner.objects.write(Kind::Commit, text.as_bytes(), WriteSync::Synced)?);
             is_new = true;
         }
         let Some(last) = last.filter(|_| is_new) else { return Ok(()) };

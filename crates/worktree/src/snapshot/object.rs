@@ -113,9 +113,9 @@ impl Kind {
     }
 }
 
-/// Whether an object must survive a loss of power, not only the death of the process.
+/// Whether an object is synced to survive a power failure, or only written to survive the end of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
+pub(super) enum WriteSync {
     Written,
     Synced,
 }
@@ -148,7 +148,12 @@ impl Objects {
     }
 
     /// Stores the content under its name; nothing is written when it is there already.
-    pub(super) fn write(&self, kind: Kind, content: &[u8], hold: Hold) -> Result<ObjectId, SnapshotError> {
+    pub(super) fn write(
+        &self,
+        kind: Kind,
+        content: &[u8],
+        hold: WriteSync,
+    ) -> Result<ObjectId, SnapshotError> {
         let id = ObjectId::of(kind, content);
         let place = self.place(&id);
         let found = {
@@ -156,7 +161,7 @@ impl Objects {
             is_there(&place)
         };
         if found {
-            if hold == Hold::Synced {
+            if hold == WriteSync::Synced {
                 File::open(&place).and_then(|file| file.sync_all()).map_err(SnapshotError::io(&place))?;
             }
             return Ok(id);
@@ -180,7 +185,7 @@ impl Objects {
         Ok(())
     }
 
-    fn write_at(&self, place: &Path, kind: Kind, content: &[u8], hold: Hold) -> io::Result<()> {
+    fn write_at(&self, place: &Path, kind: Kind, content: &[u8], hold: WriteSync) -> io::Result<()> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // git removes what is left of such a name.
         let name = format!("tmp_obj_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -197,14 +202,14 @@ impl Objects {
             let _ = std::fs::remove_file(&beside);
         }
         made?;
-        if hold == Hold::Synced {
+        if hold == WriteSync::Synced {
             let parent = place.parent().unwrap_or(&self.dir);
             File::open(parent)?.sync_all()?;
         }
         Ok(())
     }
 
-    fn fill(&self, beside: &Path, kind: Kind, content: &[u8], hold: Hold) -> io::Result<()> {
+    fn fill(&self, beside: &Path, kind: Kind, content: &[u8], hold: WriteSync) -> io::Result<()> {
         let mut packer = ZlibEncoder::new(Vec::with_capacity(content.len() / 2 + 64), Compression::fast());
         packer.write_all(&kind.head(content.len()))?;
         packer.write_all(content)?;
@@ -212,7 +217,7 @@ impl Objects {
         // A name that a dead process has left is taken over: it holds nothing that is needed.
         let mut file = File::create(beside)?;
         file.write_all(&packed)?;
-        if hold == Hold::Synced {
+        if hold == WriteSync::Synced {
             file.sync_all()?;
         }
         Ok(())

@@ -12,7 +12,7 @@ const BATCH_OBJECTS: usize = 1_024;
 const BATCH_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Directories that are asked for without asking first how large they are.
-const FEW: usize = 64;
+const UNSIZED_TREES_MAX: usize = 64;
 
 impl Objects {
     /// Remembers these directories, if they are not remembered yet.
@@ -112,7 +112,7 @@ impl Objects {
         if ids.len() == 1 {
             return self.read_batch(kind, ids, OBJECT_BYTES_MAX, found);
         }
-        if kind == Kind::Tree && ids.len() <= FEW {
+        if kind == Kind::Tree && ids.len() <= UNSIZED_TREES_MAX {
             match self.read_batch(kind, ids, BATCH_BYTES_MAX, found) {
                 Err(SnapshotError::Git(GitError::TooLong { .. })) => {}
                 read => return read,

@@ -3,7 +3,7 @@
 //! Changing a few paths reads and writes only the directories above them, so it costs the same in a
 //! worktree of ten files and of a million.
 
-use super::object::{Hold, Kind, Objects};
+use super::object::{Kind, Objects, WriteSync};
 use super::state::{DIRECTORY, KIND, LINK, OPAQUE, State};
 use super::{ObjectId, SnapshotError, TreeId, lock};
 use crate::path::{DirectoryRights, Rights};
@@ -228,7 +228,7 @@ impl Objects {
         tree: Option<&TreeId>,
         changes: &BTreeMap<TreePath, State>,
         directories: &Directories,
-        hold: Hold,
+        hold: WriteSync,
     ) -> Result<TreeId, SnapshotError> {
         if changes.values().any(|state| *state == State::EmptyDirectory) {
             self.write(Kind::Tree, &[], hold)?;
@@ -253,7 +253,7 @@ impl Objects {
         &self,
         tree: Option<&TreeId>,
         changes: &[(&[&[u8]], Change)],
-        hold: Hold,
+        hold: WriteSync,
     ) -> Result<Option<TreeId>, SnapshotError> {
         let mut names = match tree {
             Some(tree) => self.names(tree)?,
@@ -286,7 +286,7 @@ impl Objects {
         &self,
         before: Option<Node>,
         here: &Here<'_>,
-        hold: Hold,
+        hold: WriteSync,
     ) -> Result<Option<Node>, SnapshotError> {
         let mut node = before;
         match here.itself {

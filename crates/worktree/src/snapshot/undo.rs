@@ -5,10 +5,10 @@
 //! taking the undo back. A file may be replaced when it is as in the snapshot or as the standing undo made it;
 //! both are captured, so whatever is replaced can be brought back.
 
-use super::apply::Around;
+use super::apply::ParentRights;
 use super::disk::Keep;
 use super::index::around_states;
-use super::object::Hold;
+use super::object::WriteSync;
 use super::{
     Conflict, Entry, Plan, Setting, SnapshotError, State, Targets, TreeId, TreePath, TreeStore, Verdict,
 };
@@ -48,7 +48,7 @@ impl TreeStore {
         let is_old = |path: &&TreePath| old.is_some_and(|old| old.found(path).is_some());
         // What the standing undo did not touch is captured now; the rest was captured then.
         let new: Vec<&TreePath> = targets.paths().filter(|path| !is_old(path)).collect();
-        let hold = if new.len() <= SYNCED_ALONE_MAX { Hold::Synced } else { Hold::Written };
+        let hold = if new.len() <= SYNCED_ALONE_MAX { WriteSync::Synced } else { WriteSync::Written };
         let mut now = BTreeMap::new();
         for path in new {
             now.insert(path.clone(), self.look(path, Keep::Content(hold))?.state);
@@ -61,7 +61,7 @@ impl TreeStore {
                 self.inner.objects.graft(base.as_ref(), &now, &directories, hold)?
             }
         };
-        if hold == Hold::Written {
+        if hold == WriteSync::Written {
             self.sync()?;
         }
 
@@ -74,7 +74,7 @@ impl TreeStore {
         let now = self.directories(&snapshot, there)?;
         let mut then = now.clone();
         then.extend(targets.directories().iter().map(|(path, rights)| (path.clone(), *rights)));
-        let around = Around { before: Arc::new(now), after: Arc::new(then) };
+        let around = ParentRights { before: Arc::new(now), after: Arc::new(then) };
         let mut settings = Vec::with_capacity(all.len());
         for path in all {
             let to = wanted.get(path).copied().unwrap_or(before[path]);
@@ -98,7 +98,7 @@ impl TreeStore {
     pub fn prepare_redo(&self, standing: Standing<'_>) -> Result<Vec<Setting>, SnapshotError> {
         let before = self.states(&standing.snapshot, standing.targets.paths())?;
         let there = before.iter().filter(|(_, state)| **state != State::Absent).map(|(path, _)| path);
-        let around = Around {
+        let around = ParentRights {
             before: Arc::new(standing.targets.directories().clone()),
             after: Arc::new(self.directories(&standing.snapshot, there)?),
         };
@@ -133,7 +133,7 @@ fn push(
     path: &TreePath,
     replaceable: [Option<State>; 2],
     to: State,
-    around: &Around,
+    around: &ParentRights,
 ) {
     if to.is_opaque() {
         return;

@@ -217,7 +217,7 @@ async fn carry_out(world: &World, acting: Acting, mut plans: Vec<Plan>) -> Resul
             changed.push(target.real().to_owned());
         }
     }
-    // Once all of it stands: half a patch is full of errors that are none.
+    // Only after the whole patch is written: a half-applied patch has errors that vanish with the rest.
     let diagnostics = change::diagnose(world, &changed).await;
     let errors = change::diagnostics_text(&diagnostics, &changed);
     let summary = format!("The patch was applied:\n{}", lines.join("\n"));

@@ -139,15 +139,15 @@ fn page(path: &WorkPath, file: File, from: usize, count: usize) -> Result<Done, 
     let Page { lines, total, why } = page::read(file, from, count)?;
     // An empty file ends before its first line.
     let last = (from + lines.len()).saturating_sub(1);
-    let is_whole = why == page::Why::End;
+    let is_whole = why == page::PageEnd::End;
     let next = last + 1;
     let note = match (why, total) {
-        (page::Why::End, _) => format!("(End of file, {} lines in all)", total.unwrap_or(last)),
-        (page::Why::Count, Some(total)) => {
+        (page::PageEnd::End, _) => format!("(End of file, {} lines in all)", total.unwrap_or(last)),
+        (page::PageEnd::Count, Some(total)) => {
             format!("(Lines {from} to {last} of {total}. Go on with offset {next}.)")
         }
-        (page::Why::Count, None) => format!("(Lines {from} to {last}. Go on with offset {next}.)"),
-        (page::Why::Bytes, _) => {
+        (page::PageEnd::Count, None) => format!("(Lines {from} to {last}. Go on with offset {next}.)"),
+        (page::PageEnd::Bytes, _) => {
             format!("(Cut at 50 KB, after line {last}. Go on with offset {next}.)")
         }
     };

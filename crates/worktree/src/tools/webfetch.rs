@@ -17,7 +17,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use convert::Format;
 use futures_util::future::BoxFuture;
-use guard::Place;
+use guard::AddressKind;
 use reqwest::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, LOCATION, USER_AGENT};
 use serde::Deserialize;
 use serde_json::json;
@@ -158,7 +158,7 @@ impl Fetch<'_> {
     async fn permit(
         &self,
         url: &Url,
-        place: Place,
+        place: AddressKind,
         permitted: &mut Vec<String>,
     ) -> Result<Reach, ToolFailure> {
         let refused = |why: &str| {
@@ -167,11 +167,11 @@ impl Fetch<'_> {
         };
         match (place, self.reach, self.asks) {
             (_, Reach::Anywhere, _) => Ok(Reach::Anywhere),
-            (Place::Public, reach, _) => Ok(reach),
-            (Place::Metadata, ..) => refused("an address at which clouds tell machines their secrets"),
-            (Place::Private, Reach::Private, _) => Ok(Reach::Private),
-            (Place::Private, Reach::Public, None) => refused("on this machine or in a private network"),
-            (Place::Private, Reach::Public, Some(world)) => {
+            (AddressKind::Public, reach, _) => Ok(reach),
+            (AddressKind::Metadata, ..) => refused("an address at which clouds tell machines their secrets"),
+            (AddressKind::Private, Reach::Private, _) => Ok(Reach::Private),
+            (AddressKind::Private, Reach::Public, None) => refused("on this machine or in a private network"),
+            (AddressKind::Private, Reach::Public, Some(world)) => {
                 let port = url.port_or_known_default().unwrap_or_default();
                 let host = format!("{}:{port}", url.host_str().unwrap_or_default());
                 if !permitted.contains(&host) {

@@ -5,7 +5,7 @@ use sturdy_worktree::bound::{Keep, Limits, Removed, cut, prefix, save, saved_pat
 const SMALL: Limits = Limits { lines_max: 3, bytes_max: 12 };
 
 #[test]
-fn what_fits_is_not_touched() {
+fn a_text_within_the_limits_is_not_cut() {
     assert_eq!(cut("a\nb\nc", SMALL, Keep::Head), None);
     assert_eq!(cut("", SMALL, Keep::Tail), None);
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use sturdy_worktree::git::{UserConfig, quiet_command};
 use sturdy_worktree::project::resolve;
-use sturdy_worktree::vcs::{Against, Checkout};
+use sturdy_worktree::vcs::{Checkout, DiffBase};
 
 struct Hostile {
     top: tempfile::TempDir,
@@ -92,8 +92,8 @@ impl Hostile {
         let (_, _) = tokio::join!(checkout.branch(), checkout.default_branch());
         // Where an object is missing these fail; what counts is that nothing is run for it.
         let _ = checkout.status().await;
-        let _ = checkout.diff(Against::Commit, 3).await;
-        let _ = checkout.diff(Against::Branch, 3).await;
+        let _ = checkout.diff(DiffBase::Commit, 3).await;
+        let _ = checkout.diff(DiffBase::Branch, 3).await;
         let _ = checkout.raw_diff().await;
         let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-two\n+three\n";
         let _ = checkout.apply(patch).await;

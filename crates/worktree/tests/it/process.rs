@@ -279,7 +279,7 @@ async fn a_command_that_sends_and_is_gone_is_not_taken_for_a_person() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn whoever_is_no_command_is_not_taken_for_one() {
+async fn a_connection_of_another_process_is_not_taken_for_one_of_our_commands() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let ours = listener.local_addr().unwrap();
     let person = std::net::TcpStream::connect(ours).unwrap();

@@ -8,10 +8,10 @@ mod die;
 mod directories;
 mod keep;
 mod large;
-mod looks;
 mod odd;
 mod random;
 mod show;
+mod stat_cache;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use sturdy_worktree::project::resolve;
-use sturdy_worktree::vcs::{Against, Checkout, FileDiff, Status, branch_of};
+use sturdy_worktree::vcs::{Checkout, DiffBase, FileDiff, Status, branch_of};
 
 fn git(dir: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
@@ -56,7 +56,7 @@ impl Bench {
         files.into_iter().map(|file| (file.file, file.additions, file.deletions, file.status)).collect()
     }
 
-    async fn diff(&self, against: Against) -> Vec<FileDiff> {
+    async fn diff(&self, against: DiffBase) -> Vec<FileDiff> {
         self.checkout.diff(against, 3).await.unwrap()
     }
 }
@@ -93,7 +93,7 @@ async fn each_file_has_its_own_patch() {
     bench.write("b.txt", "diff --git a/x b/x\n");
     bench.write("c.bin", "\0\0");
 
-    let files = bench.diff(Against::Commit).await;
+    let files = bench.diff(DiffBase::Commit).await;
 
     let names: Vec<&str> = files.iter().map(|file| file.file.as_str()).collect();
     assert_eq!(names, ["a.txt", "b.txt", "c.bin"]);
@@ -104,7 +104,7 @@ async fn each_file_has_its_own_patch() {
     }
     assert!(files[0].patch.as_ref().unwrap().ends_with("@@ -1,2 +1,2 @@\n one\n-two\n+2\n"));
     assert!(files[2].patch.as_ref().unwrap().contains("Binary files"));
-    let bare = bench.checkout.diff(Against::Commit, 0).await.unwrap();
+    let bare = bench.checkout.diff(DiffBase::Commit, 0).await.unwrap();
     assert!(bare[0].patch.as_ref().unwrap().ends_with("@@ -2 +2 @@ one\n-two\n+2\n"), "{:?}", bare[0].patch);
 }
 
@@ -115,7 +115,7 @@ async fn a_file_that_becomes_a_link_is_one_file() {
     std::os::unix::fs::symlink("z.txt", bench.path().join("a.txt")).unwrap();
     bench.write("z.txt", "zz\n");
 
-    let files = bench.diff(Against::Commit).await;
+    let files = bench.diff(DiffBase::Commit).await;
 
     assert_eq!(files.len(), 2);
     assert!(files[1].patch.as_ref().unwrap().contains("+zz"));
@@ -127,8 +127,8 @@ async fn a_repository_without_a_commit_has_only_new_files() {
     bench.write("a.txt", "one\n");
 
     assert_eq!(bench.status().await, [row("a.txt", 1, 0, Status::Added)]);
-    assert_eq!(bench.diff(Against::Commit).await.len(), 1);
-    assert_eq!(bench.diff(Against::Branch).await, []);
+    assert_eq!(bench.diff(DiffBase::Commit).await.len(), 1);
+    assert_eq!(bench.diff(DiffBase::Branch).await, []);
 }
 
 #[tokio::test]
@@ -136,12 +136,12 @@ async fn a_branch_is_compared_with_where_it_left_the_default_one() {
     let bench = Bench::with(&[("a.txt", "one\n")]).await;
     assert_eq!(bench.checkout.branch().await.as_deref(), Some("main"));
     bench.write("a.txt", "two\n");
-    assert_eq!(bench.diff(Against::Branch).await, [], "on the default branch there is nothing to compare");
+    assert_eq!(bench.diff(DiffBase::Branch).await, [], "on the default branch there is nothing to compare");
     git(bench.path(), &["checkout", "-q", "-b", "work"]);
     git(bench.path(), &["commit", "-q", "-am", "second"]);
     bench.write("b.txt", "b\n");
 
-    let names: Vec<String> = bench.diff(Against::Branch).await.into_iter().map(|file| file.file).collect();
+    let names: Vec<String> = bench.diff(DiffBase::Branch).await.into_iter().map(|file| file.file).collect();
 
     assert_eq!(names, ["a.txt", "b.txt"]);
     assert_eq!(bench.status().await, [row("b.txt", 1, 0, Status::Added)]);

@@ -102,25 +102,25 @@ impl<'t> Visitor<'t> for Tree<'t> {
 /// A list whose length is not known: the first few stand on the stack, many in a vector.
 struct Gathering<'t, T> {
     arena: &'t Bump,
-    few: [T; FEW],
+    few: [T; INLINE_MAX],
     count: usize,
     many: Vec<T>,
 }
 
 /// Most lists of a message are shorter: a message, a call, its path and its arguments.
-const FEW: usize = 4;
+const INLINE_MAX: usize = 4;
 
 impl<'t, T: Copy> Gathering<'t, T> {
     fn new(arena: &'t Bump, blank: T) -> Gathering<'t, T> {
-        Gathering { arena, few: [blank; FEW], count: 0, many: Vec::new() }
+        Gathering { arena, few: [blank; INLINE_MAX], count: 0, many: Vec::new() }
     }
 
     fn push(&mut self, item: T) {
-        if self.count < FEW {
+        if self.count < INLINE_MAX {
             self.few[self.count] = item;
         } else {
-            if self.count == FEW {
-                self.many.reserve(4 * FEW);
+            if self.count == INLINE_MAX {
+                self.many.reserve(4 * INLINE_MAX);
                 self.many.extend_from_slice(&self.few);
             }
             self.many.push(item);
@@ -129,7 +129,7 @@ impl<'t, T: Copy> Gathering<'t, T> {
     }
 
     fn done(self) -> &'t [T] {
-        let all = if self.count <= FEW { &self.few[..self.count] } else { &self.many[..] };
+        let all = if self.count <= INLINE_MAX { &self.few[..self.count] } else { &self.many[..] };
         self.arena.alloc_slice_copy(all)
     }
 }

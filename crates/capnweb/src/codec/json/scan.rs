@@ -1,7 +1,7 @@
-//! The look at a text before it is parsed.
+//! Checks the nesting depth of a text before it is parsed.
 //!
 //! Counts brackets outside strings and finds surrogate escapes that stand alone.
-//! Invalid JSON is none of its business: the parser will say so, at a depth we know.
+//! It does not check that the JSON is valid: the parser does, once the depth is known to be safe.
 
 use std::borrow::Cow;
 

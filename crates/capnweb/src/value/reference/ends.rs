@@ -44,7 +44,7 @@ pub(crate) trait RemoteObject: Send + Sync {
     /// What it will come to, if it is a promise.
     fn cell(&self) -> &Arc<Cell>;
 
-    /// True for what stands for itself: it will never turn into something else.
+    /// True if this is settled: it will never resolve to something else.
     fn is_object(&self) -> bool;
 
     /// Makes the peer send the value, once.

@@ -148,7 +148,7 @@ fn compare_outcome(vector: &Vector, outcome: &Result<(), Thrown>) -> Option<Stri
 }
 
 #[test]
-fn what_raw_clients_sent_says_nothing_to_a_client_that_breaks_it() {
+fn answers_to_raw_clients_do_not_make_a_client_panic() {
     for vector in
         all().iter().filter(|vector| vector.via == "ws" && vector.from == "raw-client-to-npm-server")
     {

@@ -183,7 +183,7 @@ impl Answerer {
     }
 }
 
-/// The labels of the chosen numbers; what is not a number is an answer of its own.
+/// The labels of the chosen numbers; anything that is not a number is taken as the person's own answer.
 fn chosen(question: &Value, line: &str) -> Value {
     let options = question["options"].as_array().map(Vec::as_slice).unwrap_or_default();
     let label = |word: &str| {

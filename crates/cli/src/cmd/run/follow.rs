@@ -175,7 +175,7 @@ impl Follow<'_> {
         if info["role"] != "assistant" || info["summary"] == true {
             return;
         }
-        // What answers an earlier prompt of a busy session is not ours to print.
+        // Do not print the answer to an earlier prompt of a busy session.
         if seen.is_prompt_stored || info["parentID"] == self.message.as_str() {
             seen.printed.extend(info["id"].as_str().map(str::to_owned));
         }

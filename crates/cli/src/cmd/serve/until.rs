@@ -1,4 +1,4 @@
-//! Serving until it is told to stop.
+//! Serves until a signal asks it to stop.
 
 use crate::failure::{BROKEN, Failure, INTERRUPTED, UNMET};
 use crate::{notify, out};

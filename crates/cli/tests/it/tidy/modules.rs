@@ -1,4 +1,4 @@
-//! Rules about the rooms of a crate: its modules form no ring, and a directory can be taken in at a glance.
+//! Rules about the rooms of a crate: its modules form no cycle, and a directory can be taken in at a glance.
 
 use super::nothing_is_wrong;
 use super::tree::{File, files};
@@ -10,7 +10,7 @@ const FILES_MAX: usize = 20;
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
-fn modules_of_a_crate_form_no_ring() {
+fn modules_of_a_crate_form_no_cycle() {
     let mut crates: BTreeMap<String, Vec<File>> = BTreeMap::new();
     for file in files().into_iter().filter(File::is_rust) {
         let names: Vec<&str> = file.path.split('/').collect();
@@ -20,12 +20,12 @@ fn modules_of_a_crate_form_no_ring() {
     }
     let mut found = Vec::new();
     for (name, files) in crates {
-        let ring = ring(&uses(&files));
-        if !ring.is_empty() {
-            found.push(format!("{name}: each of these leads to the others: {}", ring.join(" ")));
+        let cycle = cycle(&uses(&files));
+        if !cycle.is_empty() {
+            found.push(format!("{name}: each of these leads to the others: {}", cycle.join(" ")));
         }
     }
-    nothing_is_wrong("rings of modules", found);
+    nothing_is_wrong("cycles of modules", found);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn first_names(after: &str) -> Vec<String> {
 }
 
 /// Modules that reach themselves.
-fn ring(uses: &Uses) -> Vec<String> {
+fn cycle(uses: &Uses) -> Vec<String> {
     let reached = |from: &String| {
         let mut reached = BTreeSet::new();
         let mut open: Vec<&String> = uses.get(from).into_iter().flatten().collect();

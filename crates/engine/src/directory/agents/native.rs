@@ -19,8 +19,8 @@ const GENERAL_DESCRIPTION: &str = "Takes on a task of several steps and reports 
 const EXPLORE_DESCRIPTION: &str = "Finds its way in a code base without changing it: files by name, code by content, \
      answers to how something works. Say how far it should look: \"quick\", \"medium\" or \"thorough\".";
 
-/// What an agent may touch outside the worktree, and where.
-pub(super) struct Grounds {
+/// What an agent may access outside the worktree, and where.
+pub(super) struct OutsideAccess {
     /// Where long outputs of tools are kept.
     outputs: String,
     plans: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Grounds {
     external: Vec<Rule>,
 }
 
-impl Grounds {
+impl OutsideAccess {
     pub(super) fn of(settings: &Settings) -> Self {
         let environment = &settings.places().environment;
         let data = environment.data_dir();
@@ -45,7 +45,7 @@ impl Grounds {
 }
 
 /// The built-in agents, in the order in which a default is looked for.
-pub(super) fn agents(settings: &Settings, configured: &[Rule], grounds: &Grounds) -> Vec<Agent> {
+pub(super) fn agents(settings: &Settings, configured: &[Rule], grounds: &OutsideAccess) -> Vec<Agent> {
     use Action::{Allow, Deny};
     let with = |own: Vec<Rule>| {
         let mut rules = defaults(grounds);
@@ -86,14 +86,14 @@ pub(super) fn agents(settings: &Settings, configured: &[Rule], grounds: &Grounds
 }
 
 /// An agent of which the configuration says the rest.
-pub(super) fn unknown(name: &str, configured: &[Rule], grounds: &Grounds) -> Agent {
+pub(super) fn unknown(name: &str, configured: &[Rule], grounds: &OutsideAccess) -> Agent {
     let mut rules = defaults(grounds);
     rules.extend(configured.iter().cloned());
     Agent { native: None, ..native(name, Mode::All, rules) }
 }
 
 /// Every agent may read what its own tools were too long to say, unless that very thing is forbidden.
-pub(super) fn open_saved_output(agent: &mut Agent, grounds: &Grounds) {
+pub(super) fn open_saved_output(agent: &mut Agent, grounds: &OutsideAccess) {
     let outputs = &grounds.outputs;
     let forbids = |rule: &Rule| {
         rule.permission == "external_directory" && rule.pattern == *outputs && rule.action == Action::Deny
@@ -123,7 +123,7 @@ fn native(name: &str, mode: Mode, permission: Vec<Rule>) -> Agent {
     }
 }
 
-fn defaults(grounds: &Grounds) -> Vec<Rule> {
+fn defaults(grounds: &OutsideAccess) -> Vec<Rule> {
     use Action::{Allow, Ask, Deny};
     // Files that say what runs are not changed like others.
     let mut rules = vec![
@@ -161,7 +161,7 @@ pub(super) fn asked_by_default() -> Vec<Rule> {
         .collect()
 }
 
-fn plan_rules(grounds: &Grounds, worktree: &Path) -> Vec<Rule> {
+fn plan_rules(grounds: &OutsideAccess, worktree: &Path) -> Vec<Rule> {
     use Action::{Allow, Deny};
     vec![
         rule("question", "*", Allow),
@@ -176,7 +176,7 @@ fn plan_rules(grounds: &Grounds, worktree: &Path) -> Vec<Rule> {
     ]
 }
 
-fn explore_rules(grounds: &Grounds) -> Vec<Rule> {
+fn explore_rules(grounds: &OutsideAccess) -> Vec<Rule> {
     let mut rules = vec![rule("*", "*", Action::Deny)];
     for tool in ["grep", "glob", "list", "bash", "webfetch", "websearch", "read"] {
         rules.push(rule(tool, "*", Action::Allow));

@@ -1,4 +1,4 @@
-//! The configuration's word on agents: change one, add one, take one away.
+//! Agents of the configuration: changes of built-in ones, new ones, disabled ones.
 
 use super::{Agent, AgentModel, Entry, Mode, native};
 use crate::directory::config::{AgentEntry, ConfigError, Settings};
@@ -12,7 +12,7 @@ pub(super) fn apply(
     settings: &Settings,
     rules: &[Rule],
     entries: Vec<Entry<'_>>,
-    grounds: &native::Grounds,
+    grounds: &native::OutsideAccess,
 ) -> Result<(), ConfigError> {
     for (section, name, entry) in entries {
         if entry.disable == Some(true) {

@@ -1,4 +1,4 @@
-//! What of a project's settings could hurt somebody who only opened it, and the rest without it.
+//! Finds and removes those settings of a project that could harm somebody who only opened it.
 //!
 //! Whoever wrote a checkout may say how agents behave and what commands are called. What starts a program,
 //! opens a connection, reads something outside the checkout or loosens a permission waits until a person has
@@ -75,8 +75,8 @@ pub(super) fn hash(dangers: &[Danger]) -> String {
     blake3::hash(said.join("\n").as_bytes()).to_hex().to_string()
 }
 
-/// Takes what is dangerous out of the layers of a project.
-pub(super) struct Sieve<'a> {
+/// Removes what is dangerous from the layers of a project.
+pub(super) struct DangerFilter<'a> {
     pub(super) places: &'a Places,
     /// Built-in rules and the user's that ask or forbid.
     pub(super) cautions: Vec<Rule>,
@@ -85,7 +85,7 @@ pub(super) struct Sieve<'a> {
     pub(super) servers: Vec<String>,
 }
 
-impl Sieve<'_> {
+impl DangerFilter<'_> {
     /// Leaves in a layer what is harmless.
     pub(super) fn sift(&mut self, layer: &mut Layer, source: &Source) {
         let mut at = At { file: self.shown(source), layer };

@@ -276,7 +276,7 @@ pub(super) fn bare_address(text: &str) -> String {
     url.into()
 }
 
-/// Scheme, host and port of a URL; stars for what is none.
+/// Scheme, host and port of a URL; `***` if the text is not a URL.
 fn only_site(text: &str) -> String {
     let Ok(mut url) = Url::parse(text) else { return STARS.to_owned() };
     if url.cannot_be_a_base() {

@@ -1,4 +1,4 @@
-//! Keys go with the address of the layer they belong to.
+//! A key is only sent to the URL that was set in the same layer.
 //!
 //! A project that says where a provider is, or in which protocol it is spoken to, does not get the key the user
 //! set for another place: it brings its own. What the user wrote into the same entry, a key, headers, names of
@@ -7,27 +7,27 @@
 use super::merge::Level;
 use super::settings::Settings;
 use serde_json::{Map, Value};
-use sturdy_llm::catalog::Stranger;
+use sturdy_llm::catalog::RedirectedProvider;
 
 /// The providers, and those whose address the project chose.
-pub(super) fn bound(settings: &Settings) -> (Value, Vec<Stranger>) {
+pub(super) fn bound(settings: &Settings) -> (Value, Vec<RedirectedProvider>) {
     let section = settings.document().get("provider").cloned().unwrap_or(Value::Null);
     let Value::Object(mut providers) = section else { return (section, Vec::new()) };
     // As in the reference, for whoever wants that.
     if settings.places().environment.trusts_all() {
         return (Value::Object(providers), Vec::new());
     }
-    let mut strangers = Vec::new();
+    let mut redirected = Vec::new();
     for (id, entry) in &mut providers {
         let Some(entry) = entry.as_object_mut() else { continue };
         if is_moved(settings, id, entry) {
             let has_other_key = settings.level(&["provider", id, "options", "apiKey"]) == Level::User
                 && entry.get("options").is_some_and(|options| options["apiKey"].is_string());
             leave_own(settings, id, entry);
-            strangers.push(Stranger { id: id.clone(), has_other_key });
+            redirected.push(RedirectedProvider { id: id.clone(), has_other_key });
         }
     }
-    (Value::Object(providers), strangers)
+    (Value::Object(providers), redirected)
 }
 
 /// Whether the project says where the provider, or one of its models, is.

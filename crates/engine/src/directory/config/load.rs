@@ -8,7 +8,7 @@
 //!
 //! Touches the disk and does not wait for anything else; call it where blocking is allowed.
 
-use super::danger::{self, Sieve};
+use super::danger::{self, DangerFilter};
 use super::error::ConfigError;
 use super::markdown::{self, whole};
 use super::merge::{Layer, Level, Merged, Source};
@@ -55,8 +55,12 @@ pub fn load_judged(
     let global = merged(found.iter().filter(|one| one.is_global), places)?;
     let user = merged(found.iter().filter(|one| one.level() == Level::User), places)?;
 
-    let mut sieve =
-        Sieve { places, cautions: cautions(&user, judge, places), found: Vec::new(), servers: Vec::new() };
+    let mut sieve = DangerFilter {
+        places,
+        cautions: cautions(&user, judge, places),
+        found: Vec::new(),
+        servers: Vec::new(),
+    };
     let mut harmless = Merged::default();
     for one in &found {
         let mut layer = one.layer(Placeholders::Keep, places)?;

@@ -1,4 +1,4 @@
-//! Laying layers over each other.
+//! Merges the layers of the configuration.
 //!
 //! Objects merge key by key, everything else is replaced by what comes later. Two lists are different:
 //! `instructions` are united and `plugin` entries are collected. `null` at the top takes a key back.

@@ -1,4 +1,4 @@
-//! Where configuration may stand.
+//! The files and directories that configuration is read from.
 //!
 //! The user's directory first, then `OPENCODE_CONFIG`, then the files of the project from the top of
 //! the checkout down to the directory, then the `.opencode` directories in the same order: what

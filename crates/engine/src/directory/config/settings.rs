@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
-use sturdy_llm::catalog::Stranger;
+use sturdy_llm::catalog::RedirectedProvider;
 use sturdy_session::rules::{self, RuleError};
 use sturdy_session::types::session::Rule;
 use tracing::warn;
@@ -148,7 +148,7 @@ impl Settings {
         self.merged.origin(&path)
     }
 
-    /// Whose word a value is; the user's where nobody says anything.
+    /// Whether the user or the project set a value; the user if neither did.
     #[must_use]
     pub fn level(&self, path: &[&str]) -> Level {
         self.origin(path).map_or(Level::User, |origin| origin.level)
@@ -219,7 +219,7 @@ impl Settings {
     /// The `provider` section, for the catalog, and the providers whose address the project chose. Those have lost
     /// what the user set for another address. Holds keys: it goes nowhere else.
     #[must_use]
-    pub fn providers(&self) -> (Value, Vec<Stranger>) {
+    pub fn providers(&self) -> (Value, Vec<RedirectedProvider>) {
         keys::bound(self)
     }
 

@@ -1,4 +1,4 @@
-//! What is understood and has no effect here: said by name, so that nobody waits for it.
+//! Settings of OpenCode that have no effect here. Each is named in a warning.
 //!
 //! Keys that belong to the terminal program are not among them: it reads the same files.
 

@@ -1,4 +1,4 @@
-//! What a person should know about their settings that is no reason to refuse them.
+//! Warnings about settings: things a person should know that do not make the settings invalid.
 
 use super::merge::{Merged, Source};
 use serde_json::{Value, json};

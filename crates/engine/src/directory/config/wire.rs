@@ -1,4 +1,4 @@
-//! The configuration as `GET /config` tells it: older words are said in the newer ones as well.
+//! The configuration as `GET /config` shows it: deprecated keys are repeated under their newer names.
 //!
 //! `mode` becomes agents, `tools` become permissions, `maxSteps` becomes `steps`, and what an agent says
 //! beyond the known keys goes to its provider. So a client reads one place, whatever the file says.

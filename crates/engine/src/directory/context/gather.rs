@@ -1,6 +1,6 @@
 //! Collecting what the system text is made of: from the instance, the disk and the clock.
 
-use super::{Inputs, Speaker, Workplace, system};
+use super::{AnsweringModel, Inputs, Workplace, system};
 use crate::directory::agents::Agent;
 use crate::directory::instance::Instance;
 use crate::directory::instructions::Instruction;
@@ -28,7 +28,7 @@ pub(crate) fn system_text(
     let temporary = environment.temporary_dir().display().to_string();
     let inputs = Inputs {
         agent_prompt: agent.prompt.as_deref(),
-        model: Speaker {
+        model: AnsweringModel {
             name: &entry.info.name,
             provider_id: &entry.info.provider_id,
             model_id: &entry.info.id,

@@ -1,4 +1,4 @@
-//! Instructions that stand in the network.
+//! Instructions that are fetched from a URL.
 //!
 //! Fetched when a step needs them, each for a short time at most, and kept for a while: a model should
 //! not wait for a page before every step. One that cannot be fetched is left out, or stays as it was.
@@ -12,7 +12,7 @@ use sturdy_worktree::tools::fetch_text;
 use tokio::time::Instant;
 use tracing::warn;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long they are believed.
 const FRESH: Duration = Duration::from_secs(10 * 60);
 /// More addresses than this are not asked.
@@ -45,7 +45,7 @@ impl Fetched {
     }
 
     async fn fetch(&self, address: String, reach: Reach) -> Option<Instruction> {
-        match fetch_text(&address, reach, PATIENCE).await {
+        match fetch_text(&address, reach, WAIT_MAX).await {
             Ok(text) if text.trim().is_empty() => None,
             Ok(text) => Some(Instruction { text: cut(text), source: address }),
             Err(cause) => {

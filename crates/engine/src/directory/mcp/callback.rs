@@ -1,4 +1,4 @@
-//! Who listens for browsers that come back from a login, in the whole engine.
+//! Which login listens on which port for its browser's callback, in the whole engine.
 //!
 //! All logins use a few ports, mostly one, so that they have to make way for each other: whoever takes a
 //! place tells those before it to end, and binds when they have let go of the port. A place ends with its

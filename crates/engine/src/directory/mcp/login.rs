@@ -1,4 +1,4 @@
-//! Logging in at a server, as clients do it: in two steps, or in one that waits for the browser.
+//! Logging in to an MCP server: in two requests, or in one that waits for the browser.
 //!
 //! Either way the browser is listened for (`returns.rs`), by a task of its own, which also ends the login: a person
 //! who asked for the address and went there does not have to carry the code.

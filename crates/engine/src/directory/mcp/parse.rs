@@ -6,7 +6,7 @@ use std::time::Duration;
 use sturdy_worktree::mcp::{CALL_TIMEOUT, CONNECT_TIMEOUT, McpTransport, Server};
 use sturdy_worktree::process::Inherited;
 
-/// Longer than this nobody means.
+/// No longer timeout makes sense.
 const TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
 pub(super) fn server(name: &str, entry: McpEntry, directory: &str, timeout_ms: Option<u64>) -> Server {

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use sturdy_session::stamp::Millis;
 
-/// More are nobody's work of years; the oldest go.
+/// More than anybody uses in years. Beyond this, the oldest are removed.
 const ENTRIES_MAX: usize = 10_000;
 /// Of one checkout.
 const HASHES_MAX: usize = 64;

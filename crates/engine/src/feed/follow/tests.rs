@@ -16,7 +16,7 @@ fn entry(position: u64, events: usize) -> Shown {
 // Was: an entry of a removed session is not in the log any more and still in the window. A reader that had passed over
 // it in the one found it in the other: it was sent behind what follows it, and that was sent a second time.
 #[tokio::test]
-async fn what_was_passed_over_is_not_sent_behind_what_follows_it() {
+async fn an_entry_that_was_skipped_is_not_sent_after_a_later_one() {
     let directory = tempfile::tempdir().unwrap();
     let feed = Feed::new(Store::open(Options::new(directory.path())).await.unwrap());
     for (position, events) in [(1, 1), (2, 1), (3, 4)] {

@@ -3,7 +3,7 @@
 //! Both only read. What is divided here is written down in the step's beginning, so that a second try
 //! of the model is asked for the same summary.
 
-use super::Back;
+use super::InputSender;
 use crate::directory::instance::Instance;
 use crate::error::EngineError;
 use crate::extension::SummaryWords;
@@ -34,7 +34,7 @@ pub(crate) struct Wanted {
     pub(crate) goes_on: bool,
 }
 
-pub(crate) async fn prepare(sessions: Arc<Sessions>, session: SessionId, wanted: Wanted, back: Back) {
+pub(crate) async fn prepare(sessions: Arc<Sessions>, session: SessionId, wanted: Wanted, back: InputSender) {
     let user = wanted.request.clone();
     let input = match ready(&sessions, &session, &wanted).await {
         Ok(ready) => Input::Prepared { user, ready: Box::new(ready) },
@@ -173,7 +173,7 @@ pub(super) fn limits(entry: &ModelEntry) -> Limits {
 }
 
 /// Nobody waits for it and nothing fails with it: what is not marked now is marked after the next turn.
-pub(crate) async fn prune(sessions: Arc<Sessions>, session: SessionId, edits: u32, back: Back) {
+pub(crate) async fn prune(sessions: Arc<Sessions>, session: SessionId, edits: u32, back: InputSender) {
     let Ok(parts) = prunable(&sessions, &session).await else { return };
     for parts in parts.chunks(PRUNED_AT_ONCE) {
         back.say(Input::Pruned { edits, parts: parts.to_vec() }).await;

@@ -4,7 +4,7 @@
 //! gathered while the last of it becomes durable (`coalesce.rs`); a session that cannot keep up makes
 //! the provider wait.
 
-use super::Back;
+use super::InputSender;
 use crate::error::EngineError;
 use crate::extension::{Extensions, Moment};
 use crate::run::Sessions;
@@ -46,15 +46,15 @@ pub(crate) struct Call {
     pub(crate) reading: Option<Arc<StepReading>>,
 }
 
-pub(crate) async fn run(sessions: Arc<Sessions>, call: Call, back: Back, stop: CancellationToken) {
-    // Dropping the stream ends the request; what was said and not sent is late news anyway.
+pub(crate) async fn run(sessions: Arc<Sessions>, call: Call, back: InputSender, stop: CancellationToken) {
+    // Dropping the stream ends the request; what was received and not sent would be dropped as stale anyway.
     tokio::select! {
         () = stop.cancelled() => {}
         () = talk(&sessions, &call, &back) => {}
     }
 }
 
-async fn talk(sessions: &Arc<Sessions>, call: &Call, back: &Back) {
+async fn talk(sessions: &Arc<Sessions>, call: &Call, back: &InputSender) {
     let failure = match request::for_step(sessions, call).await {
         Ok((model, mut request)) => {
             let moment = Moment { session: &call.session, message: &call.step };
@@ -99,7 +99,7 @@ async fn pump(
     call: &Call,
     mut texts: Texts<'_>,
     mut before: Option<Input>,
-    back: &Back,
+    back: &InputSender,
 ) -> Option<Failure> {
     let mut gathered = Gathered::default();
     let mut in_flight: Option<BoxFuture<'_, bool>> = None;

@@ -1,6 +1,6 @@
 //! Finds out what a step needs: the agent, the model with its prices and limits, the place.
 
-use super::Back;
+use super::InputSender;
 use super::compact::limits;
 use crate::directory::instance::Instance;
 use crate::error::EngineError;
@@ -20,7 +20,7 @@ pub(crate) async fn run(
     sessions: Arc<Sessions>,
     session: SessionId,
     user: MessageId,
-    back: Back,
+    back: InputSender,
     stop: CancellationToken,
 ) {
     // Somebody may be asked on the way, and the turn stopped instead of answered.

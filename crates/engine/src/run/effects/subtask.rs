@@ -1,9 +1,9 @@
 //! Finds out what a subtask needs: its agent, its model, the place.
 
-use super::Back;
+use super::InputSender;
 use crate::error::EngineError;
 use crate::run::Sessions;
-use crate::run::look::find_part;
+use crate::run::lookup::find_part;
 use crate::run::request;
 use std::sync::Arc;
 use sturdy_session::id::{MessageId, PartId, SessionId};
@@ -16,7 +16,7 @@ pub(crate) async fn run(
     session: SessionId,
     user: MessageId,
     part: PartId,
-    back: Back,
+    back: InputSender,
 ) {
     let input = match ready(&sessions, &session, &user, &part).await {
         Ok((subtask, ready)) => {

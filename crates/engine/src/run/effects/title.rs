@@ -1,6 +1,6 @@
 //! Finds a title for a conversation. Nobody waits for it and nothing fails with it.
 
-use super::Back;
+use super::InputSender;
 use crate::run::Sessions;
 use crate::run::request;
 use futures_util::StreamExt as _;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 /// A title that takes longer is not worth its tokens.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 /// Nobody needs a title this long; a model that talks on is cut off.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
@@ -23,12 +23,12 @@ pub(crate) async fn run(
     sessions: Arc<Sessions>,
     session: SessionId,
     user: MessageId,
-    back: Back,
+    back: InputSender,
     stop: CancellationToken,
 ) {
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        found = tokio::time::timeout(PATIENCE, find(&sessions, &session, &user)) => found,
+        found = tokio::time::timeout(WAIT_MAX, find(&sessions, &session, &user)) => found,
     };
     match found {
         Ok(Ok(Some(title))) => back.say(Input::Titled { title }).await,

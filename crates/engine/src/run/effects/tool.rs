@@ -9,9 +9,9 @@ mod delegate;
 mod outcome;
 mod pace;
 
-pub(crate) use ask::{Asks, By};
+pub(crate) use ask::{Asks, DecidedBy};
 
-use super::{Back, prepare, sum};
+use super::{InputSender, prepare, sum};
 use crate::directory::instance::Instance;
 use crate::directory::permits::real_checkout;
 use crate::error::EngineError;
@@ -52,8 +52,8 @@ use tokio_util::sync::CancellationToken;
 /// A person's own command may run for a day.
 const SHELL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// What a call reported last is said together with its end, if what it changed is known within this time.
-const SOON: Duration = Duration::from_millis(20);
+/// The end of a call waits this long for the list of files it changed, so that both are one commit.
+const CHANGES_WAIT_MAX: Duration = Duration::from_millis(20);
 /// How long progress is held back: a command that prints and ends at once needs one commit and not two.
 const BEFORE_END: Duration = Duration::from_millis(10);
 
@@ -68,7 +68,7 @@ pub(crate) struct Run {
     pub(crate) ledger: Arc<Ledger>,
     /// The conversation before its step, perhaps.
     pub(crate) kept: Arc<KeptHistory>,
-    pub(crate) back: Back,
+    pub(crate) back: InputSender,
     /// Please stop.
     pub(crate) stop: CancellationToken,
     /// Nobody waits any more.
@@ -227,7 +227,7 @@ struct Ended {
 async fn end(run: &Run, mut unsaid: Option<Input>) -> Ended {
     let Some(watch) = run.watch.get() else { return Ended { files: None, unsaid } };
     let mut ending = pin!(watch.end());
-    let files = match timeout(SOON, &mut ending).await {
+    let files = match timeout(CHANGES_WAIT_MAX, &mut ending).await {
         Ok(files) => files,
         Err(_) => {
             if let Some(last) = unsaid.take() {
@@ -244,7 +244,9 @@ async fn next_step(run: &Run, place: &CallPlace) -> Option<NextStep> {
     if run.call.by_user || run.stop.is_cancelled() || !run.running.is_alone() {
         return None;
     }
-    timeout(SOON, prepare::ahead(&run.sessions, &run.session, &place.prompt, &place.instance)).await.ok()?
+    timeout(CHANGES_WAIT_MAX, prepare::ahead(&run.sessions, &run.session, &place.prompt, &place.instance))
+        .await
+        .ok()?
 }
 
 /// The tree before it is the one behind the call.
@@ -426,7 +428,7 @@ fn keep_background(run: &Run, place: &CallPlace) -> Arc<KeepBackground> {
     let session = run.session.clone();
     let directory = place.info.directory.clone();
     let project = place.info.project_id.clone();
-    let place = background::Place { directory, project };
+    let place = background::EventTarget { directory, project };
     Arc::new(move |left| sessions.keep_background(&session, place.clone(), left))
 }
 

@@ -3,7 +3,7 @@
 //! It is drawn at ever smaller sizes, and at each as a PNG and then as a JPEG of falling quality, until one fits.
 //! Drawing takes memory for every pixel, so there is a bound on pixels, and one image is drawn at a time.
 
-use super::{ImageLimit, Unsent};
+use super::{ImageLimit, ImageRejection};
 use crate::run::data_url;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
@@ -32,9 +32,9 @@ pub(crate) struct Resized {
 }
 
 /// The largest form of it that is within the limit.
-pub(super) fn resize(bytes: &[u8], limit: ImageLimit) -> Result<Resized, Unsent> {
+pub(super) fn resize(bytes: &[u8], limit: ImageLimit) -> Result<Resized, ImageRejection> {
     let _alone = DRAWING.lock().unwrap_or_else(PoisonError::into_inner);
-    let drawn = draw(bytes).map_err(|cause| Unsent::Damaged(cause.to_string()))?;
+    let drawn = draw(bytes).map_err(|cause| ImageRejection::Damaged(cause.to_string()))?;
     let mut width = drawn.width().min(limit.width);
     let mut height = drawn.height().min(limit.height);
     for _ in 0..SIZES_MAX {
@@ -45,7 +45,7 @@ pub(super) fn resize(bytes: &[u8], limit: ImageLimit) -> Result<Resized, Unsent>
         width = shrunk(width);
         height = shrunk(height);
     }
-    Err(Unsent::NotMadeSmaller)
+    Err(ImageRejection::NotMadeSmaller)
 }
 
 /// Upright, as whoever took it held the camera.
@@ -100,7 +100,7 @@ fn on_white(image: &DynamicImage) -> RgbImage {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ImageLimit, Unsent};
+    use super::super::{ImageLimit, ImageRejection};
     use super::resize;
     use crate::run::data_url::DataUrl;
     use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!((large.mime, size_of(&large.url)), ("image/jpeg", (200, 200)));
         assert_eq!(small.mime, "image/jpeg");
         assert!(size_of(&small.url).0 < 200 && small.url.len() < 4_100, "{}", small.url.len());
-        assert_eq!(resize(&image, limit(10)), Err(Unsent::NotMadeSmaller));
+        assert_eq!(resize(&image, limit(10)), Err(ImageRejection::NotMadeSmaller));
     }
 
     #[test]
@@ -159,6 +159,6 @@ mod tests {
         let middle = damaged.len() / 2;
         damaged[middle..middle + 64].fill(0);
 
-        assert!(matches!(resize(&damaged, limit), Err(Unsent::Damaged(_))));
+        assert!(matches!(resize(&damaged, limit), Err(ImageRejection::Damaged(_))));
     }
 }

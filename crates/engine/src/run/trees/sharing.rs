@@ -87,7 +87,7 @@ impl Commands {
         self.forget_past();
     }
 
-    /// What ended before everything that acts now began is nobody's rival any more.
+    /// Forgets calls that ended before all running ones began: they can no longer overlap with one.
     fn forget_past(&mut self) {
         let acting = self.known.iter().filter(|one| one.ended.is_none()).map(|one| one.began);
         let oldest = acting.min().unwrap_or(u64::MAX);

@@ -235,7 +235,7 @@ impl Watch {
     }
 }
 
-/// What happened to a file; none when it is not one, before or after.
+/// What happened to a file; `None` if it is no regular file, before and after.
 fn change_of(one: &Changed) -> Option<FileChange> {
     match (one.before.is_no_file(), one.after.is_no_file()) {
         (true, true) => None,

@@ -6,7 +6,7 @@
 
 use super::{Next, Sender};
 use crate::error::EngineError;
-use crate::share::target::{Target, Unsent};
+use crate::share::target::{SendError, Target};
 use sturdy_store::outbox::{Contract, Link, LinkState};
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -23,13 +23,13 @@ impl Sender {
         };
         match deleted {
             Ok(()) => self.deleted(link).await,
-            Err(Unsent::Refused { code, .. }) if matches!(code.as_str(), "gone" | "not_found") => {
+            Err(SendError::Refused { code, .. }) if matches!(code.as_str(), "gone" | "not_found") => {
                 self.deleted(link).await
             }
             // Whoever shared it wants it gone, and the secret is all there is to have that done: it is kept, and shown
             // again, until the service says that the share is gone.
-            Err(Unsent::Refused { message, .. }) => self.failed_for_now(link, &message, None).await,
-            Err(Unsent::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
+            Err(SendError::Refused { message, .. }) => self.failed_for_now(link, &message, None).await,
+            Err(SendError::Later { why, wait }) => self.failed_for_now(link, &why, wait).await,
         }
     }
 
@@ -92,8 +92,8 @@ impl Sender {
                 self.heard = None;
                 Ok(Next::Now)
             }
-            Err(Unsent::Later { wait, .. }) => Ok(Next::Later(self.back_off(wait))),
-            Err(Unsent::Refused { .. }) => {
+            Err(SendError::Later { wait, .. }) => Ok(Next::Later(self.back_off(wait))),
+            Err(SendError::Refused { .. }) => {
                 self.heard = Some(Instant::now());
                 Ok(Next::Idle)
             }

@@ -1,4 +1,4 @@
-//! Slowing down whoever guesses the password.
+//! Delays and blocks clients that guess passwords.
 //!
 //! A few mistakes are free. After them, each further try of the same address waits for its turn, one
 //! a second, before it is looked at: to leave early does not help, and neither does asking from many
@@ -19,15 +19,15 @@ const ADDRESSES_MAX: usize = 1024;
 /// Mistakes are forgotten after this long.
 const MEMORY: Duration = Duration::from_secs(600);
 
-/// Everybody's mistakes. Those of the commands that this server runs are counted apart: they come from the address
+/// Wrong passwords, by address. Those of the commands that this server runs are counted apart: they come from the address
 /// of the local user, whom they must not be able to keep out.
 #[derive(Debug, Default)]
-pub(crate) struct Guesses {
+pub(crate) struct FailedLogins {
     pub(crate) of_commands: Attempts,
     pub(crate) of_others: Attempts,
 }
 
-impl Guesses {
+impl FailedLogins {
     /// Nobody has made a mistake lately, so it does not matter who asks.
     pub(crate) fn is_quiet(&self, now: Instant) -> bool {
         self.of_commands.is_quiet(now) && self.of_others.is_quiet(now)

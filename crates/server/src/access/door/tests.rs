@@ -24,7 +24,7 @@ fn a_page_is_our_own_if_its_origin_is_our_host_and_port() {
 }
 
 #[test]
-fn what_is_more_or_less_than_an_origin_is_none() {
+fn a_text_that_is_not_exactly_an_origin_is_refused() {
     for text in [
         "",
         "null",

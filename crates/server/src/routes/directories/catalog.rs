@@ -61,7 +61,7 @@ async fn skill(Here(here): Here) -> Response {
     reply::json(&here.settings.shown(here.settings.skills()))
 }
 
-/// Language servers that were started, and how they are.
+/// Language servers that were started, with their status.
 #[utoipa::path(get, path = "/lsp", operation_id = "lsp.status",
     responses((status = 200, description = "Language servers", body = [LspStatus])))]
 async fn lsp(Here(here): Here) -> Response {
@@ -74,7 +74,7 @@ async fn lsp(Here(here): Here) -> Response {
     reply::json(&all.iter().map(shown).collect::<Vec<_>>())
 }
 
-/// Formatters: what runs after a file was changed, and what is known but not here.
+/// Formatters that run after a file was changed, and known ones that are not installed.
 #[utoipa::path(get, path = "/formatter", operation_id = "formatter.status",
     responses((status = 200, description = "Formatters", body = [FormatterStatus])))]
 async fn formatter(Here(here): Here) -> Response {

@@ -105,7 +105,7 @@ async fn has_changes(app: &App, directory: &str) -> Result<bool, ApiError> {
     Ok(!checkout.status().await?.is_empty())
 }
 
-/// Looks again which copies there are; they are read from git whenever somebody asks.
+/// Refreshes the list of copies. It is read from git at every request, so there is nothing to do.
 #[utoipa::path(post, path = "/experimental/project/{projectID}/copy/refresh", operation_id = "v2.projectCopy.refresh",
     params(("projectID" = String, Path)),
     responses((status = 204, description = "Looked"), (status = 404, description = "No such project")))]

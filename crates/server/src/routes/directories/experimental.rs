@@ -63,7 +63,7 @@ async fn capabilities(_: Here) -> Response {
     reply::text(r#"{"backgroundSubagents":false}"#)
 }
 
-/// The account console: there is none.
+/// The account console. There is none.
 #[utoipa::path(get, path = "/experimental/console", operation_id = "experimental.console.get",
     responses((status = 200, description = "Console", body = Console)))]
 async fn console(_: Here) -> Response {
@@ -84,7 +84,7 @@ async fn resource(Here(here): Here) -> Response {
     reply::json(&here.mcp.resources().await)
 }
 
-/// The names of what a model may call.
+/// The names of the tools that a model may call.
 #[utoipa::path(get, path = "/experimental/tool/ids", operation_id = "tool.ids",
     responses((status = 200, description = "Names", body = [String])))]
 async fn tool_ids(Here(here): Here) -> Response {
@@ -92,7 +92,7 @@ async fn tool_ids(Here(here): Here) -> Response {
     reply::json(&ids)
 }
 
-/// What a model may call, as it is told.
+/// The tools that a model may call, as they are described to it.
 #[utoipa::path(get, path = "/experimental/tool", operation_id = "tool.list",
     params(("provider" = String, Query), ("model" = String, Query)),
     responses((status = 200, description = "Tools", body = [ToolInfo]), (status = 400, description = "A key is missing")))]

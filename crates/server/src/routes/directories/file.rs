@@ -61,7 +61,7 @@ async fn content(State(app): State<App>, Here(here): Here, query: Query) -> Resu
     Ok(reply::json(&content))
 }
 
-/// Nothing is tracked here; `/vcs` knows about changes.
+/// Always empty; `/vcs` lists changed files.
 #[utoipa::path(get, path = "/file/status", operation_id = "file.status",
     responses((status = 200, description = "Symbols", body = [ChangedFile])))]
 async fn status(_: Here) -> Response {
@@ -97,7 +97,7 @@ enum NameKind {
     Directory,
 }
 
-/// Names like the query, the likest first.
+/// File names that match the query, best match first.
 #[utoipa::path(get, path = "/find/file", operation_id = "find.files", params(
     ("query" = String, Query), ("type" = inline(Option<NameKind>), Query), ("dirs" = Option<bool>, Query),
     ("limit" = Option<u32>, Query, minimum = 1, maximum = 200)),
@@ -136,7 +136,7 @@ async fn second_list(
     Ok(reply::json(&Located::at(&here, listed)))
 }
 
-/// Names like the query, the likest first.
+/// File names that match the query, best match first.
 #[utoipa::path(get, path = "/api/fs/find", operation_id = "v2.fs.find",
     params(("query" = String, Query), ("type" = inline(Option<NameKind>), Query), ("limit" = Option<u32>, Query)),
     responses((status = 200, description = "Names", body = AtLocation<Vec<FileEntryV2>>)))]

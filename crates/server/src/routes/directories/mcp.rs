@@ -24,7 +24,7 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(authenticate))
 }
 
-/// How the MCP servers stand, once each has had its chance to connect.
+/// The status of each MCP server, after each had time to connect.
 #[utoipa::path(get, path = "/mcp", operation_id = "mcp.status",
     responses((status = 200, description = "Status by server", body = HashMap<String, McpStatus>)))]
 async fn status(Here(here): Here) -> Response {
@@ -39,7 +39,7 @@ async fn add(Here(here): Here, Payload(body): Payload<AddServer>) -> Result<Resp
     Ok(all(&here).await)
 }
 
-/// Connects an MCP server. How that went is its status.
+/// Connects an MCP server. Its status says whether that succeeded.
 #[utoipa::path(post, path = "/mcp/{name}/connect", operation_id = "mcp.connect", params(("name" = String, Path)),
     responses((status = 200, description = "Tried", body = bool), (status = 404, description = "No such server")))]
 async fn connect(Here(here): Here, params: Params) -> Result<Response, ApiError> {
@@ -55,7 +55,7 @@ async fn disconnect(Here(here): Here, params: Params) -> Result<Response, ApiErr
     Ok(reply::done())
 }
 
-/// Begins a login at an MCP server: gives the address a person has to open. It ends with the browser's return, or with
+/// Starts a login to an MCP server and returns the URL a person has to open. It completes with the browser's callback, or with
 /// the code.
 #[utoipa::path(post, path = "/mcp/{name}/auth", operation_id = "mcp.auth.start", params(("name" = String, Path)),
     responses((status = 200, description = "Where to go", body = McpLogin), (status = 400, description = "No login there"),
@@ -65,7 +65,7 @@ async fn start_login(Here(here): Here, params: Params) -> Result<Response, ApiEr
     Ok(reply::json(&json!({ "authorizationUrl": started.url, "oauthState": started.state })))
 }
 
-/// Ends a login with the code the person was given.
+/// Completes a login with the code the person was given.
 #[utoipa::path(post, path = "/mcp/{name}/auth/callback", operation_id = "mcp.auth.callback",
     params(("name" = String, Path)), request_body = LoginCode,
     responses((status = 200, description = "Status", body = McpStatus), (status = 404, description = "No such server")))]
@@ -78,7 +78,7 @@ async fn finish_login(
     Ok(reply::json(&here.settings.shown(&status.wire())))
 }
 
-/// A whole login: opens a browser on this machine and waits for it to come back.
+/// Performs a complete login: opens a browser on this machine and waits for its callback.
 #[utoipa::path(post, path = "/mcp/{name}/auth/authenticate", operation_id = "mcp.auth.authenticate",
     params(("name" = String, Path)),
     responses((status = 200, description = "Status", body = McpStatus), (status = 400, description = "No login there"),

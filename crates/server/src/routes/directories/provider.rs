@@ -81,7 +81,7 @@ struct StartLogin {
     _inputs: Option<HashMap<String, String>>,
 }
 
-/// Begins a login by browser: no provider has one here, keys are what they take.
+/// Starts a login by browser. No provider offers one; providers take keys.
 #[utoipa::path(post, path = "/provider/{providerID}/oauth/authorize", operation_id = "provider.oauth.authorize",
     params(("providerID" = String, Path)), request_body = StartLogin,
     responses((status = 200, description = "Never", body = LoginStart), (status = 400, description = "No login by browser")))]
@@ -98,7 +98,7 @@ struct FinishLogin {
     _code: Option<String>,
 }
 
-/// Ends a login by browser: none was begun.
+/// Completes a login by browser. None can be started.
 #[utoipa::path(post, path = "/provider/{providerID}/oauth/callback", operation_id = "provider.oauth.callback",
     params(("providerID" = String, Path)), request_body = FinishLogin,
     responses((status = 200, description = "Never", body = bool), (status = 400, description = "No login by browser")))]

@@ -139,7 +139,7 @@ async fn token(
 /// What the terminal shows and where what is typed goes, as a WebSocket. `cursor` is a position, or -1 for what is new.
 #[utoipa::path(get, path = "/pty/{ptyID}/connect", operation_id = "pty.connect",
     params(("ptyID" = String, Path), ("cursor" = Option<i64>, Query), ("ticket" = Option<String>, Query)),
-    responses((status = 101, description = "Connected"), (status = 403, description = "The ticket is not good"),
+    responses((status = 101, description = "Connected"), (status = 403, description = "The ticket is not valid"),
         (status = 404, description = "No such terminal")))]
 async fn connect(
     State(app): State<App>,
@@ -229,7 +229,7 @@ async fn token_v2(
 /// The terminal as a WebSocket.
 #[utoipa::path(get, path = "/api/pty/{ptyID}/connect", operation_id = "v2.pty.connect",
     params(("ptyID" = String, Path), ("cursor" = Option<i64>, Query), ("ticket" = Option<String>, Query)),
-    responses((status = 101, description = "Connected"), (status = 403, description = "The ticket is not good"),
+    responses((status = 101, description = "Connected"), (status = 403, description = "The ticket is not valid"),
         (status = 404, description = "No such terminal")))]
 async fn connect_v2(
     State(app): State<App>,

@@ -24,7 +24,7 @@ struct TrustedCheckout {
     enables: Vec<String>,
 }
 
-/// Trusts the checkout as it is now.
+/// Trusts the settings of the checkout as they are now.
 #[utoipa::path(post, path = "/sturdy/trust", operation_id = "sturdy.trust.add",
     responses((status = 200, description = "What is trusted", body = TrustedCheckout), (status = 400, description = "A file is wrong")))]
 async fn add(State(app): State<App>, Chosen(directory): Chosen) -> Result<Response, ApiError> {
@@ -42,7 +42,7 @@ struct DistrustedCheckout {
     removed: bool,
 }
 
-/// Takes back all trust in the checkout; what ran because of it ends.
+/// Stops trusting the checkout; programs that were started because of its settings are ended.
 #[utoipa::path(delete, path = "/sturdy/trust", operation_id = "sturdy.trust.remove",
     responses((status = 200, description = "What is not trusted any more", body = DistrustedCheckout), (status = 400, description = "A file is wrong")))]
 async fn remove(State(app): State<App>, Chosen(directory): Chosen) -> Result<Response, ApiError> {

@@ -15,10 +15,10 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use sturdy_worktree::vcs::{Against, FileDiff, VcsError};
+use sturdy_worktree::vcs::{DiffBase, FileDiff, VcsError};
 use utoipa::ToSchema;
 
-/// Lines around a change where nobody says how many.
+/// Lines of context around a change, unless a request says how many.
 const CONTEXT: u32 = 3;
 /// More is the whole file.
 const CONTEXT_MAX: u32 = 1_000_000;
@@ -73,8 +73,8 @@ enum DiffMode {
 async fn diff(State(app): State<App>, Here(here): Here, query: Query) -> Result<Response, ApiError> {
     query.wanted("mode")?;
     let against = match query.word("mode", &["git", "branch"])? {
-        Some(DiffMode::Branch) => Against::Branch,
-        Some(DiffMode::Git) | None => Against::Commit,
+        Some(DiffMode::Branch) => DiffBase::Branch,
+        Some(DiffMode::Git) | None => DiffBase::Commit,
     };
     let context = match query.get("context").map(str::parse::<u32>) {
         None => CONTEXT,
@@ -121,7 +121,7 @@ struct Patch {
 
 /// Changes the files as a patch says, all of them or none.
 #[utoipa::path(post, path = "/vcs/apply", operation_id = "vcs.apply", request_body = crate::wire::shapes::files::PatchToApply,
-    responses((status = 200, description = "Applied", body = PatchApplied), (status = 400, description = "It does not fit")))]
+    responses((status = 200, description = "Applied", body = PatchApplied), (status = 400, description = "The patch does not apply")))]
 async fn apply(
     State(app): State<App>,
     Here(here): Here,

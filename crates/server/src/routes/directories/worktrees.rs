@@ -1,4 +1,4 @@
-//! Linked worktrees of the directory's repository, and making a repository of a directory that is none.
+//! Linked worktrees of the directory's repository, and `git init` of a directory without one.
 
 use crate::app::App;
 use crate::described::{Routes, routes};
@@ -46,7 +46,7 @@ async fn list(Here(here): Here) -> Result<Response, ApiError> {
     Ok(reply::json(&found))
 }
 
-/// Makes a worktree with a branch of its own.
+/// Creates a worktree with its own branch.
 #[utoipa::path(post, path = "/experimental/worktree", operation_id = "worktree.create", request_body = Option<CreateWorktree>,
     responses((status = 200, description = "The worktree", body = Worktree), (status = 400, description = "It cannot be made")))]
 async fn create(
@@ -89,7 +89,7 @@ async fn remove(
     Ok(reply::done())
 }
 
-/// Brings a worktree to where the main one stands. What was not committed in it is lost.
+/// Resets a worktree to the commit of the main one. Uncommitted changes in it are lost.
 #[utoipa::path(post, path = "/experimental/worktree/reset", operation_id = "worktree.reset", request_body = ChosenWorktree,
     responses((status = 200, description = "Reset", body = bool), (status = 400, description = "Not a worktree")))]
 async fn reset(Here(here): Here, Payload(body): Payload<ChosenWorktree>) -> Result<Response, ApiError> {
@@ -98,7 +98,7 @@ async fn reset(Here(here): Here, Payload(body): Payload<ChosenWorktree>) -> Resu
     Ok(reply::done())
 }
 
-/// Makes a repository of the directory. One that is a repository already stays as it is.
+/// Runs `git init` in the directory. An existing repository is left as it is.
 #[utoipa::path(post, path = "/project/git/init", operation_id = "project.initGit",
     responses((status = 200, description = "The project", body = Project), (status = 400, description = "git refused")))]
 async fn init(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {

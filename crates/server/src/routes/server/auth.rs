@@ -14,7 +14,7 @@ pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(set, remove))
 }
 
-/// Keeps a credential for a provider. It is used from the next prompt on.
+/// Stores a credential for a provider. It is used from the next prompt on.
 #[utoipa::path(put, path = "/auth/{providerID}", operation_id = "auth.set", request_body = crate::wire::shapes::own::CredentialGiven,
     params(("providerID" = String, Path, description = "Provider")),
     responses((status = 200, description = "Kept", body = bool), (status = 400, description = "Not a credential")))]

@@ -30,7 +30,7 @@ async fn next(State(app): State<App>, _: Here) -> Result<Response, ApiError> {
     }
 }
 
-/// Says what became of a request. Nobody waits for it: those who asked were answered at once.
+/// Reports the outcome of a request. It is ignored: the clients that made requests were answered at once.
 #[utoipa::path(post, path = "/tui/control/response", operation_id = "tui.control.response",
     request_body = Value, responses((status = 200, description = "Heard", body = bool)))]
 async fn response(_: Here, Payload(_): Payload<Value>) -> Response {

@@ -1,4 +1,4 @@
-//! Giving back what captured trees of removed sessions take.
+//! Frees the disk space of captured trees of removed sessions.
 
 use crate::app::App;
 use crate::described::{Routes, routes};

@@ -41,7 +41,7 @@ async fn short_health(state: State<App>) -> Response {
     health(state).await
 }
 
-/// Says that the server answers.
+/// Health check: 503 when nothing can be stored any more.
 #[utoipa::path(get, path = "/global/health", operation_id = "global.health",
     responses((status = 200, description = "Health and wire version", body = Health),
         (status = 503, description = "Nothing can be stored any more", body = Health)))]
@@ -59,7 +59,7 @@ async fn health(State(app): State<App>) -> Response {
     reply::json_with(status, &health)
 }
 
-/// Forgets what is known of every directory; it is read again when it is needed.
+/// Drops the cached state of every directory; it is read again when it is needed.
 #[utoipa::path(post, path = "/global/dispose", operation_id = "global.dispose",
     responses((status = 200, description = "Done", body = bool)))]
 async fn dispose_all(State(app): State<App>) -> Response {
@@ -69,7 +69,7 @@ async fn dispose_all(State(app): State<App>) -> Response {
     reply::done()
 }
 
-/// Forgets what is known of one directory. Its event streams end.
+/// Drops the cached state of one directory. Its event streams end.
 #[utoipa::path(post, path = "/instance/dispose", operation_id = "instance.dispose",
     responses((status = 200, description = "Done", body = bool)))]
 async fn dispose(State(app): State<App>, Here(here): Here) -> Response {
@@ -85,7 +85,7 @@ pub(in crate::routes) fn disposed(app: &App, directory: &str, project: &str) {
     engine.feed().tell(engine.clock().now(), Some(directory), Some(project), event);
 }
 
-/// Takes a client's line into the server's log. Those beyond what a minute may have are left out, which it says once.
+/// Writes a client's line to the server's log. Lines above the limit per minute are dropped, which is logged once.
 #[utoipa::path(post, path = "/log", operation_id = "app.log", request_body = LogLine,
     responses((status = 200, description = "Written", body = bool), (status = 400, description = "Bad body")))]
 async fn log(State(app): State<App>, Payload(line): Payload<LogLine>) -> Result<Response, ApiError> {

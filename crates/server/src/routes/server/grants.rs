@@ -1,4 +1,4 @@
-//! Grants: make one, list them, narrow one, take one back, and who used which.
+//! Grants: create, list, narrow and revoke them, and read their audit log.
 
 use crate::access::caller::Caller;
 use crate::app::App;
@@ -37,7 +37,7 @@ async fn list(State(app): State<App>, parts: Parts) -> Result<Response, ApiError
     Ok(reply::json(&app.engine().store().grants(now, keeper, query).await?))
 }
 
-/// Makes a grant to one session. Its reference is a bearer, and what `redeem` of `/rpc` takes.
+/// Creates a grant to one session. Its reference is a bearer token, and what `redeem` of `/rpc` takes.
 #[utoipa::path(post, path = "/sturdy/grant", operation_id = "sturdy.grant.create", request_body = WantedGrant,
     responses((status = 200, description = "The grant and its reference", body = GrantShown),
         (status = 400, description = "Bad body"), (status = 404, description = "No such session")))]
@@ -50,11 +50,11 @@ async fn create(
     Ok(reply::json(&made(&app, call, wanted).await?))
 }
 
-/// Makes a narrower grant of one.
+/// Derives a narrower grant from one.
 #[utoipa::path(post, path = "/sturdy/grant/{grantID}/narrow", operation_id = "sturdy.grant.narrow",
     params(("grantID" = String, Path)), request_body = GrantLimits,
     responses((status = 200, description = "The new grant and its reference", body = GrantShown),
-        (status = 403, description = "Wider than the grant it is made of"), (status = 404, description = "No such grant")))]
+        (status = 403, description = "Wider than the grant it is derived from"), (status = 404, description = "No such grant")))]
 async fn narrow(
     State(app): State<App>,
     params: Params,
@@ -67,10 +67,10 @@ async fn narrow(
     Ok(reply::json(&narrowed(&app, call, grants::keeper(&caller), id, wanted).await?))
 }
 
-/// Takes a grant back with everything made of it. Whatever it opened is closed at once.
+/// Revokes a grant and everything derived from it. Its open connections are closed at once.
 #[utoipa::path(delete, path = "/sturdy/grant/{grantID}", operation_id = "sturdy.grant.revoke",
     params(("grantID" = String, Path)),
-    responses((status = 200, description = "How many stood until now", body = RevokedGrants),
+    responses((status = 200, description = "How many were valid until now", body = RevokedGrants),
         (status = 404, description = "No such grant")))]
 async fn revoke(State(app): State<App>, params: Params, parts: Parts) -> Result<Response, ApiError> {
     let caller = Caller::of(&parts);

@@ -38,7 +38,7 @@ struct OneTimeCode {
     code: String,
 }
 
-/// Gives the browser a cookie. The password goes with the request as basic authentication, as anywhere else.
+/// Logs a browser in; the answer sets a cookie. The password is sent with the request as basic authentication, as anywhere else.
 #[utoipa::path(post, path = "/sturdy/login", operation_id = "sturdy.login",
     responses((status = 200, description = "The cookie is set", body = bool), (status = 401, description = "Wrong password"),
         (status = 429, description = "Too many wrong passwords")))]
@@ -50,7 +50,7 @@ async fn login(
     admit(&app, ends, &headers).await
 }
 
-/// Gives the browser a cookie for a code of `/sturdy/login/code`.
+/// Logs a browser in with a code of `/sturdy/login/code`; the answer sets a cookie.
 #[utoipa::path(post, path = "/sturdy/login/once", operation_id = "sturdy.login.once", request_body = OneTimeCode,
     responses((status = 200, description = "The cookie is set", body = bool), (status = 401, description = "Used, or too old")))]
 async fn login_once(
@@ -67,14 +67,14 @@ async fn login_once(
     Ok(reply::json_with(StatusCode::UNAUTHORIZED, &body))
 }
 
-/// A code that lets one more browser in within two minutes.
+/// A code that logs in one more browser within two minutes.
 #[utoipa::path(post, path = "/sturdy/login/code", operation_id = "sturdy.login.code",
     responses((status = 200, description = "`{code}`", body = LoginCodeMade)))]
 async fn code(State(app): State<App>) -> Response {
     reply::json(&json!({ "code": app.devices().code(app.engine().clock().now()) }))
 }
 
-/// Takes the cookie back.
+/// Logs the browser out and removes its cookie.
 #[utoipa::path(post, path = "/sturdy/logout", operation_id = "sturdy.logout",
     responses((status = 200, description = "Whether this browser was logged in", body = bool)))]
 async fn logout(

@@ -53,7 +53,7 @@ struct Row {
     data: Value,
 }
 
-/// Stored events of the project's sessions behind the sequence numbers that are known, oldest first; about a thousand, the
+/// Stored events of the project's sessions after the given sequence numbers, oldest first; about a thousand, the
 /// rest is asked for with the numbers known then.
 #[utoipa::path(post, path = "/sync/history", operation_id = "sync.history.list",
     request_body(content = HashMap<String, u64>, description = "By session the last number that is known; `{}` for everything"),
@@ -103,7 +103,7 @@ fn stored(session: &SessionId, entry: &PastEntry) -> Vec<Row> {
     events.filter(is_stored).map(row).collect()
 }
 
-/// Starts mirroring workspaces: there are none, so all are mirrored.
+/// Starts mirroring workspaces. There are none, so this always succeeds.
 #[utoipa::path(post, path = "/sync/start", operation_id = "sync.start",
     responses((status = 200, description = "Nothing to do", body = bool)))]
 async fn start(_: Here) -> Response {
@@ -134,7 +134,7 @@ struct ReplayedEvent {
     _data: serde_json::Map<String, Value>,
 }
 
-/// Takes in events of another server: refused, because what is in the log is what happened here.
+/// Imports events of another server. Refused: the log holds only what happened on this server.
 #[utoipa::path(post, path = "/sync/replay", operation_id = "sync.replay", request_body = Replay,
     responses((status = 200, description = "Never", body = OfSyncedSession), (status = 400, description = "Events of other servers are not taken in")))]
 async fn replay(_: Here, Payload(wanted): Payload<Replay>) -> ApiError {
@@ -156,7 +156,7 @@ struct Steal {
     _session_id: SessionId,
 }
 
-/// Takes a session into the workspace of this server, which is not one.
+/// Moves a session to the workspace of this server. There are no workspaces, so this always fails.
 #[utoipa::path(post, path = "/sync/steal", operation_id = "sync.steal", request_body = Steal,
     responses((status = 200, description = "Never", body = OfSyncedSession), (status = 400, description = "Not a workspace")))]
 async fn steal(_: Here, body: Result<Payload<Steal>, ApiError>) -> Result<Response, ApiError> {

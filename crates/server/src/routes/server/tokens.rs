@@ -1,4 +1,4 @@
-//! Tokens for programs: make one, list them, take one back.
+//! Tokens for programs: create, list and revoke them.
 
 use crate::access::tokens::{NewToken, Token, TokenError};
 use crate::app::App;
@@ -15,7 +15,7 @@ pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(list, create)).routes(routes!(revoke))
 }
 
-/// A token that was just made. Its secret is told here and never again.
+/// A token that was just created. Its secret is only shown here.
 #[derive(Serialize, ToSchema)]
 struct CreatedToken {
     #[serde(flatten)]
@@ -30,7 +30,7 @@ async fn list(State(app): State<App>) -> Response {
     reply::json(&app.tokens().list())
 }
 
-/// Makes a token.
+/// Creates a token.
 #[utoipa::path(post, path = "/sturdy/token", operation_id = "sturdy.token.create", request_body = NewToken,
     responses((status = 200, description = "The token and its secret", body = CreatedToken),
         (status = 400, description = "Bad body"), (status = 507, description = "It could not be written; there is no new token")))]
@@ -40,7 +40,7 @@ async fn create(State(app): State<App>, Payload(new): Payload<NewToken>) -> Resu
     Ok(reply::json(&CreatedToken { token, secret }))
 }
 
-/// Takes a token back. Requests that carry it are refused from now on; streams it opened stay until they end.
+/// Revokes a token. Requests with it are refused from now on; streams it opened stay until they end.
 #[utoipa::path(delete, path = "/sturdy/token/{tokenID}", operation_id = "sturdy.token.revoke",
     params(("tokenID" = String, Path)),
     responses((status = 200, description = "Whether there was one", body = bool)))]

@@ -42,14 +42,14 @@ async fn status(_: Here) -> Response {
     reply::text("[]")
 }
 
-/// What workspaces could be made of: nothing.
+/// Adapters for workspaces. There are none.
 #[utoipa::path(get, path = "/experimental/workspace/adapter", operation_id = "experimental.workspace.adapter.list",
     responses((status = 200, description = "Always empty", body = [WorkspaceAdapter])))]
 async fn adapters(_: Here) -> Response {
     reply::text("[]")
 }
 
-/// Asks the workspaces what they have: there are none, so all have been asked.
+/// Lists sessions of workspaces again. There are no workspaces, so this always succeeds.
 #[utoipa::path(post, path = "/experimental/workspace/sync-list", operation_id = "experimental.workspace.syncList",
     responses((status = 204, description = "Asked")))]
 async fn sync_list(_: Here) -> Response {
@@ -70,7 +70,7 @@ struct NewWorkspace {
     _extra: Option<serde_json::Value>,
 }
 
-/// Makes a workspace: no adapter knows how.
+/// Creates a workspace. There is no adapter for one, so this always fails.
 #[utoipa::path(post, path = "/experimental/workspace", operation_id = "experimental.workspace.create",
     request_body = NewWorkspace,
     responses((status = 200, description = "Never", body = Workspace), (status = 400, description = "There is no adapter of this type")))]
@@ -79,7 +79,7 @@ async fn create(_: Here, Payload(wanted): Payload<NewWorkspace>) -> ApiError {
     ApiError::Named { name: "WorkspaceCreateError", message }
 }
 
-/// Removes a workspace: there is none, and who removes what is not there is told null.
+/// Removes a workspace. There are none, so the answer is always null.
 #[utoipa::path(delete, path = "/experimental/workspace/{id}", operation_id = "experimental.workspace.remove",
     params(("id" = String, Path)),
     responses((status = 200, description = "Nothing was removed", body = Option<Workspace>), (status = 400, description = "Not an id")))]
@@ -100,7 +100,7 @@ struct Warp {
     _copy_changes: Option<bool>,
 }
 
-/// Brings a session into a workspace, or back to this server, where it is already.
+/// Moves a session into a workspace, or back to this server, where it already is.
 #[utoipa::path(post, path = "/experimental/workspace/warp", operation_id = "experimental.workspace.warp", request_body = Warp,
     responses((status = 204, description = "It is here"), (status = 404, description = "No such session or workspace")))]
 async fn warp(State(app): State<App>, _: Here, Payload(warp): Payload<Warp>) -> Result<Response, ApiError> {
@@ -126,7 +126,7 @@ struct Destination {
     directory: String,
 }
 
-/// Moves a session to another directory: it stays where its files, its undo and its approvals are. A move to where it is
+/// Moves a session to another directory. This is refused: its files, its undo and its approvals belong to the directory. A move to where it is
 /// already needs nothing.
 #[utoipa::path(post, path = "/experimental/control-plane/move-session",
     operation_id = "experimental.controlPlane.moveSession", request_body = Move,

@@ -47,7 +47,7 @@ pub(super) fn routes() -> Routes {
 ), responses((status = 200, description = "The text itself, or the JSON of a list or an object", content_type = "text/plain", body = String),
     (status = 304, description = "As the client has it"),
     (status = 400, description = "No hash, no session or no part"), (status = 404, description = "No such session, part or value"),
-    (status = 503, description = "As many are being sent as there may be")))]
+    (status = 503, description = "Too many are being sent")))]
 async fn blob(
     State(app): State<App>,
     params: Params,

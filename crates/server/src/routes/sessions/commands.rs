@@ -1,4 +1,4 @@
-//! Turns that are no plain prompt, copies, and edits of single messages and parts.
+//! Commands, shell lines and summaries, copies of sessions, and edits of single messages and parts.
 
 use crate::app::App;
 use crate::described::{Routes, routes};

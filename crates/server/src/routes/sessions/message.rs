@@ -141,7 +141,7 @@ enum PagePlace {
 }
 
 impl PagePlace {
-    /// A place without a limit is a client that lost half of its link; two places are none.
+    /// A position without a limit comes from a client that lost half of its link; two positions contradict each other.
     fn of(query: &Query, limit: Option<u32>) -> Result<Self, ApiError> {
         let message = |text: &str| MessageId::parse(text).map_err(|_| ApiError::Handler);
         let place = match (query.get("before"), query.get("around"), query.get("after")) {

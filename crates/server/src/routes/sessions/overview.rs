@@ -202,7 +202,7 @@ fn cursor_of(last: &SessionGlance) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(format!("{} {}", last.updated, last.id))
 }
 
-/// None when it is not one of ours.
+/// `None` if this server did not make the cursor.
 fn read_cursor(text: &str) -> Option<(u64, String)> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok()?;
     let text = String::from_utf8(bytes).ok()?;

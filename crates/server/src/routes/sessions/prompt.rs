@@ -1,4 +1,4 @@
-//! A prompt: waited for, or only handed in.
+//! Sending a prompt: the request waits for the answer, or only until the prompt is stored.
 //!
 //! It is durable before anybody is answered. Whoever waits may go away: the turn goes on.
 
@@ -49,7 +49,7 @@ async fn prompt(
     Ok(response)
 }
 
-/// Hands a prompt in; what becomes of it is seen on the event stream.
+/// Sends a prompt and answers as soon as it is stored; the answer to it comes on the event stream.
 #[utoipa::path(post, path = "/session/{sessionID}/prompt_async", operation_id = "session.prompt_async",
     params(("sessionID" = String, Path)), request_body = Prompt,
     responses((status = 204, description = "Stored"), (status = 400, description = "Bad body, unknown agent or model"),

@@ -1,4 +1,4 @@
-//! Prompts that nobody has begun to answer: which, take one back, go on with them.
+//! Waiting prompts: list them, withdraw one, resume them.
 
 use crate::app::App;
 use crate::described::{Routes, routes};
@@ -24,7 +24,7 @@ async fn list(State(app): State<App>, OfSession(id): OfSession) -> Result<Respon
     Ok(reply::text(reply::array(waiting.iter().map(joined))))
 }
 
-/// Takes a waiting prompt back; its message goes with it.
+/// Withdraws a waiting prompt and removes its message.
 #[utoipa::path(delete, path = "/sturdy/session/{sessionID}/queue/{messageID}", operation_id = "sturdy.session.withdraw",
     params(("sessionID" = String, Path), ("messageID" = String, Path)),
     responses((status = 200, description = "Taken back", body = bool), (status = 404, description = "It does not wait"),
@@ -37,7 +37,7 @@ async fn withdraw(
     Ok(reply::done())
 }
 
-/// Goes on with prompts that a restart or a stop left waiting.
+/// Answers prompts that a restart or a stop left waiting.
 #[utoipa::path(post, path = "/sturdy/session/{sessionID}/resume", operation_id = "sturdy.session.resume",
     params(("sessionID" = String, Path)),
     responses((status = 200, description = "They are being answered, or none waits", body = bool),

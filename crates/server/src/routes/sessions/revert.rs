@@ -33,7 +33,7 @@ struct Cut {
     #[serde(rename = "partID", default)]
     #[schema(value_type = Option<String>)]
     part_id: Option<PartId>,
-    /// Files that go back although somebody else has changed them, from the worktree.
+    /// Files to restore even though somebody else has changed them; paths from the worktree.
     #[serde(default)]
     force: Option<Vec<String>>,
 }
@@ -105,7 +105,7 @@ impl utoipa::PartialSchema for UnrevertedSession {
 
 impl ToSchema for UnrevertedSession {}
 
-/// Takes a revert back: files as they were, nothing marked. Files that somebody has changed since are left alone and
+/// Undoes a revert: restores files and messages. Files that somebody has changed since are left alone and
 /// named in `conflicts`.
 #[utoipa::path(post, path = "/session/{sessionID}/unrevert", operation_id = "session.unrevert",
     params(("sessionID" = String, Path)),

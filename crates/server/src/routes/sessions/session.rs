@@ -175,7 +175,7 @@ async fn step_diff(
     Ok(reply::json(&diffs.ok_or(ApiError::NoMessage(step))?))
 }
 
-/// Stops what runs. Never 404: what does not exist does not run.
+/// Stops what runs. Never 404: nothing runs in an unknown session.
 #[utoipa::path(post, path = "/session/{sessionID}/abort", operation_id = "session.abort",
     params(("sessionID" = String, Path)), responses((status = 200, description = "Nothing runs", body = bool)))]
 async fn abort(State(app): State<App>, OfSession(id): OfSession) -> Result<Response, ApiError> {

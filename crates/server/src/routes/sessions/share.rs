@@ -7,7 +7,7 @@ use crate::extract::{OfSession, Optional, Payload};
 use crate::reply;
 use crate::wire::query::Query;
 use crate::wire::shapes::own::ShareLink;
-use crate::wire::share_link::{LinkQuery, OwnerAsks, ShareWish, owned};
+use crate::wire::share_link::{LinkQuery, OwnerRequestBody, ShareRequest, owned};
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
@@ -23,22 +23,22 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(all))
 }
 
-/// Shares a session; its record has the URL. Shared already, it stays as it is.
+/// Shares a session; its record has the URL. A session that is shared already keeps its link.
 #[utoipa::path(post, path = "/session/{sessionID}/share", operation_id = "session.share",
-    params(("sessionID" = String, Path)), request_body = Option<ShareWish>,
+    params(("sessionID" = String, Path)), request_body = Option<ShareRequest>,
     responses((status = 200, description = "The session", body = Session), (status = 400, description = "Nowhere to share to"),
         (status = 404, description = "No such session"), (status = 502, description = "The service did not take it")))]
 async fn share(
     State(app): State<App>,
     OfSession(id): OfSession,
-    Optional(wish): Optional<ShareWish>,
+    Optional(wanted): Optional<ShareRequest>,
 ) -> Result<Response, ApiError> {
-    let visibility = wish.visibility()?;
+    let visibility = wanted.visibility()?;
     app.engine().share_session(&id, visibility).await.map_err(ApiError::of(&id))?;
     Ok(reply::text(app.engine().session_record(&id).await?))
 }
 
-/// Takes a session back. The URL is forgotten at once.
+/// Unshares a session. Its URL stops working at once.
 #[utoipa::path(delete, path = "/session/{sessionID}/share", operation_id = "session.unshare",
     params(("sessionID" = String, Path)),
     responses((status = 200, description = "The session", body = Session), (status = 404, description = "No such session")))]
@@ -63,7 +63,7 @@ async fn link(State(app): State<App>, OfSession(id): OfSession) -> Result<Respon
 /// Asks the service that keeps a session's share, as its owner: narrower links, revoking them, the audit, who reads. The
 /// answer is the service's, with its status. No `GET`, like the link itself.
 #[utoipa::path(post, path = "/sturdy/session/{sessionID}/share/owner", operation_id = "sturdy.share.owner",
-    params(("sessionID" = String, Path)), request_body = OwnerAsks,
+    params(("sessionID" = String, Path)), request_body = OwnerRequestBody,
     responses((status = 200, description = "What the service answered", body = Value),
         (status = 201, description = "What the service made", body = Value),
         (status = 400, description = "This server keeps the share itself"), (status = 404, description = "Not shared"),
@@ -71,9 +71,9 @@ async fn link(State(app): State<App>, OfSession(id): OfSession) -> Result<Respon
 async fn ask_service(
     State(app): State<App>,
     OfSession(id): OfSession,
-    Payload(asks): Payload<OwnerAsks>,
+    Payload(wanted): Payload<OwnerRequestBody>,
 ) -> Result<Response, ApiError> {
-    let answer = app.engine().ask_share_service(&id, asks.wish()?).await.map_err(ApiError::of(&id))?;
+    let answer = app.engine().ask_share_service(&id, wanted.request()?).await.map_err(ApiError::of(&id))?;
     let mut response = reply::text(answer.json);
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY);
     Ok(response)

@@ -89,7 +89,7 @@ async fn make(
     Ok(reply::json(&json!({ "url": format!("{OPEN_TO_ALL}{ticket}"), "expires": expires })))
 }
 
-/// Below this nobody has to say who they are: the ticket is the right.
+/// Routes below this path need no login: the ticket is the credential.
 pub(crate) const OPEN_TO_ALL: &str = "/sturdy/ticket/";
 
 /// What a ticket is for, as a file. The ticket is good once.

@@ -65,7 +65,7 @@ async fn one(State(app): State<App>, Location(here): Location, params: Params) -
     Ok(reply::json(&Located::at(&here, shown)))
 }
 
-/// Keeps a key for a provider. It is used from the next prompt on.
+/// Stores a key for a provider. It is used from the next prompt on.
 #[utoipa::path(post, path = "/api/integration/{integrationID}/connect/key", operation_id = "v2.integration.connect.key",
     params(("integrationID" = String, Path)), request_body = ConnectKey,
     responses((status = 204, description = "Kept"), (status = 400, description = "Not a key")))]
@@ -98,21 +98,21 @@ async fn connect_oauth(
     Err(unknown("method", &body.method))
 }
 
-/// How a login by browser stands: there is none.
+/// The status of a login by browser. There are no such logins.
 #[utoipa::path(get, path = "/api/integration/attempt/{attemptID}", operation_id = "v2.integration.attempt.status",
     params(("attemptID" = String, Path)), responses((status = 400, description = "No such login")))]
 async fn attempt(_: Location, params: Params) -> ApiError {
     unknown("attempt", params.get("attemptID"))
 }
 
-/// Gives a login by browser up; one that does not run needs no giving up.
+/// Cancels a login by browser. There are no such logins, so this always succeeds.
 #[utoipa::path(delete, path = "/api/integration/attempt/{attemptID}", operation_id = "v2.integration.attempt.cancel",
     params(("attemptID" = String, Path)), responses((status = 204, description = "It does not run")))]
 async fn cancel(_: Location, _: Params) -> Response {
     reply::no_content()
 }
 
-/// Ends a login by browser with a code: there is none to end.
+/// Completes a login by browser with a code. There are no such logins.
 #[utoipa::path(post, path = "/api/integration/attempt/{attemptID}/complete", operation_id = "v2.integration.attempt.complete",
     params(("attemptID" = String, Path)), responses((status = 400, description = "No such login")))]
 async fn complete(_: Location, params: Params) -> ApiError {

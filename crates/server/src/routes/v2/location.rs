@@ -47,7 +47,7 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(unsave))
 }
 
-/// Says that the server answers.
+/// A health check that always succeeds.
 #[utoipa::path(get, path = "/api/health", operation_id = "v2.health.get",
     responses((status = 200, description = "Health", body = HealthV2)))]
 async fn health() -> Response {
@@ -174,7 +174,7 @@ async fn saved(State(app): State<App>, query: Query) -> Result<Response, ApiErro
     Ok(reply::json(&serde_json::json!({ "data": kept })))
 }
 
-/// Takes one back; the next call that needs it is asked about again. One that is gone is no error.
+/// Removes a saved approval; the next call that needs it is asked about again. An unknown one is not an error.
 #[utoipa::path(delete, path = "/api/permission/saved/{id}", operation_id = "v2.permission.saved.remove",
     params(("id" = String, Path)),
     responses((status = 204, description = "Taken back")))]

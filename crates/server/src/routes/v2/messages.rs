@@ -22,7 +22,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sturdy_engine::reads::{MessagePlace, PlacedMessage, RawMessage, Switch, Toward};
+use sturdy_engine::reads::{MessagePlace, PlacedMessage, RawMessage, ReadDirection, Switch};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::revert::Boundary;
 use sturdy_session::types::message::{Message, MessageWithParts};
@@ -127,10 +127,10 @@ async fn page(
     let store = app.engine().reads();
     let toward = match (order, cursor.map(|cursor| cursor.direction)) {
         (Order::Asc, None | Some(Direction::Next)) | (Order::Desc, Some(Direction::Previous)) => {
-            Toward::Newer
+            ReadDirection::Newer
         }
         (Order::Desc, None | Some(Direction::Next)) | (Order::Asc, Some(Direction::Previous)) => {
-            Toward::Older
+            ReadDirection::Older
         }
     };
     let switches = store.switches(session).await?;
@@ -147,17 +147,17 @@ async fn page(
     let messages = store.messages_beyond(session, from.as_ref(), toward, limit).await?;
     let is_beyond = |switch: &Switch| match (&from, toward) {
         (None, _) => true,
-        (Some(from), Toward::Newer) => switch.place > *from,
-        (Some(from), Toward::Older) => switch.place < *from,
+        (Some(from), ReadDirection::Newer) => switch.place > *from,
+        (Some(from), ReadDirection::Older) => switch.place < *from,
     };
     let mut found: Vec<Item> = messages.into_iter().map(Item::Message).collect();
     found.extend(switches.into_iter().filter(is_beyond).map(Item::Switch));
     found.sort_by(|one, other| one.place().cmp(other.place()));
-    if toward == Toward::Older {
+    if toward == ReadDirection::Older {
         found.reverse();
     }
     found.truncate(limit);
-    if (toward == Toward::Older) != (order == Order::Desc) {
+    if (toward == ReadDirection::Older) != (order == Order::Desc) {
         found.reverse();
     }
     Ok(found)

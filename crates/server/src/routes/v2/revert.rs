@@ -29,7 +29,7 @@ struct Stage {
     #[serde(rename = "partID", default)]
     #[schema(value_type = Option<String>)]
     part_id: Option<PartId>,
-    /// Files that go back although somebody else has changed them, from the worktree.
+    /// Files to restore even though somebody else has changed them; paths from the worktree.
     #[serde(default)]
     force: Option<Vec<String>>,
     /// False cuts the conversation and leaves the files.
@@ -48,7 +48,7 @@ impl From<Stage> for RevertRequest {
     }
 }
 
-/// Cuts the conversation before a message and takes the files back, or only cuts it.
+/// Reverts the conversation to before a message and restores the files, or only reverts the conversation.
 #[utoipa::path(post, path = "/api/session/{sessionID}/revert/stage", operation_id = "v2.session.revert.stage",
     params(("sessionID" = String, Path)), request_body = Stage,
     responses((status = 200, description = "The revert", body = Data<Revert>), (status = 400, description = "Bad body"),
@@ -76,7 +76,7 @@ struct FilesLeftAlone {
     conflicts: Vec<RevertConflict>,
 }
 
-/// Takes a staged revert back. Files that somebody has changed since are left alone and named.
+/// Undoes a staged revert. Files that somebody has changed since are left alone and listed.
 #[utoipa::path(post, path = "/api/session/{sessionID}/revert/clear", operation_id = "v2.session.revert.clear",
     params(("sessionID" = String, Path)),
     responses((status = 204, description = "Files restored"),

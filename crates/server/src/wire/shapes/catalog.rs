@@ -298,7 +298,7 @@ pub(crate) enum LoginEnd {
     Code,
 }
 
-/// How an MCP server stands.
+/// The status of an MCP server.
 #[derive(ToSchema, serde::Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub(crate) enum McpStatus {
@@ -450,7 +450,7 @@ pub(crate) struct SyncEvent {
     id: String,
     /// The session.
     aggregate_id: String,
-    /// Grows within a session, with gaps.
+    /// Increases within a session, with gaps.
     seq: u64,
     /// With its version: `message.updated.1`.
     #[schema(rename = "type")]
@@ -465,14 +465,14 @@ pub(crate) struct OfSyncedSession {
     session_id: String,
 }
 
-/// Something an embedding program is to do.
+/// A request to a program that embeds the terminal.
 #[derive(ToSchema)]
 pub(crate) struct ControlRequest {
     path: String,
     body: serde_json::Value,
 }
 
-/// A session in a list that spans projects; null: its project is not known any more.
+/// A session in a list that spans projects; the project is null if it is no longer known.
 #[derive(ToSchema, serde::Serialize)]
 pub(crate) struct SessionOfProject {
     #[serde(flatten)]

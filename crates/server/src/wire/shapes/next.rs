@@ -28,7 +28,7 @@ pub(crate) struct GlobalEvent {
 #[derive(ToSchema, serde::Serialize)]
 pub(crate) struct SessionEvent {
     id: EventId,
-    /// Its place, for those who come back. Growth has none: its end says everything.
+    /// Its position, for clients that reconnect. Text deltas have none: the event that ends the text has all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     durable: Option<DurablePlace>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub(crate) struct SessionEvent {
     event: NextEvent,
 }
 
-/// An event on `/api/event`: of a session, of the server, or of something else that the first API tells too.
+/// An event on `/api/event`: of a session, of the server, or one of the v1 API.
 #[derive(ToSchema, serde::Serialize)]
 #[serde(untagged)]
 pub(crate) enum ServerEvent {

@@ -103,7 +103,7 @@ pub(crate) struct Entries {
 pub(crate) struct Entry {
     position: String,
     at: u64,
-    /// Empty for what the session did by itself.
+    /// Empty if the session did it without a request.
     actor: String,
     /// What clients were sent of it.
     events: Vec<sturdy_session::types::event::Event>,
@@ -244,7 +244,7 @@ pub(crate) struct CollectedStore {
     bytes: u64,
 }
 
-/// Nulls say that nothing limits it, or that it stands.
+/// A null limit is none; `revoked` is null while the grant is valid.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct GrantShown {
@@ -262,7 +262,7 @@ pub(crate) struct GrantShown {
     created: u64,
     revoked: Option<u64>,
     revoked_by: Option<String>,
-    /// Told once, where the grant is made.
+    /// Only shown when the grant is created.
     reference: Option<String>,
 }
 
@@ -310,7 +310,7 @@ pub(crate) struct ShareLink {
     actor: String,
     /// Only where it was asked for.
     reference: Option<String>,
-    /// Changes that the service has not taken yet. Only with the reference.
+    /// Number of changes that the service has not accepted yet. Only with the reference.
     waiting: Option<u64>,
 }
 

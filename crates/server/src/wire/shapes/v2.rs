@@ -28,7 +28,7 @@ pub(crate) struct PageOf<T> {
     cursor: PageCursors,
 }
 
-/// Null where there is nothing further.
+/// Null at the end of the list.
 #[derive(ToSchema)]
 pub(crate) struct PageCursors {
     previous: Option<String>,
@@ -447,7 +447,7 @@ pub(crate) struct SavedPermissionV2 {
     resource: String,
 }
 
-/// What became of a request for permission.
+/// The outcome of a permission request.
 #[derive(ToSchema)]
 pub(crate) struct PermissionEffectV2 {
     id: String,

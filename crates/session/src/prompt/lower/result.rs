@@ -1,4 +1,4 @@
-//! What a call came to, as the model is told.
+//! The result of a call, as the model is told.
 //!
 //! Every call has an answer here, also one that never ended: a provider refuses a history in
 //! which a call stands alone.

@@ -418,7 +418,7 @@ impl OpenStep {
         call.body = call.body.take().map(|body| Box::new(records::moved(*body, fact)));
         if let Fact::ToolStarted { .. } = fact {
             call.by_provider |= provider_ran(call.body.as_deref());
-            // What a provider runs itself is not ours to plan.
+            // A tool that the provider runs itself has no plan here.
             call.phase = if call.by_provider { CallPhase::Running } else { CallPhase::Planning };
         }
     }

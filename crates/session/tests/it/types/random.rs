@@ -12,7 +12,7 @@ use sturdy_session::types::failure::{ApiFailure, Failure};
 use sturdy_session::types::message::{AssistantMessage, AssistantRole, AssistantTime, Message, MessagePath};
 use sturdy_session::types::part::*;
 use sturdy_session::types::session::{Revert, Session, SessionModel, SessionSummary, SessionTime, Share};
-use sturdy_session::types::tool::{Attachment, FileTag, Ran, Started, Took, ToolState};
+use sturdy_session::types::tool::{Attachment, CallStart, CallTime, CompletedCallTime, FileTag, ToolState};
 use sturdy_session::types::usage::{CacheTokens, Tokens};
 
 type Any<T> = BoxedStrategy<T>;
@@ -131,7 +131,7 @@ fn tool_state() -> Any<ToolState> {
     prop_oneof![
         (map(), words()).prop_map(|(input, raw)| ToolState::Pending { input, raw }),
         (map(), perhaps(words()), perhaps(map()), millis()).prop_map(|(input, title, metadata, start)| {
-            ToolState::Running { input, title, metadata, time: Started { start } }
+            ToolState::Running { input, title, metadata, time: CallStart { start } }
         }),
         completed.prop_map(|(input, output, title, metadata, (start, end, compacted), attachments)| {
             ToolState::Completed {
@@ -139,13 +139,13 @@ fn tool_state() -> Any<ToolState> {
                 output,
                 title,
                 metadata,
-                time: Ran { start, end, compacted },
+                time: CompletedCallTime { start, end, compacted },
                 attachments,
             }
         }),
         (map(), words(), perhaps(map()), millis(), millis(), perhaps(words())).prop_map(
             |(input, error, metadata, start, end, raw)| {
-                ToolState::Error { input, error, metadata, time: Took { start, end }, raw }
+                ToolState::Error { input, error, metadata, time: CallTime { start, end }, raw }
             }
         ),
     ]

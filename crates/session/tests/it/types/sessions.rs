@@ -69,7 +69,7 @@ fn cost_and_tokens_may_be_missing_but_are_always_printed() {
 }
 
 #[test]
-fn what_is_not_optional_is_missed() {
+fn a_session_without_a_required_field_is_refused() {
     for field in ["id", "slug", "projectID", "directory", "title", "version", "time"] {
         let short = without(&read(FULL), &format!("/{field}")).to_string();
         refused::<Session>(&short, &format!("missing field `{field}`"));

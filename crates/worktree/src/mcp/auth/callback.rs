@@ -1,4 +1,4 @@
-//! Where a browser comes back to after a login: one page on this machine.
+//! The OAuth callback: one page on this machine that the browser is redirected to after a login.
 //!
 //! Answers until the code of the right login has come, and nothing else is served. Requests are read
 //! with a bound, a few at a time; whoever sends another state than ours is turned away.
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use url::Url;
 
 /// The person has to find their password.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+const WAIT_MAX: Duration = Duration::from_secs(5 * 60);
 /// One request, from the first byte to the last.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
@@ -72,7 +72,7 @@ impl Listener {
                 }
             }
         };
-        timeout(PATIENCE, coming).await.unwrap_or(Err(CallbackError::Timeout))
+        timeout(WAIT_MAX, coming).await.unwrap_or(Err(CallbackError::Timeout))
     }
 
     /// One request and its answer: what it brings; none if it is not the one.
@@ -146,7 +146,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_is_waited_for_for_ever() {
+    async fn a_login_that_the_browser_never_completes_times_out() {
         let listener = Listener::open("http://127.0.0.1:0/back", "state").await.unwrap();
         let address = listener.socket.local_addr().unwrap();
 

@@ -1,4 +1,4 @@
-//! Making ourselves known to an authorization server (RFC 7591), once.
+//! Registers us as a client of an authorization server (RFC 7591), once.
 //!
 //! What it gives us, a name and perhaps a secret, is kept beside the tokens (`store.rs`) and used again for
 //! as long as it is good: for this redirect address, this authorization server, and until the secret

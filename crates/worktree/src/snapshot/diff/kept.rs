@@ -132,7 +132,7 @@ fn whole_of(dir: &Path, name: &str) -> Result<PathBuf, SnapshotError> {
     file_of(&dir.join(DIRECTORY), name)
 }
 
-/// Beside the difference of all steps. A name has no full stop, so this is nobody else's.
+/// Stored beside the difference of all steps. Session ids have no full stop, so this name cannot collide.
 fn ranges_of(whole: &Path) -> PathBuf {
     whole.with_extension("ranges")
 }

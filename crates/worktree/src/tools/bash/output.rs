@@ -38,8 +38,8 @@ enum Saved {
     Failed,
 }
 
-/// What is told in the end.
-pub(super) struct Told {
+/// The output of a finished command, as the model and clients get it.
+pub(super) struct FinalOutput {
     pub text: String,
     pub preview: String,
     pub truncated: bool,
@@ -116,7 +116,7 @@ impl Output {
         }
     }
 
-    pub(super) async fn finish(mut self, may_delegate: bool) -> Told {
+    pub(super) async fn finish(mut self, may_delegate: bool) -> FinalOutput {
         let preview = self.preview();
         let text = decode(&self.tail);
         let is_whole = self.bytes as usize == self.tail.len();
@@ -125,7 +125,12 @@ impl Output {
             cut.or_else(|| (!is_whole).then(|| Cut { kept: text.clone(), removed: Removed::Lines(0) }))
         else {
             let or_none = |text: String| if text.is_empty() { "(no output)".to_owned() } else { text };
-            return Told { text: or_none(text), preview: or_none(preview), truncated: false, saved: None };
+            return FinalOutput {
+                text: or_none(text),
+                preview: or_none(preview),
+                truncated: false,
+                saved: None,
+            };
         };
         // Too many lines in few bytes: not saved on the way.
         if matches!(self.saved, Saved::NotYet) {
@@ -136,7 +141,7 @@ impl Output {
             Saved::NotYet | Saved::Failed => None,
         };
         let cut = self.counted(cut);
-        Told {
+        FinalOutput {
             text: cut.with_note(Keep::Tail, saved.as_deref(), may_delegate),
             preview,
             truncated: true,

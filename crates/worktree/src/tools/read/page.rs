@@ -30,12 +30,12 @@ pub(super) struct Page {
     pub lines: Vec<String>,
     /// Known when the end was reached.
     pub total: Option<usize>,
-    pub why: Why,
+    pub why: PageEnd,
 }
 
 /// Why the page ends where it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum PageEnd {
     End,
     Count,
     Bytes,
@@ -57,7 +57,7 @@ pub(super) fn read(mut file: File, from: usize, count: usize) -> Result<Page, Pa
         reader.take(&buffer[..length]);
         counted += length as u64;
         if reader.full.is_some() && counted > COUNTED_BYTES_MAX {
-            return Ok(Page { lines: reader.lines, total: None, why: reader.full.unwrap_or(Why::Count) });
+            return Ok(Page { lines: reader.lines, total: None, why: reader.full.unwrap_or(PageEnd::Count) });
         }
     }
     if last != b'\n' {
@@ -67,7 +67,7 @@ pub(super) fn read(mut file: File, from: usize, count: usize) -> Result<Page, Pa
     if reader.lines.is_empty() && from > 1 && total < from {
         return Err(PageError::Beyond { lines: total });
     }
-    let why = reader.full.filter(|_| total >= from + reader.lines.len()).unwrap_or(Why::End);
+    let why = reader.full.filter(|_| total >= from + reader.lines.len()).unwrap_or(PageEnd::End);
     Ok(Page { lines: reader.lines, total: Some(total), why })
 }
 
@@ -80,7 +80,7 @@ struct Reader {
     bytes: usize,
     /// Of the line being read.
     number: usize,
-    full: Option<Why>,
+    full: Option<PageEnd>,
 }
 
 impl Reader {
@@ -128,12 +128,12 @@ impl Reader {
             let text = text.strip_prefix('\u{feff}').filter(|_| self.number == 1).unwrap_or(&text);
             let shown = cut(text);
             if self.bytes + shown.len() + 1 > PAGE_BYTES_MAX && !self.lines.is_empty() {
-                self.full = Some(Why::Bytes);
+                self.full = Some(PageEnd::Bytes);
             } else {
                 self.bytes += shown.len() + 1;
                 self.lines.push(shown);
                 if self.lines.len() == self.count {
-                    self.full = Some(Why::Count);
+                    self.full = Some(PageEnd::Count);
                 }
             }
         }

@@ -16,13 +16,13 @@ use url::{Host, Url};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Where a connection would lead.
+/// The kind of address a connection would go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum AddressKind {
     Public,
     /// This machine or its networks.
     Private,
-    /// Where a cloud tells a machine its secrets.
+    /// The metadata service of a cloud provider, which hands out credentials.
     Metadata,
 }
 
@@ -44,26 +44,28 @@ pub(super) fn client(reach: Reach) -> Result<reqwest::Client, reqwest::Error> {
 }
 
 /// Where an address leads, as far as can be known before connecting. The worst of several counts.
-pub(super) async fn place_of(url: &Url) -> Place {
+pub(super) async fn place_of(url: &Url) -> AddressKind {
     match url.host() {
         Some(Host::Ipv4(address)) => place_of_address(address.into()),
         Some(Host::Ipv6(address)) => place_of_address(address.into()),
         Some(Host::Domain(name)) => {
             let resolved = tokio::net::lookup_host((name, url.port_or_known_default().unwrap_or(80))).await;
-            let places: Vec<Place> =
+            let places: Vec<AddressKind> =
                 resolved.into_iter().flatten().map(|address| place_of_address(address.ip())).collect();
-            let worst = [Place::Metadata, Place::Private].into_iter().find(|place| places.contains(place));
-            worst.unwrap_or(Place::Public)
+            let worst = [AddressKind::Metadata, AddressKind::Private]
+                .into_iter()
+                .find(|place| places.contains(place));
+            worst.unwrap_or(AddressKind::Public)
         }
-        None => Place::Private,
+        None => AddressKind::Private,
     }
 }
 
-fn place_of_address(address: IpAddr) -> Place {
+fn place_of_address(address: IpAddr) -> AddressKind {
     match () {
-        () if is_metadata(address) => Place::Metadata,
-        () if is_private(address) => Place::Private,
-        () => Place::Public,
+        () if is_metadata(address) => AddressKind::Metadata,
+        () if is_private(address) => AddressKind::Private,
+        () => AddressKind::Public,
     }
 }
 
@@ -81,8 +83,11 @@ impl Resolve for Resolver {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let may_reach = |address: &SocketAddr| match (place_of_address(address.ip()), reach) {
-                (_, Reach::Anywhere) | (Place::Public, _) | (Place::Private, Reach::Private) => true,
-                (Place::Private, Reach::Public) | (Place::Metadata, Reach::Public | Reach::Private) => false,
+                (_, Reach::Anywhere) | (AddressKind::Public, _) | (AddressKind::Private, Reach::Private) => {
+                    true
+                }
+                (AddressKind::Private, Reach::Public)
+                | (AddressKind::Metadata, Reach::Public | Reach::Private) => false,
             };
             let reached: Vec<SocketAddr> = found.filter(may_reach).collect();
             if reached.is_empty() {
@@ -123,7 +128,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::new(a, b, c, d))
 }
 
-/// True for this machine, its networks, and addresses that are nobody's.
+/// True for this machine, its networks, and reserved addresses.
 #[must_use]
 pub fn is_private(address: IpAddr) -> bool {
     match address {

@@ -1,6 +1,6 @@
 //! Rights of directories: one that an undo or a redo makes has those it had.
 
-use super::looks::remember;
+use super::stat_cache::remember;
 use super::{Place, chmod};
 use std::os::unix::fs::PermissionsExt as _;
 use sturdy_worktree::snapshot::{Fault, FaultKind, Step};

@@ -1,6 +1,6 @@
 //! What stays, what goes, and what a dead process may leave behind.
 
-use super::looks::{counted, counting, runs};
+use super::stat_cache::{counted, counting, runs};
 use super::{Place, path};
 use std::process::Command;
 use std::time::{Duration, SystemTime};

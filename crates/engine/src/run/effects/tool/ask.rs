@@ -2,7 +2,7 @@
 
 use super::{CallPlace, Run};
 use crate::clock::Clock;
-use crate::run::effects::Back;
+use crate::run::effects::InputSender;
 use crate::run::trees::Watch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,16 +17,16 @@ use sturdy_worktree::tool::{PermissionAsk, ToolFailure};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// Who settled something that a call needs.
+/// Who decided about something that a call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum DecidedBy {
     Rules,
     /// Time has passed, and the world may have changed.
     Person,
 }
 
 /// Where the answer to a call is sent, and who gave it.
-type Answered = oneshot::Sender<(NeedAnswer, By)>;
+type Answered = oneshot::Sender<(NeedAnswer, DecidedBy)>;
 
 /// The calls of a session that wait for something they need. Each waits for one thing at a time.
 #[derive(Clone, Debug, Default)]
@@ -35,14 +35,14 @@ pub(crate) struct Asks {
 }
 
 impl Asks {
-    fn wait(&self, part: PartId) -> oneshot::Receiver<(NeedAnswer, By)> {
+    fn wait(&self, part: PartId) -> oneshot::Receiver<(NeedAnswer, DecidedBy)> {
         let (sender, receiver) = oneshot::channel();
         self.lock().insert(part, sender);
         receiver
     }
 
     /// Tells the call that waits. False when nobody does.
-    pub(crate) fn tell(&self, part: &PartId, told: NeedAnswer, by: By) -> bool {
+    pub(crate) fn tell(&self, part: &PartId, told: NeedAnswer, by: DecidedBy) -> bool {
         let waiting = self.lock().remove(part);
         waiting.is_some_and(|waiting| waiting.send((told, by)).is_ok())
     }
@@ -67,7 +67,7 @@ pub(super) struct Asker {
     /// Where what was allowed for good counts.
     checkout: String,
     asks: Asks,
-    back: Back,
+    back: InputSender,
     clock: Clock,
     by_user: bool,
     watch: Option<Arc<Watch>>,
@@ -161,7 +161,7 @@ impl Asker {
             told = waiting => told.map_err(|_| ToolFailure::aborted())?,
             () = self.stop.cancelled() => return Err(ToolFailure::aborted()),
         };
-        if let (By::Person, Some(watch)) = (by, &self.watch) {
+        if let (DecidedBy::Person, Some(watch)) = (by, &self.watch) {
             watch.look().await;
         }
         Ok(told)

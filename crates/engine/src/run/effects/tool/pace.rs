@@ -17,8 +17,8 @@ const BYTES_PER_SECOND: u64 = 128;
 const ENTRY_BYTES: u64 = 512;
 /// A report is not cut shorter than this: the last lines of what a command printed.
 const TAIL_BYTES: u64 = 2 * 1024;
-/// No oftener than this: what changes faster than an eye follows is not worth an entry.
-const EVERY: Duration = Duration::from_millis(200);
+/// Reports are not sent more often: faster changes cannot be seen and are not worth a log entry.
+const REPORT_INTERVAL_MIN: Duration = Duration::from_millis(200);
 
 const OUTPUT: &str = "output";
 /// What clients know for what is missing before a text.
@@ -50,7 +50,7 @@ impl Pace {
     /// How long to wait before the next report.
     pub(super) fn pause(&self) -> Duration {
         let missing = (TAIL_BYTES + ENTRY_BYTES).saturating_sub(self.left);
-        EVERY.max(Duration::from_millis(missing * 1000 / BYTES_PER_SECOND))
+        REPORT_INTERVAL_MIN.max(Duration::from_millis(missing * 1000 / BYTES_PER_SECOND))
     }
 
     fn earn(&mut self, age: Duration) {

@@ -51,7 +51,7 @@ fn what_is_short_is_reported_whole_and_as_often_as_may_be() {
 
     for second in 0..60 {
         let shown = pace.spend(Duration::from_secs(second), printed("one line\n"));
-        assert_eq!((output(&shown), pace.pause()), ("one line\n", EVERY));
+        assert_eq!((output(&shown), pace.pause()), ("one line\n", REPORT_INTERVAL_MIN));
     }
 }
 

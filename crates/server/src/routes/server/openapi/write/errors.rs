@@ -61,7 +61,7 @@ fn add_to(path: &str, has_cursor: bool, responses: &mut Map<String, Value>) {
     let mut put = |status: &str, why: &str| {
         responses.entry(status.to_owned()).or_insert_with(|| json!({ "description": why }));
     };
-    put("400", "The request does not fit");
+    put("400", "The request is not valid");
     if is_v2(path) {
         put("401", "Password missing or wrong");
     }

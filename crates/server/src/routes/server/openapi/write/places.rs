@@ -1,7 +1,7 @@
 //! Says with each operation how to name the directory it is about.
 //!
 //! Handlers read it through `Here` and `Location` (`instance.rs`), which the derive does not see, so it is said here by
-//! path. Clients send it with every request of the first API, also with those about one session, which knows its own.
+//! path. Clients send it with every request of the v1 API, also with those about one session, which knows its own.
 //!
 //! Not here: the header `x-opencode-directory`, which says the same for everything a client asks (docs/http.md).
 
@@ -38,7 +38,7 @@ const LOCATED: &[&str] = &[
     "/experimental/project/{projectID}/copy",
 ];
 
-/// Named by the first API, although it lies among those of the v2 API.
+/// Named by the v1 API, although it lies among those of the v2 API.
 const NAMED: &[&str] = &["/experimental/project/{projectID}/copy/generate-name", "/sturdy/trust"];
 
 pub(super) fn add(document: &mut Value) {

@@ -47,7 +47,7 @@ struct Plain<'k> {
 }
 
 impl Plain<'_> {
-    /// Every schema inside something that is not one.
+    /// Every schema nested inside another JSON value.
     fn below(&self, value: &mut Value) {
         match value {
             Value::Object(fields) => {

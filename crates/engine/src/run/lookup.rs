@@ -1,7 +1,7 @@
-//! What an input says of stored rows is looked up right before it is decided.
+//! Looks up the stored rows that an input refers to, right before it is decided.
 //!
 //! A session's task is the only one that writes its rows, and it decides such an input alone: everything before it is
-//! durable, and nothing comes between the look and the commit. So two requests that are made at once cannot both find
+//! durable, and nothing comes between the lookup and the commit. So two requests that are made at once cannot both find
 //! an id free, subtract the same usage twice, or write a part into a message that is gone.
 
 use crate::error::EngineError;
@@ -20,7 +20,7 @@ pub(crate) const WAITING_MAX: usize = 64;
 pub(crate) const WAITING_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Whether mail depends on what is stored at the moment it is decided.
-pub(crate) fn needs_a_look(mail: &Mail) -> bool {
+pub(crate) fn needs_lookup(mail: &Mail) -> bool {
     mail.inputs.iter().any(|input| {
         matches!(
             input,
@@ -34,7 +34,7 @@ pub(crate) fn needs_a_look(mail: &Mail) -> bool {
 }
 
 /// The inputs as they are true now, or why they are refused.
-pub(crate) async fn look(
+pub(crate) async fn look_up(
     store: &Store,
     session: &SessionId,
     state: &State,

@@ -4,9 +4,9 @@
 //! every directory looked (times, size, inode); as long as all of them look the same, the tree of the last scan is
 //! still right. What is written, removed, renamed or made anew shows in a file or in the directory around it.
 //!
-//! The looks are taken first, and then a whole scan says whether the tree was still right: a change in between is seen
-//! by the scan, a later one by the looks. A file that was changed a moment before could be changed again within one
-//! tick of its clock, so looks that are too young are not remembered.
+//! The stat data is taken first, and then a whole scan says whether the tree was still right: a change in between is seen
+//! by the scan, a later one by the stat data. A file that was changed a moment before could be changed again within one
+//! tick of its clock, so stat data that is too young is not remembered.
 //!
 //! Directories that git ignores are not looked into. Which those are changes only with a list of what to ignore, and
 //! those are looked at too.
@@ -37,9 +37,9 @@ const COARSE_TICK: Duration = Duration::from_millis(2_100);
 /// File systems whose clock is another machine's: NFS, SMB (two of it), FUSE, 9P, Ceph.
 const FOREIGN_CLOCKS: [u64; 6] = [0x6969, 0xFF53_4D42, 0xFE53_4D42, 0x6573_5546, 0x0102_1997, 0x00C3_6400];
 
-/// How something looks as long as nobody changes it.
+/// The stat data of a file: the same as long as nobody changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Look {
+struct FileStat {
     device: u64,
     inode: u64,
     mode: u32,
@@ -48,28 +48,28 @@ struct Look {
     changed: (i64, u64),
 }
 
-/// How everything looked when a tree was right.
+/// The stat data of all files at the moment a captured tree was up to date.
 #[derive(Debug)]
-pub(super) struct Looks {
+pub(super) struct StatSnapshot {
     tree: TreeId,
     /// The list of what is ignored everywhere, as it was then.
     excludes: Vec<u8>,
     /// The worktree itself has no name here.
-    all: Vec<(Box<OsStr>, Look)>,
+    all: Vec<(Box<OsStr>, FileStat)>,
 }
 
-/// What is known of how everything looks.
+/// The stat data of the worktree, if it is known.
 #[derive(Debug, Default)]
-pub(super) enum Seen {
+pub(super) enum StatCache {
     #[default]
     Nothing,
-    All(Looks),
-    /// There is too much to look at, or its clock is not ours: git is asked each time.
+    All(StatSnapshot),
+    /// There are too many files, or their file system has another clock: git is asked each time.
     TooMuch,
 }
 
 enum Looked {
-    At(Vec<(Box<OsStr>, Look)>),
+    At(Vec<(Box<OsStr>, FileStat)>),
     /// Something is too young, or somebody waits.
     NotNow,
     Never,
@@ -77,17 +77,17 @@ enum Looked {
 
 impl Index {
     /// Something looks different, even if the tree turns out to be the same.
-    pub(super) fn forget_looks(&mut self) {
-        if matches!(self.looks, Seen::All(_)) {
-            self.looks = Seen::Nothing;
+    pub(super) fn forget_stats(&mut self) {
+        if matches!(self.stats, StatCache::All(_)) {
+            self.stats = StatCache::Nothing;
         }
     }
 
-    fn knows_looks(&self) -> bool {
-        match &self.looks {
-            Seen::All(looks) => Some(looks.tree) == self.tree,
-            Seen::TooMuch => true,
-            Seen::Nothing => false,
+    fn knows_stats(&self) -> bool {
+        match &self.stats {
+            StatCache::All(stats) => Some(stats.tree) == self.tree,
+            StatCache::TooMuch => true,
+            StatCache::Nothing => false,
         }
     }
 }
@@ -95,13 +95,13 @@ impl Index {
 impl TreeStore {
     /// Remembers how everything looks, so that the next scans need no git as long as nothing changes. Does nothing when
     /// that is known, or cannot be: then git is asked each time. Ends early when somebody waits to scan.
-    pub fn remember_looks(&self) -> Result<(), SnapshotError> {
+    pub fn remember_stats(&self) -> Result<(), SnapshotError> {
         let mut index = lock(&self.inner.scanning);
         let Some(tree) = index.tree else { return Ok(()) };
-        if index.knows_looks() {
+        if index.knows_stats() {
             return Ok(());
         }
-        index.looks = Seen::Nothing;
+        index.stats = StatCache::Nothing;
         let excludes = self.write_excludes()?;
         match self.look_at_everything()? {
             Looked::At(all) => {
@@ -109,11 +109,11 @@ impl TreeStore {
                 let names = directories.filter_map(|(name, _)| TreePath::from_bytes(name.as_bytes()));
                 index.seen_directories = names.collect();
                 if !self.is_wanted() && self.scan_once(&mut index)? == tree {
-                    index.looks = Seen::All(Looks { tree, excludes, all });
+                    index.stats = StatCache::All(StatSnapshot { tree, excludes, all });
                 }
             }
             Looked::NotNow => {}
-            Looked::Never => index.looks = Seen::TooMuch,
+            Looked::Never => index.stats = StatCache::TooMuch,
         }
         Ok(())
     }
@@ -123,19 +123,19 @@ impl TreeStore {
         self.inner.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// Whether [`Self::remember_looks`] has nothing to do. Also while a scan goes on: it will be asked again behind it.
+    /// Whether [`Self::remember_stats`] has nothing to do. Also while a scan goes on: it will be asked again behind it.
     #[must_use]
-    pub fn knows_looks(&self) -> bool {
+    pub fn knows_stats(&self) -> bool {
         match self.inner.scanning.try_lock() {
-            Ok(index) => index.tree.is_none() || index.knows_looks(),
+            Ok(index) => index.tree.is_none() || index.knows_stats(),
             Err(_) => true,
         }
     }
 
     /// The tree of the last scan, if everything looks as it did then.
     pub(super) fn unchanged(&self, index: &Index, excludes: &[u8]) -> Option<TreeId> {
-        let Seen::All(looks) = &index.looks else { return None };
-        let is_current = Some(looks.tree) == index.tree && looks.excludes == excludes;
+        let StatCache::All(stats) = &index.stats else { return None };
+        let is_current = Some(stats.tree) == index.tree && stats.excludes == excludes;
         if !is_current || !self.touched().is_empty() {
             return None;
         }
@@ -146,7 +146,7 @@ impl TreeStore {
             return None;
         }
         let root = open_root(self.root())?;
-        all_same(&root, &looks.all).then_some(looks.tree)
+        all_same(&root, &stats.all).then_some(stats.tree)
     }
 
     fn look_at_everything(&self) -> Result<Looked, SnapshotError> {
@@ -192,7 +192,7 @@ impl TreeStore {
     }
 }
 
-impl Look {
+impl FileStat {
     fn is_directory(&self) -> bool {
         FileType::from_raw_mode(self.mode) == FileType::Directory
     }
@@ -218,14 +218,14 @@ fn open_root(root: &Path) -> Option<OwnedFd> {
     rustix::fs::open(root, flags, Mode::empty()).ok()
 }
 
-fn look(root: &OwnedFd, name: &OsStr) -> Option<Look> {
+fn look(root: &OwnedFd, name: &OsStr) -> Option<FileStat> {
     let found = if name.is_empty() {
         rustix::fs::fstat(root)
     } else {
         rustix::fs::statat(root, name, AtFlags::SYMLINK_NOFOLLOW)
     };
     let found = found.ok()?;
-    Some(Look {
+    Some(FileStat {
         device: found.st_dev,
         inode: found.st_ino,
         mode: found.st_mode,
@@ -235,8 +235,9 @@ fn look(root: &OwnedFd, name: &OsStr) -> Option<Look> {
     })
 }
 
-fn all_same(root: &OwnedFd, all: &[(Box<OsStr>, Look)]) -> bool {
-    let same = |some: &[(Box<OsStr>, Look)]| some.iter().all(|(name, then)| look(root, name) == Some(*then));
+fn all_same(root: &OwnedFd, all: &[(Box<OsStr>, FileStat)]) -> bool {
+    let same =
+        |some: &[(Box<OsStr>, FileStat)]| some.iter().all(|(name, then)| look(root, name) == Some(*then));
     let threads = all.len().div_ceil(LOOKS_EACH).clamp(1, THREADS_MAX);
     if threads == 1 {
         return same(all);

@@ -31,8 +31,8 @@ pub(super) fn runs(place: &Place) -> usize {
 
 /// Looks until everything has settled.
 pub(super) fn remember(place: &Place) {
-    while !place.run(sturdy_worktree::snapshot::TreeStore::knows_looks) {
-        place.run(|store| store.remember_looks().unwrap());
+    while !place.run(sturdy_worktree::snapshot::TreeStore::knows_stats) {
+        place.run(|store| store.remember_stats().unwrap());
     }
 }
 
@@ -81,7 +81,7 @@ fn what_is_ignored_may_change_without_git_being_asked() {
 }
 
 #[test]
-fn every_change_is_seen_although_the_looks_are_remembered() {
+fn every_change_is_seen_although_stats_are_cached() {
     type Change = fn(&Path);
     let changes: [(&str, Change); 12] = [
         ("another text of the same size", |root| std::fs::write(root.join("a.txt"), "A").unwrap()),
@@ -124,12 +124,12 @@ fn every_change_is_seen_although_the_looks_are_remembered() {
 }
 
 #[test]
-fn what_only_looks_different_is_remembered_anew() {
+fn a_change_that_does_not_change_the_tree_refreshes_the_stat_cache() {
     let place = remembered();
     let tree = place.tree();
     place.write("logs/new.log", "ignored, but its directory looks different now");
     assert_eq!(place.tree(), tree);
-    assert!(!place.run(sturdy_worktree::snapshot::TreeStore::knows_looks));
+    assert!(!place.run(sturdy_worktree::snapshot::TreeStore::knows_stats));
     remember(&place);
     let before = runs(&place);
 
