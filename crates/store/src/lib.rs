@@ -38,7 +38,7 @@ pub use dialect::Durability;
 pub use error::{CommitError, DriverError, DriverErrorKind, OpenError, ReadError};
 pub use fold::{Folded, Sizes};
 pub use load::Loaded;
-pub use log::{DAMAGED, LogEntry, LogPage, Origin, Scope, told_before_it_was_counted};
+pub use log::{DAMAGED, LogEntry, LogPage, Origin, Scope, Subject, told_before_it_was_counted};
 pub use open::Options;
 pub use owner::Owner;
 pub use read::asks::{AskQuery, RawAsk};
