@@ -208,10 +208,19 @@ impl Store {
         .await
     }
 
-    /// The changes of a session's own record, oldest first.
+    /// The changes of a session's own record, oldest first. One that cannot be read is of the kind `DAMAGED`.
     pub async fn edits_of(&self, session: &SessionId) -> Result<Vec<LogEntry>, ReadError> {
         let session = session.clone();
-        self.read(move |connection| Ok(read_all(connection, EDITS, [session.as_str()])?)).await
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(EDITS)?;
+            let mut rows = statement.query([session.as_str()])?;
+            let mut entries = Vec::new();
+            while let Some(row) = rows.next()? {
+                entries.extend(entry_or_damage(connection, row)?);
+            }
+            Ok(entries)
+        })
+        .await
     }
 
     /// The newest entry of a kind, of all or of those before a seq.
