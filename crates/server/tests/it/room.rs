@@ -237,7 +237,8 @@ async fn a_session_has_a_bounded_number_of_rules() {
         json!({ "permission": (0..count).map(rule).collect::<Vec<Value>>() })
     };
     let refused = json!({
-        "name": "BadRequest", "data": { "message": "A session has at most 1000 rules", "kind": "Payload" },
+        "name": "BadRequest",
+        "data": { "message": "A session has at most 1000 rules of 131072 bytes together", "kind": "Payload" },
     });
 
     let created = world.send("POST", "/session", &rules(1001)).await;
@@ -251,6 +252,22 @@ async fn a_session_has_a_bounded_number_of_rules() {
     assert_eq!(first.status, 200, "{}", first.text);
     assert_eq!(second.both(), (400, refused));
     assert_eq!(renamed.json()["permission"].as_array().unwrap().len(), 1000);
+}
+
+// Was: a rule could be as long as a body, and a thousand of them stood in a record that every turn writes anew.
+#[tokio::test]
+async fn the_rules_of_a_session_are_bounded_in_bytes() {
+    let world = World::new().await;
+    let rule = |bytes: usize| json!({ "permission": [{ "permission": "bash", "pattern": "x".repeat(bytes), "action": "ask" }] });
+
+    let created = world.send("POST", "/session", &rule(128 * 1024)).await;
+    let session = world.session_with(&rule(100 * 1024)).await["id"].as_str().unwrap().to_owned();
+    let path = format!("/session/{session}");
+    let too_much = world.send("PATCH", &path, &rule(30 * 1024)).await;
+    let little = world.send("PATCH", &path, &rule(20 * 1024)).await;
+
+    assert_eq!((created.status, too_much.status, little.status), (400, 400, 200));
+    assert!(too_much.text.contains("131072 bytes together"), "{}", too_much.text);
 }
 
 // Was: each of them was looked for among all others, which took minutes for a body of a megabyte.
