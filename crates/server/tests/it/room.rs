@@ -282,10 +282,15 @@ async fn a_change_of_very_many_settings_is_refused() {
 
     let many = world.send("PATCH", "/config", &keys(501)).await;
     let few = world.send("PATCH", "/config", &keys(400)).await;
+    // Lists are compared with those of other layers, entry by entry.
+    let listed: Vec<String> = (0..1000).map(|number| format!("{number}.md")).collect();
+    let list = world.send("PATCH", "/config", &json!({ "instructions": listed })).await;
 
     assert_eq!(many.status, 400, "{}", many.text);
-    assert!(many.text.contains("Expected at most 1000 keys, got 1001"), "{}", many.text);
+    assert!(many.text.contains("Expected at most 1000 keys and entries, got 1001"), "{}", many.text);
     assert_eq!(few.status, 200, "{}", few.text);
+    assert_eq!(list.status, 400, "{}", list.text);
+    assert!(list.text.contains("Expected at most 1000 keys and entries, got 1001"), "{}", list.text);
 }
 
 #[tokio::test]
