@@ -10,7 +10,7 @@ use crate::records::{self, readable};
 use crate::run::{Handle, supervise};
 use futures_util::{StreamExt as _, stream};
 use rooms::assemble;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 use sturdy_session::id::SessionId;
 use sturdy_store::{Options, Store};
@@ -161,7 +161,8 @@ async fn stop_forsaken(
     over: &BTreeSet<SessionId>,
     waiting: &[Handle],
 ) -> Result<(), BootError> {
-    let stopped = |id: &SessionId| waiting.iter().any(|one| one.id() == id && one.view().is_idle);
+    let by_id: HashMap<&SessionId, &Handle> = waiting.iter().map(|one| (one.id(), one)).collect();
+    let stopped = |id: &SessionId| by_id.get(id).is_some_and(|one| one.view().is_idle);
     let is_over = |id: &SessionId| over.contains(id) || stopped(id);
     for waiting in waiting.iter().filter(|one| !one.view().is_idle) {
         let record = engine.store().session(waiting.id()).await?;

@@ -61,6 +61,9 @@ const GROWTH_BYTES_MAX: usize = 16 * 1024;
 
 /// Entries between two keyframes: what a reader that was away reads at most before the first that it missed.
 pub const KEYFRAME_EVERY: u64 = 128;
+/// A commit that writes this much is followed by a keyframe, so that such a reader does not read it: unless the keyframe
+/// would be large as well.
+const KEYFRAME_BYTES: usize = 256 * 1024;
 
 impl Folder {
     /// `seq` is what the session is at before the first fact, `keyframe` where its newest keyframe is.
@@ -128,9 +131,14 @@ impl Folder {
             }
             None => {}
         }
-        if self.seq + self.folded.entries.len() as u64 >= self.keyframe + KEYFRAME_EVERY {
-            let change = RowChange::Keyframe { session: info.id.clone(), data: json(&state.keyframe()) };
-            self.folded.rows.push(RowWrite { entry: last, change });
+        let is_due = self.seq + self.folded.entries.len() as u64 >= self.keyframe + KEYFRAME_EVERY;
+        let bytes: usize = self.folded.rows.iter().map(written_bytes).sum();
+        if is_due || bytes >= KEYFRAME_BYTES {
+            let data = json(&state.keyframe());
+            if is_due || data.len() < bytes / 4 {
+                let change = RowChange::Keyframe { session: info.id.clone(), data };
+                self.folded.rows.push(RowWrite { entry: last, change });
+            }
         }
         self.folded
     }
@@ -191,6 +199,15 @@ impl Folder {
         if let Some(Event::PartDelta { delta: shown, .. }) = last.events.first_mut() {
             shown.push_str(&delta);
         }
+    }
+}
+
+/// What a fact had to carry for this row, about.
+fn written_bytes(write: &RowWrite) -> usize {
+    match &write.change {
+        RowChange::Message(row) => row.data.len(),
+        RowChange::Part(row) => row.data.len(),
+        _ => 0,
     }
 }
 

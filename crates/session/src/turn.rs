@@ -34,7 +34,7 @@ mod tools;
 pub use crate::types::compaction::{Compaction, FollowUp, Words};
 pub use crate::types::step::{Diffed, Follow, Limits, PathPair, Ready, RevertTotals, StepFiles, StepKind};
 pub use asks::{DISMISSED_TEXT, denied_text, rejected_text};
-pub use edit::{ProjectPlace, RULES_MAX, SessionPatch};
+pub use edit::{ProjectPlace, RULES_BYTES_MAX, RULES_MAX, SessionPatch};
 pub use effect::{Effect, NeedAnswer, RunTool, Tools};
 pub use glance::Glance;
 pub use input::{Answer, Ask, CommittedCut, Input, NewPrompt, NewRevert, NewShell, NewSummary, PromptStart};
@@ -72,7 +72,7 @@ pub enum Refusal {
     UnknownAsk(String),
     #[error("no waiting prompt {0}")]
     UnknownPrompt(crate::id::MessageId),
-    #[error("a session has at most {RULES_MAX} rules")]
+    #[error("a session has at most {RULES_MAX} rules of {RULES_BYTES_MAX} bytes together")]
     TooManyRules,
 }
 

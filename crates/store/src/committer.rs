@@ -22,7 +22,7 @@ mod write;
 pub use crash::CrashPlan;
 pub use meters::StoreMeters;
 pub(crate) use patience::certain;
-pub(crate) use remains::end_removals;
+pub(crate) use remains::{Remains, end_removals};
 #[cfg(test)]
 pub(crate) use share_notes::note_change;
 pub use write::title_column;
@@ -137,8 +137,7 @@ pub(crate) struct Committer {
     /// What sessions are at, as far as it was asked for. Right as long as nobody else writes; if
     /// somebody does, `UNIQUE (session_id, seq)` refuses the transaction and this is read anew.
     lasts: HashMap<SessionId, Last>,
-    /// Sessions that were removed, and of which something is left.
-    remains: Vec<SessionId>,
+    remains: Remains,
 }
 
 /// A write that met the crash. Dropped, it tells whoever waits for it that the store has ended.
@@ -157,6 +156,7 @@ impl Committer {
         shared: Arc<Shared>,
         plan: CrashPlan,
         patience: Duration,
+        remains: Remains,
     ) -> Self {
         Self {
             connection,
@@ -173,7 +173,7 @@ impl Committer {
             doomed: Vec::new(),
             doomed_write: None,
             lasts: HashMap::new(),
-            remains: Vec::new(),
+            remains,
         }
     }
 
@@ -225,31 +225,24 @@ impl Committer {
     }
 
     fn next(&mut self) -> Option<Work> {
-        // A slice for every group, and all of it while nobody wants anything.
-        while let Some(session) = self.remains.last() {
-            match remains::remove_slice(&self.connection, session.as_str()) {
-                Ok(remains::Remaining::Something) => {}
-                Ok(remains::Remaining::Nothing) => drop(self.remains.pop()),
-                Err(failure) => {
-                    tracing::warn!(%session, ?failure, "leftovers of a removed session will be removed at the next start");
-                    self.remains.pop();
+        loop {
+            // A slice for every group, and all of it while nobody wants anything.
+            while self.remains.is_due() {
+                self.remains.remove_slice(&self.connection);
+                self.is_dirty = true;
+                match self.work.try_recv() {
+                    Ok(work) => return Some(work),
+                    Err(TryRecvError::Disconnected) => return None,
+                    Err(TryRecvError::Empty) => {}
                 }
             }
-            match self.work.try_recv() {
+            let pause = if self.is_dirty { Some(IDLE) } else { self.remains.pause() };
+            let Some(pause) = pause else { return self.work.recv().ok() };
+            match self.work.recv_timeout(pause) {
                 Ok(work) => return Some(work),
-                Err(TryRecvError::Disconnected) => return None,
-                Err(TryRecvError::Empty) => {}
-            }
-        }
-        if !self.is_dirty {
-            return self.work.recv().ok();
-        }
-        match self.work.recv_timeout(IDLE) {
-            Ok(work) => Some(work),
-            Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => {
-                self.checkpoint_now(dialect::checkpoint);
-                self.work.recv().ok()
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) if self.is_dirty => self.checkpoint_now(dialect::checkpoint),
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
@@ -386,7 +379,7 @@ impl Committer {
         let mut entries = 0;
         let mut at = 0;
         for Pending { commit, .. } in group {
-            if self.remains.contains(&commit.session) {
+            if self.remains.has(&commit.session) {
                 // Its id is used again.
                 remains::remove_all(&transaction, commit.session.as_str())?;
             }
@@ -436,8 +429,8 @@ impl Committer {
 
         let made = verdicts.iter().filter(|verdict| verdict.is_ok()).count();
         self.shared.meters.committed(made, entries, begun.elapsed());
-        self.remains.retain(|session| !group.iter().any(|pending| pending.commit.session == *session));
-        self.remains.extend(remains);
+        self.remains.forget(|session| group.iter().any(|pending| pending.commit.session == *session));
+        self.remains.add(remains);
         // Only now: whoever reads the head finds all of it on disk.
         self.shared.head.store(head, Ordering::Release);
         self.shared.transactions.fetch_add(1, Ordering::Relaxed);

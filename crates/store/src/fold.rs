@@ -29,11 +29,11 @@ const HEAD: &str = "SELECT position, horizon FROM head WHERE id = 1";
 const OLDEST_OPEN: &str = "SELECT session_id, MIN(position) FROM part WHERE is_open = 1 GROUP BY session_id";
 // Never the last entry of a session: its seq is what the next commit builds on. Never what may be the growth of an
 // open part. And never the last report of a call, or the last sum of a turn, before the horizon: what comes after it
-// is shown with what was said there.
+// is shown with what was said there. Of its own session: prompts of two sessions may have one id.
 const FOLD: &str =
     "DELETE FROM log WHERE position >= ?1 AND position < ?2 AND (kind = ?3 OR (kind IN (?4, ?5)
-    AND EXISTS (SELECT 1 FROM log AS next WHERE next.subject = log.subject AND next.position > log.position
-    AND next.position < ?2)))
+    AND EXISTS (SELECT 1 FROM log AS next WHERE next.subject = log.subject AND next.session_id = log.session_id
+    AND next.position > log.position AND next.position < ?2)))
     AND EXISTS (SELECT 1 FROM log AS later WHERE later.session_id = log.session_id AND later.seq > log.seq)
     AND NOT EXISTS (SELECT 1 FROM part WHERE part.session_id = log.session_id AND part.is_open = 1
     AND part.position < log.position)";

@@ -41,7 +41,7 @@ const BETWEEN: &str =
     WHERE session_id = ?1 AND seq > ?2 AND seq < ?3 AND kind <> ?4 ORDER BY seq";
 const ABOUT: &str =
     "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed, told FROM log
-    WHERE subject = ?1 AND position < ?2 ORDER BY position";
+    WHERE subject = ?1 AND session_id = ?2 AND position < ?3 ORDER BY position";
 const AT_OR_AFTER: &str =
     "SELECT position, seq, told FROM log WHERE session_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1";
 const LAST_SEQ: &str = "SELECT seq FROM log WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
@@ -113,6 +113,15 @@ pub struct Origin {
     pub entries: Vec<LogEntry>,
 }
 
+/// A call of a session, or a prompt: ids are unique in their session only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    pub session: SessionId,
+    pub id: String,
+    /// Only what was said of it before this position.
+    pub before: u64,
+}
+
 impl Store {
     /// A page of a scope after `position`, with what is needed to show its entries again. Sessions that are
     /// `known` are read without their origin. One moment, and a number of queries that does not depend on how
@@ -158,13 +167,13 @@ impl Store {
         .await
     }
 
-    /// All that was said of each subject before a position, oldest first, subject by subject.
-    pub async fn entries_about(&self, subjects: Vec<(String, u64)>) -> Result<Vec<Vec<LogEntry>>, ReadError> {
+    /// All that a session said of each subject before a position, oldest first, subject by subject.
+    pub async fn entries_about(&self, subjects: Vec<Subject>) -> Result<Vec<Vec<LogEntry>>, ReadError> {
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(ABOUT)?;
             let mut all = Vec::with_capacity(subjects.len());
-            for (subject, position) in subjects {
-                let mut rows = statement.query((subject, clamp(position)))?;
+            for Subject { session, id, before } in subjects {
+                let mut rows = statement.query((id, session.as_str(), clamp(before)))?;
                 let mut entries = Vec::new();
                 while let Some(row) = rows.next()? {
                     entries.extend(entry_or_damage(connection, row)?);
@@ -199,10 +208,19 @@ impl Store {
         .await
     }
 
-    /// The changes of a session's own record, oldest first.
+    /// The changes of a session's own record, oldest first. One that cannot be read is of the kind `DAMAGED`.
     pub async fn edits_of(&self, session: &SessionId) -> Result<Vec<LogEntry>, ReadError> {
         let session = session.clone();
-        self.read(move |connection| Ok(read_all(connection, EDITS, [session.as_str()])?)).await
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(EDITS)?;
+            let mut rows = statement.query([session.as_str()])?;
+            let mut entries = Vec::new();
+            while let Some(row) = rows.next()? {
+                entries.extend(entry_or_damage(connection, row)?);
+            }
+            Ok(entries)
+        })
+        .await
     }
 
     /// The newest entry of a kind, of all or of those before a seq.

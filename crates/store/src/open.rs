@@ -3,7 +3,7 @@
 //! All of it happens on the thread that will write, so that opening blocks nobody. The look is
 //! cheap: does the log end where the head says. Reading everything is `verify`'s work.
 
-use crate::committer::{Committer, CrashPlan, QUEUE, Shared, Writer, end_removals};
+use crate::committer::{Committer, CrashPlan, QUEUE, Remains, Shared, Writer, end_removals};
 use crate::dialect::{self, Durability};
 use crate::error::{DriverError, DriverErrorKind, Failure, OpenError};
 use crate::lock::{self, Lock};
@@ -76,12 +76,12 @@ impl Store {
         let (answer, opened) = oneshot::channel();
         let thread =
             thread::Builder::new().name("store-writer".to_owned()).spawn(move || match prepare(&options) {
-                Ok((connection, opened)) => {
+                Ok((connection, remains, opened)) => {
                     let shared = Arc::clone(&opened.shared);
                     if answer.send(Ok(opened)).is_ok() {
                         let Options { crash, patience, .. } = options;
-                        let committer =
-                            Committer::new(connection, waiting, Arc::clone(&shared), crash, patience);
+                        let held = Arc::clone(&shared);
+                        let committer = Committer::new(connection, waiting, held, crash, patience, remains);
                         run_or_say_so(committer, &shared);
                     }
                 }
@@ -119,7 +119,7 @@ fn run_or_say_so(committer: Committer, shared: &Shared) {
     }
 }
 
-fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
+fn prepare(options: &Options) -> Result<(Connection, Remains, Opened), OpenError> {
     let folder = &options.path;
     make_folder(folder)?;
     let lock = Lock::take(&folder.join(LOCK))?;
@@ -137,7 +137,7 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
         return Err(OpenError::NotDurable { path, what });
     }
     migrate::migrate(&mut connection).map_err(explain)?;
-    end_removals(&connection).map_err(|failure| explain(failure.into()))?;
+    let remains = end_removals(&connection).map_err(|failure| explain(failure.into()))?;
     let head = look(&connection).map_err(|failure| explain(failure.into()))?;
     let epoch = epoch(&connection).map_err(|failure| explain(failure.into()))?;
     let has_links = has_links(&connection).map_err(|failure| explain(failure.into()))?;
@@ -158,7 +158,7 @@ fn prepare(options: &Options) -> Result<(Connection, Opened), OpenError> {
         room: Semaphore::new(QUEUE),
         lock,
     });
-    Ok((connection, Opened { shared, readers }))
+    Ok((connection, remains, Opened { shared, readers }))
 }
 
 /// Whether a session of this store is shared.

@@ -10,7 +10,7 @@ use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::records::call_of;
 use sturdy_session::show::Replay;
-use sturdy_store::{LogEntry, Origin, ReadError, Scope, Store};
+use sturdy_store::{LogEntry, Origin, ReadError, Scope, Store, Subject};
 use tokio::sync::watch;
 use tracing::error;
 
@@ -269,8 +269,11 @@ pub(super) async fn fetch(
     let mut facts: Vec<_> = page.entries.into_iter().filter_map(readable).collect();
     let mut has_gap = facts.len() < read;
     let compacted = facts.iter().filter(|(_, fact)| matches!(fact, Fact::ToolCompacted { .. }));
-    let subjects = compacted.filter_map(|(entry, fact)| Some((fact.subject()?.to_string(), entry.position)));
-    let subjects: Vec<_> = subjects.collect();
+    let subject = |(entry, fact): &(LogEntry, Fact)| {
+        let id = fact.subject()?.to_owned();
+        Some(Subject { session: entry.session.clone(), id, before: entry.position })
+    };
+    let subjects: Vec<_> = compacted.filter_map(subject).collect();
     if !subjects.is_empty() {
         let mut about = store.entries_about(subjects).await?.into_iter();
         for (entry, fact) in &mut facts {

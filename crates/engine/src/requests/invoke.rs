@@ -25,7 +25,7 @@ use sturdy_session::command::{expand, fill, snippets};
 use sturdy_session::id::{MessageId, PartId, SessionId};
 use sturdy_session::row::ApprovalRow;
 use sturdy_session::rules::{Verdict, Wanted};
-use sturdy_session::turn::Input;
+use sturdy_session::turn::{Input, Refusal};
 use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::part::{FilePart, PartBody, SubtaskModel, SubtaskPart, TextPart};
 use sturdy_session::types::session::{Action, Rule, Session};
@@ -72,6 +72,13 @@ impl Engine {
         let name = request.command.clone();
         let arguments = request.arguments.clone();
         let info = request::session_info(&self.inner.sessions, session).await?;
+        // Decided again when the prompt is stored. Here because snippets run before that: somebody who sends a command
+        // again because the answer was lost does not run them again.
+        if let Some(message) = &request.message
+            && self.inner.store.message_info(session, message).await?.is_some()
+        {
+            return Err(Refusal::MessageExists(message.clone()).into());
+        }
         let mut instance = self.inner.directories.instance(&info.directory).await?;
         let mut command = find(&instance, &name).await?;
         if !command.is_obeyed {

@@ -4,6 +4,7 @@ use crate::directory::instance::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
 use crate::records::{self, readable_record};
+use std::collections::HashSet;
 use sturdy_session::id::{SessionId, WorkspaceId};
 use sturdy_session::json::{Map, Num};
 use sturdy_session::slug::slug;
@@ -26,9 +27,6 @@ pub struct NewSession {
     pub permission: Option<Vec<Rule>>,
     pub workspace: Option<WorkspaceId>,
 }
-
-/// Children are followed this deep when a session is removed; deeper trees are not made by anybody.
-const DEPTH_MAX: usize = 64;
 
 fn expect_title(title: Option<&str>) -> Result<(), EngineError> {
     match title {
@@ -138,11 +136,12 @@ impl Inner {
     /// A session and everything below it, parents first.
     pub(crate) async fn with_descendants(&self, id: &SessionId) -> Result<Vec<SessionId>, ReadError> {
         let mut order = vec![id.clone()];
+        let mut known = HashSet::from([id.clone()]);
         let mut next = 0;
-        while next < order.len() && order.len() < DEPTH_MAX * DEPTH_MAX {
+        while next < order.len() {
             for child in self.store.children(&order[next]).await? {
                 // A client may name any parent, also one below itself.
-                if !order.contains(&child) {
+                if known.insert(child.clone()) {
                     order.push(child);
                 }
             }

@@ -204,7 +204,7 @@ impl Actor {
         folder: &mut Folder,
         effects: &mut Vec<Effect>,
     ) -> Option<Refusal> {
-        self.stamp.tick(self.clock.now());
+        self.clock.tick(&mut self.stamp);
         let Decision { facts, effects: wanted, refusal } = decide(&self.state, input, &mut self.stamp);
         for fact in facts {
             folder.push(&mut self.state, fact, self.stamp.now());

@@ -3,6 +3,7 @@
 use crate::turns::texts;
 use serde_json::json;
 use std::sync::Arc;
+use sturdy_engine::PromptRequest;
 use sturdy_engine::feed::{Page, Reader, Resync, Scope, Shown};
 use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
@@ -10,7 +11,7 @@ use sturdy_session::rows::KEYFRAME_EVERY;
 use sturdy_session::turn::SessionPatch;
 use sturdy_session::types::part::PartBody;
 use sturdy_store::CrashPlan;
-use sturdy_testkit::world::{Disk, scripted};
+use sturdy_testkit::world::{Disk, prompt, scripted};
 use sturdy_testkit::{Provider, Seen, World, answer};
 
 /// Reads until the reader has reached a position.
@@ -135,6 +136,27 @@ async fn a_long_session_is_shown_again_from_the_keyframe_before_the_cursor() {
         let missed: Vec<_> = seen.iter().filter(|shown| shown.0 > after).cloned().collect();
         assert_eq!(replayed, missed, "after {after}");
     }
+}
+
+// Was: whoever came back read all of them at once, to show what came behind.
+#[tokio::test]
+async fn large_prompts_before_a_cursor_are_not_read_again() {
+    let world = World::new().await;
+    let session = world.session().await;
+    for _ in 0..4 {
+        let large = PromptRequest { no_reply: true, ..prompt(&"x".repeat(1024 * 1024)) };
+        world.engine.prompt(&session.id, large).await.unwrap();
+    }
+    let end = world.engine.store().head();
+    let title = SessionPatch { title: Some("renamed".to_owned()), ..SessionPatch::default() };
+    world.engine.edit_session(&session.id, title).await.unwrap();
+
+    let page = world.engine.store().log_page(end, Scope::All, Vec::new(), 10).await.unwrap();
+
+    assert_eq!((page.entries.len(), page.origins.len()), (1, 1));
+    let read: usize = page.origins[0].entries.iter().map(|entry| entry.data.len()).sum();
+    let keyframe = page.origins[0].keyframe.as_ref().map_or(0, String::len);
+    assert!(read + keyframe < 256 * 1024, "{read} bytes of entries and {keyframe} of a keyframe");
 }
 
 #[tokio::test]

@@ -9,7 +9,9 @@ use std::time::Duration;
 use sturdy_engine::PromptRequest;
 use sturdy_engine::task::PanicPlan;
 use sturdy_session::fact::Fact;
+use sturdy_session::id::MessageId;
 use sturdy_session::types::part::{PartBody, TextPart};
+use sturdy_testkit::world::prompt;
 use sturdy_testkit::{World, answer};
 
 /// What one short turn may become; it is twelve today.
@@ -196,5 +198,24 @@ async fn of_what_a_turn_changed_only_the_last_sum_is_kept_when_the_log_is_folded
     let kept = sums().await;
     assert_eq!(kept.len(), 2, "{kept:?}");
     assert_eq!(kept[1], prompts);
+    assert_eq!(findings(&world).await, [""; 0]);
+}
+
+// Was: the sum of the first session was folded away for that of the second, and the store was called damaged.
+#[tokio::test]
+async fn what_turns_of_two_sessions_changed_is_kept_although_their_prompts_have_one_id() {
+    let world = repository().await;
+    let id = MessageId::parse("msg_shared").unwrap();
+    for file in ["a.txt", "b.txt"] {
+        let session = world.session().await.id;
+        world.provider.will(writes(file, "1\n"));
+        world.provider.will(answer().text("Done.").finish("stop"));
+        let request = PromptRequest { message: Some(id.clone()), ..prompt("go") };
+        let asked = world.engine.prompt(&session, request).await.unwrap();
+        world.engine.answer(&session, &asked).await.unwrap();
+    }
+
+    world.engine.store().fold(u64::MAX).await.unwrap();
+
     assert_eq!(findings(&world).await, [""; 0]);
 }

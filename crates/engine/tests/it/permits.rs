@@ -4,6 +4,8 @@ use crate::tools::{permission, world_with};
 use serde_json::{Value, json};
 use sturdy_engine::{CommandRequest, EngineError};
 use sturdy_session::fact::Fact;
+use sturdy_session::id::MessageId;
+use sturdy_session::turn::Refusal;
 use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
 use sturdy_store::CrashPlan;
 use sturdy_testkit::world::{Disk, scripted};
@@ -74,6 +76,26 @@ async fn snippets_run_after_it_is_stored_that_they_will() {
     let log = world.log(&session.id).await;
     let snippets = vec!["touch marker".to_owned(), "echo fine".to_owned()];
     assert_eq!(log[1], Fact::SnippetsStarted { command: "look".to_owned(), snippets });
+}
+
+// Was: they ran, and then the prompt was refused because its id was taken.
+#[tokio::test]
+async fn snippets_of_a_command_that_is_sent_again_under_its_id_do_not_run_again() {
+    let world = with_template("See !`echo once >> marker`", json!("allow")).await;
+    let session = world.session().await;
+    world.provider.will(answer().text("Seen.").finish("stop"));
+    let id = MessageId::parse("msg_again").unwrap();
+    let request = CommandRequest { message: Some(id.clone()), ..look() };
+    let asked = world.engine.command(&session.id, request.clone()).await.unwrap();
+    world.engine.answer(&session.id, &asked).await.unwrap();
+
+    let again = world.engine.command(&session.id, request).await;
+
+    assert!(
+        matches!(&again, Err(EngineError::Refused(Refusal::MessageExists(taken))) if *taken == id),
+        "{again:?}"
+    );
+    assert_eq!(std::fs::read_to_string(world.disk.project().join("marker")).unwrap(), "once\n");
 }
 
 /// The request that waits for a person.

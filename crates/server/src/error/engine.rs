@@ -9,7 +9,7 @@ use serde_json::json;
 use sturdy_engine::EngineError;
 use sturdy_engine::reads::{CommitError, DriverError, DriverErrorKind, ReadError};
 use sturdy_session::id::SessionId;
-use sturdy_session::turn::{RULES_MAX, Refusal};
+use sturdy_session::turn::{RULES_BYTES_MAX, RULES_MAX, Refusal};
 use sturdy_worktree::snapshot::SnapshotError;
 use tracing::{error, warn};
 
@@ -111,7 +111,9 @@ fn refused(session: Option<&SessionId>, why: &Refusal) -> Response {
         Refusal::UnknownAsk(id) => ask_not_found("Permission", id),
         Refusal::UnknownPrompt(id) => not_found(&format!("Message not found: {id}")),
         Refusal::TooManyRules => {
-            bad_request(&format!("A session has at most {RULES_MAX} rules"), Kind::Payload)
+            let message =
+                format!("A session has at most {RULES_MAX} rules of {RULES_BYTES_MAX} bytes together");
+            bad_request(&message, Kind::Payload)
         }
     }
 }

@@ -237,7 +237,8 @@ async fn a_session_has_a_bounded_number_of_rules() {
         json!({ "permission": (0..count).map(rule).collect::<Vec<Value>>() })
     };
     let refused = json!({
-        "name": "BadRequest", "data": { "message": "A session has at most 1000 rules", "kind": "Payload" },
+        "name": "BadRequest",
+        "data": { "message": "A session has at most 1000 rules of 131072 bytes together", "kind": "Payload" },
     });
 
     let created = world.send("POST", "/session", &rules(1001)).await;
@@ -253,6 +254,22 @@ async fn a_session_has_a_bounded_number_of_rules() {
     assert_eq!(renamed.json()["permission"].as_array().unwrap().len(), 1000);
 }
 
+// Was: a rule could be as long as a body, and a thousand of them stood in a record that every turn writes anew.
+#[tokio::test]
+async fn the_rules_of_a_session_are_bounded_in_bytes() {
+    let world = World::new().await;
+    let rule = |bytes: usize| json!({ "permission": [{ "permission": "bash", "pattern": "x".repeat(bytes), "action": "ask" }] });
+
+    let created = world.send("POST", "/session", &rule(128 * 1024)).await;
+    let session = world.session_with(&rule(100 * 1024)).await["id"].as_str().unwrap().to_owned();
+    let path = format!("/session/{session}");
+    let too_much = world.send("PATCH", &path, &rule(30 * 1024)).await;
+    let little = world.send("PATCH", &path, &rule(20 * 1024)).await;
+
+    assert_eq!((created.status, too_much.status, little.status), (400, 400, 200));
+    assert!(too_much.text.contains("131072 bytes together"), "{}", too_much.text);
+}
+
 // Was: each of them was looked for among all others, which took minutes for a body of a megabyte.
 #[tokio::test]
 async fn a_change_of_very_many_settings_is_refused() {
@@ -265,10 +282,15 @@ async fn a_change_of_very_many_settings_is_refused() {
 
     let many = world.send("PATCH", "/config", &keys(501)).await;
     let few = world.send("PATCH", "/config", &keys(400)).await;
+    // Lists are compared with those of other layers, entry by entry.
+    let listed: Vec<String> = (0..1000).map(|number| format!("{number}.md")).collect();
+    let list = world.send("PATCH", "/config", &json!({ "instructions": listed })).await;
 
     assert_eq!(many.status, 400, "{}", many.text);
-    assert!(many.text.contains("Expected at most 1000 keys, got 1001"), "{}", many.text);
+    assert!(many.text.contains("Expected at most 1000 keys and entries, got 1001"), "{}", many.text);
     assert_eq!(few.status, 200, "{}", few.text);
+    assert_eq!(list.status, 400, "{}", list.text);
+    assert!(list.text.contains("Expected at most 1000 keys and entries, got 1001"), "{}", list.text);
 }
 
 #[tokio::test]

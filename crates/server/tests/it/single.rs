@@ -62,6 +62,33 @@ async fn stored_events_are_read_from_where_one_knows_them() {
     assert_eq!(stolen.both(), (400, json!({ "_tag": "BadRequest" })));
 }
 
+// Was: a thousand rows were one answer, however large they were.
+#[tokio::test]
+async fn stored_events_that_are_large_are_read_a_few_at_a_time() {
+    let world = World::new().await;
+    let session = world.session().await;
+    for _ in 0..6 {
+        let text = "x".repeat(2 * 1024 * 1024);
+        let prompt = json!({ "noReply": true, "parts": [{ "type": "text", "text": text }] });
+        let sent = world.send("POST", &format!("/session/{session}/message"), &prompt).await;
+        assert_eq!(sent.status, 200, "{}", sent.text);
+    }
+
+    let mut known = 0;
+    let mut prompts = 0;
+    let mut answers = 0;
+    while prompts < 6 {
+        let answer = world.send("POST", "/sync/history", &json!({ &session: known })).await;
+        assert!(answer.text.len() < 9 * 1024 * 1024, "{} bytes", answer.text.len());
+        let rows = answer.json();
+        let rows = rows.as_array().unwrap();
+        known = rows.last().unwrap()["seq"].as_u64().unwrap();
+        prompts += rows.iter().filter(|row| row["type"] == "message.part.updated.1").count();
+        answers += 1;
+    }
+    assert!(answers > 1, "all of it came at once");
+}
+
 fn git(directory: &std::path::Path, arguments: &[&str]) {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments).current_dir(directory);

@@ -15,6 +15,8 @@ use crate::types::usage::Tokens;
 
 /// Rules of one session. They stand in its record, which every turn writes anew, and are looked through for every call.
 pub const RULES_MAX: usize = 1_000;
+/// And all that they say: looking for a long pattern in a long text takes the one times the other.
+pub const RULES_BYTES_MAX: usize = 128 * 1024;
 
 /// What a client wants changed; unset fields stay.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,13 +46,20 @@ pub struct ProjectPlace {
     pub directory: Option<String>,
 }
 
+/// Whether a session may have all of these.
+fn has_room_for_rules<const N: usize>(lists: [Option<&[Rule]>; N]) -> bool {
+    let rules = || lists.iter().flatten().copied().flatten();
+    let bytes: usize = rules().map(|rule| rule.permission.len() + rule.pattern.len()).sum();
+    rules().count() <= RULES_MAX && bytes <= RULES_BYTES_MAX
+}
+
 impl Deciding<'_> {
     pub(super) fn create(&mut self, info: Box<Session>) {
         let state = self.now();
         if state.info.is_some() {
             return self.refuse(Refusal::Exists);
         }
-        if info.permission.as_ref().is_some_and(|rules| rules.len() > RULES_MAX) {
+        if !has_room_for_rules([info.permission.as_deref()]) {
             return self.refuse(Refusal::TooManyRules);
         }
         self.fact(Fact::SessionCreated { info });
@@ -60,8 +69,8 @@ impl Deciding<'_> {
     pub(super) fn patch(&mut self, patch: SessionPatch) {
         let state = self.now();
         let Some(info) = state.info.as_deref() else { return self.refuse(Refusal::Gone) };
-        let rules = [&info.permission, &patch.permission].into_iter().flatten().map(Vec::len).sum::<usize>();
-        if patch.permission.is_some() && rules > RULES_MAX {
+        let rules = [info.permission.as_deref(), patch.permission.as_deref()];
+        if patch.permission.is_some() && !has_room_for_rules(rules) {
             return self.refuse(Refusal::TooManyRules);
         }
         // The same value again changes nothing.

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use sturdy_session::fact::{Fact, Outcome};
 use sturdy_session::stamp::Stamp;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
-use sturdy_session::turn::{Answer, Input, RULES_MAX, Refusal, SessionPatch, decide};
+use sturdy_session::turn::{Answer, Input, RULES_BYTES_MAX, RULES_MAX, Refusal, SessionPatch, decide};
 use sturdy_session::types::ask::PermissionReply;
 use sturdy_session::types::session::{Action, Rule};
 
@@ -725,7 +725,11 @@ fn a_session_has_at_most_so_many_rules() {
 
     let one_too_many = decide(&bench.state, permit(2), &mut Stamp::fixed(START));
     let last = decide(&bench.state, permit(1), &mut Stamp::fixed(START));
+    let long = Rule { pattern: "x".repeat(RULES_BYTES_MAX), ..rule(0) };
+    let long = Input::Edit(SessionPatch { permission: Some(vec![long]), ..SessionPatch::default() });
+    let too_long = decide(&bench.state, long, &mut Stamp::fixed(START));
 
     assert_eq!((one_too_many.facts.len(), one_too_many.refusal), (0, Some(Refusal::TooManyRules)));
+    assert_eq!((too_long.facts.len(), too_long.refusal), (0, Some(Refusal::TooManyRules)));
     assert_eq!((last.facts.len(), last.refusal), (1, None));
 }

@@ -9,7 +9,7 @@ use crate::growth::{Damage, Part, add_growth, add_growth_or};
 use crate::log::{clamp, text_or_empty};
 use crate::read::damaged::DamagedRows;
 use crate::read::message_head::{MessageHead, message_head};
-use crate::read::place::MessagePlace;
+use crate::read::place::{Before, MessagePlace, PagePlaces};
 use crate::read::shape::PartShape;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use sturdy_session::id::{MessageId, SessionId};
@@ -35,14 +35,6 @@ pub struct MessageQuery {
     pub before: Option<Before>,
 }
 
-/// A cursor: the oldest message of the page before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Before {
-    pub id: MessageId,
-    /// Counts when there is no message of that id any more.
-    pub time: u64,
-}
-
 /// The newest messages before the cursor, oldest of them first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessagePage {
@@ -60,15 +52,6 @@ pub struct PageWithin {
     pub page: MessagePage,
     /// Where the others stand, oldest first.
     pub unread: Vec<MessagePlace>,
-}
-
-/// Where the messages of a page stand, without the messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PagePlaces {
-    /// Oldest first.
-    pub places: Vec<MessagePlace>,
-    /// A cursor at the oldest, if older ones remain.
-    pub next: Option<Before>,
 }
 
 /// A message and its parts as JSON texts.

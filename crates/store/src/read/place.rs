@@ -15,3 +15,20 @@ impl MessagePlace {
         Some(Self { ord: ord.cast_unsigned(), id: MessageId::parse(id).ok()? })
     }
 }
+
+/// A cursor: the oldest message of the page before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Before {
+    pub id: MessageId,
+    /// Counts when there is no message of that id any more.
+    pub time: u64,
+}
+
+/// Where the messages of a page stand, without the messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PagePlaces {
+    /// Oldest first.
+    pub places: Vec<MessagePlace>,
+    /// A cursor at the oldest, if older ones remain.
+    pub next: Option<Before>,
+}

@@ -4,7 +4,8 @@
 //! before it says how far it came and can be asked to go on. Upper and lower case are the same for letters of ASCII.
 //!
 //! A row is found when its text contains the words anywhere, names of fields included; whoever asks looks closer.
-//! Text that still grows is found when its part is closed.
+//! Of a file only its name counts: two letters stand in every image. Text that still grows is found when its part is
+//! closed.
 
 use crate::Store;
 use crate::error::ReadError;
@@ -14,8 +15,10 @@ use rusqlite::{Row, params_from_iter};
 use sturdy_session::id::SessionId;
 
 const END: &str = "SELECT coalesce(max(rowid), 0) + 1 FROM part";
+// One case behind the other: only what has the words is looked at closer, and damaged JSON would end the statement.
 const FIND: &str = "SELECT rowid, session_id, message_id, id, data FROM part
-    WHERE rowid < ? AND rowid >= ? AND data LIKE ? ESCAPE '\\'";
+    WHERE rowid < ? AND rowid >= ? AND CASE WHEN data NOT LIKE ? ESCAPE '\\' THEN 0 WHEN NOT json_valid(data) THEN 1
+    WHEN data ->> 'type' = 'file' THEN coalesce(data ->> 'filename', '') LIKE ? ESCAPE '\\' ELSE 1 END";
 const IN_SESSION: &str = " AND session_id = ?";
 // Damaged JSON would end the whole statement, so it is asked about first.
 const OF_TYPE: &str = " AND CASE WHEN json_valid(data) THEN data ->> 'type' END = ?";
@@ -33,6 +36,8 @@ const NEWEST_FIRST: &str = " ORDER BY rowid DESC LIMIT ?";
 
 /// Rows that one search looks at.
 const SCANNED_MAX: i64 = 50_000;
+/// What it finds is in memory: it ends with the part that makes it this much.
+const FOUND_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchQuery {
@@ -75,7 +80,7 @@ impl Store {
             let end: i64 = connection.prepare_cached(END)?.query_row((), |row| row.get(0))?;
             let before = query.before.unwrap_or(end).min(end);
             let first = (before - SCANNED_MAX).max(0);
-            let limit = i64::from(query.limit);
+            let limit = query.limit as usize;
             let (statement, values) = statement(&query, before, first);
             let found = |row: &Row<'_>| {
                 let part = FoundPart {
@@ -87,14 +92,19 @@ impl Store {
                 Ok((row.get::<_, i64>(0)?, part))
             };
             let mut statement = connection.prepare_cached(&statement)?;
-            let rows: Vec<(i64, FoundPart)> =
-                statement.query_map(params_from_iter(values), found)?.collect::<Result<_, _>>()?;
-            let is_full = rows.len() as i64 >= limit;
-            let stopped = match rows.last() {
-                Some((row, _)) if is_full => *row,
-                _ => first,
-            };
-            let parts = rows.into_iter().map(|(_, part)| part).collect();
+            let mut rows = statement.query_map(params_from_iter(values), found)?;
+            let mut parts = Vec::new();
+            let mut bytes = 0;
+            let mut stopped = first;
+            while let Some(found) = rows.next().transpose()? {
+                let (row, part) = found;
+                bytes += part.data.len();
+                parts.push(part);
+                if parts.len() >= limit || bytes >= FOUND_BYTES_MAX {
+                    stopped = row;
+                    break;
+                }
+            }
             Ok(Found { parts, before: (stopped > 1).then_some(stopped) })
         })
         .await
@@ -115,7 +125,14 @@ fn statement(query: &SearchQuery, before: i64, first: i64) -> (String, Vec<Value
         (UNTIL, time(query.until)),
     ];
     let mut statement = FIND.to_owned();
-    let mut values = vec![Value::from(before), Value::from(first), Value::from(pattern(&query.text))];
+    let quoted = serde_json::to_string(&query.text).expect("BUG: a text is always JSON");
+    let inside_json = pattern(&quoted[1..quoted.len() - 1]);
+    let mut values = vec![
+        Value::from(before),
+        Value::from(first),
+        Value::from(inside_json),
+        Value::from(pattern(&query.text)),
+    ];
     for (condition, value) in conditions {
         let Some(value) = value else { continue };
         statement.push_str(condition);
@@ -126,11 +143,10 @@ fn statement(query: &SearchQuery, before: i64, first: i64) -> (String, Vec<Value
     (statement, values)
 }
 
-/// The words as they stand inside JSON, with nothing in them that means something to the database.
-fn pattern(text: &str) -> String {
-    let quoted = serde_json::to_string(text).expect("BUG: a text is always JSON");
+/// Whatever contains these words, with nothing in them that means something to the database.
+fn pattern(words: &str) -> String {
     let mut pattern = "%".to_owned();
-    for letter in quoted[1..quoted.len() - 1].chars() {
+    for letter in words.chars() {
         if matches!(letter, '%' | '_' | '\\') {
             pattern.push('\\');
         }

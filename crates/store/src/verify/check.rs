@@ -21,12 +21,15 @@ const UNFOLDED: &str = "SELECT session_id FROM log WHERE position < ?1 AND kind 
     AND NOT EXISTS (SELECT 1 FROM part WHERE part.session_id = log.session_id AND part.is_open = 1
     AND part.position < log.position) GROUP BY session_id HAVING COUNT(*) > 1";
 const OWNER: &str = "SELECT session_id FROM log WHERE position = ?1";
+// Without what is left of a removed session, and will go.
 const ENTRIES: &str =
     "SELECT position, session_id, seq, kind, at, data, blob, NULL, NULL, actor, packed, told FROM log
-    WHERE position > ?1 ORDER BY position LIMIT ?2";
+    WHERE position > ?1 AND (kind = ?3 OR NOT EXISTS (SELECT 1 FROM removal
+    WHERE removal.session_id = log.session_id)) ORDER BY position LIMIT ?2";
 const BLOBS: &str = "SELECT hash, size, data, is_packed FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2";
 
 /// Every kind of row: its name, its count, its pages (session, id, JSON, position, whether what it belongs to exists).
+/// Parts that are left of a removed session, and will go, are passed over.
 const ROWS: [(&str, &str, &str); 5] = [
     (
         "session",
@@ -45,7 +48,8 @@ const ROWS: [(&str, &str, &str); 5] = [
         "SELECT COUNT(*) FROM part",
         "SELECT session_id, id, data, position, EXISTS (SELECT 1 FROM message
          WHERE message.session_id = part.session_id AND message.id = part.message_id)
-         FROM part WHERE (session_id, id) > (?1, ?2) ORDER BY session_id, id LIMIT ?3",
+         FROM part WHERE (session_id, id) > (?1, ?2)
+         AND NOT EXISTS (SELECT 1 FROM removal WHERE removal.session_id = part.session_id) ORDER BY session_id, id LIMIT ?3",
     ),
     (
         "ask",
@@ -99,7 +103,7 @@ fn entries(connection: &Connection, tell: Tell<'_>, report: &mut Report) -> Resu
         let moment = connection.unchecked_transaction()?;
         let (head, horizon): (i64, i64) = moment.query_row(HEAD, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut statement = moment.prepare_cached(ENTRIES)?;
-        let mut rows = statement.query((after, PAGE))?;
+        let mut rows = statement.query((after, PAGE, REMOVED))?;
         let mut read = 0;
         while let Some(row) = rows.next()? {
             read += 1;

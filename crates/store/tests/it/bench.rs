@@ -70,6 +70,12 @@ impl Draft {
         self
     }
 
+    /// What the last fact is about.
+    pub(crate) fn about(mut self, subject: &str) -> Self {
+        self.commit.entries.last_mut().unwrap().subject = Some(subject.to_owned());
+        self
+    }
+
     /// The last fact tells so many things that are numbered.
     pub(crate) fn telling(mut self, tells: u64) -> Self {
         self.commit.entries.last_mut().unwrap().tells = tells;

@@ -5,7 +5,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
-use sturdy_store::{CommitError, DriverErrorKind, MessageQuery, OpenError, Options, ReadError, Store};
+use sturdy_store::{
+    CommitError, DAMAGED, DriverErrorKind, MessageQuery, OpenError, Options, ReadError, Store,
+};
 use tempfile::TempDir;
 
 const PAGE: u64 = 4096;
@@ -129,4 +131,23 @@ async fn a_full_disk_refuses_a_commit_whole_and_the_next_may_succeed() {
     assert_eq!(after.unwrap().seq, 2);
     assert_eq!(store.messages(&ses("a"), MessageQuery::default()).await.unwrap().items, []);
     assert_eq!(store.verify(|_| {}).await.unwrap().findings, []);
+}
+
+// Was: one of them that was damaged kept the v2 API from listing any message of its session.
+#[tokio::test]
+async fn a_damaged_change_of_a_session_is_passed_over_by_who_reads_all_of_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(Options::new(directory.path())).await.unwrap();
+    let edit = |title: &str| format!(r#"{{"edit":{{"renamed":{{"title":"{title}"}}}}}}"#);
+    let draft = Draft::new("a", 0).session("s").fact("session.edited.1", edit("one"));
+    let draft =
+        draft.fact("session.edited.1", edit(&"x".repeat(100_000))).fact("session.edited.1", edit("three"));
+    store.commit(draft.commit).await.unwrap();
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    raw.execute("DELETE FROM blob", ()).unwrap();
+
+    let edits = store.edits_of(&ses("a")).await.unwrap();
+
+    let found: Vec<_> = edits.iter().map(|entry| (entry.seq, entry.kind.as_str())).collect();
+    assert_eq!(found, [(2, "session.edited.1"), (3, DAMAGED), (4, "session.edited.1")]);
 }

@@ -2,7 +2,7 @@
 
 use crate::bench::{Draft, msg, open, part_json, ses};
 use std::collections::BTreeSet;
-use sturdy_store::Folded;
+use sturdy_store::{Folded, Subject};
 
 fn kinds(entries: &[sturdy_store::LogEntry]) -> usize {
     entries.iter().filter(|entry| entry.kind == "text.grew.1").count()
@@ -90,6 +90,28 @@ stores! {
         }
 
         assert_eq!(found, [0, 0, 2, 2, 4, 5]);
+    }
+
+    // Was: the last report of one was folded away when the other had a later one, and so was the last sum of a turn.
+    async fn what_two_sessions_say_of_one_id_is_kept_for_each(store: Store) {
+        let said = r#"{"part":"prt_1"}"#;
+        let [report, _] = sturdy_session::growth::SUPERSEDED;
+        let mut positions = Vec::new();
+        for session in ["a", "b"] {
+            let draft = Draft::new(session, 0).session("s").fact(report, said).about("prt_1");
+            let draft = draft.fact(report, said).about("prt_1").idled();
+            positions.push(store.commit(draft.commit).await.unwrap().first_position);
+        }
+
+        let folded = store.fold(u64::MAX).await.unwrap();
+
+        assert_eq!(folded.removed, 2, "the first of each");
+        for (session, first) in ["a", "b"].into_iter().zip(positions) {
+            let subject = Subject { session: ses(session), id: "prt_1".to_owned(), before: u64::MAX };
+            let about = store.entries_about(vec![subject]).await.unwrap().remove(0);
+            let found: Vec<_> = about.iter().map(|entry| (entry.session.clone(), entry.position)).collect();
+            assert_eq!(found, [(ses(session), first + 2)]);
+        }
     }
 
     async fn the_last_entry_of_a_session_is_never_folded(store: Store) {

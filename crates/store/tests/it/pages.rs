@@ -1,8 +1,11 @@
 //! Pages of messages: newest first to find, oldest first to read.
 
-use crate::bench::{Draft, msg, open, ses};
+use crate::bench::{Draft, msg, open, part_row, prt, ses};
+use serde_json::json;
 use sturdy_session::row::RowChange;
-use sturdy_store::{Before, MessagePage, MessageQuery, PagePlaces, PartShape, Slice, Store};
+use sturdy_store::{
+    Before, Found, MessagePage, MessageQuery, PagePlaces, PartShape, SearchQuery, Slice, Store,
+};
 
 /// Five messages whose ids sort the other way round, as after the wrap of the id's time.
 async fn five(store: &Store) {
@@ -123,6 +126,30 @@ stores! {
 
         let parts = store.parts_of(&ses("a"), &msg("1")).await.unwrap();
         assert!(parts[0].contains("first again") && parts[1].contains("second"), "{parts:?}");
+    }
+
+    // Was: a search held as many parts as it may find, and two letters stand in every image.
+    async fn a_search_ends_with_what_is_large_and_looks_at_the_name_of_a_file_only(store: Store) {
+        let file = |id: &str, name: &str| {
+            let mut row = part_row("ses_a", "1", id, 3, "", false);
+            let url = format!("data:image/png;base64,{}", "needle".repeat(10_000));
+            row.data = json!({ "id": prt(id), "type": "file", "filename": name, "url": url }).to_string();
+            RowChange::Part(row)
+        };
+        let draft = Draft::new("a", 0).session("s").message("1", 2, 1).part("1", "small", 3, "a needle");
+        let draft = draft.part("1", "large", 3, &"needle ".repeat(400_000)).part("1", "new", 3, "the needle");
+        let draft = draft.idled().row(file("image", "cat.png")).idled().row(file("named", "Needle \"1\".png"));
+        store.commit(draft.commit).await.unwrap();
+        let query = SearchQuery { text: "needle".to_owned(), limit: 100, ..SearchQuery::default() };
+
+        let first = store.search(query.clone()).await.unwrap();
+        let rest = store.search(SearchQuery { before: first.before, ..query.clone() }).await.unwrap();
+        let quoted = store.search(SearchQuery { text: "needle \"1\"".to_owned(), ..query }).await.unwrap();
+
+        let names = |found: &Found| found.parts.iter().map(|part| part.part.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&first), ["prt_named", "prt_new", "prt_large"]);
+        assert_eq!((names(&rest), rest.before), (vec!["prt_small".to_owned()], None));
+        assert_eq!(names(&quoted), ["prt_named"]);
     }
 }
 

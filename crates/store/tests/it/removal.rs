@@ -66,6 +66,25 @@ stores! {
         assert_eq!(left, [seq + 1, seq + 2]);
     }
 
+    async fn what_a_long_session_left_goes_while_others_commit(store: Store) {
+        let mut draft = full("a");
+        for n in 0..2_500 {
+            draft = draft.message(&format!("m{n}"), 4, 1).part(&format!("m{n}"), &format!("p{n}"), 5, "text");
+        }
+        let seq = store.commit(draft.commit).await.unwrap().seq;
+        let info = r#"{"info":{"id":"ses_a","slug":"s","projectID":"global","directory":"/work","title":"s",
+            "version":"1","time":{"created":1,"updated":1}}}"#;
+        let removal = Draft::new("a", seq).fact("session.removed.1", info).row(RowChange::RemoveSession(ses("a")));
+        store.commit(removal.commit).await.unwrap();
+
+        for seq in 0..20 {
+            store.commit(Draft::new("b", seq).idled().commit).await.unwrap();
+        }
+
+        let sizes = store.sizes().await.unwrap();
+        assert_eq!((sizes.parts, sizes.entries), (0, 21));
+    }
+
     async fn an_id_that_is_used_again_goes_on_counting(store: Store) {
         store.commit(full("a").commit).await.unwrap();
         let info = r#"{"info":{"id":"ses_a","slug":"s","projectID":"global","directory":"/work","title":"s",
@@ -160,6 +179,48 @@ async fn a_removal_that_was_cut_off_is_ended_by_the_next_start() {
     let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
     let listed: i64 = raw.query_row("SELECT COUNT(*) FROM removal", (), |row| row.get(0)).unwrap();
     assert_eq!(listed, 0);
+}
+
+// Was: the session was forgotten, and one that was created again under its id was destroyed by the next start.
+#[tokio::test]
+async fn a_session_that_is_created_again_outlives_a_removal_that_was_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory).await;
+    let mut draft = full("a");
+    for n in 0..1_500 {
+        draft = draft.message(&format!("m{n}"), 4, 1).part(&format!("m{n}"), &format!("p{n}"), 5, "text");
+    }
+    let seq = store.commit(draft.commit).await.unwrap().seq;
+    let raw = rusqlite::Connection::open(directory.path().join("sturdy.db")).unwrap();
+    let refuse = "CREATE TRIGGER refuse BEFORE DELETE ON part WHEN old.id = 'prt_p1'
+        BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    raw.execute_batch(refuse).unwrap();
+    let info = r#"{"info":{"id":"ses_a","slug":"s","projectID":"global","directory":"/work","title":"s",
+        "version":"1","time":{"created":1,"updated":1}}}"#;
+    let removal =
+        Draft::new("a", seq).fact("session.removed.1", info).row(RowChange::RemoveSession(ses("a")));
+    store.commit(removal.commit).await.unwrap();
+    // Commits are made behind the slices that are refused.
+    for seq in 0..10 {
+        store.commit(Draft::new("b", seq).idled().commit).await.unwrap();
+    }
+    let count = |statement: &str| raw.query_row(statement, (), |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count("SELECT COUNT(*) FROM part WHERE id = 'prt_p1'"), 1, "it was not refused");
+    assert_eq!(store.verify(|_| {}).await.unwrap().findings, [], "what will go is not called damaged");
+    // Nobody is kept from opening the store by it.
+    store.close().await;
+    let store = open(&directory).await;
+    raw.execute_batch("DROP TRIGGER refuse").unwrap();
+
+    let again = Draft::new("a", seq + 1).session("again").message("new", 2, 1).part("new", "new", 3, "stays");
+    store.commit(again.commit).await.unwrap();
+    store.close().await;
+    let store = open(&directory).await;
+
+    let rows = store.rows_of_session(&ses("a")).await.unwrap();
+    assert_eq!((rows.messages.len(), rows.parts.len()), (1, 1));
+    assert_eq!(store.session_log(&ses("a"), 0, 10).await.unwrap().len(), 4);
+    assert_eq!(store.verify(|_| {}).await.unwrap().findings, []);
 }
 
 // Was: parts without a session were taken for a removal that was cut off, and opening the store destroyed them.

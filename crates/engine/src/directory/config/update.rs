@@ -11,16 +11,17 @@ use serde_json::{Map, Value};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Keys one change may speak of. Each is looked for among all that stand in the file, and put beside them.
+/// Keys and entries of lists that one change may speak of. Each is looked for among all that stand in the file, and put
+/// beside them; lists are compared with those of other files.
 const KEYS_MAX: usize = 1_000;
 
 /// Merges a change into a file, which is made if it is not there. Objects merge, `null` takes a key
 /// out, anything else replaces.
 pub fn update_file(path: &Path, patch: &Map<String, Value>) -> Result<(), UpdateError> {
     let place = path.display().to_string();
-    let keys = keys_of(patch);
+    let keys: usize = patch.values().map(|value| 1 + keys_of(value)).sum();
     if keys > KEYS_MAX {
-        let message = format!("Expected at most {KEYS_MAX} keys, got {keys}");
+        let message = format!("Expected at most {KEYS_MAX} keys and entries, got {keys}");
         let issue = Issue { path: Vec::new(), message, line: None };
         return Err(ConfigError::Invalid { path: place, issues: vec![issue] }.into());
     }
@@ -89,9 +90,13 @@ fn merge(object: &CstObject, patch: &Map<String, Value>) {
     }
 }
 
-fn keys_of(patch: &Map<String, Value>) -> usize {
-    let below = patch.values().filter_map(Value::as_object).map(keys_of);
-    patch.len() + below.sum::<usize>()
+/// The keys and entries inside of a value.
+fn keys_of(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => map.values().map(|value| 1 + keys_of(value)).sum(),
+        Value::Array(items) => items.iter().map(|item| 1 + keys_of(item)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 fn input(value: &Value) -> CstInputValue {

@@ -10,6 +10,7 @@ use crate::wire::event::entry_event_id;
 use crate::wire::shapes::catalog::{OfSyncedSession, SyncEvent};
 use axum::extract::State;
 use axum::response::Response;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -20,6 +21,8 @@ use utoipa::ToSchema;
 
 /// Rows of one answer, about. Whoever wants more asks again with what it knows by then.
 const ROWS_MAX: usize = 1_000;
+/// And what they hold, about.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Entries that are read at once.
 const ENTRIES: usize = 500;
@@ -65,17 +68,19 @@ async fn history(
 ) -> Result<Response, ApiError> {
     let reads = app.engine().reads();
     let mut rows = Vec::new();
+    let mut bytes = 0;
     for head in reads.session_heads(&here.project.id).await? {
         let session = head.id;
         let mut after = known.get(session.as_str()).copied().unwrap_or(0);
         if after >= head.position {
             continue;
         }
-        if rows.len() >= ROWS_MAX {
+        if rows.len() >= ROWS_MAX || bytes >= BYTES_MAX {
             break;
         }
-        while rows.len() < ROWS_MAX {
+        while rows.len() < ROWS_MAX && bytes < BYTES_MAX {
             let page = reads.past(&session, after, ENTRIES, LargeValues::Whole).await?;
+            bytes += page.entries.iter().flat_map(|entry| &entry.events).map(Bytes::len).sum::<usize>();
             rows.extend(page.entries.iter().flat_map(|entry| stored(&session, entry)));
             match page.next {
                 Some(next) => after = next,
@@ -89,7 +94,7 @@ async fn history(
 
 /// The events of an entry that are kept for good.
 fn stored(session: &SessionId, entry: &PastEntry) -> Vec<Row> {
-    let read = |event: &bytes::Bytes| serde_json::from_slice::<Value>(event).ok();
+    let read = |event: &Bytes| serde_json::from_slice::<Value>(event).ok();
     let events = entry.events.iter().enumerate().filter_map(|(index, event)| Some((index, read(event)?)));
     let row = |(index, mut event): (usize, Value)| Row {
         id: entry_event_id(entry.at, entry.position, index),

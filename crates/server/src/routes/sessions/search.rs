@@ -112,7 +112,10 @@ async fn search(State(app): State<App>, query: Query) -> Result<Response, ApiErr
     let wanted = wanted(&query, words.clone(), kind)?;
     let store = app.engine().reads();
     let found = store.search(wanted).await?;
-    let hits: Vec<Hit> = found.parts.iter().filter_map(|part| hit(part, &words, kind)).collect();
+    let before = found.before;
+    // Parts may be long, and reading them takes longer than others should wait.
+    let look = move |_: &App| found.parts.iter().filter_map(|part| hit(part, &words, kind)).collect();
+    let hits: Vec<Hit> = app.on_a_thread(look).await?;
     let mut sessions: HashMap<String, Value> = HashMap::new();
     for hit in &hits {
         if sessions.contains_key(&hit.session) {
@@ -126,7 +129,7 @@ async fn search(State(app): State<App>, query: Query) -> Result<Response, ApiErr
         sessions.insert(hit.session.clone(), shown);
     }
     let mut answer = json!({ "hits": hits, "sessions": sessions });
-    if let (Some(before), Some(answer)) = (found.before, answer.as_object_mut()) {
+    if let (Some(before), Some(answer)) = (before, answer.as_object_mut()) {
         answer.insert("cursor".to_owned(), Value::from(before));
     }
     Ok(reply::json(&answer))

@@ -22,6 +22,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use sturdy_engine::reads::{MessagePlace, PlacedMessage, RawMessage, ReadDirection, Switch};
 use sturdy_session::id::{MessageId, SessionId};
 use sturdy_session::revert::Boundary;
@@ -225,16 +226,59 @@ async fn context(State(app): State<App>, params: Params) -> Result<Response, Api
     // Those before a summary are part of what it sums up.
     let summed_up = all.first().filter(|first| first["type"] == "compaction").map(created);
     let store = app.engine().reads();
-    let undone = match &revert {
-        Some(revert) => store.switches_behind(&session, &Boundary::of(revert)).await?,
-        None => Vec::new(),
-    };
-    for switch in store.switches(&session).await? {
-        let is_undone = undone.contains(&switch.place.id);
-        if !is_undone && summed_up.is_none_or(|summed_up| switch.at >= summed_up) {
-            let place = all.iter().rposition(|message| created(message) < switch.at);
-            all.insert(place.map_or(0, |place| place + 1), message_v2::switched(&switch));
+    let undone: HashSet<MessageId> = match &revert {
+        Some(revert) => {
+            let behind = store.switches_behind(&session, &Boundary::of(revert)).await?;
+            behind.into_iter().collect()
         }
+        None => HashSet::new(),
+    };
+    let mut switches = store.switches(&session).await?;
+    switches.retain(|switch| {
+        let is_in_summary = summed_up.is_some_and(|summed_up| switch.at < summed_up);
+        !is_in_summary && !undone.contains(&switch.place.id)
+    });
+    let times: Vec<u64> = all.iter().map(created).collect();
+    let places = places_between(&times, switches.iter().map(|switch| switch.at));
+    let mut data = Vec::with_capacity(all.len() + switches.len());
+    let mut placed = places.into_iter().zip(&switches).peekable();
+    for (at, message) in all.into_iter().enumerate() {
+        while let Some((_, switch)) = placed.next_if(|(place, _)| *place <= at) {
+            data.push(message_v2::switched(switch));
+        }
+        data.push(message);
     }
-    Ok(reply::json(&json!({ "data": all })))
+    data.extend(placed.map(|(_, switch)| message_v2::switched(switch)));
+    Ok(reply::json(&json!({ "data": data })))
+}
+
+/// Where things that happened at some times, oldest first, stand between messages that were created at others: each
+/// behind the last message that is older. Messages may be out of order; both may be many.
+fn places_between(messages: &[u64], times: impl Iterator<Item = u64>) -> Vec<usize> {
+    let mut oldest_from: Vec<u64> = messages.to_vec();
+    for at in (1..oldest_from.len()).rev() {
+        oldest_from[at - 1] = oldest_from[at - 1].min(oldest_from[at]);
+    }
+    let mut last = 0;
+    let place = |time: u64| {
+        last = oldest_from.partition_point(|oldest| *oldest < time).max(last);
+        last
+    };
+    times.map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::places_between;
+
+    #[test]
+    fn a_choice_stands_behind_the_last_message_that_is_older_and_choices_keep_their_order() {
+        // The second message waited, and was taken up behind the third.
+        let messages = [10, 30, 20, 40];
+
+        let places = places_between(&messages, [5, 15, 25, 25, 35, 50].into_iter());
+
+        assert_eq!(places, [0, 1, 3, 3, 3, 4]);
+        assert_eq!(places_between(&[], [1, 2].into_iter()), [0, 0]);
+    }
 }
