@@ -203,3 +203,25 @@ async fn what_a_turn_has_tried_again_is_counted_on_behind_a_restart() {
     assert!(crate::turns::assistant(messages.last().unwrap()).error.is_some());
     check(&world, &session).await;
 }
+
+// Was: the model was told of all of them, and learned from a refusal which it may not use.
+#[tokio::test]
+async fn a_model_is_told_of_the_skills_and_agents_that_rules_leave_it() {
+    let rules = json!({ "skill": { "secret-*": "deny" }, "task": { "explore": "deny" } });
+    let world = world_with(rules).await;
+    let place = world.disk.project().join(".opencode/skill");
+    for name in ["open-one", "secret-one"] {
+        std::fs::create_dir_all(place.join(name)).unwrap();
+        let text = format!("---\nname: {name}\ndescription: d\n---\nDo it.");
+        std::fs::write(place.join(name).join("SKILL.md"), text).unwrap();
+    }
+    world.engine.dispose_all();
+    let session = world.session().await.id;
+    world.provider.will(answer().text("Yes.").finish("stop"));
+
+    world.ask(&session, "go").await.unwrap();
+
+    let request = world.provider.requests()[0].to_string();
+    assert!(request.contains("open-one") && request.contains("- general: "), "{request}");
+    assert!(!request.contains("secret-one") && !request.contains("- explore: "), "{request}");
+}
