@@ -38,7 +38,7 @@ pub use skill::SkillTool;
 pub use task::TaskTool;
 pub use todo::TodoWrite;
 pub(crate) use webfetch::has_proxy;
-pub use webfetch::{WebFetch, fetch_text, is_metadata, is_private};
+pub use webfetch::{NamedBy, WebFetch, fetch_text, is_metadata, is_private};
 pub use write::Write;
 
 use crate::tool::Tool;

@@ -273,6 +273,11 @@ impl Settings {
         &self.sections.instructions
     }
 
+    /// Those of them that stand in the user's own settings.
+    pub(crate) fn user_instructions(&self) -> &[String] {
+        &self.user_sections.instructions
+    }
+
     /// The skills found when the settings were read.
     #[must_use]
     pub fn skills(&self) -> &[Skill] {
