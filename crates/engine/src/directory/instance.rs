@@ -99,8 +99,7 @@ pub(crate) struct CatalogMaker {
 impl CatalogMaker {
     pub(crate) fn make(&self, settings: &Settings) -> Catalog {
         let environment = &self.environment;
-        let credentials = Credentials::load(&environment.shared_data_dir().join("auth.json"));
-        let credentials = credentials.unwrap_or_else(|cause| {
+        let credentials = environment.credentials().unwrap_or_else(|cause| {
             warn!(%cause, "stored credentials cannot be read");
             Credentials::default()
         });

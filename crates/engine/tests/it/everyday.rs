@@ -225,3 +225,40 @@ async fn a_model_is_told_of_the_skills_and_agents_that_rules_leave_it() {
     assert!(request.contains("open-one") && request.contains("- general: "), "{request}");
     assert!(!request.contains("secret-one") && !request.contains("- explore: "), "{request}");
 }
+
+// Was: ignored, and the provider refused the request.
+#[tokio::test]
+async fn a_key_in_the_variable_for_credentials_is_used() {
+    let stored = json!({ "acme": { "type": "api", "key": "sk-of-the-variable" } }).to_string();
+    let world = with_variable("OPENCODE_AUTH_CONTENT", &stored).await;
+    let mut config = scripted(&world.provider.url());
+    config["provider"]["acme"]["options"].as_object_mut().unwrap().remove("apiKey");
+    world.disk.configure(&config);
+    world.engine.dispose_all();
+    let session = world.session().await.id;
+    world.provider.will(answer().text("Hello.").finish("stop"));
+
+    world.ask(&session, "hello").await.unwrap();
+
+    assert_eq!(world.provider.header(0, "authorization").as_deref(), Some("Bearer sk-of-the-variable"));
+}
+
+#[tokio::test]
+async fn a_list_of_models_that_a_variable_names_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let list = place.path().join("list.json");
+    let listed =
+        json!({ "acme": { "models": { "listed": { "limit": { "context": 123_000, "output": 4_000 } } } } });
+    write(&list, &listed);
+    let world = with_variable("OPENCODE_MODELS_PATH", &list.to_string_lossy()).await;
+    let mut config = scripted(&world.provider.url());
+    config["model"] = json!("acme/listed");
+    world.disk.configure(&config);
+    world.engine.dispose_all();
+    let session = world.session().await.id;
+    world.provider.will(answer().text("Hello.").finish("stop"));
+
+    world.ask(&session, "hello").await.unwrap();
+
+    assert_eq!(world.provider.requests()[0]["max_tokens"], 4_000);
+}

@@ -287,6 +287,7 @@ impl Settings {
     #[must_use]
     pub fn share(&self) -> ShareMode {
         match (self.sections.share, self.sections.autoshare) {
+            _ if self.places.is_on("OPENCODE_DISABLE_SHARE") => ShareMode::Disabled,
             (Some(mode), _) => mode,
             (None, true) => ShareMode::Auto,
             (None, false) => ShareMode::Manual,
