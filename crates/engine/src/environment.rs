@@ -5,8 +5,9 @@
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use sturdy_llm::auth::{AuthError, Credentials};
 
 /// The name under which the shared configuration of this wire lives.
 const SHARED_NAME: &str = "opencode";
@@ -27,6 +28,9 @@ const RECENT_MAX: usize = 20;
 
 /// Every project is trusted unseen, as in the reference.
 const TRUST_ALL: &str = "STURDY_TRUST_ALL";
+
+/// Holds what would stand in `auth.json`.
+const AUTH_CONTENT: &str = "OPENCODE_AUTH_CONTENT";
 
 impl Environment {
     /// The environment of this process. Variables that are not Unicode are left out.
@@ -85,9 +89,21 @@ impl Environment {
         self.xdg("XDG_DATA_HOME", ".local/share").join(SHARED_NAME)
     }
 
-    /// The list of providers and models that OpenCode fetched last; `Null` if it never did.
+    /// Credentials as they are stored, or as a variable says in their place.
+    ///
+    /// # Errors
+    /// They are there and cannot be read.
+    pub(crate) fn credentials(&self) -> Result<Credentials, AuthError> {
+        match self.filled(AUTH_CONTENT) {
+            Some(text) => Credentials::parse(text, Path::new(AUTH_CONTENT)),
+            None => Credentials::load(&self.shared_data_dir().join("auth.json")),
+        }
+    }
+
+    /// The list of providers and models that OpenCode fetched last, or another that a variable names; `Null` without.
     pub(crate) fn cached_models(&self) -> Value {
-        let path = self.xdg("XDG_CACHE_HOME", ".cache").join(SHARED_NAME).join("models.json");
+        let usual = || self.xdg("XDG_CACHE_HOME", ".cache").join(SHARED_NAME).join("models.json");
+        let path = self.filled("OPENCODE_MODELS_PATH").map_or_else(usual, PathBuf::from);
         let is_small = path.metadata().is_ok_and(|found| found.is_file() && found.len() <= MODELS_BYTES_MAX);
         let text = if is_small { std::fs::read_to_string(&path).ok() } else { None };
         let list = text.and_then(|text| serde_json::from_str(&text).ok());

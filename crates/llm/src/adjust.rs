@@ -1,12 +1,12 @@
 //! Per-provider message rules.
 //!
 //! What every provider of a family wants changed in a request, before any protocol writes it:
-//! files the model cannot read, empty blocks, the letters of call ids, fillers. Cache marks and
+//! files the model cannot read, empty blocks, the letters of call ids, sampling it refuses, fillers. Cache marks and
 //! the names of fields are the protocols' own business.
 //!
 //! Lone surrogates need no rule: our strings cannot hold them.
 
-use crate::catalog::{CallIds, Modalities, ModelInfo};
+use crate::catalog::{CallIds, Modalities, ModelInfo, TakesSampling};
 use crate::media::{self, Modality};
 use crate::schema;
 use sturdy_session::talk::{AssistantItem, Media, Request, Turn, UserItem};
@@ -26,6 +26,15 @@ pub(crate) fn apply(model: &ModelInfo, request: &mut Request) {
         CallIds::Any => {}
         CallIds::Claude => rename_calls(&mut request.messages, claude_id),
         CallIds::Mistral => rename_calls(&mut request.messages, mistral_id),
+    }
+    match traits.takes_sampling {
+        TakesSampling::All => {}
+        TakesSampling::NotBoth => request.top_p = request.top_p.filter(|_| request.temperature.is_none()),
+        TakesSampling::Nothing => {
+            request.temperature = None;
+            request.top_p = None;
+            request.top_k = None;
+        }
     }
     if traits.wants_filler {
         fill_after_tools(&mut request.messages);

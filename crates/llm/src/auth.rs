@@ -70,8 +70,16 @@ impl Credentials {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => return Err(AuthError::Read { path: path.to_owned(), source }),
         };
-        let entries: Map<String, Value> = serde_json::from_str(&text)
-            .map_err(|error| AuthError::Damaged { path: path.to_owned(), line: error.line() })?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads a text that stands in `place`.
+    ///
+    /// # Errors
+    /// It is not a JSON object.
+    pub fn parse(text: &str, place: &Path) -> Result<Self, AuthError> {
+        let entries: Map<String, Value> = serde_json::from_str(text)
+            .map_err(|error| AuthError::Damaged { path: place.to_owned(), line: error.line() })?;
         let mut credentials = Self::default();
         for (provider, entry) in entries {
             match read(&entry) {

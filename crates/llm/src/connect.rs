@@ -1,11 +1,11 @@
 //! Makes a `Model` from an entry of the catalog.
 
 use crate::catalog::protocol::{self, Protocol};
-use crate::catalog::{Interleaved, ModelEntry, ModelInfo};
+use crate::catalog::{Interleaved, ModelEntry, ModelInfo, ThoughtReplay};
 use crate::demo::{self, Demo, Kind};
 use crate::http::Timeouts;
 use crate::link::Link;
-use crate::openai_chat::Dialect;
+use crate::openai_chat::{Dialect, Thoughts};
 use crate::secret::Secret;
 use crate::{Model, ModelError, adjust, anthropic, failure, gemini, openai_chat, openai_responses};
 use futures_util::stream::BoxStream;
@@ -47,7 +47,12 @@ impl ModelEntry {
             info: Arc::clone(&self.info),
             link,
             protocol,
-            include_usage: self.provider.options.get("includeUsage").and_then(Value::as_bool).unwrap_or(true),
+            include_usage: self
+                .provider
+                .options
+                .get("includeUsage")
+                .and_then(Value::as_bool)
+                .unwrap_or(self.info.traits.asks_usage),
         }))
     }
 
@@ -137,8 +142,9 @@ impl Model for Connected {
         match self.protocol {
             Protocol::Chat => {
                 let dialect = Dialect {
-                    reasoning_field: self.reasoning_field(),
+                    thoughts: self.thoughts(),
                     include_usage: self.include_usage,
+                    takes_top_k: self.info.traits.takes_top_k,
                     marks_cache: self.info.traits.marks_cache,
                 };
                 openai_chat::stream(&self.link, &dialect, &request)
@@ -151,14 +157,15 @@ impl Model for Connected {
 }
 
 impl Connected {
-    /// Where replayed reasoning stands, if it must stand there even when empty.
-    fn reasoning_field(&self) -> Option<String> {
-        let is_openrouter = self.info.api.npm == "@openrouter/ai-sdk-provider";
-        match &self.info.capabilities.interleaved {
-            Interleaved::Field { field } if !is_openrouter => Some(field.clone()),
-            Interleaved::Field { .. } | Interleaved::Plain(_) => {
-                self.info.traits.reasoning_field.map(str::to_owned)
-            }
+    /// Where replayed reasoning stands. What is known of the model counts more than its family.
+    fn thoughts(&self) -> Thoughts {
+        let family = self.info.traits.thought_replay;
+        match (&self.info.capabilities.interleaved, family) {
+            (_, ThoughtReplay::Details) => Thoughts::Details,
+            (Interleaved::Field { field }, _) => Thoughts::Always(field.clone()),
+            (_, ThoughtReplay::Always(field)) => Thoughts::Always(field.to_owned()),
+            (_, ThoughtReplay::Field(field)) => Thoughts::IfAny(field),
+            (_, ThoughtReplay::Never) => Thoughts::Never,
         }
     }
 }

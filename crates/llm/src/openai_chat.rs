@@ -9,6 +9,7 @@ use crate::listen;
 use futures_util::stream::BoxStream;
 use sturdy_session::talk::{Request, Said};
 
+mod details;
 mod request;
 mod stream;
 mod wire;
@@ -16,11 +17,23 @@ mod wire;
 /// What differs between compatible servers.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialect {
-    /// The field reasoning is replayed in; always written when set.
-    pub(crate) reasoning_field: Option<String>,
+    pub(crate) thoughts: Thoughts,
     pub(crate) include_usage: bool,
+    pub(crate) takes_top_k: bool,
     /// Whether the first system texts and the last messages carry a cache mark.
     pub(crate) marks_cache: bool,
+}
+
+/// How reasoning is replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Thoughts {
+    /// In this field, also when there is none.
+    Always(String),
+    /// In this field, when there is some.
+    IfAny(&'static str),
+    /// As `reasoning_details`, in the pieces in which they were told.
+    Details,
+    Never,
 }
 
 pub(crate) fn stream(
@@ -30,5 +43,6 @@ pub(crate) fn stream(
 ) -> BoxStream<'static, Result<Said, ModelError>> {
     let body = request::body(request, dialect);
     let call = link.call("/chat/completions", KeyIn::Bearer, &[], &request.headers, &body);
-    listen::answer(call, stream::Decoder::default())
+    let keeps_details = dialect.thoughts == Thoughts::Details;
+    listen::answer(call, stream::Decoder::new(keeps_details))
 }

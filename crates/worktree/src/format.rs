@@ -5,7 +5,7 @@
 
 mod known;
 
-pub use known::known;
+pub use known::{known, known_names};
 
 use crate::process::{Command, Ended, Inherited};
 use std::ffi::OsString;

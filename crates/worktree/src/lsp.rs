@@ -15,7 +15,7 @@ mod frame;
 mod known;
 mod words;
 
-pub use known::known;
+pub use known::{known, known_names};
 pub use words::Operation;
 
 use crate::process::{Inherited, Service, StartedService};

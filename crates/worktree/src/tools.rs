@@ -38,16 +38,15 @@ pub use skill::SkillTool;
 pub use task::TaskTool;
 pub use todo::TodoWrite;
 pub(crate) use webfetch::has_proxy;
-pub use webfetch::{WebFetch, fetch_text, is_metadata, is_private};
+pub use webfetch::{NamedBy, WebFetch, fetch_text, is_metadata, is_private};
 pub use write::Write;
 
-use crate::tool::{Skill, Tool};
+use crate::tool::Tool;
 use std::sync::Arc;
 
-/// All built-in tools, by name. `skills` and `agents` (name and description) appear in the words
-/// of the tools that use them.
+/// All built-in tools, by name. `agents` (name and description) appear in the words of the tool that gives them work.
 #[must_use]
-pub fn builtin(skills: &[Skill], agents: &[(String, String)]) -> Vec<Arc<dyn Tool>> {
+pub fn builtin(agents: &[(String, String)]) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(ApplyPatch::new()),
         Arc::new(Bash::new()),
@@ -57,7 +56,7 @@ pub fn builtin(skills: &[Skill], agents: &[(String, String)]) -> Vec<Arc<dyn Too
         Arc::new(Invalid::new()),
         Arc::new(QuestionTool::new()),
         Arc::new(Read::new()),
-        Arc::new(SkillTool::new(skills)),
+        Arc::new(SkillTool::new()),
         Arc::new(TaskTool::new(agents)),
         Arc::new(TodoWrite::new()),
         Arc::new(WebFetch::new()),

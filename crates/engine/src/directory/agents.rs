@@ -137,6 +137,12 @@ impl Agents {
         self.visible().filter(|agent| agent.mode != Mode::Primary)
     }
 
+    /// Name and description of those that can be given work and pass.
+    pub(crate) fn delegated(&self, passes: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+        let described = |agent: &Agent| (agent.name.clone(), agent.description.clone().unwrap_or_default());
+        self.delegates().filter(|agent| passes(&agent.name)).map(described).collect()
+    }
+
     /// The agent of a prompt that names none. A `default_agent` that cannot lead is an error here and not
     /// earlier: prompts that name their agent go on working.
     pub fn default_agent(&self) -> Result<&Agent, ConfigError> {

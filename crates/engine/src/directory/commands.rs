@@ -6,6 +6,7 @@
 //! Not here: putting arguments in (`sturdy_session::command`) and running shell snippets.
 
 use crate::directory::config::{CommandEntry, Level, Settings};
+use crate::directory::skills::Skill;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use sturdy_session::command::hints;
@@ -79,11 +80,21 @@ pub fn commands(settings: &Settings, prompts: Vec<Command>) -> Vec<Command> {
     }
     for skill in settings.skills() {
         if !all.iter().any(|known| known.name == skill.name) {
-            let command = Command::new(&skill.name, Source::Skill, skill.content.clone());
+            let command = Command::new(&skill.name, Source::Skill, document(skill));
             all.push(Command { description: skill.description.clone(), ..command });
         }
     }
     all
+}
+
+/// A skill as a prompt, with the place of the files it speaks of.
+fn document(skill: &Skill) -> String {
+    let place = skill.directory();
+    format!(
+        "{}\n\nBase directory: {}\nPaths in the skill are relative to it.",
+        skill.content.trim(),
+        place.display()
+    )
 }
 
 fn native(settings: &Settings) -> Vec<Command> {

@@ -24,18 +24,18 @@ use sturdy_llm::auth::Credentials;
 use sturdy_llm::catalog::Sources;
 use sturdy_llm::{Catalog, Http, ModelEntry};
 use sturdy_session::id::SessionId;
-use sturdy_session::rules::is_hidden;
+use sturdy_session::rules::{action, is_hidden};
 use sturdy_session::turn::PathPair;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::message::UserMessage;
 use sturdy_session::types::project::{Project, ProjectTime, Vcs};
-use sturdy_session::types::session::Session;
+use sturdy_session::types::session::{Action, Rule, Session};
 use sturdy_worktree::bound::Limits;
 use sturdy_worktree::format::Formatter;
 use sturdy_worktree::lsp::{Lsp, Server};
 use sturdy_worktree::process::{Inherited, STORE, Sandbox};
 use sturdy_worktree::tool::{Reach, Settings as ToolSettings, Skill, Tool};
-use sturdy_worktree::tools::LspTool;
+use sturdy_worktree::tools::{LspTool, TaskTool};
 use sturdy_worktree::vcs::Checkout;
 use tracing::warn;
 
@@ -99,8 +99,7 @@ pub(crate) struct CatalogMaker {
 impl CatalogMaker {
     pub(crate) fn make(&self, settings: &Settings) -> Catalog {
         let environment = &self.environment;
-        let credentials = Credentials::load(&environment.shared_data_dir().join("auth.json"));
-        let credentials = credentials.unwrap_or_else(|cause| {
+        let credentials = environment.credentials().unwrap_or_else(|cause| {
             warn!(%cause, "stored credentials cannot be read");
             Credentials::default()
         });
@@ -147,10 +146,7 @@ impl Directories {
             found.git.as_ref().map(|dirs| Checkout { top: found.worktree.clone(), dirs: dirs.clone() });
         let path = found.path_of(place);
         let skills = skills_of(&settings);
-        let delegates = agents
-            .delegates()
-            .map(|agent| (agent.name.clone(), agent.description.clone().unwrap_or_default()));
-        let mut tools = sturdy_worktree::tools::builtin(&skills, &delegates.collect::<Vec<_>>());
+        let mut tools = sturdy_worktree::tools::builtin(&agents.delegated(|_| true));
         if LSP_TOOL.iter().any(|flag| environment.is_on(flag)) {
             tools.push(Arc::new(LspTool::new()));
         }
@@ -344,6 +340,13 @@ impl Instance {
         self.mcp.start();
         let mut left = self.all_tools().await;
         left.retain(|tool| !switched_off(&tool.spec().name) && !hidden(&tool.spec().name));
+        let denies = |rules: &[Rule], name: &str| action("task", name, rules) == Action::Deny;
+        let may_be_given = |name: &str| !denies(&rules, name) && !denies(&floor, name);
+        if self.agents.delegates().any(|agent| !may_be_given(&agent.name)) {
+            let allowed = self.agents.delegated(may_be_given);
+            let task = left.iter_mut().find(|tool| tool.spec().name == "task");
+            task.into_iter().for_each(|task| *task = Arc::new(TaskTool::new(&allowed)));
+        }
         left
     }
 

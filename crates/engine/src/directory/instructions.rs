@@ -14,6 +14,7 @@ use globset::GlobBuilder;
 use std::collections::HashSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use sturdy_worktree::tools::NamedBy;
 use tracing::warn;
 
 /// More than this is a book, and every step would pay for it.
@@ -47,10 +48,14 @@ pub fn read(settings: &Settings) -> Vec<Instruction> {
     all
 }
 
-/// The configured instructions that stand in the network.
+/// The configured instructions that stand in the network, and who named each.
 #[must_use]
-pub fn addresses(settings: &Settings) -> Vec<String> {
-    settings.instructions().iter().filter(|entry| is_address(entry)).cloned().collect()
+pub fn addresses(settings: &Settings) -> Vec<(String, NamedBy)> {
+    let by = |entry: &String| {
+        if settings.user_instructions().contains(entry) { NamedBy::User } else { NamedBy::Project }
+    };
+    let all = settings.instructions().iter().filter(|entry| is_address(entry));
+    all.map(|entry| (entry.clone(), by(entry))).collect()
 }
 
 fn is_address(entry: &str) -> bool {

@@ -40,8 +40,8 @@ impl Engine {
     /// # Errors
     /// The file cannot be read.
     pub async fn providers_with_credentials(&self) -> Result<Vec<String>, EngineError> {
-        let path = self.inner.options.environment.shared_data_dir().join("auth.json");
-        let read = tokio::task::spawn_blocking(move || Credentials::load(&path));
+        let environment = self.inner.options.environment.clone();
+        let read = tokio::task::spawn_blocking(move || environment.credentials());
         let stored = read.await.map_err(|_| EngineError::Closing)?.map_err(|cause| refused(&cause))?;
         Ok(stored.providers().map(str::to_owned).collect())
     }

@@ -35,11 +35,26 @@ async fn pages() -> (String, Arc<AtomicUsize>) {
     (url, asked)
 }
 
-async fn world(reaches_everything: bool, pages: &str) -> World {
+/// Whose settings name the pages.
+enum Whose {
+    User,
+    Project,
+}
+
+async fn world(reaches_everything: bool, pages: &str, whose: Whose) -> World {
     let disk = Disk::new();
     let provider = Provider::start().await;
     let mut config = scripted(&provider.url());
-    config["instructions"] = serde_json::json!([format!("{pages}/rules.md"), format!("{pages}/missing.md")]);
+    let named = serde_json::json!([format!("{pages}/rules.md"), format!("{pages}/missing.md")]);
+    match whose {
+        Whose::User => {
+            let place = disk.home().join(".config/opencode");
+            std::fs::create_dir_all(&place).unwrap();
+            let own = serde_json::json!({ "instructions": named });
+            std::fs::write(place.join("opencode.json"), own.to_string()).unwrap();
+        }
+        Whose::Project => config["instructions"] = named,
+    }
     disk.configure(&config);
     let mut options = options(&disk, CrashPlan::Never);
     let home = ("HOME".to_owned(), disk.home().to_string_lossy().into_owned());
@@ -52,7 +67,7 @@ async fn world(reaches_everything: bool, pages: &str) -> World {
 #[tokio::test]
 async fn a_page_among_the_instructions_is_put_before_the_model_and_kept_for_a_while() {
     let (pages, asked) = pages().await;
-    let world = world(true, &pages).await;
+    let world = world(true, &pages, Whose::Project).await;
     let session = world.session().await;
 
     for _ in 0..2 {
@@ -67,9 +82,22 @@ async fn a_page_among_the_instructions_is_put_before_the_model_and_kept_for_a_wh
 }
 
 #[tokio::test]
-async fn a_page_of_this_machine_is_not_fetched_unless_that_is_allowed() {
+async fn a_page_of_this_machine_that_the_user_named_is_put_before_the_model() {
+    let (pages, _) = pages().await;
+    let world = world(false, &pages, Whose::User).await;
+    let session = world.session().await;
+    world.provider.will(answer().text("Yes.").finish("stop"));
+
+    world.ask(&session.id, "go").await.unwrap();
+
+    // Was: left out, and only the log told.
+    assert!(world.provider.requests()[0].to_string().contains("Always be concise."));
+}
+
+#[tokio::test]
+async fn a_page_of_this_machine_that_a_project_named_is_not_fetched_unless_that_is_allowed() {
     let (pages, asked) = pages().await;
-    let world = world(false, &pages).await;
+    let world = world(false, &pages, Whose::Project).await;
     let session = world.session().await;
     world.provider.will(answer().text("Yes.").finish("stop"));
 

@@ -5,6 +5,7 @@ use sturdy_engine::directory::context::{AnsweringModel, Inputs, Reference, Workp
 use sturdy_engine::directory::instructions::{self, Instruction};
 use sturdy_engine::directory::skills::Skill;
 use sturdy_llm::catalog::PromptStyle;
+use sturdy_worktree::tools::NamedBy;
 
 /// Sources relative to the desk, with the first line of each text.
 fn sources(desk: &Desk) -> Vec<(String, String)> {
@@ -84,7 +85,8 @@ fn configured_instructions_are_paths_patterns_and_addresses() {
             "project/STYLE.md"
         ]
     );
-    assert_eq!(instructions::addresses(&desk.load()), ["https://example.test/rules.md"]);
+    let address = "https://example.test/rules.md".to_owned();
+    assert_eq!(instructions::addresses(&desk.load()), [(address, NamedBy::Project)]);
 }
 
 #[test]

@@ -203,3 +203,62 @@ async fn what_a_turn_has_tried_again_is_counted_on_behind_a_restart() {
     assert!(crate::turns::assistant(messages.last().unwrap()).error.is_some());
     check(&world, &session).await;
 }
+
+// Was: the model was told of all of them, and learned from a refusal which it may not use.
+#[tokio::test]
+async fn a_model_is_told_of_the_skills_and_agents_that_rules_leave_it() {
+    let rules = json!({ "skill": { "secret-*": "deny" }, "task": { "explore": "deny" } });
+    let world = world_with(rules).await;
+    let place = world.disk.project().join(".opencode/skill");
+    for name in ["open-one", "secret-one"] {
+        std::fs::create_dir_all(place.join(name)).unwrap();
+        let text = format!("---\nname: {name}\ndescription: d\n---\nDo it.");
+        std::fs::write(place.join(name).join("SKILL.md"), text).unwrap();
+    }
+    world.engine.dispose_all();
+    let session = world.session().await.id;
+    world.provider.will(answer().text("Yes.").finish("stop"));
+
+    world.ask(&session, "go").await.unwrap();
+
+    let request = world.provider.requests()[0].to_string();
+    assert!(request.contains("open-one") && request.contains("- general: "), "{request}");
+    assert!(!request.contains("secret-one") && !request.contains("- explore: "), "{request}");
+}
+
+// Was: ignored, and the provider refused the request.
+#[tokio::test]
+async fn a_key_in_the_variable_for_credentials_is_used() {
+    let stored = json!({ "acme": { "type": "api", "key": "sk-of-the-variable" } }).to_string();
+    let world = with_variable("OPENCODE_AUTH_CONTENT", &stored).await;
+    let mut config = scripted(&world.provider.url());
+    config["provider"]["acme"]["options"].as_object_mut().unwrap().remove("apiKey");
+    world.disk.configure(&config);
+    world.engine.dispose_all();
+    let session = world.session().await.id;
+    world.provider.will(answer().text("Hello.").finish("stop"));
+
+    world.ask(&session, "hello").await.unwrap();
+
+    assert_eq!(world.provider.header(0, "authorization").as_deref(), Some("Bearer sk-of-the-variable"));
+}
+
+#[tokio::test]
+async fn a_list_of_models_that_a_variable_names_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let list = place.path().join("list.json");
+    let listed =
+        json!({ "acme": { "models": { "listed": { "limit": { "context": 123_000, "output": 4_000 } } } } });
+    write(&list, &listed);
+    let world = with_variable("OPENCODE_MODELS_PATH", &list.to_string_lossy()).await;
+    let mut config = scripted(&world.provider.url());
+    config["model"] = json!("acme/listed");
+    world.disk.configure(&config);
+    world.engine.dispose_all();
+    let session = world.session().await.id;
+    world.provider.will(answer().text("Hello.").finish("stop"));
+
+    world.ask(&session, "hello").await.unwrap();
+
+    assert_eq!(world.provider.requests()[0]["max_tokens"], 4_000);
+}

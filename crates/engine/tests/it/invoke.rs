@@ -167,7 +167,16 @@ async fn a_skill_that_is_used_as_a_command_takes_its_arguments_where_it_wants_th
         told.push(texts(&messages[messages.len() - 2])[0].to_owned());
     }
 
-    assert_eq!(told, ["Fix the $2 bug, not $1 or !`touch marker`.", "Costs $5.\n\nthe $2 bug"]);
+    // Was: without the place of its files, which only whoever loaded it by the tool was told.
+    let of = |name: &str| {
+        let place = place.join(name);
+        format!("\n\nBase directory: {}\nPaths in the skill are relative to it.", place.display())
+    };
+    let expected = [
+        format!("Fix the $2 bug, not $1 or !`touch marker`.{}", of("fix")),
+        format!("Costs $5.{}\n\nthe $2 bug", of("plain")),
+    ];
+    assert_eq!(told, expected);
     assert!(!world.disk.project().join("marker").exists());
 }
 

@@ -53,6 +53,80 @@ fn what_has_no_effect_is_said_by_name_and_line() {
     assert_eq!(settings.wire()["warnings"].as_array().map(Vec::len), Some(said.len()));
 }
 
+// Was: ignored, and a session could be shared where nobody was to share.
+#[test]
+fn a_variable_switches_sharing_off_whatever_the_settings_say() {
+    let desk = Desk::new().in_project("opencode.json", r#"{ "share": "auto" }"#);
+
+    let desk = desk.with("OPENCODE_DISABLE_SHARE", "1");
+
+    assert_eq!(desk.load().share(), ShareMode::Disabled);
+}
+
+#[test]
+fn a_variable_that_switches_on_what_there_is_not_is_said() {
+    let desk = Desk::new().with("OPENCODE_ENABLE_EXA", "1").with("OPENCODE_EXPERIMENTAL_PLAN_MODE", "1");
+
+    let said: Vec<String> = desk.load().warnings().iter().map(|warning| warning.message.clone()).collect();
+
+    assert_eq!(said.len(), 2, "{said:#?}");
+    assert!(said[0].starts_with("the variable OPENCODE_ENABLE_EXA has no effect"), "{said:#?}");
+    assert!(said[1].starts_with("the variable OPENCODE_EXPERIMENTAL_PLAN_MODE has no effect"), "{said:#?}");
+}
+
+// Was: accepted without a word, and never started.
+#[test]
+fn a_program_that_nobody_knows_how_to_start_is_said() {
+    let desk = Desk::new().at_home(
+        ".config/opencode/opencode.json",
+        r#"{
+            "lsp": { "eslint": { "initialization": {} }, "own": { "command": ["own"] }, "gone": { "disabled": true },
+                     "gopls": { "env": { "A": "1" } } },
+            "formatter": { "uv": { "environment": { "A": "1" } }, "whole": { "command": ["w"], "extensions": [".w"] } }
+        }"#,
+    );
+
+    let said: Vec<String> = desk.load().warnings().iter().map(|warning| warning.message.clone()).collect();
+
+    assert_eq!(
+        said,
+        [
+            "\"lsp.eslint\" has no effect: eslint is not known here, so it needs \"command\" and \"extensions\"",
+            "\"lsp.own\" has no effect: own is not known here, so it needs \"extensions\"",
+            "\"formatter.uv\" has no effect: uv is not known here, so it needs \"command\" and \"extensions\"",
+        ]
+    );
+}
+
+// Was: what stood deep in a section was accepted without a word.
+#[test]
+fn a_key_that_nobody_knows_is_said_however_deep_it_stands() {
+    let desk = Desk::new().at_home(
+        ".config/opencode/opencode.json",
+        r#"{
+            "mcp": { "far": { "type": "remote", "url": "https://far.example", "oauth": { "clientID": "x" } } },
+            "provider": { "acme": { "models": { "m": {
+                "limit": { "contxt": 1 }, "cost": { "inpt": 1 }, "provider": { "npn": "x" }
+            } } } },
+            "enterprise": { "uri": "https://share.example" },
+            "experimental": { "policies": [{ "action": "provider.use", "effect": "deny", "resource": "openai" }] }
+        }"#,
+    );
+
+    let said: Vec<String> = desk.load().warnings().iter().map(|warning| warning.message.clone()).collect();
+
+    for words in [
+        "unknown key \"mcp.far.oauth.clientID\"; did you mean \"clientId\"?",
+        "unknown key \"provider.acme.models.m.limit.contxt\"; did you mean \"context\"?",
+        "unknown key \"provider.acme.models.m.cost.inpt\"; did you mean \"input\"?",
+        "unknown key \"provider.acme.models.m.provider.npn\"",
+        "unknown key \"enterprise.uri\"",
+        "\"experimental.policies\" has no effect",
+    ] {
+        assert!(said.iter().any(|line| line.starts_with(words)), "{words} in {said:#?}");
+    }
+}
+
 #[test]
 fn what_is_obeyed_is_not_said_to_have_no_effect() {
     let desk = Desk::new().in_project(

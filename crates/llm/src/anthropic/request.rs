@@ -91,7 +91,13 @@ fn thinking(options: &Map<String, Value>) -> Option<Value> {
             let budget = wanted.get("budgetTokens").or_else(|| wanted.get("budget_tokens"))?;
             Some(json!({ "type": "enabled", "budget_tokens": budget }))
         }
-        "adaptive" => Some(json!({ "type": "adaptive" })),
+        "adaptive" => {
+            let mut thinking = json!({ "type": "adaptive" });
+            if let Some(display) = wanted.get("display") {
+                thinking["display"] = display.clone();
+            }
+            Some(thinking)
+        }
         _ => None,
     }
 }

@@ -290,7 +290,9 @@ fn lay_over(mut model: ModelInfo, entry: &Value) -> ModelInfo {
     set_flag(&mut capabilities.reasoning, &entry["reasoning"]);
     set_flag(&mut capabilities.temperature, &entry["temperature"]);
     set_flag(&mut capabilities.toolcall, &entry["tool_call"]);
-    if let Ok(interleaved) = serde_json::from_value(entry["interleaved"].clone()) {
+    if let Some(field) = entry["interleaved"].as_str() {
+        capabilities.interleaved = Interleaved::Field { field: field.to_owned() };
+    } else if let Ok(interleaved) = serde_json::from_value(entry["interleaved"].clone()) {
         capabilities.interleaved = interleaved;
     }
     set_modalities(&mut capabilities.input, &entry["modalities"]["input"]);

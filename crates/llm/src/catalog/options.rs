@@ -43,8 +43,8 @@ impl ModelEntry {
         if keeps_cache && !session.is_empty() {
             options.insert("promptCacheKey".to_owned(), json!(session));
         }
-        if traits.shows_thoughts && self.info.capabilities.reasoning {
-            options.insert("thinkingConfig".to_owned(), json!({ "includeThoughts": true }));
+        if let Some(thinking) = traits.thinking_config.as_ref().filter(|_| self.info.capabilities.reasoning) {
+            options.insert("thinkingConfig".to_owned(), thinking.clone());
         }
         options
     }

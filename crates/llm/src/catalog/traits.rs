@@ -6,6 +6,7 @@
 //!
 //! To teach the server a new family, change this file.
 
+mod claude;
 mod efforts;
 
 use super::ModelInfo;
@@ -50,6 +51,7 @@ pub struct Traits {
     /// What may stand inside a tool's result.
     pub media_in_results: MediaInResults,
     pub sampling: Sampling,
+    pub(crate) takes_sampling: TakesSampling,
     pub(crate) call_ids: CallIds,
     pub(crate) schema: SchemaDialect,
     /// Blocks without text are refused.
@@ -60,12 +62,16 @@ pub struct Traits {
     pub(crate) always_reasons: bool,
     /// It caches only what is marked.
     pub(crate) marks_cache: bool,
-    /// Replayed reasoning stands in this field, even when it is empty.
-    pub(crate) reasoning_field: Option<&'static str>,
+    /// How a thought comes back to a server that speaks chat completions.
+    pub(crate) thought_replay: ThoughtReplay,
+    /// Such a server is asked to count what it streams.
+    pub(crate) asks_usage: bool,
+    /// Such a server takes `top_k`.
+    pub(crate) takes_top_k: bool,
     /// Requests of one session are kept together by a key.
     pub(crate) keeps_cache: bool,
-    /// What it thinks is told when that is asked for.
-    pub(crate) shows_thoughts: bool,
+    /// What asks a model of Google to tell its thoughts.
+    pub(crate) thinking_config: Option<Value>,
     /// Sent with every request.
     pub(crate) options: Map,
     /// Names and options of how much it thinks.
@@ -86,6 +92,29 @@ pub enum PromptStyle {
     /// Stops early unless it is told to go on.
     Persist,
     Trinity,
+}
+
+/// Which sampling a model takes; what it does not take, it refuses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TakesSampling {
+    #[default]
+    All,
+    /// Not both of temperature and `top_p`.
+    NotBoth,
+    Nothing,
+}
+
+/// How a thought comes back to a server that speaks chat completions. A field it does not know is refused by some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ThoughtReplay {
+    /// In this field, if there is one.
+    Field(&'static str),
+    /// In this field, even when it is empty.
+    Always(&'static str),
+    /// In the pieces that the server told it in, with their seals.
+    Details,
+    #[default]
+    Never,
 }
 
 /// Which letters the id of a call may have.
@@ -128,6 +157,7 @@ impl Traits {
             takes_patches: takes_patches(&id),
             media_in_results: media_in_results(npm, &id),
             sampling: sampling(&id),
+            takes_sampling: claude::takes_sampling(&id),
             call_ids: match () {
                 () if is_mistral => CallIds::Mistral,
                 () if id.contains("claude") => CallIds::Claude,
@@ -138,9 +168,11 @@ impl Traits {
             wants_filler: is_mistral,
             always_reasons: always_reasons(&id),
             marks_cache: marks_cache(npm, &id),
-            reasoning_field: id.contains("deepseek").then_some("reasoning_content"),
+            thought_replay: thought_replay(npm, &id),
+            takes_top_k: npm == "@openrouter/ai-sdk-provider",
+            asks_usage: !["@ai-sdk/mistral", "@ai-sdk/perplexity"].contains(&npm),
             keeps_cache: ["@ai-sdk/openai", "@ai-sdk/azure", "@ai-sdk/xai", "@ai-sdk/mistral"].contains(&npm),
-            shows_thoughts: npm.starts_with("@ai-sdk/google") && !npm.ends_with("anthropic"),
+            thinking_config: thinking_config(npm, &id),
             options: options(npm, &id),
             efforts: efforts::of(npm, &id, model.limit.output.count()),
         }
@@ -207,6 +239,26 @@ fn marks_cache(npm: &str, id: &str) -> bool {
     (is_claude && npm != "@ai-sdk/gateway") || npm == "@ai-sdk/alibaba"
 }
 
+fn thought_replay(npm: &str, id: &str) -> ThoughtReplay {
+    match npm {
+        "@openrouter/ai-sdk-provider" => ThoughtReplay::Details,
+        "@ai-sdk/groq" | "@ai-sdk/cerebras" => ThoughtReplay::Field("reasoning"),
+        "@ai-sdk/mistral" | "@ai-sdk/perplexity" | "@ai-sdk/xai" => ThoughtReplay::Never,
+        _ if id.contains("deepseek") => ThoughtReplay::Always("reasoning_content"),
+        _ => ThoughtReplay::Field("reasoning_content"),
+    }
+}
+
+fn thinking_config(npm: &str, id: &str) -> Option<Value> {
+    let is_google = npm.starts_with("@ai-sdk/google") && !npm.ends_with("anthropic");
+    let config = if id.contains("gemini-3") {
+        json!({ "includeThoughts": true, "thinkingLevel": "high" })
+    } else {
+        json!({ "includeThoughts": true })
+    };
+    is_google.then_some(config)
+}
+
 fn options(npm: &str, id: &str) -> Map {
     let speaks_responses = matches!(npm, "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/github-copilot");
     let mut options = Map::new();
@@ -214,16 +266,20 @@ fn options(npm: &str, id: &str) -> Map {
     if speaks_responses {
         set("store", json!(false));
     }
-    if npm == "@openrouter/ai-sdk-provider" {
+    let is_openrouter = npm == "@openrouter/ai-sdk-provider";
+    if is_openrouter {
         set("usage", json!({ "include": true }));
     }
-    if id.contains("gpt-5") && !id.contains("chat") {
-        if !id.contains("pro") {
-            set("reasoningEffort", json!("medium"));
-            if speaks_responses {
-                set("reasoningSummary", json!("auto"));
-            }
-        }
+    let is_gpt_5 = id.contains("gpt-5") && !id.contains("chat") && !id.contains("gpt-5-pro");
+    match () {
+        // It has a word of its own for the effort, and refuses two.
+        () if is_openrouter && is_gpt_5 => set("reasoning", json!({ "effort": "medium" })),
+        () if is_openrouter && id.contains("gemini-3") => set("reasoning", json!({ "effort": "high" })),
+        () if is_gpt_5 => set("reasoningEffort", json!("medium")),
+        () => {}
+    }
+    if is_gpt_5 && speaks_responses {
+        set("reasoningSummary", json!("auto"));
         if id.contains("gpt-5.") && !id.contains("codex") {
             set("textVerbosity", json!("low"));
         }
@@ -239,9 +295,11 @@ fn sampling(id: &str) -> Sampling {
         && !(has("gemini-3.5-flash") && has("lite"));
     let is_kimi_k2 = has("kimi-k2");
     let is_kimi_25 = has("kimi-k2.5") || has("kimi-k2p5");
+    // Those with a number take this temperature and no other.
+    let is_numbered_kimi = has("kimi-k2.") || has("kimi-k2p");
     let temperature = match () {
         () if is_gemini || has("glm-4.6") || has("glm-4.7") || has("minimax-m2") => Some(1.0),
-        () if is_kimi_25 || (is_kimi_k2 && has("thinking")) => Some(1.0),
+        () if is_numbered_kimi || (is_kimi_k2 && has("thinking")) => Some(1.0),
         () if is_kimi_k2 => Some(0.6),
         () => None,
     };

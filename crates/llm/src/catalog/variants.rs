@@ -7,10 +7,7 @@ use serde_json::Value;
 use sturdy_session::json::Map;
 
 pub(super) fn of(model: &ModelInfo) -> Map {
-    if !model.capabilities.reasoning {
-        return Map::new();
-    }
-    let mut variants = model.traits.efforts.clone();
+    let mut variants = if model.capabilities.reasoning { model.traits.efforts.clone() } else { Map::new() };
     merge::deep(&mut variants, &model.variants);
     variants.retain(|_, options| options["disabled"] != true);
     for options in variants.values_mut().filter_map(Value::as_object_mut) {

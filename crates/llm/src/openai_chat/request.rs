@@ -1,6 +1,7 @@
 //! A request as the body of `POST /chat/completions`.
 
-use super::Dialect;
+use super::details::{self, DETAILS};
+use super::{Dialect, Thoughts};
 use crate::link::Body;
 use crate::media::{self, Modality};
 use serde::Serialize;
@@ -33,6 +34,7 @@ pub(super) fn body<'a>(request: &'a Request, dialect: &Dialect) -> Body<Message<
     body.set("max_tokens", request.output_tokens_max.map(Value::from));
     body.set("temperature", request.temperature.map(Value::from));
     body.set("top_p", request.top_p.map(Value::from));
+    body.set("top_k", request.top_k.filter(|_| dialect.takes_top_k).map(Value::from));
     for (name, value) in &request.options {
         let name = RENAMED.iter().find(|(ours, _)| ours == name).map_or(name.as_str(), |(_, wire)| wire);
         body.set(name, Some(value.clone()));
@@ -143,27 +145,39 @@ fn file_item(file: &Media) -> Value {
 fn assistant<'a>(items: &'a [AssistantItem], dialect: &Dialect, messages: &mut Vec<Message<'a>>) {
     let mut text = Cow::Borrowed("");
     let mut reasoning = Cow::Borrowed("");
+    let mut details = Vec::new();
     let mut calls = Vec::new();
     let mut executed = Vec::new();
     for item in items {
         match item {
             AssistantItem::Text { text: more, .. } => text += more.as_str(),
-            AssistantItem::Reasoning { text: more, .. } => reasoning += more.as_str(),
-            AssistantItem::Call { id, name, input, executed: result, .. } => {
-                calls.push(json!({
+            AssistantItem::Reasoning { text: more, metadata } => {
+                reasoning += more.as_str();
+                details::gather(metadata, &mut details);
+            }
+            AssistantItem::Call { id, name, input, executed: result, metadata } => {
+                details::gather(metadata, &mut details);
+                let mut call = json!({
                     "id": id,
                     "type": "function",
                     "function": { "name": name, "arguments": input.to_string() },
-                }));
+                });
+                if let Some(seal) = details::seal_of_call(metadata) {
+                    call["extra_content"] = json!({ "google": { "thought_signature": seal } });
+                }
+                calls.push(call);
                 // This protocol has no place for a result within the assistant's message.
                 executed.extend(result.as_ref().map(|result| tool_result(id, result)));
             }
         }
     }
 
-    let field = match &dialect.reasoning_field {
-        Some(field) => Some(field.as_str()),
-        None => (!reasoning.is_empty()).then_some("reasoning_content"),
+    let field = match &dialect.thoughts {
+        Thoughts::Always(field) => Some(field.as_str()),
+        Thoughts::IfAny(field) => Some(*field).filter(|_| !reasoning.is_empty()),
+        // Without its seals a thought is refused.
+        Thoughts::Details => (!details.is_empty()).then_some("reasoning"),
+        Thoughts::Never => None,
     };
     if field.is_none() && calls.is_empty() {
         messages.push(Message::Said { role: "assistant", content: text });
@@ -173,6 +187,9 @@ fn assistant<'a>(items: &'a [AssistantItem], dialect: &Dialect, messages: &mut V
         message.insert("content".to_owned(), json!(text));
         if let Some(field) = field {
             message.insert(field.to_owned(), json!(reasoning));
+        }
+        if dialect.thoughts == Thoughts::Details && !details.is_empty() {
+            message.insert(DETAILS.to_owned(), Value::Array(details));
         }
         if !calls.is_empty() {
             message.insert("tool_calls".to_owned(), Value::Array(calls));

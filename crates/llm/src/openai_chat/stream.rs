@@ -4,6 +4,7 @@
 //! that calls stand inside the one text block. A call is said whole as soon as its arguments
 //! are; the rest of the calls may still be coming.
 
+use super::details::{self, Details};
 use super::wire::{CallDelta, Chunk, Delta};
 use crate::arguments::Arguments;
 use crate::call_ids::CallIds;
@@ -11,6 +12,7 @@ use crate::failure;
 use crate::listen::{self, Decode, Flow, SaidQueue};
 use serde_json::{Value, json};
 use sse_stream::Sse;
+use sturdy_session::json::Map;
 use sturdy_session::talk::{CallInput, FinishReason, Said};
 use sturdy_session::types::failure::Failure;
 use sturdy_session::types::usage::Usage;
@@ -21,6 +23,8 @@ const TEXT: &str = "text-0";
 pub(super) struct Decoder {
     text_open: bool,
     reasoning: Reasoning,
+    /// Pieces of thoughts, where they have to come back.
+    details: Option<Details>,
     calls: Vec<Call>,
     ids: CallIds,
     finish: Option<FinishReason>,
@@ -44,6 +48,8 @@ struct Call {
     id: String,
     name: String,
     announced: bool,
+    /// Whatever must come back with it.
+    metadata: Option<Map>,
     /// `None` once the call has been said.
     arguments: Option<Arguments>,
 }
@@ -102,11 +108,19 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
+    pub(super) fn new(keeps_details: bool) -> Self {
+        Self { details: keeps_details.then(Details::default), ..Self::default() }
+    }
+
     fn grow(&mut self, delta: Delta, out: &mut SaidQueue) {
         // Gateways repeat the same thought in several fields; the first that says something counts.
-        let thoughts = [delta.reasoning_content.0, delta.reasoning.0, delta.reasoning_details.0];
+        let thoughts =
+            [delta.reasoning_content.0, delta.reasoning.0, details::text(&delta.reasoning_details)];
         if let Some(thought) = thoughts.into_iter().find(|thought| !thought.is_empty()) {
             self.grow_reasoning(thought, out);
+        }
+        if let Some(details) = &mut self.details {
+            details.add(delta.reasoning_details);
         }
         if !delta.content.0.is_empty() {
             self.grow_text(delta.content.0, out);
@@ -128,7 +142,8 @@ impl Decoder {
 
     fn end_reasoning(&mut self, out: &mut SaidQueue) {
         if std::mem::take(&mut self.reasoning.open) {
-            out.push_back(Said::ReasoningEnded { block: self.reasoning.block(), metadata: None });
+            let metadata = self.details.as_ref().and_then(Details::metadata);
+            out.push_back(Said::ReasoningEnded { block: self.reasoning.block(), metadata });
         }
     }
 
@@ -150,6 +165,9 @@ impl Decoder {
         if call.name.is_empty() {
             call.name = delta.function.name.0;
         }
+        if let Some(sealed) = details::sealed(&delta.extra_content) {
+            call.metadata = Some(sealed);
+        }
         // Without a name nobody can be told of it yet; the arguments are kept.
         if !call.announced && !call.name.is_empty() {
             call.announced = true;
@@ -170,11 +188,12 @@ impl Decoder {
     fn say_call(&mut self, at: usize, input: Option<CallInput>, out: &mut SaidQueue) {
         let call = &mut self.calls[at];
         let Some(arguments) = call.arguments.take() else { return };
+        let details = self.details.as_mut().and_then(Details::metadata_of_call);
         out.push_back(Said::ToolCalled {
             call: call.id.clone(),
             name: call.name.clone(),
             input: input.unwrap_or_else(|| arguments.finish()),
-            metadata: None,
+            metadata: details.or_else(|| call.metadata.take()),
             by_provider: false,
         });
     }
@@ -216,6 +235,7 @@ impl Decoder {
             id,
             name: String::new(),
             announced: false,
+            metadata: None,
             arguments: Some(Arguments::default()),
         });
         self.calls.len() - 1

@@ -34,8 +34,9 @@ pub(super) struct Delta {
     pub(super) reasoning_content: Text,
     #[serde(default)]
     pub(super) reasoning: Text,
+    /// Text, pieces or anything else.
     #[serde(default)]
-    pub(super) reasoning_details: Text,
+    pub(super) reasoning_details: Value,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) tool_calls: Vec<CallDelta>,
 }
@@ -48,6 +49,8 @@ pub(super) struct CallDelta {
     pub(super) id: Text,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) function: FunctionDelta,
+    #[serde(default)]
+    pub(super) extra_content: Value,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

@@ -132,6 +132,17 @@ async fn a_reasoning_field_of_its_own_is_always_written() {
     );
 }
 
+// Was: a field that was named without an object around it was ignored.
+#[tokio::test]
+async fn a_reasoning_field_may_be_named_in_short() {
+    let server = Server::start(vec![sse(short())]).await;
+    let model = connect(&server.url, NPM, json!({}), json!({ "interleaved": "thoughts" }));
+
+    hear_well(model.as_ref(), conversation()).await;
+
+    assert_eq!(server.received()[0].body["messages"][2]["thoughts"], "hm");
+}
+
 #[tokio::test]
 async fn claude_behind_a_compatible_server_gets_cache_marks() {
     let server = Server::start(vec![sse(short())]).await;

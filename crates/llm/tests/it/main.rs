@@ -13,5 +13,6 @@ mod matrix;
 mod options;
 mod responses;
 mod server;
+mod strict;
 mod transport;
 mod unlisted;

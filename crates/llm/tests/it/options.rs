@@ -35,19 +35,43 @@ fn variants_follow_package_and_generation() {
         ("@ai-sdk/openai-compatible", "some-model", &["low", "medium", "high"]),
         ("@ai-sdk/openai-compatible", "deepseek-r1", &[]),
         ("@ai-sdk/openai-compatible", "qwen3", &[]),
+        ("@ai-sdk/openai-compatible", "grok-3-mini", &["low", "high"]),
+        ("@ai-sdk/openai-compatible", "deepseek-v4-pro", &["low", "medium", "high", "max"]),
+        ("@ai-sdk/openai-compatible", "mistral-large", &["low", "medium", "high"]),
         ("@ai-sdk/openai", "gpt-5", &["minimal", "low", "medium", "high"]),
         ("@ai-sdk/openai", "gpt-5.1", &["none", "low", "medium", "high"]),
         ("@ai-sdk/openai", "gpt-5.2", &["none", "low", "medium", "high", "xhigh"]),
         ("@ai-sdk/openai", "gpt-5-codex", &["low", "medium", "high"]),
         ("@ai-sdk/openai", "gpt-5.1-codex-max", &["low", "medium", "high", "xhigh"]),
-        ("@ai-sdk/openai", "gpt-5-pro", &[]),
+        ("@ai-sdk/openai", "gpt-5.3-codex", &["none", "low", "medium", "high", "xhigh"]),
+        ("@ai-sdk/openai", "gpt-5-pro", &["high"]),
+        ("@ai-sdk/openai", "gpt-5.4-pro", &["medium", "high", "xhigh"]),
+        ("@ai-sdk/openai", "gpt-5-chat-latest", &[]),
         ("@ai-sdk/openai", "o3", &["low", "medium", "high"]),
         ("@ai-sdk/anthropic", "claude-sonnet-4-5", &["high", "max"]),
+        ("@ai-sdk/anthropic", "claude-opus-4.5", &["low", "medium", "high"]),
         ("@ai-sdk/anthropic", "claude-opus-4-6", &["low", "medium", "high", "max"]),
-        ("@ai-sdk/google", "gemini-3-pro-preview", &["low", "high"]),
+        ("@ai-sdk/anthropic", "claude-opus-4-8", &["low", "medium", "high", "xhigh", "max"]),
+        ("@ai-sdk/anthropic", "claude-sonnet-5", &["low", "medium", "high", "xhigh", "max"]),
+        ("@ai-sdk/anthropic", "minimax-m2", &[]),
+        ("@ai-sdk/google", "gemini-3-pro-preview", &["low", "medium", "high"]),
+        ("@ai-sdk/google", "gemini-3.1-flash-lite", &["minimal", "low", "medium", "high"]),
         ("@ai-sdk/google", "gemini-2.5-pro", &["high", "max"]),
         ("@openrouter/ai-sdk-provider", "x", &["low", "medium", "high"]),
+        ("@openrouter/ai-sdk-provider", "openai/gpt-5.2", &["none", "low", "medium", "high", "xhigh"]),
+        (
+            "@openrouter/ai-sdk-provider",
+            "openai/gpt-5",
+            &["none", "minimal", "low", "medium", "high", "xhigh"],
+        ),
+        ("@openrouter/ai-sdk-provider", "qwen/qwen3", &[]),
+        ("@openrouter/ai-sdk-provider", "x-ai/grok-3-mini", &["low", "high"]),
         ("@ai-sdk/groq", "x", &["none", "low", "medium", "high"]),
+        ("@ai-sdk/groq", "openai/gpt-oss-120b", &["low", "medium", "high"]),
+        ("@ai-sdk/groq", "qwen/qwen3-32b", &[]),
+        ("@ai-sdk/mistral", "mistral-small-latest", &["high"]),
+        ("@ai-sdk/mistral", "devstral-medium", &[]),
+        ("@ai-sdk/deepseek", "deepseek-reasoner", &[]),
         ("@ai-sdk/cohere", "x", &[]),
     ];
     for (npm, id, expected) in rows {
@@ -77,6 +101,19 @@ fn variants_stand_for_options() {
         json!({ "thinking": { "type": "adaptive" }, "effort": "low" })
     );
     assert_eq!(
+        of("@ai-sdk/anthropic", "claude-opus-4-5", "low"),
+        json!({ "thinking": { "type": "enabled", "budgetTokens": 16000 }, "effort": "low" })
+    );
+    // Was: a budget, which these models refuse.
+    assert_eq!(
+        of("@ai-sdk/anthropic", "claude-sonnet-5", "xhigh"),
+        json!({ "thinking": { "type": "adaptive", "display": "summarized" }, "effort": "xhigh" })
+    );
+    assert_eq!(
+        of("@openrouter/ai-sdk-provider", "openai/gpt-5.2", "none"),
+        json!({ "reasoning": { "effort": "none" } })
+    );
+    assert_eq!(
         of("@ai-sdk/google", "gemini-2.5-pro", "max"),
         json!({ "thinkingConfig": { "includeThoughts": true, "thinkingBudget": 32768 } })
     );
@@ -84,7 +121,8 @@ fn variants_stand_for_options() {
         of("@ai-sdk/google", "gemini-2.5-flash", "max"),
         json!({ "thinkingConfig": { "includeThoughts": true, "thinkingBudget": 24576 } })
     );
-    let small = model("@ai-sdk/anthropic", "claude-x", json!({ "limit": { "context": 0, "output": 8000 } }));
+    let small =
+        model("@ai-sdk/anthropic", "claude-sonnet-4-5", json!({ "limit": { "context": 0, "output": 8000 } }));
     assert_eq!(small.info.variants["high"]["thinking"]["budgetTokens"], 4000);
     assert_eq!(small.info.variants["max"]["thinking"]["budgetTokens"], 7999);
 }
@@ -100,6 +138,16 @@ fn configured_variants_lie_over_them_and_disabled_takes_one_away() {
         Value::Object(entry.info.variants.clone()),
         json!({ "medium": { "reasoningEffort": "medium" }, "high": { "reasoningEffort": "high", "extra": 1 }, "own": { "x": 2 } })
     );
+}
+
+// Was: dropped without a word unless the model was said to reason.
+#[test]
+fn configured_variants_stay_with_a_model_that_is_not_said_to_reason() {
+    let said = json!({ "reasoning": false, "variants": { "fast": { "num_ctx": 4096 } } });
+
+    let entry = model("@ai-sdk/openai-compatible", "qwen3:8b", said);
+
+    assert_eq!(Value::Object(entry.info.variants.clone()), json!({ "fast": { "num_ctx": 4096 } }));
 }
 
 #[test]
@@ -151,7 +199,15 @@ fn base_options_are_the_packages_own() {
         base("@ai-sdk/google", "gemini-2.5-pro"),
         json!({ "thinkingConfig": { "includeThoughts": true } })
     );
+    assert_eq!(
+        base("@ai-sdk/google", "gemini-3-pro-preview"),
+        json!({ "thinkingConfig": { "includeThoughts": true, "thinkingLevel": "high" } })
+    );
     assert_eq!(base("@openrouter/ai-sdk-provider", "m"), json!({ "usage": { "include": true } }));
+    assert_eq!(
+        base("@openrouter/ai-sdk-provider", "google/gemini-3-pro"),
+        json!({ "usage": { "include": true }, "reasoning": { "effort": "high" } })
+    );
     assert_eq!(base("@ai-sdk/xai", "grok"), json!({ "promptCacheKey": "s" }));
     assert_eq!(base("@ai-sdk/openai", "gpt-5-pro"), json!({ "store": false, "promptCacheKey": "s" }));
     assert_eq!(

@@ -124,6 +124,11 @@ pub fn known(directory: &Path, top: &Path) -> Vec<Formatter> {
     KNOWN.iter().map(|one| place.formatter(one)).collect()
 }
 
+/// The names of all that are known, here or not.
+pub fn known_names() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|one| one.name)
+}
+
 struct Place<'a> {
     directory: &'a Path,
     top: &'a Path,

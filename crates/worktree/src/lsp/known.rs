@@ -13,6 +13,8 @@ type Known = (&'static str, &'static [&'static str], &'static [&'static str], &'
 const SCRIPT: &[&str] = &[".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts"];
 const C: &[&str] = &[".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx"];
 
+const HASKELL: &[&str] = &["haskell-language-server-wrapper", "--lsp"];
+
 const KNOWN: &[Known] = &[
     ("rust", &["rust-analyzer"], &[".rs"], &["Cargo.toml"]),
     ("gopls", &["gopls"], &[".go"], &["go.work", "go.mod"]),
@@ -29,7 +31,29 @@ const KNOWN: &[Known] = &[
     ("gleam", &["gleam", "lsp"], &[".gleam"], &["gleam.toml"]),
     ("terraform", &["terraform-ls", "serve"], &[".tf", ".tfvars"], &[]),
     ("nixd", &["nixd"], &[".nix"], &["flake.nix"]),
+    ("vue", &["vue-language-server", "--stdio"], &[".vue"], &["package.json"]),
+    ("svelte", &["svelteserver", "--stdio"], &[".svelte"], &["package.json"]),
+    ("astro", &["astro-ls", "--stdio"], &[".astro"], &["package.json"]),
+    ("php intelephense", &["intelephense", "--stdio"], &[".php"], &["composer.json"]),
+    ("dart", &["dart", "language-server", "--lsp"], &[".dart"], &["pubspec.yaml"]),
+    ("csharp", &["csharp-ls"], &[".cs"], &["global.json"]),
+    ("fsharp", &["fsautocomplete"], &[".fs", ".fsi", ".fsx"], &["global.json"]),
+    ("sourcekit-lsp", &["sourcekit-lsp"], &[".swift"], &["Package.swift"]),
+    (
+        "clojure-lsp",
+        &["clojure-lsp", "listen"],
+        &[".clj", ".cljs", ".cljc", ".edn"],
+        &["deps.edn", "project.clj"],
+    ),
+    ("haskell-language-server", HASKELL, &[".hs", ".lhs"], &["stack.yaml", "cabal.project"]),
+    ("texlab", &["texlab"], &[".tex", ".bib"], &[".latexmkrc"]),
+    ("tinymist", &["tinymist"], &[".typ", ".typc"], &["typst.toml"]),
 ];
+
+/// The names of all that are known, here or not.
+pub fn known_names() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|(name, ..)| *name)
+}
 
 /// Those whose program is among the packages of the project, or else on this machine. `top` is where looking
 /// upwards ends.

@@ -23,19 +23,17 @@ struct Input {
 }
 
 impl SkillTool {
+    /// Which skills there are stands in the system text: not every agent may load each of them.
     #[must_use]
-    pub fn new(skills: &[Skill]) -> Self {
-        let mut description = include_str!("skill.md").trim_end().to_owned();
-        if skills.is_empty() {
-            description.push_str("\n\nThere are no skills at present.");
-        } else {
-            description.push_str("\n\n<available_skills>\n");
-            for skill in skills {
-                description.push_str(&format!("- {}: {}\n", skill.name, skill.description));
-            }
-            description.push_str("</available_skills>");
-        }
-        Self(spec("skill", &description, json!({ "name": text("The name of the skill") }), &["name"]))
+    pub fn new() -> Self {
+        let description = include_str!("skill.md").trim_end();
+        Self(spec("skill", description, json!({ "name": text("The name of the skill") }), &["name"]))
+    }
+}
+
+impl Default for SkillTool {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

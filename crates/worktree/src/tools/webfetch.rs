@@ -79,7 +79,8 @@ impl Tool for WebFetch {
 
             let wanted = input.timeout.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
             let limit = Duration::from_secs_f64(wanted.unwrap_or(TIMEOUT_S).min(TIMEOUT_S_MAX));
-            let fetch = Fetch { reach: world.settings.reach, asks: Some(world), limit, format: input.format };
+            let private = Private::Asked(world);
+            let fetch = Fetch { reach: world.settings.reach, private, limit, format: input.format };
             let page = tokio::select! {
                 () = world.stop.cancelled() => return Err(ToolFailure::aborted()),
                 fetched = fetch.run(url) => fetched?,
@@ -89,21 +90,42 @@ impl Tool for WebFetch {
     }
 }
 
+/// Who named an address that nobody is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedBy {
+    /// The person whose machine this is: its host may be in a private network.
+    User,
+    Project,
+}
+
 /// The text at an address, as it is, under the same guards.
-pub async fn fetch_text(address: &str, reach: Reach, limit: Duration) -> Result<String, ToolFailure> {
+pub async fn fetch_text(
+    address: &str,
+    named_by: NamedBy,
+    reach: Reach,
+    limit: Duration,
+) -> Result<String, ToolFailure> {
     let url = checked_url(address)?;
-    let page = Fetch { reach, asks: None, limit, format: Format::Text }.run(url).await?;
+    let named = url.host_str().filter(|_| named_by == NamedBy::User).map(str::to_owned);
+    let page = Fetch { reach, private: Private::Named(named), limit, format: Format::Text }.run(url).await?;
     Ok(String::from_utf8_lossy(&page.body).into_owned())
 }
 
 /// How a page is fetched.
 struct Fetch<'a> {
     reach: Reach,
-    /// Who is asked about this machine and its networks; nobody: they are refused.
-    asks: Option<&'a World>,
+    private: Private<'a>,
     /// For all hops together.
     limit: Duration,
     format: Format,
+}
+
+/// How this machine and its networks are reached.
+enum Private<'a> {
+    /// After a person was asked.
+    Asked(&'a World),
+    /// At this host alone, if at all.
+    Named(Option<String>),
 }
 
 /// What a hop led to.
@@ -165,13 +187,18 @@ impl Fetch<'_> {
             let host = url.host_str().unwrap_or_default();
             Err(ToolFailure::failed(format!("{host} is {why}, which webfetch does not reach.")))
         };
-        match (place, self.reach, self.asks) {
+        match (place, self.reach, &self.private) {
             (_, Reach::Anywhere, _) => Ok(Reach::Anywhere),
             (AddressKind::Public, reach, _) => Ok(reach),
             (AddressKind::Metadata, ..) => refused("an address at which clouds tell machines their secrets"),
             (AddressKind::Private, Reach::Private, _) => Ok(Reach::Private),
-            (AddressKind::Private, Reach::Public, None) => refused("on this machine or in a private network"),
-            (AddressKind::Private, Reach::Public, Some(world)) => {
+            (AddressKind::Private, Reach::Public, Private::Named(host)) if host.as_deref() == url.host_str() => {
+                Ok(Reach::Private)
+            }
+            (AddressKind::Private, Reach::Public, Private::Named(_)) => {
+                refused("on this machine or in a private network")
+            }
+            (AddressKind::Private, Reach::Public, Private::Asked(world)) => {
                 let port = url.port_or_known_default().unwrap_or_default();
                 let host = format!("{}:{port}", url.host_str().unwrap_or_default());
                 if !permitted.contains(&host) {

@@ -76,7 +76,7 @@ impl Bench {
     }
 
     pub(crate) async fn run(&self, tool: &str, input: Value) -> Result<Done, ToolFailure> {
-        let tools = builtin(&self.world.settings.skills, &[]);
+        let tools = builtin(&[]);
         let found = tools.iter().find(|one| one.spec().name == tool).unwrap();
         let Value::Object(input) = input else { panic!("input is no object") };
         let call = Call { id: "call_1".to_owned(), name: tool.to_owned(), input };

@@ -92,7 +92,7 @@ async fn a_malformed_call_is_answered() {
 
 #[test]
 fn every_tool_has_words_and_a_schema() {
-    for tool in builtin(&[], &[("general".to_owned(), "does anything".to_owned())]) {
+    for tool in builtin(&[("general".to_owned(), "does anything".to_owned())]) {
         let spec = tool.spec();
         assert!(spec.description.len() > 40, "{}", spec.name);
         assert_eq!(spec.parameters["type"], "object", "{}", spec.name);
@@ -115,7 +115,7 @@ fn models_trained_on_patches_get_patches() {
 
 #[test]
 fn every_tool_that_can_be_called_is_offered_to_some_model() {
-    let tools = builtin(&[], &[]);
+    let tools = builtin(&[]);
     let names = tools.iter().map(|tool| tool.spec().name.as_str());
 
     let never: Vec<&str> = names.filter(|name| !is_offered(name, true) && !is_offered(name, false)).collect();

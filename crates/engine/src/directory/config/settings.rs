@@ -273,6 +273,11 @@ impl Settings {
         &self.sections.instructions
     }
 
+    /// Those of them that stand in the user's own settings.
+    pub(crate) fn user_instructions(&self) -> &[String] {
+        &self.user_sections.instructions
+    }
+
     /// The skills found when the settings were read.
     #[must_use]
     pub fn skills(&self) -> &[Skill] {
@@ -282,6 +287,7 @@ impl Settings {
     #[must_use]
     pub fn share(&self) -> ShareMode {
         match (self.sections.share, self.sections.autoshare) {
+            _ if self.places.is_on("OPENCODE_DISABLE_SHARE") => ShareMode::Disabled,
             (Some(mode), _) => mode,
             (None, true) => ShareMode::Auto,
             (None, false) => ShareMode::Manual,

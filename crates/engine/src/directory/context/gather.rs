@@ -5,10 +5,12 @@ use crate::directory::agents::Agent;
 use crate::directory::instance::Instance;
 use crate::directory::instructions::Instruction;
 use crate::directory::scratch::scratch_dir;
+use crate::directory::skills::Skill;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sturdy_llm::ModelEntry;
-use sturdy_session::rules;
+use sturdy_session::rules::{self, action};
+use sturdy_session::types::session::Action;
 
 /// The system text of a step: one message.
 pub(crate) fn system_text(
@@ -20,7 +22,7 @@ pub(crate) fn system_text(
     extra: Option<&str>,
 ) -> Vec<String> {
     instructions.extend(instance.fetched.all());
-    let can_load = !rules::is_hidden("skill", &agent.permission);
+    let skills = skills(instance, agent);
     let servers = servers(instance, agent);
     let date = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%A, %Y-%m-%d").to_string();
     let environment = &instance.settings.places().environment;
@@ -45,12 +47,23 @@ pub(crate) fn system_text(
         },
         instructions: &instructions,
         servers: &servers,
-        skills: can_load.then(|| instance.settings.skills()),
+        skills: Some(&skills),
         structured,
         user_system: extra,
         ..Inputs::default()
     };
     vec![system(&inputs)]
+}
+
+/// The skills that the agent may load.
+fn skills(instance: &Instance, agent: &Agent) -> Vec<Skill> {
+    if rules::is_hidden("skill", &agent.permission) {
+        return Vec::new();
+    }
+    let is_denied = |name: &str| {
+        [&agent.permission, &agent.floor].iter().any(|rules| action("skill", name, rules) == Action::Deny)
+    };
+    instance.settings.skills().iter().filter(|skill| !is_denied(&skill.name)).cloned().collect()
 }
 
 /// What MCP servers say about themselves, unless the agent may use nothing of theirs.

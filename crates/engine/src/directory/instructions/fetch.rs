@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use sturdy_worktree::tool::Reach;
-use sturdy_worktree::tools::fetch_text;
+use sturdy_worktree::tools::{NamedBy, fetch_text};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -26,11 +26,12 @@ pub(crate) struct Fetched {
 
 impl Fetched {
     /// Fetches what is not known or old.
-    pub(crate) async fn refresh(&self, addresses: Vec<String>, reach: Reach) {
+    pub(crate) async fn refresh(&self, addresses: Vec<(String, NamedBy)>, reach: Reach) {
         if addresses.is_empty() || !self.is_old() {
             return;
         }
-        let found = addresses.into_iter().take(ADDRESSES_MAX).map(|address| self.fetch(address, reach));
+        let found =
+            addresses.into_iter().take(ADDRESSES_MAX).map(|(address, by)| self.fetch(address, by, reach));
         let all: Vec<Instruction> = join_all(found).await.into_iter().flatten().collect();
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = (Some(Instant::now()), all);
     }
@@ -44,8 +45,8 @@ impl Fetched {
         kept.0.is_none_or(|at| at.elapsed() > FRESH)
     }
 
-    async fn fetch(&self, address: String, reach: Reach) -> Option<Instruction> {
-        match fetch_text(&address, reach, WAIT_MAX).await {
+    async fn fetch(&self, address: String, by: NamedBy, reach: Reach) -> Option<Instruction> {
+        match fetch_text(&address, by, reach, WAIT_MAX).await {
             Ok(text) if text.trim().is_empty() => None,
             Ok(text) => Some(Instruction { text: cut(text), source: address }),
             Err(cause) => {

@@ -61,9 +61,20 @@ static PROVIDER_OPTIONS: Fields = open(&[
     ("chunkTimeout", TIMEOUT),
     ("headers", TEXT_MAP),
 ]);
-static COST: Fields =
-    open(&[("input", Number), ("output", Number), ("cache_read", Number), ("cache_write", Number)]);
-static LIMIT: Fields = open(&[("context", Number), ("input", Number), ("output", Number)]);
+static LONG_COST: Fields =
+    closed(&[("input", Number), ("output", Number), ("cache_read", Number), ("cache_write", Number)], &[]);
+static COST: Fields = closed(
+    &[
+        ("input", Number),
+        ("output", Number),
+        ("cache_read", Number),
+        ("cache_write", Number),
+        ("context_over_200k", Shape::Fields(&LONG_COST)),
+    ],
+    &[],
+);
+static LIMIT: Fields = closed(&[("context", Number), ("input", Number), ("output", Number)], &[]);
+static MODEL_PROVIDER: Fields = closed(&[("npm", Text), ("api", Text)], &[]);
 static MODALITIES: Fields = closed(&[("input", TEXTS), ("output", TEXTS)], &[]);
 static MODEL: Fields = closed(
     &[
@@ -81,7 +92,7 @@ static MODEL: Fields = closed(
         ("modalities", Shape::Fields(&MODALITIES)),
         ("experimental", Flag),
         ("status", Word(&["alpha", "beta", "deprecated", "active"])),
-        ("provider", OBJECT),
+        ("provider", Shape::Fields(&MODEL_PROVIDER)),
         ("options", OBJECT),
         ("headers", TEXT_MAP),
         ("variants", Shape::Map(&OBJECT)),
@@ -114,13 +125,23 @@ pub(super) static MCP_LOCAL: Fields = closed(
     ],
     &["command"],
 );
+static OAUTH: Fields = closed(
+    &[
+        ("clientId", Text),
+        ("clientSecret", Text),
+        ("scope", Text),
+        ("callbackPort", Whole(1)),
+        ("redirectUri", Text),
+    ],
+    &[],
+);
 pub(super) static MCP_REMOTE: Fields = closed(
     &[
         ("type", Text),
         ("url", Text),
         ("enabled", Flag),
         ("headers", TEXT_MAP),
-        ("oauth", Either(&[OBJECT, Only(false)])),
+        ("oauth", Either(&[Shape::Fields(&OAUTH), Only(false)])),
         ("timeout", Whole(1)),
     ],
     &["url"],
@@ -165,7 +186,7 @@ static COMPACTION: Fields = closed(
     ],
     &[],
 );
-static ENTERPRISE: Fields = open(&[("url", Text)]);
+static ENTERPRISE: Fields = closed(&[("url", Text)], &[]);
 static SANDBOX: Fields = closed(&[("enabled", Flag), ("network", Flag), ("writable", TEXTS)], &["enabled"]);
 static EXPERIMENTAL: Fields = closed(
     &[
@@ -180,6 +201,7 @@ static EXPERIMENTAL: Fields = closed(
         ("mcp_timeout", Whole(1)),
         ("read_before_write", Flag),
         // Of the reference, without effect here.
+        ("policies", Any),
         ("hook", Any),
         ("chatMaxRetries", Any),
     ],
