@@ -140,6 +140,42 @@ async fn a_client_asks_for_permission_and_a_person_answers_like_any_other() {
     assert_eq!((stranger.status, &stranger.json()["_tag"]), (400, &json!("InvalidRequestError")));
 }
 
+// Was: the id was replaced by another, so that a client could not answer or find its own request, and "always" was
+// forgotten at once.
+#[tokio::test]
+async fn a_client_names_its_own_permission_request_and_always_is_kept() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/api/session/{session}/permission");
+    let id = "per_0123456789abcdefghijklmnop";
+    let source = json!({ "type": "tool", "messageID": "msg_0123456789abcdefghijklmnop", "callID": "call_1" });
+    let ask = json!({ "id": id, "action": "external_directory", "resources": ["/elsewhere/a"], "save": ["/elsewhere/*"],
+        "metadata": { "why": "a test" }, "source": source });
+
+    let asked = world.send("POST", &path, &ask).await;
+    let again = world.send("POST", &path, &ask).await;
+    let open = world.get(&format!("{path}/{id}")).await.json();
+    let first = world.get("/permission").await.json();
+    let answered = world.send("POST", &format!("{path}/{id}/reply"), &json!({ "reply": "always" })).await;
+    let later =
+        world.send("POST", &path, &json!({ "action": "external_directory", "resources": ["/elsewhere/b"] }));
+    let later = later.await.json();
+
+    assert_eq!(asked.both(), (200, json!({ "data": { "id": id, "effect": "ask" } })));
+    assert_eq!((again.status, &again.json()["_tag"]), (400, &json!("InvalidRequestError")));
+    let request = json!({ "id": id, "sessionID": session, "action": "external_directory", "resources": ["/elsewhere/a"],
+        "save": ["/elsewhere/*"], "metadata": { "why": "a test" }, "source": source });
+    assert_eq!(open, json!({ "data": request }));
+    let call = json!({ "messageID": "msg_0123456789abcdefghijklmnop", "callID": "call_1" });
+    assert_eq!((&first[0]["id"], &first[0]["tool"]), (&json!(id), &call));
+    assert_eq!(answered.status, 204);
+    assert_eq!(later["data"]["effect"], "allow");
+    let kept = world.get("/api/permission/saved").await.json();
+    let kept: Vec<_> =
+        kept["data"].as_array().unwrap().iter().map(|row| (&row["action"], &row["resource"])).collect();
+    assert_eq!(kept, [(&json!("external_directory"), &json!("/elsewhere/*"))]);
+}
+
 #[tokio::test]
 async fn a_program_that_embeds_a_terminal_is_told_what_terminals_are_told() {
     let world = World::new().await;
