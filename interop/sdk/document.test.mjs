@@ -77,7 +77,6 @@ POST /api/integration/attempt/{}/complete
 POST /api/integration/{}/connect/oauth 200
 PATCH /api/credential/{}
 POST /experimental/console/switch
-POST /global/upgrade request
 # A workspace without a branch is told so with null.
 POST /experimental/workspace request.branch
 # What is always there is not unavailable, and what cannot fail does not.

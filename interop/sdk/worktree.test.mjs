@@ -21,7 +21,8 @@ describe('worktrees', () => {
   test('a directory becomes a repository, and a worktree of it is made, listed, reset and removed', async () => {
     const directory = await it.world.directory('fresh');
     const client = api(directory);
-    const none = await client.worktree.list({});
+    assert.deepEqual((await client.worktree.list({})).data, []);
+    const none = await client.worktree.create({});
     assert.deepEqual([none.response.status, none.error.name], [400, 'WorktreeNotGitError']);
 
     const project = (await client.project.initGit({})).data;

@@ -2,7 +2,7 @@
 // body may be made of what earlier answers were, `keep` takes something out of an answer for later ones.
 
 /** @typedef {Record<string, any>} Known what earlier answers gave */
-/** @typedef {{ keep?: (known: Known, answer: any) => void, headers?: Record<string, string>, raw?: string, scripts?: import('../lib/provider.mjs').Script[], settle?: string }} More */
+/** @typedef {{ keep?: (known: Known, answer: any) => void, headers?: Record<string, string>, raw?: string, scripts?: import('../lib/provider.mjs').Script[], settle?: string, before?: (server: import('../lib/server.mjs').Server, known: Known) => Promise<void>, pause?: number, sent?: (known: Known) => Record<string, string>, keepHeaders?: (known: Known, headers: Headers) => void, pick?: (body: any) => any }} More */
 /** @typedef {[string, string, string | ((known: Known) => string), any?, More?]} Step */
 
 import { calls, says } from '../lib/provider.mjs';

@@ -4,14 +4,16 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { masker } from '../lib/mask.mjs';
 import { Provider } from '../lib/provider.mjs';
-import { until } from '../lib/wait.mjs';
+import { pause, until } from '../lib/wait.mjs';
 import { World } from '../lib/world.mjs';
-import { STEPS } from './requests.mjs';
 
 /** @typedef {{ status: number, type: string | null, headers: Record<string, string>, body: any }} Told */
 
 /** Headers that clients look at. */
-const HEADERS = ['x-next-cursor', 'link', 'access-control-expose-headers', 'www-authenticate'];
+const HEADERS = [
+  'x-next-cursor', 'link', 'www-authenticate', 'cache-control', 'x-accel-buffering', 'location', 'allow',
+  'access-control-expose-headers', 'access-control-allow-origin', 'access-control-allow-methods', 'access-control-allow-headers', 'access-control-max-age',
+];
 
 /** What a run makes up: times in titles, ids that nobody asks for again, references of errors. @type {[RegExp, string][]} */
 const MADE_UP = [
@@ -44,24 +46,32 @@ async function makeProject(world) {
   await writeFile(join(world.project, 'notes.md'), 'some words\n');
   await writeFile(join(world.project, 'src/clock.ts'), 'export const hour = 1;\n');
   await writeFile(join(world.project, 'dot.png'), Buffer.from(DOT, 'base64'));
-  world.git(['add', '.']);
-  world.git(['commit', '--quiet', '--message', 'A clock']);
+  if (world.kind !== 'plain') {
+    world.git(['add', '.']);
+    world.git(['commit', '--quiet', '--message', 'A clock']);
+  }
   await writeFile(join(world.project, 'notes.md'), 'other words\n');
 }
 
 /**
  * @param {(world: World) => Promise<import('../lib/server.mjs').Server>} serve
+ * @param {import('./requests.mjs').Step[]} steps
+ * @param {import('../lib/world.mjs').Kind} [kind] of the project
  * @returns {Promise<Record<string, Told>>} by the name of the request
  */
-export async function walk(serve) {
-  const world = await World.make('git');
+export async function walk(serve, steps, kind = 'git') {
+  const world = await World.make(kind);
   const provider = await Provider.start();
   const config = provider.config({
     $schema: 'https://opencode.ai/config.json',
     share: 'disabled',
     lsp: false,
     formatter: false,
-    command: { greet: { template: 'Say hi to $ARGUMENTS', description: 'Greets' } },
+    command: {
+      greet: { template: 'Say hi to $ARGUMENTS', description: 'Greets' },
+      pair: { template: 'First $1 second $2', agent: 'plan', model: 'scripted/main' },
+      apart: { template: 'Look at $ARGUMENTS', agent: 'general', subtask: true },
+    },
   });
   await world.configure(config);
   await makeProject(world);
@@ -73,15 +83,17 @@ export async function walk(serve) {
     [world.home]: 'HOME',
     [world.root]: 'ROOT',
     [world.projectID]: 'PROJECT',
+    // As sessions outside of a repository tell where they are.
+    [world.project.slice(1)]: 'BELOW',
   });
   /** @type {Record<string, Told>} */
   const told = {};
-  const known = {};
+  const known = { project: world.project, projectID: world.projectID };
   try {
     // It reads its settings behind the first question.
     await server.ask('GET', '/api/model');
     await until('the models are there', async () => (await server.ask('GET', '/api/model')).json?.data?.length > 0);
-    for (const [name, method, path, body, more = {}] of STEPS) {
+    for (const [name, method, path, body, more = {}] of steps) {
       told[name] = await step(server, provider, known, mask, [name, method, path, body, more]);
     }
   } finally {
@@ -94,12 +106,16 @@ export async function walk(serve) {
 
 /** @param {import('./requests.mjs').Step} step @returns {Promise<Told>} */
 async function step(server, provider, known, mask, [name, method, path, body, more = {}]) {
-  provider.scripts = [...(more.scripts ?? [])];
+  // A turn that waits for a person is answered by later steps, so its scripts stay.
+  if (more.scripts) provider.scripts = [...more.scripts];
+  await more.before?.(server, known);
+  if (more.pause) await pause(more.pause);
   const place = typeof path === 'function' ? path(known) : path;
   const sent = more.raw ?? (typeof body === 'function' ? body(known) : body);
-  const answer = await server.ask(method, place, sent, more.headers ?? {});
+  const answer = await server.ask(method, place, sent, more.sent?.(known) ?? more.headers ?? {});
   try {
     if (answer.status < 300) more.keep?.(known, answer.json);
+    more.keepHeaders?.(known, answer.headers);
   } catch (cause) {
     throw new Error(`${name}: ${answer.status} ${answer.text}`, { cause });
   }
@@ -112,5 +128,5 @@ async function step(server, provider, known, mask, [name, method, path, body, mo
   }
   const headers = {};
   for (const header of HEADERS) if (answer.headers.get(header) !== null) headers[header] = mask(settled(answer.headers.get(header)));
-  return { status: answer.status, type: answer.headers.get('content-type'), headers, body: mask(settled(answer.json ?? answer.text)) };
+  return { status: answer.status, type: answer.headers.get('content-type'), headers, body: mask(settled(more.pick ? more.pick(answer.json) : (answer.json ?? answer.text))) };
 }

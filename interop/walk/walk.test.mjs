@@ -9,29 +9,35 @@ import { before, describe, test } from 'node:test';
 import { differences } from '../day/account.mjs';
 import { serveReference } from '../lib/opencode.mjs';
 import { Server } from '../lib/server.mjs';
-import { EXPLAINED } from './explained.mjs';
+import { EXPLAINED, EXPLAINED_FURTHER, EXPLAINED_OUTSIDE } from './explained.mjs';
+import { FURTHER } from './further.mjs';
+import { OUTSIDE } from './outside.mjs';
+import { STEPS } from './requests.mjs';
 import { walk } from './walk.mjs';
 
-/** @param {import('../day/account.mjs').Difference} difference */
-const explains = (difference) => EXPLAINED.filter((one) => one.at.test(difference.place));
+for (const [what, steps, explained, kind] of /** @type {const} */ ([
+  ['a walk through the API', STEPS, EXPLAINED, 'git'],
+  ['a walk through its corners', FURTHER, EXPLAINED_FURTHER, 'git'],
+  ['a walk outside of a repository', OUTSIDE, EXPLAINED_OUTSIDE, 'plain'],
+])) {
+  describe(what, { concurrency: 1, timeout: 600_000 }, () => {
+    /** @type {import('../day/account.mjs').Difference[]} */ let found;
 
-describe('a walk through the API', { concurrency: 1, timeout: 600_000 }, () => {
-  /** @type {import('../day/account.mjs').Difference[]} */ let found;
+    before(async () => {
+      const [reference, sturdy] = [await walk(serveReference, steps, kind), await walk((world) => Server.start(world), steps, kind)];
+      found = differences(reference, sturdy);
+    });
 
-  before(async () => {
-    const [reference, sturdy] = [await walk(serveReference), await walk((world) => Server.start(world))];
-    found = differences(reference, sturdy);
+    test('both answer the same, except for what is written down', () => {
+      assert.deepEqual(found.filter(({ place }) => !explained.some(({ at }) => at.test(place))), []);
+    });
+
+    test('every explanation is needed and stands in the documents', async () => {
+      const page = await readFile(new URL('../../docs/differences.md', import.meta.url), 'utf8');
+      for (const { line, at } of explained) {
+        assert.ok(page.includes(`| ${line}`), `no line begins with: ${line}`);
+        assert.ok(found.some(({ place }) => at.test(place)), `nothing differs at ${at}`);
+      }
+    });
   });
-
-  test('both answer the same, except for what is written down', () => {
-    assert.deepEqual(found.filter((difference) => explains(difference).length === 0), []);
-  });
-
-  test('every explanation is needed and stands in the documents', async () => {
-    const page = await readFile(new URL('../../docs/differences.md', import.meta.url), 'utf8');
-    for (const { line, at } of EXPLAINED) {
-      assert.ok(page.includes(`| ${line}`), `no line begins with: ${line}`);
-      assert.ok(found.some(({ place }) => at.test(place)), `nothing differs at ${at}`);
-    }
-  });
-});
+}

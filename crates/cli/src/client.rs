@@ -192,13 +192,22 @@ impl Client {
         if let Some(message) = body["error"]["message"].as_str() {
             return Failure::new(UNMET, message).with("service", self.url());
         }
+        if let Some(failure) = misconfigured(body) {
+            return failure;
+        }
         let message = [&body["data"]["message"], &body["message"], &body["name"]];
         let message = message.into_iter().find_map(Value::as_str);
         match status {
             StatusCode::UNAUTHORIZED => Failure::new(USAGE, "the server asks for a password")
                 .with("server", self.url())
                 .with("try", "set STURDY_SERVER_PASSWORD to the one it was started with"),
-            StatusCode::NOT_FOUND => Failure::new(UNMET, message.unwrap_or("the server does not know this")),
+            StatusCode::NOT_FOUND => {
+                let failure = Failure::new(UNMET, message.unwrap_or("the server does not know this"));
+                match message.and_then(way_on) {
+                    Some(way) => failure.with("try", way),
+                    None => failure,
+                }
+            }
             _ => Failure::new(UNMET, message.unwrap_or("the server refused"))
                 .with("server", format!("{} answered {status}", self.url())),
         }
@@ -206,11 +215,47 @@ impl Client {
 
     fn lost(&self, cause: &reqwest::Error) -> Failure {
         let failure = gone(self.url());
-        match std::error::Error::source(cause) {
+        // The innermost: the others say only that a request failed.
+        let mut innermost = std::error::Error::source(cause);
+        while let Some(source) = innermost.and_then(std::error::Error::source) {
+            innermost = Some(source);
+        }
+        match innermost {
             Some(source) => failure.with("cause", source),
             None => failure,
         }
     }
+}
+
+/// A configuration that the server cannot use: which file, and what is wrong where.
+fn misconfigured(body: &Value) -> Option<Failure> {
+    let name = body["name"].as_str()?;
+    let path = body["data"]["path"].as_str().filter(|_| name.starts_with("Config"))?;
+    let mut failure = Failure::new(USAGE, "the configuration cannot be used").with("where", path);
+    for issue in body["data"]["issues"].as_array().into_iter().flatten() {
+        let keys = issue["path"].as_array().into_iter().flatten();
+        let keys: Vec<String> =
+            keys.map(|key| key.as_str().map_or_else(|| key.to_string(), str::to_owned)).collect();
+        let message = issue["message"].as_str().unwrap_or_default();
+        failure = match keys.join(".") {
+            place if place.is_empty() => failure.with("what", message),
+            place => failure.with("what", format!("{place}: {message}")),
+        };
+    }
+    if let Some(message) = body["data"]["message"].as_str() {
+        failure = failure.with("what", message);
+    }
+    Some(failure.with("try", "correct it there, then: sturdy doctor"))
+}
+
+/// What lists the things of which one is not there.
+fn way_on(message: &str) -> Option<&'static str> {
+    let lists = [
+        ("Session not found", "sturdy session list --all"),
+        ("Message not found", "sturdy session show SESSION --json"),
+        ("MCP server not found", "sturdy mcp list"),
+    ];
+    lists.into_iter().find(|(what, _)| message.starts_with(what)).map(|(_, way)| way)
 }
 
 fn gone(url: &str) -> Failure {

@@ -34,7 +34,7 @@ impl Tasks {
     {
         // Boxed: what the runtime makes around a task is then compiled for each result and not for each task.
         let task: Pin<Box<dyn Future<Output = F::Output> + Send>> = Box::pin(task);
-        tokio::spawn(self.tracker.track_future(task.instrument(debug_span!("task", name))))
+        tokio::spawn(self.tracker.track_future(task.instrument(debug_span!("task", task = name))))
     }
 
     /// Starts a task that goes on for as long as the engine does. One that panics begins anew after a moment: nobody would

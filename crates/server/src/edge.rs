@@ -21,7 +21,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{self, HeaderMap};
 use http::request::Parts;
-use http::{Extensions, HeaderValue, Method, StatusCode, Version};
+use http::uri::PathAndQuery;
+use http::{Extensions, HeaderValue, Method, StatusCode, Uri, Version};
 use serde_json::json;
 use std::any::Any;
 use std::net::IpAddr;
@@ -59,10 +60,35 @@ pub(crate) fn around(routes: Router, app: &App) -> Router {
     Router::new().fallback_service(inside)
 }
 
-async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
+async fn gate(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    // Before anybody judges the path.
+    if let Some(plain) = without_empty_segments(request.uri()) {
+        *request.uri_mut() = plain;
+    }
     let path = request.uri().path().to_owned();
     let answered = answer_admitted(app, request, next).await;
     error::in_words_of(&path, answered)
+}
+
+/// The same address without empty segments: a client that is given `http://host/` as its base asks for `//session`.
+/// None if there are none.
+fn without_empty_segments(uri: &Uri) -> Option<Uri> {
+    let path = uri.path();
+    if path == "/" || !(path.ends_with('/') || path.contains("//")) {
+        return None;
+    }
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    let mut plain: String = segments.flat_map(|segment| ["/", segment]).collect();
+    if plain.is_empty() {
+        plain.push('/');
+    }
+    if let Some(query) = uri.query() {
+        plain.push('?');
+        plain.push_str(query);
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(plain).ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 async fn answer_admitted(app: App, request: Request, next: Next) -> Response {

@@ -58,8 +58,11 @@ fn directory(parts: &Parts, name: &str) -> String {
 
 fn header(parts: &Parts) -> Option<String> {
     let value = parts.headers.get(HEADER)?;
-    let text = std::str::from_utf8(value.as_bytes()).ok()?;
-    (!text.is_empty()).then(|| percent_decode(text))
+    let bytes = value.as_bytes();
+    // A client in JavaScript sends each letter up to U+00FF as one byte.
+    let one_by_one = || bytes.iter().map(|byte| char::from(*byte)).collect();
+    let text = std::str::from_utf8(bytes).map_or_else(|_| one_by_one(), str::to_owned);
+    (!text.is_empty()).then(|| percent_decode(&text))
 }
 
 #[cfg(test)]

@@ -53,6 +53,48 @@ fn a_conversation_goes_on_and_a_copy_leaves_it_alone() {
     assert_eq!(sessions.as_array().unwrap().len(), 2);
 }
 
+// Was: "error: ConfigInvalidError", and the exit code of something that could not be met.
+#[test]
+fn a_configuration_that_cannot_be_used_is_named_with_its_place() {
+    let place = Place::new();
+    let file = place.project().join("opencode.json");
+    let path = file.to_str().unwrap();
+    let expected = |what: &str| {
+        format!(
+            "error: the configuration cannot be used\n  where   {path}\n  what    {what}\n  try     correct it there, then: sturdy doctor\n"
+        )
+    };
+
+    std::fs::write(&file, "{\n  \"model\": 7\n}\n").unwrap();
+    let wrong = place.run(&["run", "hello"]);
+    std::fs::write(&file, "{ \"model\": ").unwrap();
+    let cut = place.run(&["run", "hello"]);
+
+    assert_eq!(
+        (wrong.code, wrong.stderr),
+        (Some(2), expected("model: Expected a string, found a number (line 2)"))
+    );
+    assert!(cut.stderr.contains(&format!("  where   {path}\n  what    Expected value")), "{}", cut.stderr);
+    assert_eq!(cut.code, Some(2));
+}
+
+#[test]
+fn what_is_not_there_is_told_with_a_way_on() {
+    let place = Place::new();
+    let nobody = "ses_0123456789abcdefghijklmnop";
+
+    let session = place.run(&["session", "show", nobody]);
+    let server = place.run(&["mcp", "login", "nobody"]);
+    let away = place.run(&["session", "list", "--server", "http://127.0.0.1:9"]);
+
+    let told = format!("error: Session not found: {nobody}\n  try     sturdy session list --all\n");
+    assert_eq!((session.code, session.stderr), (Some(1), told));
+    let told = "error: MCP server not found: nobody\n  try     sturdy mcp list\n".to_owned();
+    assert_eq!((server.code, server.stderr), (Some(1), told));
+    assert!(away.stderr.contains("Connection refused"), "{}", away.stderr);
+    assert_eq!(away.code, Some(3));
+}
+
 #[test]
 fn json_lines_are_those_of_the_reference() {
     let place = Place::new();

@@ -3,14 +3,16 @@
 //!
 //! For clients they are ordinary permission requests, listed and answered like any other. They are not in the log:
 //! nothing a session did depends on them. Whoever asked waits for the answer; a request is taken back when nobody waits
-//! any more, and a process that dies forgets it with whoever waited.
+//! any more, and a process that dies forgets it with whoever waited. What is allowed for always is kept, like the
+//! answer to a call.
 
 use crate::directory::Directories;
 use crate::directory::config::TrustKey;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sturdy_session::id::{PermissionId, SessionId};
 use sturdy_session::json::Map;
-use sturdy_session::types::ask::{PermissionReply, PermissionRequest};
+use sturdy_session::row::ApprovalRow;
+use sturdy_session::types::ask::{AskedBy, PermissionReply, PermissionRequest};
 use sturdy_session::types::event::{Event, PermissionReplied};
 use tokio::sync::oneshot;
 use tracing::{error, warn};
@@ -25,6 +27,10 @@ pub(crate) struct NewRequest<'a> {
     pub(crate) patterns: Vec<String>,
     pub(crate) always: Vec<String>,
     pub(crate) metadata: Map,
+    /// The call a client asks for, if it says so.
+    pub(crate) tool: Option<AskedBy>,
+    /// The checkout in which "always" counts from now on. None: it counts once.
+    pub(crate) kept_at: Option<String>,
     /// Of a question about trust: the same question of other sessions has the same answer.
     pub(crate) trust: Option<TrustKey>,
 }
@@ -35,6 +41,7 @@ pub(crate) struct OpenRequest {
     request: PermissionRequest,
     pub(crate) directory: String,
     pub(crate) project: String,
+    kept_at: Option<String>,
     pub(crate) trust: Option<TrustKey>,
     answer: oneshot::Sender<PermissionReply>,
 }
@@ -81,6 +88,26 @@ impl Directories {
     /// Asks, and gives back whom to wait for.
     pub(crate) fn ask_unstored(self: &Arc<Self>, new: NewRequest<'_>) -> WaitingAsk {
         let id = self.clock.stamp().permission_id();
+        self.begin(self.asking.lock(), id, new)
+    }
+
+    /// The same under an id that a client chose. None if a request with that id is open.
+    pub(crate) fn ask_unstored_as(
+        self: &Arc<Self>,
+        id: PermissionId,
+        new: NewRequest<'_>,
+    ) -> Option<WaitingAsk> {
+        let open = self.asking.lock();
+        let is_taken = open.iter().any(|one| one.request.id == id);
+        (!is_taken).then(|| self.begin(open, id, new))
+    }
+
+    fn begin(
+        self: &Arc<Self>,
+        mut open: MutexGuard<'_, Vec<OpenRequest>>,
+        id: PermissionId,
+        new: NewRequest<'_>,
+    ) -> WaitingAsk {
         let request = PermissionRequest {
             id: id.clone(),
             session_id: new.session.clone(),
@@ -88,16 +115,18 @@ impl Directories {
             patterns: new.patterns,
             always: new.always,
             metadata: new.metadata,
-            tool: None,
+            tool: new.tool,
         };
         let (answer, answered) = oneshot::channel();
-        self.asking.lock().push(OpenRequest {
+        open.push(OpenRequest {
             request: request.clone(),
             directory: new.directory.to_owned(),
             project: new.project.to_owned(),
+            kept_at: new.kept_at,
             trust: new.trust,
             answer,
         });
+        drop(open);
         let event = Event::PermissionAsked(request);
         self.feed.tell(self.clock.now(), Some(new.directory), Some(new.project), event);
         WaitingAsk { directories: self.clone(), id, answered: Some(answered) }
@@ -106,6 +135,11 @@ impl Directories {
     /// Remembers the answer, which may take as long as the disk does, and then passes it on to everybody who waits
     /// for the same.
     async fn answer_taken(self: Arc<Self>, asked: OpenRequest, reply: PermissionReply) {
+        if reply == PermissionReply::Always
+            && let Err(cause) = self.store.add_approvals(approvals(&asked)).await
+        {
+            warn!(%cause, "what was allowed for always is allowed once; it could not be kept");
+        }
         let mut answered = vec![asked];
         if let Some(key) = answered[0].trust.clone() {
             let trust = self.trust.clone();
@@ -135,6 +169,21 @@ impl Directories {
         });
         self.feed.tell(self.clock.now(), Some(&one.directory), Some(&one.project), event);
     }
+}
+
+/// What "always" allows from now on.
+fn approvals(asked: &OpenRequest) -> Vec<ApprovalRow> {
+    let Some(checkout) = &asked.kept_at else { return Vec::new() };
+    let request = &asked.request;
+    let tail = request.id.as_str().trim_start_matches("per_");
+    let row = |(index, pattern): (usize, &String)| ApprovalRow {
+        id: format!("psv_{tail}{index:02}"),
+        project_id: asked.project.clone(),
+        directory: checkout.clone(),
+        permission: request.permission.clone(),
+        pattern: pattern.clone(),
+    };
+    request.always.iter().enumerate().map(row).collect()
 }
 
 /// A request that is taken back when nobody waits for its answer any more.

@@ -28,7 +28,7 @@ use sturdy_session::rules::{action, is_hidden};
 use sturdy_session::turn::PathPair;
 use sturdy_session::types::event::Event;
 use sturdy_session::types::message::UserMessage;
-use sturdy_session::types::project::{Project, ProjectTime, Vcs};
+use sturdy_session::types::project::{GLOBAL, Project, ProjectTime, Vcs};
 use sturdy_session::types::session::{Action, Rule, Session};
 use sturdy_worktree::bound::Limits;
 use sturdy_worktree::format::Formatter;
@@ -223,14 +223,29 @@ impl Directories {
         Ok(())
     }
 
-    /// Keeps the record of a project: its first worktree, the others beside it.
+    /// Keeps the record of a project, and gives it as this directory sees it. A repository without a commit has no id
+    /// of its own: it is listed with what is in no repository, and is one all the same.
     async fn note_project(
         &self,
         found: &sturdy_worktree::project::Project,
         directory: &str,
     ) -> Result<Project, EngineError> {
-        let now = self.clock.now();
         let worktree = found.worktree.to_string_lossy().into_owned();
+        if found.id != GLOBAL {
+            return self.keep_project(found, worktree, directory).await;
+        }
+        let shared = self.keep_project(found, "/".to_owned(), directory).await?;
+        Ok(Project { worktree, vcs: found.vcs.map(|_| Vcs::Git), ..shared })
+    }
+
+    /// The stored record: its first worktree, the others beside it.
+    async fn keep_project(
+        &self,
+        found: &sturdy_worktree::project::Project,
+        worktree: String,
+        directory: &str,
+    ) -> Result<Project, EngineError> {
+        let now = self.clock.now();
         let known = self.store.project(&found.id).await?;
         let known = known.and_then(|text| readable(records::project(&found.id, &text)));
         let mut project = known.unwrap_or_else(|| Project {
@@ -244,6 +259,12 @@ impl Directories {
             sandboxes: Vec::new(),
         });
         project.time.updated = now;
+        if project.id == GLOBAL {
+            // It has no place of its own, whatever was written before.
+            project.worktree.clone_from(&worktree);
+            project.vcs = None;
+            project.sandboxes.clear();
+        }
         let mut sandboxes = project.sandboxes.clone();
         let first = project.worktree.clone();
         let looking = self.files.run(directory, move || {

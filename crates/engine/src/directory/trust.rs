@@ -154,6 +154,8 @@ impl Directories {
             always: patterns.clone(),
             patterns,
             metadata: metadata.as_object().cloned().unwrap_or_else(Map::new),
+            tool: None,
+            kept_at: None,
             trust: Some(trust.key.clone()),
         });
         self.feed.tell(self.clock.now(), Some(directory), Some(project), Event::TuiToastShow(toast));

@@ -23,7 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use sturdy_session::command::{expand, fill, snippets};
 use sturdy_session::id::{MessageId, PartId, SessionId};
-use sturdy_session::row::ApprovalRow;
 use sturdy_session::rules::{Verdict, Wanted};
 use sturdy_session::turn::{Input, Refusal};
 use sturdy_session::types::ask::PermissionReply;
@@ -312,28 +311,16 @@ impl Inner {
             session: &info.id,
             directory: &instance.directory,
             project: &info.project_id,
-            permission: permission.clone(),
+            permission,
             patterns,
-            always: always.clone(),
+            always,
             metadata,
+            tool: None,
+            kept_at: Some(self.real_checkout(info).await?),
             trust: None,
         });
-        let id = waiting.id.clone();
         match waiting.answered().await {
-            Some(PermissionReply::Once) => Ok(()),
-            Some(PermissionReply::Always) => {
-                let tail = id.as_str().trim_start_matches("per_");
-                let directory = self.real_checkout(info).await?;
-                let row = |(index, pattern): (usize, String)| ApprovalRow {
-                    id: format!("psv_{tail}{index:02}"),
-                    project_id: info.project_id.clone(),
-                    directory: directory.clone(),
-                    permission: permission.clone(),
-                    pattern,
-                };
-                let rows = always.into_iter().enumerate().map(row).collect();
-                Ok(self.store.add_approvals(rows).await?)
-            }
+            Some(PermissionReply::Once | PermissionReply::Always) => Ok(()),
             Some(PermissionReply::Reject) | None => Err(EngineError::Bad(format!(
                 "The command {name:?} was not run: you did not allow `{snippet}`."
             ))),
@@ -391,7 +378,7 @@ impl Inner {
     }
 
     /// The checkout of a session after all links, looked for on a thread that may hang with them.
-    async fn real_checkout(&self, info: &Session) -> Result<String, EngineError> {
+    pub(super) async fn real_checkout(&self, info: &Session) -> Result<String, EngineError> {
         let session = info.clone();
         self.files.run(&info.directory, move || permits::real_checkout(&session)).await
     }

@@ -145,6 +145,8 @@ fn decode(token: &str) -> Option<Vec<u8>> {
 fn token(request: &Parts) -> Option<String> {
     let query = request.uri.query().unwrap_or_default();
     let named = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "auth_token");
+    // An empty one says nothing.
+    let named = named.filter(|(_, token)| !token.is_empty());
     named.map(|(_, token)| token.into_owned()).or_else(|| basic(request).map(str::to_owned))
 }
 

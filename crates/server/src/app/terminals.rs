@@ -173,7 +173,8 @@ impl Terminals {
         let mut entries = self.lock();
         let entry = entries.get_mut(id).filter(|entry| entry.directory == here.directory);
         let entry = entry.ok_or_else(|| ApiError::NoTerminal(id.clone()))?;
-        if let Some(title) = change.title {
+        // An empty title is none: the old one stays.
+        if let Some(title) = change.title.filter(|title| !title.is_empty()) {
             entry.info.title = title;
         }
         if let Some(size) = change.size {
@@ -317,10 +318,17 @@ impl Terminals {
     }
 }
 
+/// Where nobody says which shell is theirs, as in a container or a service.
+fn usual_shell() -> &'static str {
+    let is_there = |path: &&str| Path::new(path).is_file();
+    ["/usr/bin/bash", "/bin/bash"].into_iter().find(is_there).unwrap_or("/bin/sh")
+}
+
 /// What runs, where, and with what: the user's shell unless something else is said.
 fn resolve(engine: &Engine, here: &Instance, wanted: &CreateTerminal) -> Result<NewTerminal, ApiError> {
     let environment = &engine.options().environment;
-    let usual = here.settings.shell().or_else(|| environment.filled("SHELL")).unwrap_or("/bin/sh");
+    let any = usual_shell();
+    let usual = here.settings.shell().or_else(|| environment.filled("SHELL")).unwrap_or(any);
     let program =
         wanted.command.clone().filter(|command| !command.is_empty()).unwrap_or_else(|| usual.to_owned());
     let mut arguments = wanted.args.clone().unwrap_or_default();

@@ -56,6 +56,8 @@ async fn the_password_is_taken_from_the_header_or_the_query() {
     assert_eq!(status(Some("Basic ***".to_owned()), "").await, 401);
     // The query wins.
     assert_eq!(status(Some(format!("Basic {right}")), "?auth_token=no").await, 401);
+    // An empty one says nothing.
+    assert_eq!(status(Some(format!("Basic {right}")), "?auth_token=").await, 200);
 }
 
 #[tokio::test]

@@ -195,6 +195,19 @@ async fn a_turn_that_changed_nothing_has_an_empty_diff() {
     assert_eq!(world.get(&format!("/session/{session}/todo")).await.both(), (200, json!([])));
 }
 
+// Was: "(no output)", which is what a model is told.
+#[tokio::test]
+async fn a_command_of_a_person_that_prints_nothing_shows_nothing() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let shell = json!({ "agent": "build", "command": "true" });
+
+    let ran = world.send("POST", &format!("/session/{session}/shell"), &shell).await.json();
+
+    let state = &ran["parts"][0]["state"];
+    assert_eq!((&state["output"], &state["metadata"]), (&json!(""), &json!({ "output": "" })));
+}
+
 /// Held against the document, as every answer here is.
 #[tokio::test]
 async fn a_redo_names_what_it_left_alone_as_the_document_says() {

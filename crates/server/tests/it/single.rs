@@ -33,6 +33,9 @@ async fn workspaces_are_none_and_a_session_is_where_it_was_made() {
     assert_eq!(world.send("POST", path, &destination(here.to_str().unwrap())).await.status, 204);
     let moved = world.send("POST", path, &destination("/nowhere")).await;
     assert_eq!((moved.status, &moved.json()["name"]), (400, &json!("MoveSessionError")));
+    let nobody = json!({ "sessionID": NO_SESSION, "destination": { "directory": "/nowhere" } });
+    let message = format!("Session not found: {NO_SESSION}");
+    assert_eq!(world.send("POST", path, &nobody).await.both(), named("MoveSessionError", &message));
 }
 
 #[tokio::test]
@@ -131,6 +134,46 @@ async fn a_copy_of_a_project_is_a_worktree_and_goes_only_by_force_if_it_has_chan
     assert_eq!(world.call("POST", &format!("{path}/refresh")).await.status, 204);
 }
 
+/// What clients are told in the words that are documented for these routes.
+#[tokio::test]
+async fn a_copy_that_cannot_be_made_is_refused_in_the_words_of_its_route() {
+    let world = World::new().await;
+    let path = "/experimental/project/nope/copy";
+
+    let unknown =
+        world.send("POST", path, &json!({ "strategy": "git_worktree", "directory": "/elsewhere" })).await;
+    let strange = world.send("DELETE", path, &json!({ "directory": "/elsewhere", "force": true })).await;
+    let empty = world.send("POST", path, &json!({})).await;
+    let refreshed = world.call("POST", &format!("{path}/refresh")).await;
+    let wrong = world.send("POST", &format!("{path}/generate-name"), &json!({ "context": 7 })).await;
+
+    assert_eq!(unknown.both(), named("ProjectCopyError", "Project not found: nope"));
+    assert_eq!(strange.both(), named("ProjectCopyError", "Project not found: nope"));
+    let message = "Missing key\n  at [\"strategy\"]";
+    let body = json!({ "_tag": "InvalidRequestError", "message": message, "kind": "Payload" });
+    assert_eq!(empty.both(), (400, body));
+    assert_eq!(refreshed.status, 204);
+    assert_eq!((wrong.status, &wrong.json()["name"]), (400, &json!("BadRequest")));
+    let number = world.send("POST", "/experimental/worktree", &json!({ "name": 7 })).await;
+    assert_eq!((number.status, &number.json()["data"]["kind"]), (400, &json!("Payload")));
+}
+
+#[tokio::test]
+async fn accounts_and_upgrades_are_refused_after_their_body_was_read() {
+    let world = World::new().await;
+    let switch = "/experimental/console/switch";
+
+    let nobody = world.send("POST", switch, &json!({ "accountID": "a", "orgID": "b" })).await;
+    let nothing = world.send("POST", switch, &json!({})).await;
+    let upgrade = world.call("POST", "/global/upgrade").await;
+    let number = world.send("POST", "/global/upgrade", &json!({ "target": 7 })).await;
+
+    assert_eq!(nobody.both(), (400, json!({ "_tag": "BadRequest" })));
+    assert_eq!((nothing.status, &nothing.json()["name"]), (400, &json!("BadRequest")));
+    assert_eq!((upgrade.status, &upgrade.json()["success"]), (200, &json!(false)));
+    assert_eq!((number.status, &number.json()["name"]), (400, &json!("BadRequest")));
+}
+
 #[tokio::test]
 async fn a_client_asks_for_permission_and_a_person_answers_like_any_other() {
     let world = World::new().await;
@@ -165,6 +208,42 @@ async fn a_client_asks_for_permission_and_a_person_answers_like_any_other() {
     let stranger =
         world.send("POST", &path, &json!({ "action": "x", "resources": [], "agent": "nobody" })).await;
     assert_eq!((stranger.status, &stranger.json()["_tag"]), (400, &json!("InvalidRequestError")));
+}
+
+// Was: the id was replaced by another, so that a client could not answer or find its own request, and "always" was
+// forgotten at once.
+#[tokio::test]
+async fn a_client_names_its_own_permission_request_and_always_is_kept() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let path = format!("/api/session/{session}/permission");
+    let id = "per_0123456789abcdefghijklmnop";
+    let source = json!({ "type": "tool", "messageID": "msg_0123456789abcdefghijklmnop", "callID": "call_1" });
+    let ask = json!({ "id": id, "action": "external_directory", "resources": ["/elsewhere/a"], "save": ["/elsewhere/*"],
+        "metadata": { "why": "a test" }, "source": source });
+
+    let asked = world.send("POST", &path, &ask).await;
+    let again = world.send("POST", &path, &ask).await;
+    let open = world.get(&format!("{path}/{id}")).await.json();
+    let first = world.get("/permission").await.json();
+    let answered = world.send("POST", &format!("{path}/{id}/reply"), &json!({ "reply": "always" })).await;
+    let later =
+        world.send("POST", &path, &json!({ "action": "external_directory", "resources": ["/elsewhere/b"] }));
+    let later = later.await.json();
+
+    assert_eq!(asked.both(), (200, json!({ "data": { "id": id, "effect": "ask" } })));
+    assert_eq!((again.status, &again.json()["_tag"]), (400, &json!("InvalidRequestError")));
+    let request = json!({ "id": id, "sessionID": session, "action": "external_directory", "resources": ["/elsewhere/a"],
+        "save": ["/elsewhere/*"], "metadata": { "why": "a test" }, "source": source });
+    assert_eq!(open, json!({ "data": request }));
+    let call = json!({ "messageID": "msg_0123456789abcdefghijklmnop", "callID": "call_1" });
+    assert_eq!((&first[0]["id"], &first[0]["tool"]), (&json!(id), &call));
+    assert_eq!(answered.status, 204);
+    assert_eq!(later["data"]["effect"], "allow");
+    let kept = world.get("/api/permission/saved").await.json();
+    let kept: Vec<_> =
+        kept["data"].as_array().unwrap().iter().map(|row| (&row["action"], &row["resource"])).collect();
+    assert_eq!(kept, [(&json!("external_directory"), &json!("/elsewhere/*"))]);
 }
 
 #[tokio::test]

@@ -40,6 +40,18 @@ async fn no_more_terminals_run_than_there_may_be_however_many_are_asked_for_at_o
     assert_eq!((second.status, &second.json()["_tag"]), (503, &json!("OverloadedError")));
 }
 
+#[tokio::test]
+async fn a_terminal_keeps_its_title_when_it_is_given_an_empty_one() {
+    let world = World::new().await;
+    let made = world.send("POST", "/pty", &idle()).await.json();
+    let path = format!("/pty/{}", made["id"].as_str().unwrap());
+
+    let unnamed = world.send("PUT", &path, &json!({ "title": "" })).await.json();
+    let named = world.send("PUT", &path, &json!({ "title": "Build" })).await.json();
+
+    assert_eq!((&unnamed["title"], &named["title"]), (&made["title"], &json!("Build")));
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_terminal_ends_with_the_server() {

@@ -32,9 +32,41 @@ async fn repository() -> World {
 
 const PATCH: &str = "diff --git a/a.txt b/a.txt\nindex 5626abf..f719efd 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n";
 
+// Was: the answer, and the event for every client, had the record of when the directory was first looked at.
+#[tokio::test]
+async fn git_init_of_a_repository_tells_the_project_as_it_is_now() {
+    let world = repository().await;
+    let project = world.get("/project/current").await.json()["id"].as_str().unwrap().to_owned();
+    world.send("PATCH", &format!("/project/{project}"), &json!({ "name": "Clock" })).await;
+
+    let told = world.call("POST", "/project/git/init").await;
+
+    assert_eq!(told.both(), (200, world.get("/project/current").await.json()));
+    assert_eq!(told.json()["name"], "Clock");
+}
+
+// Was: the record that all directories outside of repositories share named the first such repository as its place, and
+// one that was made later was not told as one.
+#[tokio::test]
+async fn a_repository_without_a_commit_is_one_and_the_others_know_nothing_of_it() {
+    let world = World::new().await;
+    let elsewhere = format!("/project/current?directory={}", world.other().display());
+    let shared = |answer: Value| (answer["id"].clone(), answer["worktree"].clone(), answer["vcs"].clone());
+
+    let made = world.call("POST", "/project/git/init").await.json();
+
+    assert_eq!(world.get("/project/current").await.json()["worktree"], made["worktree"]);
+    let top = world.project().canonicalize().unwrap();
+    assert_eq!(shared(made.clone()), (json!("global"), json!(top), json!("git")));
+    assert_eq!(made["sandboxes"], json!([]));
+    assert_eq!(shared(world.get(&elsewhere).await.json()), (json!("global"), json!("/"), Value::Null));
+    assert_eq!(world.get("/project").await.json()[0]["worktree"], "/");
+}
+
 #[tokio::test]
 async fn outside_a_repository_nothing_is_changed() {
     let world = World::new().await;
+    assert_eq!(world.get("/experimental/worktree").await.both(), (200, json!([])));
 
     assert_eq!(world.get("/vcs").await.both(), (200, json!({ "branch": null, "default_branch": null })));
     assert_eq!(world.get("/vcs/status").await.both(), (200, json!([])));

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
-use crate::extract::{Optional, Params, Payload};
+use crate::extract::{OptionalPayload, Params, Payload};
 use crate::reply;
 use crate::wire::shapes::catalog::{ProjectCopy, ProjectCopyName};
 use axum::extract::State;
@@ -36,13 +36,14 @@ struct NewCopy {
 /// Makes a copy: a worktree of the project's repository.
 #[utoipa::path(post, path = "/experimental/project/{projectID}/copy", operation_id = "v2.projectCopy.create",
     params(("projectID" = String, Path)), request_body = NewCopy,
-    responses((status = 200, description = "Where it is", body = ProjectCopy), (status = 400, description = "It cannot be made"),
-        (status = 404, description = "No such project")))]
+    responses((status = 200, description = "Where it is", body = ProjectCopy),
+        (status = 400, description = "It cannot be made, or there is no such project")))]
 async fn create(
     State(app): State<App>,
     params: Params,
-    Payload(wanted): Payload<NewCopy>,
+    wanted: Result<Payload<NewCopy>, ApiError>,
 ) -> Result<Response, ApiError> {
+    let Payload(wanted) = wanted.map_err(ApiError::in_v2)?;
     let project = find(&app, &params).await?;
     if wanted.strategy != STRATEGY {
         return Err(failed(format!("There is no strategy {:?}; {STRATEGY:?} is one", wanted.strategy)));
@@ -77,13 +78,13 @@ struct OldCopy {
 /// Removes a copy. Without `force` one with changes that are not committed stays.
 #[utoipa::path(delete, path = "/experimental/project/{projectID}/copy", operation_id = "v2.projectCopy.remove",
     params(("projectID" = String, Path)), request_body = OldCopy,
-    responses((status = 204, description = "Removed"), (status = 400, description = "Not a copy, or it has changes"),
-        (status = 404, description = "No such project")))]
+    responses((status = 204, description = "Removed"), (status = 400, description = "Not a copy, or it has changes")))]
 async fn remove(
     State(app): State<App>,
     params: Params,
-    Payload(copy): Payload<OldCopy>,
+    copy: Result<Payload<OldCopy>, ApiError>,
 ) -> Result<Response, ApiError> {
+    let Payload(copy) = copy.map_err(ApiError::in_v2)?;
     let project = find(&app, &params).await?;
     let top = top(&project)?;
     let directory = Path::new(&copy.directory);
@@ -107,11 +108,9 @@ async fn has_changes(app: &App, directory: &str) -> Result<bool, ApiError> {
 
 /// Refreshes the list of copies. It is read from git at every request, so there is nothing to do.
 #[utoipa::path(post, path = "/experimental/project/{projectID}/copy/refresh", operation_id = "v2.projectCopy.refresh",
-    params(("projectID" = String, Path)),
-    responses((status = 204, description = "Looked"), (status = 404, description = "No such project")))]
-async fn refresh(State(app): State<App>, params: Params) -> Result<Response, ApiError> {
-    find(&app, &params).await?;
-    Ok(reply::no_content())
+    params(("projectID" = String, Path)), responses((status = 204, description = "Looked")))]
+async fn refresh(_: Params) -> Response {
+    reply::no_content()
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -129,7 +128,7 @@ struct NameContext {
 async fn generate_name(
     State(app): State<App>,
     _: Params,
-    Optional(wanted): Optional<NameContext>,
+    OptionalPayload(wanted): OptionalPayload<NameContext>,
 ) -> Response {
     let words = wanted.context.unwrap_or_default();
     let few: Vec<&str> = words.split_whitespace().take(4).collect();
@@ -140,7 +139,7 @@ async fn generate_name(
 
 async fn find(app: &App, params: &Params) -> Result<Project, ApiError> {
     let id = params.get("projectID");
-    app.engine().project(id).await?.ok_or_else(|| ApiError::NoProject(id.to_owned()))
+    app.engine().project(id).await?.ok_or_else(|| failed(format!("Project not found: {id}")))
 }
 
 fn top(project: &Project) -> Result<PathBuf, ApiError> {

@@ -12,8 +12,8 @@ use crate::wire::shapes::files::ProjectDirectory;
 use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
-use sturdy_engine::ProjectEdit;
-use sturdy_session::placeholder::is_record;
+use sturdy_engine::records::{self, readable};
+use sturdy_engine::{Instance, ProjectEdit};
 use sturdy_session::types::project::{GLOBAL, Project};
 
 pub(super) fn routes() -> Routes {
@@ -50,10 +50,19 @@ async fn list(State(app): State<App>, _: Here) -> Result<Response, ApiError> {
 #[utoipa::path(get, path = "/project/current", operation_id = "project.current",
     responses((status = 200, description = "The project", body = Project)))]
 async fn current(State(app): State<App>, Here(here): Here) -> Result<Response, ApiError> {
-    // The stored record: somebody may have renamed it since this directory was first looked at.
+    Ok(reply::json(&as_it_is(&app, &here).await?))
+}
+
+/// The stored record: somebody may have renamed it since this directory was first looked at. Where it lies is told as
+/// this directory sees it.
+pub(super) async fn as_it_is(app: &App, here: &Instance) -> Result<Project, ApiError> {
     let stored = app.engine().reads().project(&here.project.id).await?;
-    let readable = stored.filter(|record| is_record(record, &here.project.id));
-    Ok(readable.map_or_else(|| reply::json(&here.project), reply::text))
+    let readable = stored.and_then(|text| readable(records::project(&here.project.id, &text)));
+    let Some(stored) = readable else { return Ok(here.project.clone()) };
+    if stored.id != GLOBAL {
+        return Ok(stored);
+    }
+    Ok(Project { worktree: here.project.worktree.clone(), vcs: here.project.vcs, ..stored })
 }
 
 /// Names a project or gives it an icon.

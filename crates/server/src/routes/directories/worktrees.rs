@@ -1,9 +1,10 @@
 //! Linked worktrees of the directory's repository, and `git init` of a directory without one.
 
+use super::project;
 use crate::app::App;
 use crate::described::{Routes, routes};
 use crate::error::ApiError;
-use crate::extract::{Optional, Payload};
+use crate::extract::{OptionalPayload, Payload};
 use crate::instance::Here;
 use crate::reply;
 use crate::wire::shapes::files::Worktree;
@@ -15,7 +16,7 @@ use std::path::Path;
 use sturdy_engine::Instance;
 use sturdy_session::slug::slug;
 use sturdy_session::types::event::Event;
-use sturdy_session::types::project::{GLOBAL, Project, Vcs};
+use sturdy_session::types::project::{GLOBAL, Project};
 use sturdy_worktree::git::Git;
 use sturdy_worktree::worktrees::{self, WorktreeError};
 use utoipa::ToSchema;
@@ -40,8 +41,12 @@ pub(crate) struct ChosenWorktree {
 
 /// The linked worktrees of the repository.
 #[utoipa::path(get, path = "/experimental/worktree", operation_id = "worktree.list",
-    responses((status = 200, description = "Directories", body = [String]), (status = 400, description = "Not a repository")))]
+    responses((status = 200, description = "Directories", body = [String]), (status = 400, description = "git refused")))]
 async fn list(Here(here): Here) -> Result<Response, ApiError> {
+    // Where there is no repository there are none; clients ask everywhere.
+    if here.project.id == GLOBAL {
+        return Ok(reply::json(&json!([])));
+    }
     let found = worktrees::list(top(&here)?).await.map_err(failed("WorktreeListFailedError"))?;
     Ok(reply::json(&found))
 }
@@ -52,7 +57,7 @@ async fn list(Here(here): Here) -> Result<Response, ApiError> {
 async fn create(
     State(app): State<App>,
     Here(here): Here,
-    Optional(body): Optional<CreateWorktree>,
+    OptionalPayload(body): OptionalPayload<CreateWorktree>,
 ) -> Result<Response, ApiError> {
     let top = top(&here)?;
     if body.start_command.is_some_and(|command| !command.trim().is_empty()) {
@@ -109,8 +114,7 @@ async fn init(State(app): State<App>, Here(here): Here) -> Result<Response, ApiE
         engine.dispose(&here.directory);
     }
     let here = engine.instance(&here.directory).await?;
-    // Before its first commit a repository has no id of its own; what it is, it is already.
-    let project = Project { worktree: here.worktree.clone(), vcs: Some(Vcs::Git), ..here.project.clone() };
+    let project = project::as_it_is(&app, &here).await?;
     engine.feed().tell(engine.clock().now(), None, None, Event::ProjectUpdated(Box::new(project.clone())));
     Ok(reply::json(&project))
 }

@@ -13,6 +13,7 @@ use crate::wire::shapes::catalog::{Workspace, WorkspaceAdapter, WorkspaceStatus}
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
+use sturdy_engine::EngineError;
 use sturdy_engine::records;
 use sturdy_session::id::{SessionId, WorkspaceId};
 use utoipa::ToSchema;
@@ -130,10 +131,14 @@ struct Destination {
 /// already needs nothing.
 #[utoipa::path(post, path = "/experimental/control-plane/move-session",
     operation_id = "experimental.controlPlane.moveSession", request_body = Move,
-    responses((status = 204, description = "It is there"), (status = 400, description = "It stays where it is"),
-        (status = 404, description = "No such session")))]
+    responses((status = 204, description = "It is there"),
+        (status = 400, description = "It stays where it is, or there is no such session")))]
 async fn move_session(State(app): State<App>, Payload(wanted): Payload<Move>) -> Result<Response, ApiError> {
-    let text = app.engine().session_record(&wanted.session_id).await?;
+    let refused = |message: String| ApiError::Named { name: "MoveSessionError", message };
+    let text = match app.engine().session_record(&wanted.session_id).await {
+        Err(EngineError::NoSession(id)) => return Err(refused(format!("Session not found: {id}"))),
+        found => found?,
+    };
     let record = records::session(&wanted.session_id, &text)?;
     let there = wanted.destination.directory.trim_end_matches('/');
     if record.directory.trim_end_matches('/') == there {
@@ -142,5 +147,5 @@ async fn move_session(State(app): State<App>, Payload(wanted): Payload<Move>) ->
     let message = "A session stays in its directory: what it changed there can be undone only there. Fork it, or start \
                    one in the other directory."
         .to_owned();
-    Err(ApiError::Named { name: "MoveSessionError", message })
+    Err(refused(message))
 }

@@ -54,16 +54,14 @@ async fn permissions(State(app): State<App>, params: Params) -> Result<Response,
 #[serde(deny_unknown_fields)]
 struct AskPermission {
     #[schema(value_type = Option<String>)]
-    #[serde(rename = "id")]
-    _id: Option<PermissionId>,
+    id: Option<PermissionId>,
     action: String,
     resources: Vec<String>,
     #[serde(default)]
     save: Vec<String>,
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map>,
-    #[serde(rename = "source")]
-    _source: Option<PermissionSource>,
+    source: Option<PermissionSource>,
     agent: Option<String>,
 }
 
@@ -81,10 +79,12 @@ async fn ask_permission(
     let session = find(&app, &params).await?;
     let Payload(body) = body.map_err(ApiError::in_v2)?;
     let wanted = WantedPermission {
+        id: body.id,
         action: body.action,
         resources: body.resources,
         save: body.save,
         metadata: body.metadata.unwrap_or_default(),
+        source: body.source.map(|PermissionSource::Tool(call)| call),
         agent: body.agent,
     };
     let of = ApiError::of(&session.id);

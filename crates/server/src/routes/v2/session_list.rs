@@ -32,8 +32,6 @@ pub(super) fn routes() -> Routes {
 /// What a page is made of.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Filter {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    anchor: Option<Anchor>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     order: Option<Order>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +42,8 @@ struct Filter {
     project: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     subpath: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    anchor: Option<Anchor>,
 }
 
 /// The session at the edge of a page, and which side of it is wanted.
@@ -127,9 +127,6 @@ impl Filter {
 
 fn filter(query: &Query) -> Result<Filter, ApiError> {
     if let Some(cursor) = query.get("cursor") {
-        if query.get("order").is_some() {
-            return Err(V2Error::Cursor("Cursor cannot be combined with order").into());
-        }
         let json = BASE64_URL_SAFE_NO_PAD.decode(cursor.trim_end_matches('=')).ok();
         let filter: Option<Filter> = json.and_then(|json| serde_json::from_slice(&json).ok());
         let filter = filter.filter(|filter| filter.anchor.is_some());

@@ -12,7 +12,7 @@ use sturdy_session::types::part::FilePart;
 use sturdy_session::types::tool::{Attachment, FileTag};
 use sturdy_worktree::tool::{Attached, Done, FailureKind, ToolFailure};
 
-/// What a model is told of a command that printed nothing.
+/// What a model is told of a command that printed nothing, and what such a command shows of itself.
 const NOTHING: &str = "(no output)";
 
 pub(super) fn done(done: Done, run: &Run, clock: &Clock) -> Outcome {
@@ -64,7 +64,7 @@ pub(super) async fn with_images_that_can_be_sent(mut done: Done, limits: ImageLi
 
 /// The output of a person's own command: what it printed, and nothing of how a model sees it.
 pub(super) fn printed(done: Done) -> Outcome {
-    let is_silent = done.metadata.get("output").and_then(Value::as_str) == Some("");
+    let is_silent = done.metadata.get("output").and_then(Value::as_str) == Some(NOTHING);
     let output = match done.output {
         words if is_silent && words == NOTHING => String::new(),
         words => words,

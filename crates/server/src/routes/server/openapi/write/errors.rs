@@ -94,6 +94,7 @@ fn first(path: &str, code: u16) -> Vec<&'static str> {
     match code {
         400 if path == "/vcs/apply" => vec!["VcsApplyError", "BadRequestError"],
         400 if path.starts_with("/mcp/") => vec!["NoLoginError", "BadRequestError", "BadRequestTag"],
+        400 if path.ends_with("/copy") => vec!["InvalidRequestError", "ExperimentalError", "NamedError"],
         400 if path.starts_with("/experimental/") => {
             vec!["BadRequestError", "BadRequestTag", "ExperimentalError", "NamedError"]
         }
