@@ -1,7 +1,7 @@
 // The line of this tab and everything that is read beside it: started once, by the page's entry.
 
 import { createSignal } from "solid-js";
-import { Line, type Hello, type LineState } from "../sync/line.ts";
+import { Line, isFarBehind, type Hello, type LineState } from "../sync/line.ts";
 import { Tabs, type TabMessage } from "../sync/tabs.ts";
 import { Api, asCallError, type CallError, segment } from "../wire/api.ts";
 import { letGo } from "../sync/bound.ts";
@@ -26,11 +26,23 @@ export function serverNow(): number {
 }
 
 export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
+/** After the next frame is drawn. A page that is hidden meanwhile gets none. */
+const nextFrame = () => new Promise<void>((done) => {
+  const timer = setTimeout(done, 100);
+  requestAnimationFrame(() => {
+    clearTimeout(timer);
+    setTimeout(done);
+  });
+});
+/** At once, but behind what the browser has to do. A timer would wait for 4 ms. */
+const nextTask = () => new Promise<void>((done) => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => done();
+  port2.postMessage(0);
+});
 const browserFetch = (path: string, init: RequestInit) => fetch(path, { ...init, credentials: "same-origin" });
 export const api = new Api(browserFetch, () => line.lock());
 
-/** So many entries that are still to come are not drawn one by one. */
-const FAR_BEHIND = 500;
 /** Not among the first requests: the list is drawn before. */
 const LOOK_AROUND_MS = 500;
 /** Since the line was opened for the first time, or lost. */
@@ -69,6 +81,7 @@ export const line = new Line(
   {
     fetch: browserFetch,
     now: () => Date.now(),
+    elapsed: () => performance.now(),
     random: () => Math.random(),
     after: (ms, run) => {
       const timer = setTimeout(run, ms);
@@ -76,19 +89,20 @@ export const line = new Line(
     },
     hasRoom: () => tabs.hasRoom(pause, protocol()),
     staysAwake: () => isKeptAwake,
+    pause: (until) => (until === "next frame" && document.visibilityState === "visible" ? nextFrame() : nextTask()),
   },
   {
     path: () => streamPath(openSession),
     cursor: () => world.head.text,
-    entries: (entries) => {
+    entry: (entry) => {
       heardAt = serverNow();
-      for (const entry of entries) touch(reads.entry(entry));
+      touch(reads.entry(entry));
     },
     state: (now) => {
       if (now.name === "live" && !isSettled) setTimeout(() => void lookAround(), LOOK_AROUND_MS);
       if (now.name === "live") isSettled = true;
       else if (now.name !== "opening" && now.name !== "catching up") isSettled = false;
-      setFarBehind(now.name === "catching up" && now.total - now.done > FAR_BEHIND);
+      setFarBehind(isFarBehind(now));
       setLineState(now);
     },
     hello: heard,
