@@ -25,6 +25,8 @@ interface Attached {
   readonly url: string;
 }
 
+const DRAWN_MS = 100;
+
 const FILE_BYTES_MAX = 20 * 1024 * 1024;
 
 /** Files of prompts that are not sent yet, by session, as long as the page is open: they are too large for the browser's storage. */
@@ -114,7 +116,6 @@ export function Composer(props: {
     else if (running !== undefined) dropDraft(running);
   });
   onMount(() => {
-    fit();
     props.ref?.({ put, focus: () => field.focus() });
     whenDropped((sessionID, dropped) => {
       if (sessionID !== props.sessionID) return false;
@@ -129,7 +130,11 @@ export function Composer(props: {
   createEffect(on(() => [props.directory, catalogAge()] as const, ([where]) => {
     let isLeft = false;
     onCleanup(() => (isLeft = true));
-    if (where !== undefined) void loadCatalog(where).then((found) => isLeft || setCatalog(found), (cause) => say(asCallError(cause).message, "bad"));
+    if (where === undefined) return;
+    const load = () => loadCatalog(where).then((found) => isLeft || setCatalog(found), (cause) => say(asCallError(cause).message, "bad"));
+    // The conversation is drawn before there is a choice of models.
+    const timer = setTimeout(load, DRAWN_MS);
+    onCleanup(() => clearTimeout(timer));
   }));
 
   const submit = async () => {
@@ -167,7 +172,9 @@ export function Composer(props: {
       return () => ({ isKept: false, done: run(id, said, () => api.post(`/session/${segment(id)}/shell`, body)) });
     }
     const command = /^\/(\S+)\s*([\s\S]*)$/.exec(said);
-    if (command && catalog()?.commands.some((known) => known.name === command[1])) {
+    // Somebody was faster than what says which commands there are.
+    const known = command && (catalog() ?? (await loadCatalog(directory()).catch(() => undefined)));
+    if (command && known?.commands.some((known) => known.name === command[1])) {
       const chosen = choice.model ? `${choice.model.providerID}/${choice.model.modelID}` : undefined;
       const body = { command: command[1], arguments: command[2] ?? "", agent: choice.agent, model: chosen, variant: choice.variant || undefined, parts: sent };
       return () => ({ isKept: false, done: run(id, said, () => api.post(`/session/${segment(id)}/command`, body)) });

@@ -35,10 +35,10 @@ const ContextPanel = lazy(() => import("../panel/context.tsx").then((file) => ({
 const TodoPanel = lazy(() => import("../panel/todo.tsx").then((file) => ({ default: file.TodoPanel })));
 const FamilyPanel = lazy(() => import("../panel/family.tsx").then((file) => ({ default: file.FamilyPanel })));
 const LogPanel = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.LogPanel })));
-const PastBar = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.PastBar })));
 const SharePanel = lazy(() => import("../panel/sharing.tsx").then((file) => ({ default: file.SharePanel })));
 const AccessPanel = lazy(() => import("../panel/access.tsx").then((file) => ({ default: file.AccessPanel })));
 const FilesPanel = lazy(() => import("../panel/files.tsx").then((file) => ({ default: file.FilesPanel })));
+const PastBar = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.PastBar })));
 
 type Opened = { readonly as: "reading" } | { readonly as: "here" } | { readonly as: "gone" } | { readonly as: "failed"; readonly text: string };
 

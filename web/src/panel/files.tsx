@@ -62,7 +62,7 @@ export function FilesPanel(props: { sessionID: string; file: string | undefined;
           <a class="button" href={sessionPath(props.sessionID, "files")}><Icon name="chevron-left" /> {words.back}</a>
           <Show when={file()}>
             {(found) => (
-              <Show when={found().content.type !== "binary"} fallback={<p class="muted">{words.binary}</p>}>
+              <Show when={found().content.type !== "binary"} fallback={<p class="muted">{more.binary}</p>}>
                 <FileText path={found().path} text={found().content.content} line={props.line} />
               </Show>
             )}
