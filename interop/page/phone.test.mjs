@@ -48,6 +48,17 @@ test('whatever is tapped is 44 pixels large', async () => {
   assert.deepEqual(found, {});
 });
 
+test('that the page is live is in sight everywhere', async () => {
+  for (const path of ['/', '/board', '/settings', `/s/${session.id}`]) {
+    const page = await desk.tab(path, PHONE);
+    await live(page);
+    const box = await page.locator('.pill.is-live .dot').boundingBox();
+    // Was: in the list and nowhere else.
+    assert.ok(box && box.width >= 6 && box.x >= 0 && box.x + box.width <= 360 && box.y >= 0 && box.y < 60, `${path} ${JSON.stringify(box)}`);
+    await page.close();
+  }
+});
+
 test('the page can be put on the home screen, and keeps clear of the edges of the screen', async () => {
   const page = await desk.tab('/', PHONE);
   await live(page);

@@ -24,7 +24,7 @@ export function AsksPage() {
         {(ask) => (
           <div class="ask">
             <AskDock ask={ask} />
-            <a class="small" href={sessionPath(ask.request.sessionID)}>{more.open}</a>
+            <a class="small" href={sessionPath(ask.request.sessionID)}>{more.openSession}</a>
           </div>
         )}
       </For>

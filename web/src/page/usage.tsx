@@ -117,7 +117,10 @@ function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measur
   };
   const most = () => Math.max(props.measure === "cost" ? 1e-9 : 1, ...days().map(value));
   const shown = (day: string) => (props.measure === "cost" ? words.money(value(day)) : words.number(value(day)));
+  const scale = () => (props.measure === "cost" ? words.money(most()) : words.number(most()));
   return (
+    <figure class="chart-box num">
+    <figcaption class="muted small">{more.mostInADay(scale())}</figcaption>
     <svg class="chart" viewBox={`0 0 ${props.days * 10} 60`} preserveAspectRatio="none" role="img" aria-label={`${more.byDay}: ${more.measures[props.measure]}`}>
       <For each={days()}>
         {(day, index) => {
@@ -126,6 +129,8 @@ function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measur
         }}
       </For>
     </svg>
+    <p class="chart-days muted small" aria-hidden="true"><span>{days()[0]}</span><span>{days().at(-1)}</span></p>
+    </figure>
   );
 }
 

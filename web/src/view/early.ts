@@ -14,7 +14,16 @@ export function openingPath(sessionID: string): string {
 /** The session that an address shows. */
 export function sessionIn(path: string): string | undefined {
   const [, first, second] = path.split("/");
-  return first === "s" && second ? decodeURIComponent(second) : undefined;
+  return first === "s" && second ? decoded(second) : undefined;
+}
+
+/** Of a text that is not encoded as it should be, the text itself: it names nothing, and the page says so. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Asks as `Api` does. */

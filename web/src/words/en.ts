@@ -101,12 +101,14 @@ export const words = {
   skip: "Skip to the conversation",
   // List
   filter: "Filter by title or directory",
+  filterShort: "Filter",
   filters: (n: number) => (n === 0 ? "More filters" : `More filters, ${n} in use`),
   isFork: "Fork",
   isShared: "Shared",
   foldList: "Hide the list",
   unfoldList: "Show the list",
   noSessions: "No sessions yet",
+  chooseSession: "Choose a session, or begin a new one.",
   noSessionsHint: "Ask something, and the first one begins.",
   nothingFound: "Nothing found",
   loadMore: "Load more",
@@ -136,6 +138,7 @@ export const words = {
   notSent: "not sent to the model",
   thinking: "Thinking",
   thought: (took: string) => `Thought for ${took}`,
+  thoughtBriefly: "Thought briefly",
   failedAttempt: "Said in an attempt that failed; not part of the answer",
   stepEnd: {
     tokens: (input: number, output: number, cached: number) =>
@@ -167,6 +170,7 @@ export const words = {
     matches: (n: number) => count(n, "match", "matches"),
     pending: "waiting",
     running: "running",
+    asked: "waits for you",
     failed: "failed",
     denied: "denied by you",
     forbidden: "denied by a rule",
@@ -229,12 +233,13 @@ export const words = {
   waiting: "waiting",
   shellHint: "A command: it runs in the session's directory",
   // Docks
-  retryIn: (attempt: number, seconds: number, message: string) => `Attempt ${attempt + 1} in ${seconds} s · ${message}`,
+  retryIn: (attempt: number, seconds: number, message: string) => `Attempt ${attempt + 1} in ${seconds < 60 ? `${seconds} s` : words.took(seconds * 1000)} · ${message}`,
   // Panels
   panels: { changes: "Changes", todo: "Todo", context: "Context", family: "Family", files: "Files", log: "Log", share: "Share", access: "Access" },
   tokensUsed: (used: number, limit: number) => `${number(used)} of ${number(limit)} tokens`,
   tokens: { input: "Input", output: "Output", reasoning: "Reasoning", read: "Read from cache", write: "Written to cache" },
   parents: "Parents",
+  subagentOf: "Sub-agent of",
   // Login and settings
   login: "Log in",
   // Usage

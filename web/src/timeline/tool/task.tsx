@@ -53,7 +53,7 @@ export function TaskCard(props: { part: ToolPart }) {
           <div class="task-links">
             <button type="button" class="link" aria-expanded={isInside()} onClick={() => setInside(!isInside())}>{more.lookInside}</button>
             <a href={sessionPath(id())}>{more.open}</a>
-            <span class="muted small">{words.status[status(id()).type]}</span>
+            <Show when={status(id()).type !== "idle"}><span class="muted small">{words.status[status(id()).type]}</span></Show>
           </div>
         )}
       </Show>
