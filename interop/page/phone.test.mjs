@@ -59,6 +59,19 @@ test('that the page is live is in sight everywhere', async () => {
   }
 });
 
+test('a command of the shell is sent from a phone: its button stays on the screen', async () => {
+  const page = await desk.tab(`/s/${session.id}`, PHONE);
+  await live(page);
+  await page.getByLabel('Ask, or say what to do').or(page.getByPlaceholder('Will be taken up after this step')).first().fill('!ls -la');
+
+  await page.getByText("A command: it runs in the session's directory").waitFor();
+
+  const box = await page.getByRole('button', { name: 'Send' }).boundingBox();
+  // Was: pushed out of the window by the words beside it.
+  assert.ok(box && box.x + box.width <= 360, JSON.stringify(box));
+  await page.getByLabel('Ask, or say what to do').fill('');
+});
+
 test('the page can be put on the home screen, and keeps clear of the edges of the screen', async () => {
   const page = await desk.tab('/', PHONE);
   await live(page);

@@ -286,6 +286,7 @@ export function Composer(props: {
       <textarea ref={field} rows="1" dir="auto" aria-label={words.prompt} placeholder={busy() ? words.promptBusy : words.prompt}
         onInput={(event) => change(event.currentTarget.value)} onKeyDown={key} onKeyUp={() => setCaret(field.selectionStart)} onClick={() => setCaret(field.selectionStart)}
         onPaste={(event) => { const pasted = [...(event.clipboardData?.files ?? [])]; if (pasted.length > 0) { event.preventDefault(); void attach(pasted); } }} />
+      <Show when={isShell()}><p class="shell-hint muted small">{words.shellHint}</p></Show>
       <div class="composer-row">
         <button type="button" class="quiet" aria-label={words.attach} title={words.attach} onClick={() => picker.click()}><Icon name="paperclip" /></button>
         <input ref={picker} type="file" multiple hidden onChange={() => { void attach([...(picker.files ?? [])]); picker.value = ""; }} />
@@ -295,7 +296,6 @@ export function Composer(props: {
         </Show>
         <Choosers catalog={catalog()} model={model() && `${model()?.providerID}/${model()?.modelID}`} agent={agent() ?? info()?.agent} variant={variant()} onPick={(next) => setPicked({ ...picked(), ...next })} />
         <span class="grow" />
-        <Show when={isShell()}><span class="muted small cut">{words.shellHint}</span></Show>
         <Show when={busy()}>
           <button type="button" disabled={isStopping()} onClick={stopNow}><Icon name="square" /> <span class="stop-word">{isStopping() ? words.stopping : words.stop}</span></button>
         </Show>

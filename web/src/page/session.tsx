@@ -182,7 +182,7 @@ function Header(props: { id: string; panel: Panel | undefined }) {
         </p>
       </div>
       <ContextRing sessionID={props.id} />
-      <PanelTabs id={props.id} panel={props.panel} />
+      <Show when={info() ?? thread(props.id)}><PanelTabs id={props.id} panel={props.panel} /></Show>
       <Show when={info()}>{(found) => <SessionMenu session={found()} />}</Show>
     </header>
   );

@@ -258,7 +258,7 @@ export const more = {
   /** Events and parts in the log, by their names on the wire. */
   logEvents: { "session.created": "session begun", "session.updated": "session changed", "session.diff": "changed files counted", "session.compacted": "summarised", "session.error": "error", "todo.updated": "list changed", "sturdy.queue": "waiting prompts changed", "permission.asked": "permission asked for", "permission.replied": "permission answered", "question.asked": "question asked", "question.replied": "question answered", "question.rejected": "question dismissed", "message.removed": "message removed", "message.part.removed": "part removed" } as Readonly<Record<string, string>>,
   logParts: { reasoning: "thought", "step-start": "step began", "step-finish": "step ended", patch: "changed files", snapshot: "state of the files kept", retry: "attempt failed", compaction: "summary", subtask: "sub-agent" } as Readonly<Record<string, string>>,
-  logNothing: "nothing that is shown",
+  logNothing: "internal",
   logBegin: "Before the first entry",
   logMore: (n: number) => `Only the first ${words.number(n)} entries are shown.`,
   logFolded: "Texts of old answers appear whole: how they grew is no longer kept.",

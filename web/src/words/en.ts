@@ -124,7 +124,7 @@ export const words = {
   answerBegan: "Answer began",
   answerComplete: (n: number) => (n === 0 ? "Answer complete" : `Answer complete, ${count(n, "word", "words")}`),
   gone: "This session is gone",
-  goneHint: "It was deleted. Go back to the list.",
+  goneHint: "It was deleted, or the address is wrong. Go back to the list.",
   goneReadable: "What was loaded stays readable until you leave.",
   you: "You",
   older: "Older messages",
