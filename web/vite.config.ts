@@ -32,7 +32,8 @@ export default defineConfig({
           groups: [
             { name: "remend", test: /node_modules\/remend/ },
             { name: "icons", test: /src\/kit\/icons-more/ },
-            { name: "core", priority: 20, test: /solid-js|src\/words\/en\.ts|src\/kit\/(empty|guard|icon|icons|menu|ticking|toast)\.|src\/wire\/|src\/sync\/(?!travel|send|mentions)|src\/view\/(store|last|live|router|preferences|keys|seen|announce|shortcuts|undo|find|rename|wish|interrupted)|src\/page\/(app|list|pill|session-menu)\./ },
+            { name: "en-panels", priority: 15, test: /src\/words\/en-panels/ },
+            { name: "core", priority: 20, test: /solid-js|src\/words\/en\.ts|src\/kit\/(empty|guard|icon|icons|menu|ticking|toast)\.|src\/wire\/|src\/sync\/(?!travel|send|mentions)|src\/view\/(store|last|live|router|preferences|keys|seen|announce|shortcuts|undo|find|rename|wish|interrupted)|src\/page\/(app|list|pill|session-menu)\.|src\/(begin|main)\.|src\/view\/early|preload-helper/ },
             { name: "tools", test: /src\/timeline\/tool\/(body|look|matches|output)\.|src\/timeline\/part\/patch\.|src\/text\/(ansi|matches)|src\/panel\/todo/ },
             { name: "session", priority: 10, test: /node_modules\/(marked|virtua)|src\/timeline\/(?!jump|rail|error|part\/(patch|large|named|retry)|tool\/(body|look|matches|output|task))|src\/dock\/docks|src\/text\/(?!highlight\.worker|patch|ansi|matches|mentioned)|src\/panel\/ring|src\/kit\/(?!icons-more|dialog)|src\/sync\/send|src\/page\/(session|composer)\.|src\/view\/(actions|catalog|drafts|holes|processes|prompts|queue|sharing)/ },
           ],

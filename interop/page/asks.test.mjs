@@ -53,9 +53,14 @@ test('an ask that another tab answered goes away by itself', async () => {
   await one.locator('[data-ask]').waitFor();
   await two.locator('[data-ask]').waitFor();
 
+  // Was: the session was said to work, and the call to run, while both waited for a person.
+  await one.locator('.session-head').getByText('Needs you').waitFor();
+  await one.locator('.card.tool').getByText('waits for you').waitFor();
+
   await one.getByRole('button', { name: 'Deny', exact: true }).click();
 
   await two.locator('[data-ask]').waitFor({ state: 'detached' });
+  await one.locator('.session-head').getByText('Needs you').waitFor({ state: 'detached' });
   await two.locator('.card.is-denied').waitFor();
 });
 

@@ -84,7 +84,7 @@ test('the log says which browser answered an ask', async () => {
 
   await page.locator('.panel-tabs').getByRole('button', { name: 'Log' }).click();
 
-  const answered = page.locator('.facts li', { hasText: 'permission.replied' });
+  const answered = page.locator('.facts li', { hasText: 'permission answered' });
   await answered.getByText('Chrome, Linux').waitFor();
   await picture(page, 'log-actors');
   const [device] = await answered.locator('[title^="device:"]').all();

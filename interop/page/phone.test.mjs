@@ -48,6 +48,30 @@ test('whatever is tapped is 44 pixels large', async () => {
   assert.deepEqual(found, {});
 });
 
+test('that the page is live is in sight everywhere', async () => {
+  for (const path of ['/', '/board', '/settings', `/s/${session.id}`]) {
+    const page = await desk.tab(path, PHONE);
+    await live(page);
+    const box = await page.locator('.pill.is-live .dot').boundingBox();
+    // Was: in the list and nowhere else.
+    assert.ok(box && box.width >= 6 && box.x >= 0 && box.x + box.width <= 360 && box.y >= 0 && box.y < 60, `${path} ${JSON.stringify(box)}`);
+    await page.close();
+  }
+});
+
+test('a command of the shell is sent from a phone: its button stays on the screen', async () => {
+  const page = await desk.tab(`/s/${session.id}`, PHONE);
+  await live(page);
+  await page.getByLabel('Ask, or say what to do').or(page.getByPlaceholder('Will be taken up after this step')).first().fill('!ls -la');
+
+  await page.getByText("A command: it runs in the session's directory").waitFor();
+
+  const box = await page.getByRole('button', { name: 'Send' }).boundingBox();
+  // Was: pushed out of the window by the words beside it.
+  assert.ok(box && box.x + box.width <= 360, JSON.stringify(box));
+  await page.getByLabel('Ask, or say what to do').fill('');
+});
+
 test('the page can be put on the home screen, and keeps clear of the edges of the screen', async () => {
   const page = await desk.tab('/', PHONE);
   await live(page);

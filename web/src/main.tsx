@@ -1,5 +1,6 @@
 // The page begins.
 
+import "./begin.ts";
 import { render } from "solid-js/web";
 import "./style/base.css";
 import "./style/tokens.css";
@@ -7,7 +8,8 @@ import "./style/prose.css";
 import "./style/parts.css";
 import "./style/pages.css";
 import { App } from "./page/app.tsx";
-import { line, start, tabs } from "./view/live.ts";
+import { sessionIn } from "./view/early.ts";
+import { begin, line, tabs } from "./view/live.ts";
 import { preferences, readPreferences, showTheme } from "./view/preferences.ts";
 import { startRouter } from "./view/router.ts";
 
@@ -23,5 +25,5 @@ window.addEventListener("error", (event) => event.error && report(event.error));
 window.addEventListener("unhandledrejection", (event) => report(event.reason));
 const root = document.getElementById("root");
 if (root) render(() => <App />, root);
-void start("first");
+begin(sessionIn(location.pathname));
 if (preferences().notices) void import("./view/notices.ts").then((file) => file.startNotices(), () => {});

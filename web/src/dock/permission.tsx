@@ -6,6 +6,7 @@ import { say } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { ancestry, part, partIds, session } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import type { Fields, PermissionRequest } from "../wire/types.ts";
 import { halfTyped } from "./half-typed.ts";
@@ -28,7 +29,7 @@ export function PermissionDock(props: { request: PermissionRequest }) {
       await api.post(`/permission/${segment(props.request.id)}/reply`, body, { directory: directory() });
     } catch (cause) {
       const error = asCallError(cause);
-      if (error.status === 404) return say(words.answeredElsewhere);
+      if (error.status === 404) return say(more.answeredElsewhere);
       say(error.message, "bad");
       setStage("ask");
     }
@@ -38,39 +39,39 @@ export function PermissionDock(props: { request: PermissionRequest }) {
       <header>
         <Icon name="shield-question" />
         <Chain sessionID={props.request.sessionID} />
-        <strong>{words.asksPermission(props.request.permission)}</strong>
+        <strong>{more.asksPermission(props.request.permission)}</strong>
       </header>
       <Wanted request={props.request} />
       <Show when={stage() === "always"}>
         <div class="always">
-          <p class="small">{words.alwaysMeans}</p>
+          <p class="small">{more.alwaysMeans}</p>
           <ul>
             <For each={props.request.always}>{(pattern) => <li><code>{props.request.permission} {pattern}</code></li>}</For>
           </ul>
         </div>
       </Show>
       <Show when={stage() === "why"}>
-        <textarea aria-label={words.denyReason} placeholder={words.denyReason} value={reason()} onInput={(event) => setReason(event.currentTarget.value)} />
+        <textarea aria-label={more.denyReason} placeholder={more.denyReason} value={reason()} onInput={(event) => setReason(event.currentTarget.value)} />
       </Show>
       <footer class="dock-buttons">
         <Show when={stage() !== "why"} fallback={
           <>
-            <button type="button" class="danger" onClick={() => void reply("reject", reason())}>{words.deny}</button>
+            <button type="button" class="danger" onClick={() => void reply("reject", reason())}>{more.deny}</button>
             <button type="button" onClick={() => setStage("ask")}>{words.back}</button>
           </>
         }>
           <button type="button" class="primary" data-key="1" disabled={stage() === "sent"} onClick={() => void reply("once")}>
-            <Icon name="check" /> {words.allowOnce}
+            <Icon name="check" /> {more.allowOnce}
           </button>
           <Show when={stage() === "always"} fallback={
             <Show when={props.request.always.length > 0}>
-              <button type="button" data-key="2" disabled={stage() === "sent"} onClick={() => { isPicked = true; setStage("always"); }}>{words.always}</button>
+              <button type="button" data-key="2" disabled={stage() === "sent"} onClick={() => { isPicked = true; setStage("always"); }}>{more.always}</button>
             </Show>
           }>
-            <button type="button" data-key="2" ref={(button) => isPicked && queueMicrotask(() => button.focus())} onClick={() => void reply("always")}>{words.alwaysSure}</button>
+            <button type="button" data-key="2" ref={(button) => isPicked && queueMicrotask(() => button.focus())} onClick={() => void reply("always")}>{more.alwaysSure}</button>
           </Show>
-          <button type="button" class="danger" data-key="3" disabled={stage() === "sent"} onClick={() => void reply("reject")}>{words.deny}</button>
-          <button type="button" disabled={stage() === "sent"} onClick={() => setStage("why")}>{words.denyWhy}</button>
+          <button type="button" class="danger" data-key="3" disabled={stage() === "sent"} onClick={() => void reply("reject")}>{more.deny}</button>
+          <button type="button" disabled={stage() === "sent"} onClick={() => setStage("why")}>{more.denyWhy}</button>
         </Show>
       </footer>
     </section>

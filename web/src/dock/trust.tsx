@@ -6,7 +6,6 @@ import { say } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { session } from "../view/store.ts";
 import { asCallError, segment } from "../wire/api.ts";
-import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import type { PermissionRequest } from "../wire/types.ts";
 
@@ -20,7 +19,7 @@ export function TrustDock(props: { request: PermissionRequest }) {
       await api.post(`/permission/${segment(props.request.id)}/reply`, { reply: answer }, { directory: directory() });
     } catch (cause) {
       const error = asCallError(cause);
-      if (error.status === 404) return say(words.answeredElsewhere);
+      if (error.status === 404) return say(more.answeredElsewhere);
       say(error.message, "bad");
       setSent(false);
     }

@@ -151,7 +151,7 @@ function Content(props: { isWide: boolean }) {
       <Match when={at("home")}>
         <Show when={beside()} keyed fallback={
         <main class="page home" id="main" aria-label={words.name}>
-          <Empty icon="message-square" title={words.name} hint={sessions().length === 0 ? words.noSessionsHint : ""}>
+          <Empty icon="message-square" title={words.name} hint={sessions().length === 0 ? words.noSessionsHint : words.chooseSession}>
             <a class="button primary" href="/new"><Icon name="plus" /> {words.newSession}</a>
           </Empty>
         </main>

@@ -7,6 +7,7 @@ import { openThread } from "../view/live.ts";
 import { sessionPath } from "../view/router.ts";
 import { asks, world } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 
 export function AsksPage() {
   // The whole command is in the call, and the call is in the session.
@@ -19,11 +20,11 @@ export function AsksPage() {
   return (
     <main class="page asks" id="main" aria-label={words.asks}>
       <h1>{words.asks}</h1>
-      <For each={asks()} fallback={<Empty icon="inbox" title={words.noAsks} hint={words.noAsksHint} />}>
+      <For each={asks()} fallback={<Empty icon="inbox" title={more.noAsks} hint={more.noAsksHint} />}>
         {(ask) => (
           <div class="ask">
             <AskDock ask={ask} />
-            <a class="small" href={sessionPath(ask.request.sessionID)}>{words.open}</a>
+            <a class="small" href={sessionPath(ask.request.sessionID)}>{more.openSession}</a>
           </div>
         )}
       </For>

@@ -7,7 +7,7 @@ import { setUp } from "../view/actions.ts";
 import { type Beginning, readBeginning } from "../view/beginning.ts";
 import { catalogAge } from "../view/catalog.ts";
 import { session, trackHints } from "../view/store.ts";
-import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 
 export function Begin(props: { id: string; onPick: (text: string) => void }) {
   const info = () => session(props.id);
@@ -28,8 +28,8 @@ export function Begin(props: { id: string; onPick: (text: string) => void }) {
             <>
               <p class="muted small">{[found().branch, found().model].filter(Boolean).join(" · ")}</p>
               <div class="begin">
-                <Show when={found().isDemo}><For each={words.demoPrompts}>{(text) => <button type="button" onClick={() => props.onPick(text)}>{text}</button>}</For></Show>
-                <Show when={!found().hasInstructions}><button type="button" title={words.setUpHint} onClick={() => void setUp(props.id)}><Icon name="sparkles" /> {words.setUp}</button></Show>
+                <Show when={found().isDemo}><For each={more.demoPrompts}>{(text) => <button type="button" onClick={() => props.onPick(text)}>{text}</button>}</For></Show>
+                <Show when={!found().hasInstructions}><button type="button" title={more.setUpHint} onClick={() => void setUp(props.id)}><Icon name="sparkles" /> {more.setUp}</button></Show>
               </div>
             </>
           )}

@@ -25,6 +25,8 @@ interface Attached {
   readonly url: string;
 }
 
+const DRAWN_MS = 100;
+
 const FILE_BYTES_MAX = 20 * 1024 * 1024;
 
 /** Files of prompts that are not sent yet, by session, as long as the page is open: they are too large for the browser's storage. */
@@ -114,7 +116,6 @@ export function Composer(props: {
     else if (running !== undefined) dropDraft(running);
   });
   onMount(() => {
-    fit();
     props.ref?.({ put, focus: () => field.focus() });
     whenDropped((sessionID, dropped) => {
       if (sessionID !== props.sessionID) return false;
@@ -129,7 +130,11 @@ export function Composer(props: {
   createEffect(on(() => [props.directory, catalogAge()] as const, ([where]) => {
     let isLeft = false;
     onCleanup(() => (isLeft = true));
-    if (where !== undefined) void loadCatalog(where).then((found) => isLeft || setCatalog(found), (cause) => say(asCallError(cause).message, "bad"));
+    if (where === undefined) return;
+    const load = () => loadCatalog(where).then((found) => isLeft || setCatalog(found), (cause) => say(asCallError(cause).message, "bad"));
+    // The conversation is drawn before there is a choice of models.
+    const timer = setTimeout(load, DRAWN_MS);
+    onCleanup(() => clearTimeout(timer));
   }));
 
   const submit = async () => {
@@ -167,7 +172,9 @@ export function Composer(props: {
       return () => ({ isKept: false, done: run(id, said, () => api.post(`/session/${segment(id)}/shell`, body)) });
     }
     const command = /^\/(\S+)\s*([\s\S]*)$/.exec(said);
-    if (command && catalog()?.commands.some((known) => known.name === command[1])) {
+    // Somebody was faster than what says which commands there are.
+    const known = command && (catalog() ?? (await loadCatalog(directory()).catch(() => undefined)));
+    if (command && known?.commands.some((known) => known.name === command[1])) {
       const chosen = choice.model ? `${choice.model.providerID}/${choice.model.modelID}` : undefined;
       const body = { command: command[1], arguments: command[2] ?? "", agent: choice.agent, model: chosen, variant: choice.variant || undefined, parts: sent };
       return () => ({ isKept: false, done: run(id, said, () => api.post(`/session/${segment(id)}/command`, body)) });
@@ -279,6 +286,7 @@ export function Composer(props: {
       <textarea ref={field} rows="1" dir="auto" aria-label={words.prompt} placeholder={busy() ? words.promptBusy : words.prompt}
         onInput={(event) => change(event.currentTarget.value)} onKeyDown={key} onKeyUp={() => setCaret(field.selectionStart)} onClick={() => setCaret(field.selectionStart)}
         onPaste={(event) => { const pasted = [...(event.clipboardData?.files ?? [])]; if (pasted.length > 0) { event.preventDefault(); void attach(pasted); } }} />
+      <Show when={isShell()}><p class="shell-hint muted small">{words.shellHint}</p></Show>
       <div class="composer-row">
         <button type="button" class="quiet" aria-label={words.attach} title={words.attach} onClick={() => picker.click()}><Icon name="paperclip" /></button>
         <input ref={picker} type="file" multiple hidden onChange={() => { void attach([...(picker.files ?? [])]); picker.value = ""; }} />
@@ -288,7 +296,6 @@ export function Composer(props: {
         </Show>
         <Choosers catalog={catalog()} model={model() && `${model()?.providerID}/${model()?.modelID}`} agent={agent() ?? info()?.agent} variant={variant()} onPick={(next) => setPicked({ ...picked(), ...next })} />
         <span class="grow" />
-        <Show when={isShell()}><span class="muted small cut">{words.shellHint}</span></Show>
         <Show when={busy()}>
           <button type="button" disabled={isStopping()} onClick={stopNow}><Icon name="square" /> <span class="stop-word">{isStopping() ? words.stopping : words.stop}</span></button>
         </Show>

@@ -75,9 +75,9 @@ export function FindBar(props: { sessionID: string; panel: Panel | undefined }) 
     return hits().length === 0 ? words.nothingFound : more.findAt(hits().length - at(), hits().length);
   };
   return (
-    <div class="find" role="search" aria-label={words.find} onKeyDown={key}>
+    <div class="find" role="search" aria-label={more.find} onKeyDown={key}>
       <Icon name="search" />
-      <input ref={field} type="search" class="grow" maxlength="200" aria-label={words.find} placeholder={words.find} onInput={(event) => setQuery(event.currentTarget.value)} />
+      <input ref={field} type="search" class="grow" maxlength="200" aria-label={more.find} placeholder={more.find} onInput={(event) => setQuery(event.currentTarget.value)} />
       <span class="small muted num" role="status">{result()}</span>
       <button type="button" class="quiet" aria-label={more.findOlder} title={more.findOlder} disabled={hits().length === 0} onClick={() => go(at() - 1)}><Icon name="arrow-up" /></button>
       <button type="button" class="quiet" aria-label={more.findNewer} title={more.findNewer} disabled={hits().length === 0} onClick={() => go(at() + 1)}><Icon name="arrow-down" /></button>

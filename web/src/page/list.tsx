@@ -78,7 +78,7 @@ export function SessionList() {
   return (
     <nav class="list" aria-label={words.sessions}>
       <div class="list-tools">
-        <input type="search" aria-label={words.filter} placeholder={words.filter} value={filter()} onInput={(event) => setFilter(event.currentTarget.value)} />
+        <input type="search" aria-label={words.filter} placeholder={words.filterShort} value={filter()} onInput={(event) => setFilter(event.currentTarget.value)} />
         <button type="button" class="quiet" aria-label={words.filters(filtersInUse())} title={words.filters(filtersInUse())} aria-expanded={isFilterOpen()} classList={{ "is-on": filtersInUse() > 0 }} onClick={() => setFilterOpen(!isFilterOpen())}>
           <Icon name="list-filter" />
         </button>

@@ -31,8 +31,8 @@ export function McpServers() {
   });
   return (
     <Show when={servers().length > 0}>
-      <section aria-label={words.mcpServers}>
-        <h2>{words.mcpServers}</h2>
+      <section aria-label={more.mcpServers}>
+        <h2>{more.mcpServers}</h2>
         <ul class="approvals">
           <For each={servers().map(([name]) => name)}>
             {(name) => <McpServer name={name} state={servers().find(([other]) => other === name)?.[1] ?? { status: "" }} onChange={read} />}
@@ -81,7 +81,7 @@ function McpServer(props: { name: string; state: McpState; onChange: () => Promi
         <button type="button" aria-label={more.mcpLogin(props.name)} onClick={() => void begin()}>{words.login}</button>
       </Show>
       <Show when={props.state.login === true}>
-        <button type="button" class="quiet" aria-label={more.mcpLogout(props.name)} onClick={() => void forget()}>{words.logout}</button>
+        <button type="button" class="quiet" aria-label={more.mcpLogout(props.name)} onClick={() => void forget()}>{more.logout}</button>
       </Show>
       <Show when={props.state.error}>{(said) => <p class="bad small">{said()}</p>}</Show>
       <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>

@@ -8,6 +8,7 @@ import { server } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
 import { sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
+import { more } from "../words/en-panels.ts";
 import { Composer, type ComposerHandle } from "./composer.tsx";
 
 export function NewPage(props: { directory: string | undefined }) {
@@ -34,7 +35,7 @@ export function NewPage(props: { directory: string | undefined }) {
       <div class="timeline">
         <Empty icon="message-square" title={words.newSession}>
           <label class="setting">
-            <span>{words.directory}</span>
+            <span>{more.directory}</span>
             <input type="text" list="directories" value={chosen() ?? ""} onChange={(event) => setDirectory(event.currentTarget.value.trim() || undefined)} />
             <datalist id="directories"><For each={known()}>{(one) => <option value={one} />}</For></datalist>
           </label>
@@ -42,7 +43,7 @@ export function NewPage(props: { directory: string | undefined }) {
             {(found) => (
               <>
                 <p class="muted small">{[found().branch, found().model].filter(Boolean).join(" · ")}</p>
-                <Show when={found().isDemo}><div class="begin"><For each={words.demoPrompts}>{(text) => <button type="button" onClick={() => composer?.put(text)}>{text}</button>}</For></div></Show>
+                <Show when={found().isDemo}><div class="begin"><For each={more.demoPrompts}>{(text) => <button type="button" onClick={() => composer?.put(text)}>{text}</button>}</For></div></Show>
               </>
             )}
           </Show>

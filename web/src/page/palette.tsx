@@ -70,10 +70,10 @@ export function Palette(props: { onClose: () => void }) {
     event.preventDefault();
   };
   return (
-    <Dialog label={words.palette} class="palette" onClose={() => props.onClose()}>
-      <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={`palette-${at()}`} aria-label={words.palette} placeholder={words.palette} autofocus
+    <Dialog label={more.palette} class="palette" onClose={() => props.onClose()}>
+      <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={`palette-${at()}`} aria-label={more.palette} placeholder={more.palette} autofocus
         onInput={(event) => { setQuery(event.currentTarget.value); setAt(0); }} onKeyDown={key} />
-      <ul role="listbox" id="palette-list" aria-label={words.palette}>
+      <ul role="listbox" id="palette-list" aria-label={more.palette}>
         <For each={found()}>
           {(one, index) => (
             <li role="option" id={`palette-${index()}`} aria-selected={index() === at()} onClick={() => go(one.to)}>

@@ -145,7 +145,7 @@ function Narrower(props: { narrowing: Narrowing; onChange: (next: Partial<Narrow
   const named = <Name extends string>(names: readonly Name[], texts: Readonly<Record<Name, string>>) => names.map((name) => [name, texts[name]] as const);
   return (
     <div class="narrower" role="group" aria-label={more.searchIn}>
-      <Choice label={words.project} all={words.everyProject} options={projects()} value={props.narrowing.project} onPick={(project) => props.onChange({ project })} />
+      <Choice label={more.project} all={more.everyProject} options={projects()} value={props.narrowing.project} onPick={(project) => props.onChange({ project })} />
       <Choice label={more.who} all={more.anybody} options={named(ROLES, more.roles)} value={props.narrowing.role} onPick={(role) => props.onChange({ role })} />
       <Choice label={more.what} all={more.anyKind} options={Object.entries(more.inKinds)} value={props.narrowing.kind} onPick={(kind) => props.onChange({ kind })} />
       <Choice label={more.tool} all={more.anyTool} options={tools().map((tool) => [tool, tool] as const)} value={props.narrowing.tool} onPick={(tool) => props.onChange({ tool })} />

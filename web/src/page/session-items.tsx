@@ -26,18 +26,18 @@ export function SessionItems(props: { session: Session; onDialog: (name: Session
     <>
       <MenuItem icon="pencil" onPick={() => props.onDialog("rename")}>{words.rename}</MenuItem>
       <Show when={isOpen()}>
-        <MenuItem icon="search" onPick={() => setFinding(true)}>{words.find}</MenuItem>
-        <MenuItem icon="undo-2" onPick={() => undoLast(props.session.id)}>{words.undoLast}</MenuItem>
-        <MenuItem icon="sparkles" onPick={() => void setUp(props.session.id)}>{words.setUp}</MenuItem>
+        <MenuItem icon="search" onPick={() => setFinding(true)}>{more.find}</MenuItem>
+        <MenuItem icon="undo-2" onPick={() => undoLast(props.session.id)}>{more.undoLast}</MenuItem>
+        <MenuItem icon="sparkles" onPick={() => void setUp(props.session.id)}>{more.setUp}</MenuItem>
       </Show>
-      <MenuItem icon="git-fork" onPick={() => void forkAt(props.session.id, undefined)}>{words.fork}</MenuItem>
-      <MenuItem icon="scissors" onPick={() => void compactNow(props.session.id)}>{words.compactNow}</MenuItem>
-      <Show when={canShare(props.session)}><MenuItem icon="globe" onPick={() => navigate(sessionPath(props.session.id, "share"))}>{words.share}</MenuItem></Show>
-      <MenuItem icon="arrow-down" onPick={() => void saveSession(props.session.id, "html", [])}>{words.exportHtml}</MenuItem>
+      <MenuItem icon="git-fork" onPick={() => void forkAt(props.session.id, undefined)}>{more.fork}</MenuItem>
+      <MenuItem icon="scissors" onPick={() => void compactNow(props.session.id)}>{more.compactNow}</MenuItem>
+      <Show when={canShare(props.session)}><MenuItem icon="globe" onPick={() => navigate(sessionPath(props.session.id, "share"))}>{more.share}</MenuItem></Show>
+      <MenuItem icon="arrow-down" onPick={() => void saveSession(props.session.id, "html", [])}>{more.exportHtml}</MenuItem>
       <MenuItem icon="scissors" onPick={() => props.onDialog("redact")}>{more.exportRedacted}</MenuItem>
-      <MenuItem icon="arrow-down" onPick={() => void saveSession(props.session.id, "json", [])}>{words.exportJson}</MenuItem>
-      <MenuItem icon={isArchived() ? "archive-restore" : "archive"} onPick={() => void archive(props.session.id, isArchived() ? undefined : serverNow())}>{isArchived() ? words.restore : words.archive}</MenuItem>
-      <MenuItem icon="trash-2" tone="danger" onPick={() => props.onDialog("remove")}>{words.remove}</MenuItem>
+      <MenuItem icon="arrow-down" onPick={() => void saveSession(props.session.id, "json", [])}>{more.exportJson}</MenuItem>
+      <MenuItem icon={isArchived() ? "archive-restore" : "archive"} onPick={() => void archive(props.session.id, isArchived() ? undefined : serverNow())}>{isArchived() ? more.restore : more.archive}</MenuItem>
+      <MenuItem icon="trash-2" tone="danger" onPick={() => props.onDialog("remove")}>{more.remove}</MenuItem>
     </>
   );
 }
@@ -54,11 +54,11 @@ export function SessionDialog(props: { name: SessionDialogName; session: Session
 
 function RemoveDialog(props: { session: Session; onClose: () => void }) {
   return (
-    <Dialog label={words.remove} onClose={() => props.onClose()}>
-      <p>{words.removeSure(props.session.title, descendants(props.session.id))}</p>
+    <Dialog label={more.remove} onClose={() => props.onClose()}>
+      <p>{more.removeSure(props.session.title, descendants(props.session.id))}</p>
       <footer class="dialog-buttons">
-        <button type="button" class="danger" onClick={() => { void remove(props.session.id); props.onClose(); }}>{words.remove}</button>
-        <button type="button" onClick={() => props.onClose()} autofocus>{words.cancel}</button>
+        <button type="button" class="danger" onClick={() => { void remove(props.session.id); props.onClose(); }}>{more.remove}</button>
+        <button type="button" onClick={() => props.onClose()} autofocus>{more.cancel}</button>
       </footer>
     </Dialog>
   );
@@ -71,8 +71,8 @@ function RenameDialog(props: { session: Session; onClose: () => void }) {
       <form onSubmit={(event) => { event.preventDefault(); void rename(props.session.id, title()); props.onClose(); }}>
         <input type="text" aria-label={words.rename} value={title()} onInput={(event) => setTitle(event.currentTarget.value)} autofocus />
         <footer class="dialog-buttons">
-          <button type="submit" class="primary" disabled={title().trim() === ""}>{words.save}</button>
-          <button type="button" onClick={() => props.onClose()}>{words.cancel}</button>
+          <button type="submit" class="primary" disabled={title().trim() === ""}>{more.save}</button>
+          <button type="button" onClick={() => props.onClose()}>{more.cancel}</button>
         </footer>
       </form>
     </Dialog>
@@ -96,8 +96,8 @@ function RedactDialog(props: { session: Session; onClose: () => void }) {
         </fieldset>
         <p class="muted small">{more.redactHint}</p>
         <footer class="dialog-buttons">
-          <button type="submit" class="primary" disabled={chosen().length === 0} autofocus>{words.save}</button>
-          <button type="button" onClick={() => props.onClose()}>{words.cancel}</button>
+          <button type="submit" class="primary" disabled={chosen().length === 0} autofocus>{more.save}</button>
+          <button type="button" onClick={() => props.onClose()}>{more.cancel}</button>
         </footer>
       </form>
     </Dialog>

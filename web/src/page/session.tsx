@@ -35,10 +35,10 @@ const ContextPanel = lazy(() => import("../panel/context.tsx").then((file) => ({
 const TodoPanel = lazy(() => import("../panel/todo.tsx").then((file) => ({ default: file.TodoPanel })));
 const FamilyPanel = lazy(() => import("../panel/family.tsx").then((file) => ({ default: file.FamilyPanel })));
 const LogPanel = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.LogPanel })));
-const PastBar = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.PastBar })));
 const SharePanel = lazy(() => import("../panel/sharing.tsx").then((file) => ({ default: file.SharePanel })));
 const AccessPanel = lazy(() => import("../panel/access.tsx").then((file) => ({ default: file.AccessPanel })));
 const FilesPanel = lazy(() => import("../panel/files.tsx").then((file) => ({ default: file.FilesPanel })));
+const PastBar = lazy(() => import("../panel/log.tsx").then((file) => ({ default: file.PastBar })));
 
 type Opened = { readonly as: "reading" } | { readonly as: "here" } | { readonly as: "gone" } | { readonly as: "failed"; readonly text: string };
 
@@ -151,6 +151,7 @@ export function SessionPage(page: { now: Place }) {
 function Header(props: { id: string; panel: Panel | undefined }) {
   const path = () => ancestry(props.id);
   const info = () => session(props.id);
+  const isAsked = createMemo(() => asks().some((ask) => isWithin(ask.request.sessionID, props.id)));
   /** One that was deleted keeps its name as long as it is looked at. */
   const known = createMemo<{ readonly id: string; readonly title: string }>((before) => {
     const title = info()?.title ?? world.sessions.get(props.id)?.value.title;
@@ -162,7 +163,8 @@ function Header(props: { id: string; panel: Panel | undefined }) {
       <div class="grow">
         <Show when={path().length > 1}>
           <nav class="crumbs cut" aria-label={words.parents}>
-            <For each={path().slice(0, -1)}>{(above) => <><a href={sessionPath(above.id)}>{above.title}</a> › </>}</For>
+            {words.subagentOf}{" "}
+            <For each={path().slice(0, -1)}>{(above, at) => <>{at() > 0 ? " › " : ""}<a href={sessionPath(above.id)}>{above.title}</a></>}</For>
           </nav>
         </Show>
         <Show when={renaming() === props.id} fallback={<h1 class="cut" dir="auto" title={words.renameHint} onDblClick={() => setRenaming(props.id)}>{known().title}</h1>}>
@@ -172,15 +174,15 @@ function Header(props: { id: string; panel: Panel | undefined }) {
           <span class="cut">{info()?.slug}</span>
           <Show when={info()?.model}>{(model) => <span class="cut wide-only">{model().id}</span>}</Show>
           <Show when={info()?.agent}>{(agent) => <span class="wide-only">{agent()}</span>}</Show>
-          <Show when={info()?.model?.variant}>{(variant) => <span class="wide-only">{variant()}</span>}</Show>
+          <Show when={info()?.model?.variant !== "default" && info()?.model?.variant}>{(variant) => <span class="wide-only">{variant()}</span>}</Show>
           <Show when={info()?.share}><a class="wide-only" href={sessionPath(props.id, "share")}>{words.isShared}</a></Show>
           <Show when={info()?.summary && (info()?.summary?.files ?? 0) > 0 && info()?.summary}>{(summary) => <a class="wide-only" href={sessionPath(props.id, "changes")}><span class="plus">+{summary().additions}</span> <span class="minus">−{summary().deletions}</span></a>}</Show>
           <Show when={(info()?.cost ?? 0) > 0}><span>{words.money(info()?.cost ?? 0)}</span></Show>
-          <Show when={status(props.id).type !== "idle"}><span class="is-busy">{words.status[status(props.id).type]}</span></Show>
+          <Show when={isAsked()} fallback={<Show when={status(props.id).type !== "idle"}><span class="is-busy">{words.status[status(props.id).type]}</span></Show>}><span class="warn">{words.status.asks}</span></Show>
         </p>
       </div>
       <ContextRing sessionID={props.id} />
-      <PanelTabs id={props.id} panel={props.panel} />
+      <Show when={info() ?? thread(props.id)}><PanelTabs id={props.id} panel={props.panel} /></Show>
       <Show when={info()}>{(found) => <SessionMenu session={found()} />}</Show>
     </header>
   );

@@ -66,11 +66,11 @@ export function SettingsPage() {
     <main class="page settings" id="main" aria-label={words.settings}>
       <h1>{words.settings}</h1>
       <section>
-        <h2>{words.pageTitle}</h2>
+        <h2>{more.pageTitle}</h2>
         <label class="setting">
-          <span class="grow">{words.theme}</span>
+          <span class="grow">{more.theme}</span>
           <select onChange={(event) => change({ theme: event.currentTarget.value as Preferences["theme"] })}>
-            <For each={["system", "light", "dark"] as const}>{(theme) => <option value={theme} selected={preferences().theme === theme}>{words.themes[theme]}</option>}</For>
+            <For each={["system", "light", "dark"] as const}>{(theme) => <option value={theme} selected={preferences().theme === theme}>{more.themes[theme]}</option>}</For>
           </select>
         </label>
         <label class="setting">
@@ -79,21 +79,21 @@ export function SettingsPage() {
             <For each={["usual", "large", "larger"] as const}>{(size) => <option value={size} selected={preferences().textSize === size}>{more.textSizes[size]}</option>}</For>
           </select>
         </label>
-        <Switchable label={words.showEverything} value={preferences().showEverything} onChange={(showEverything) => change({ showEverything })} />
-        <Switchable label={words.showArchived} value={preferences().showArchived} onChange={(showArchived) => change({ showArchived })} />
+        <Switchable label={more.showEverything} value={preferences().showEverything} onChange={(showEverything) => change({ showEverything })} />
+        <Switchable label={more.showArchived} value={preferences().showArchived} onChange={(showArchived) => change({ showArchived })} />
         <NoticeSwitch onChange={(notices) => change({ notices })} />
         <Switchable label={more.stopsOnLeaving} value={preferences().stopsOnLeaving} onChange={(stopsOnLeaving) => change({ stopsOnLeaving })} />
-        <Switchable label={words.letterKeys} value={preferences().letterKeys} onChange={(letterKeys) => change({ letterKeys })} />
+        <Switchable label={more.letterKeys} value={preferences().letterKeys} onChange={(letterKeys) => change({ letterKeys })} />
       </section>
       <ShortcutList onChange={(keys) => change({ keys })} />
       <section>
-        <h2>{words.serverTitle}</h2>
+        <h2>{more.serverTitle}</h2>
         <dl class="numbers">
-          <dt>{words.version}</dt><dd>{server()?.version}</dd>
-          <dt>{words.directory}</dt><dd><code>{server()?.directory}</code></dd>
-          <dt>{words.position}</dt><dd class="num">{everySecond() >= 0 && words.number(world.head.position)}</dd>
+          <dt>{more.version}</dt><dd>{server()?.version}</dd>
+          <dt>{more.directory}</dt><dd><code>{server()?.directory}</code></dd>
+          <dt>{more.position}</dt><dd class="num">{everySecond() >= 0 && words.number(world.head.position)}</dd>
           <Show when={hello()}>{(said) => <><dt>{more.horizon}</dt><dd class="num">{words.number(said().horizon)}</dd><dt>{more.store}</dt><dd><code>{said().store}</code></dd></>}</Show>
-          <dt>{words.providers}</dt><dd>{providers().join(", ")}</dd>
+          <dt>{more.providers}</dt><dd>{providers().join(", ")}</dd>
           <Show when={languages().length > 0}><dt>{more.languages}</dt><dd>{languages().map((one) => `${one.name} (${one.status})`).join(", ")}</dd></Show>
         </dl>
         <Show when={running() !== undefined}>
@@ -103,36 +103,36 @@ export function SettingsPage() {
       </section>
       <McpServers />
       <section>
-        <h2>{words.approvals}</h2>
+        <h2>{more.approvals}</h2>
         <ul class="approvals">
-          <For each={approvals()} fallback={<li class="muted">{words.noApprovals}</li>}>
+          <For each={approvals()} fallback={<li class="muted">{more.noApprovals}</li>}>
             {(one) => (
               <li>
                 <code class="grow cut">{one.action} {one.resource}</code>
-                <button type="button" onClick={() => void api.call(`/api/permission/saved/${segment(one.id)}`, { method: "DELETE" }).then(readApprovals, () => {})}>{words.takeBack}</button>
+                <button type="button" onClick={() => void api.call(`/api/permission/saved/${segment(one.id)}`, { method: "DELETE" }).then(readApprovals, () => {})}>{more.takeBack}</button>
               </li>
             )}
           </For>
         </ul>
       </section>
       <section>
-        <h2>{words.devices}</h2>
+        <h2>{more.devices}</h2>
         <ul class="approvals">
-          <For each={devices()} fallback={<li class="muted">{words.noDevices}</li>}>
+          <For each={devices()} fallback={<li class="muted">{more.noDevices}</li>}>
             {(one) => (
               <li>
                 <span class="grow cut small" title={one.label}>{browserName(one.label)}</span>
                 <span class="muted small num">{words.ago(one.seen, serverNow())}</span>
-                <button type="button" onClick={() => void api.call(`/sturdy/devices/${segment(one.id)}`, { method: "DELETE" }).then(readDevices, () => {})}>{words.logout}</button>
+                <button type="button" onClick={() => void api.call(`/sturdy/devices/${segment(one.id)}`, { method: "DELETE" }).then(readDevices, () => {})}>{more.logout}</button>
               </li>
             )}
           </For>
         </ul>
         <div class="dialog-buttons">
-          <button type="button" onClick={invite}>{words.invite}</button>
-          <Show when={devices().length > 0}><button type="button" onClick={logout}>{words.logoutHere}</button></Show>
+          <button type="button" onClick={invite}>{more.invite}</button>
+          <Show when={devices().length > 0}><button type="button" onClick={logout}>{more.logoutHere}</button></Show>
         </div>
-        <Show when={code() !== ""}><p class="small">{words.inviteHint}</p><LinkBox url={code()} label={words.invite} /></Show>
+        <Show when={code() !== ""}><p class="small">{more.inviteHint}</p><LinkBox url={code()} label={more.invite} /></Show>
       </section>
       <Tokens />
       <p class="muted small"><a href={new URL(LICENSES, import.meta.url).pathname} target="_blank" rel="noopener">Licenses</a></p>

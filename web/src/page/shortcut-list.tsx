@@ -3,7 +3,6 @@
 import { For, Show, createSignal, onCleanup } from "solid-js";
 import { preferences } from "../view/preferences.ts";
 import { KEY_ACTIONS, type KeyAction, type OwnKeys, isKey, isSecond, keyOf, takenBy, withKey } from "../view/shortcuts.ts";
-import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 
 export function ShortcutList(props: { onChange: (keys: OwnKeys) => void }) {
@@ -32,7 +31,7 @@ export function ShortcutList(props: { onChange: (keys: OwnKeys) => void }) {
   onCleanup(() => document.removeEventListener("keydown", press, true));
   return (
     <section>
-      <h2>{words.shortcuts}</h2>
+      <h2>{more.shortcuts}</h2>
       <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
       <dl class="numbers keys">
         <For each={more.otherKeys}>{([keys, what]) => <><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></>}</For>

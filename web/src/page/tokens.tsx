@@ -3,7 +3,6 @@
 import { For, Show, createSignal, onMount } from "solid-js";
 import { say } from "../kit/toast.tsx";
 import { api, serverNow } from "../view/live.ts";
-import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import { asCallError, segment } from "../wire/api.ts";
 
@@ -47,7 +46,7 @@ export function Tokens() {
                   <span class="grow cut">{one.name}</span>
                   <span class="muted small">{one.scopes.join(", ")}</span>
                   <Show when={one.expires}>{(at) => <span class="muted small num">{more.until(new Date(at()).toLocaleDateString("en"))}</span>}</Show>
-                  <button type="button" onClick={() => revoke(one.id)}>{words.takeBack}</button>
+                  <button type="button" onClick={() => revoke(one.id)}>{more.takeBack}</button>
                 </li>
               )}
             </For>

@@ -61,24 +61,24 @@ export function UsagePage(props: { search: string }) {
     <main class="page usage" id="main" aria-label={words.usage}>
       <h1>{words.usage}</h1>
       <p class="checks">
-        <label>{more.period} <select aria-label={more.period} onChange={(event) => setPeriod(Number(event.currentTarget.value))}><For each={PERIODS}>{(days) => <option value={days} selected={days === period()}>{words.days(days)}</option>}</For></select></label>
+        <label>{more.period} <select aria-label={more.period} onChange={(event) => setPeriod(Number(event.currentTarget.value))}><For each={PERIODS}>{(days) => <option value={days} selected={days === period()}>{more.days(days)}</option>}</For></select></label>
         <label>{more.measure} <select aria-label={more.measure} onChange={(event) => setMeasure(event.currentTarget.value as Measure)}><For each={MEASURES}>{(one) => <option value={one} selected={one === measure()}>{more.measures[one]}</option>}</For></select></label>
       </p>
       <Chosen narrowing={narrowing()} />
       <Show when={trouble() === ""} fallback={<p class="bad" role="alert">{trouble()}</p>}>
-        <Show when={rows("day").length > 0} fallback={<Empty icon="coins" title={found().day === undefined ? "…" : words.noUsage} />}>
+        <Show when={rows("day").length > 0} fallback={<Empty icon="coins" title={found().day === undefined ? "…" : more.noUsage} />}>
           <dl class="totals num">
-            <div><dt>{words.cost}</dt><dd>{words.money(sum("cost"))}</dd></div>
-            <div><dt>{words.steps}</dt><dd>{words.number(sum("steps"))}</dd></div>
-            <div><dt>{words.errors}</dt><dd>{words.number(sum("errors"))}</dd></div>
+            <div><dt>{more.cost}</dt><dd>{words.money(sum("cost"))}</dd></div>
+            <div><dt>{more.steps}</dt><dd>{words.number(sum("steps"))}</dd></div>
+            <div><dt>{more.errors}</dt><dd>{words.number(sum("errors"))}</dd></div>
           </dl>
           <Chart rows={rows("day")} days={period()} measure={measure()} chosen={narrowing().day} link={(day) => only({ day })} />
-          <Show when={narrowing().day === ""}><UsageTable title={words.byDay} rows={rows("day").toReversed()} link={(day) => only({ day })} /></Show>
-          <Show when={narrowing().model === ""}><UsageTable title={words.byModel} rows={dearest("model")} link={(model) => only({ model })} /></Show>
-          <Show when={narrowing().agent === ""}><UsageTable title={words.byAgent} rows={dearest("agent")} link={(agent) => only({ agent })} /></Show>
+          <Show when={narrowing().day === ""}><UsageTable title={more.byDay} rows={rows("day").toReversed()} link={(day) => only({ day })} /></Show>
+          <Show when={narrowing().model === ""}><UsageTable title={more.byModel} rows={dearest("model")} link={(model) => only({ model })} /></Show>
+          <Show when={narrowing().agent === ""}><UsageTable title={more.byAgent} rows={dearest("agent")} link={(agent) => only({ agent })} /></Show>
           <Show when={narrowing().project === ""}><UsageTable title={more.byProject} rows={dearest("project")} link={(project) => only({ project })} name={nameOfProject} /></Show>
           <UsageTable title={more.bySession} rows={dearest("session").slice(0, SESSIONS_MAX)} link={(id) => sessionPath(id)} name={(id) => session(id)?.title ?? id} />
-          <Show when={found().day?.isComplete === false}><p class="muted small">{words.notComplete}</p></Show>
+          <Show when={found().day?.isComplete === false}><p class="muted small">{more.notComplete}</p></Show>
         </Show>
       </Show>
     </main>
@@ -117,8 +117,11 @@ function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measur
   };
   const most = () => Math.max(props.measure === "cost" ? 1e-9 : 1, ...days().map(value));
   const shown = (day: string) => (props.measure === "cost" ? words.money(value(day)) : words.number(value(day)));
+  const scale = () => (props.measure === "cost" ? words.money(most()) : words.number(most()));
   return (
-    <svg class="chart" viewBox={`0 0 ${props.days * 10} 60`} preserveAspectRatio="none" role="img" aria-label={`${words.byDay}: ${more.measures[props.measure]}`}>
+    <figure class="chart-box num">
+    <figcaption class="muted small">{more.mostInADay(scale())}</figcaption>
+    <svg class="chart" viewBox={`0 0 ${props.days * 10} 60`} preserveAspectRatio="none" role="img" aria-label={`${more.byDay}: ${more.measures[props.measure]}`}>
       <For each={days()}>
         {(day, index) => {
           const height = () => (value(day) / most()) * 58;
@@ -126,6 +129,8 @@ function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measur
         }}
       </For>
     </svg>
+    <p class="chart-days muted small" aria-hidden="true"><span>{days()[0]}</span><span>{days().at(-1)}</span></p>
+    </figure>
   );
 }
 
@@ -140,7 +145,7 @@ function UsageTable(props: { title: string; rows: readonly UsageRow[]; link: (ke
       <div class="table-scroll" tabindex="0" role="region" aria-label={props.title}>
         <table class="numbers-table num">
           <thead>
-            <tr><td /><th>{words.steps}</th><th>{words.tokens.input}</th><th>{words.tokens.output}</th><th>{words.tokens.read}</th><th>{words.errors}</th><th>{words.cost}</th></tr>
+            <tr><td /><th>{more.steps}</th><th>{words.tokens.input}</th><th>{words.tokens.output}</th><th>{words.tokens.read}</th><th>{more.errors}</th><th>{more.cost}</th></tr>
           </thead>
           <tbody>
             <For each={props.rows}>

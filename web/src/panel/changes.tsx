@@ -55,10 +55,10 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
   return (
     <>
       <Chooser sessionID={props.sessionID} chosen={of()} />
-      <Show when={trouble() === ""} fallback={<Empty icon="file-diff" title={words.noChanges} hint={trouble()} />}>
-        <Show when={(diffs()?.length ?? 0) > 0} fallback={<Empty icon="file-diff" title={diffs() === undefined ? "…" : words.noChanges} hint={of() === TREE ? words.noChangesHint : more.turnHint} />}>
+      <Show when={trouble() === ""} fallback={<Empty icon="file-diff" title={more.noChanges} hint={trouble()} />}>
+        <Show when={(diffs()?.length ?? 0) > 0} fallback={<Empty icon="file-diff" title={diffs() === undefined ? "…" : more.noChanges} hint={of() === TREE ? more.noChangesHint : more.turnHint} />}>
           <p class="list-meta num" data-changes={of()}>
-            <span>{words.changedFiles(diffs()?.length ?? 0)}</span> <span class="plus">+{sum("additions")}</span> <span class="minus">−{sum("deletions")}</span>
+            <span>{more.changedFiles(diffs()?.length ?? 0)}</span> <span class="plus">+{sum("additions")}</span> <span class="minus">−{sum("deletions")}</span>
             <span>{more.viewedOf((diffs() ?? []).filter((diff) => viewed().has(nameOf(diff))).length, diffs()?.length ?? 0)}</span>
           </p>
           <p class="checks">
@@ -74,7 +74,7 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
                   <span class="meta num"><span class="plus">+{diff.additions}</span> <span class="minus">−{diff.deletions}</span></span>
                 </summary>
                 <label class="card-note">
-                  <input type="checkbox" checked={viewed().has(nameOf(diff))} onChange={() => toggle(diff)} /> {words.viewed}
+                  <input type="checkbox" checked={viewed().has(nameOf(diff))} onChange={() => toggle(diff)} /> {more.viewed}
                 </label>
                 <Show when={diff.patch}>
                   {(patch) => <DiffView patch={patch()} options={{ ignoreSpace: ignoreSpace(), split: split() }} onComment={(line, code, comment) => quote(diff.file ?? "", line, code, comment)} />}
@@ -102,7 +102,7 @@ function Chooser(props: { sessionID: string; chosen: string }) {
   return (
     <select aria-label={more.changesOf} onChange={(event) => navigate(sessionPath(props.sessionID, "changes", event.currentTarget.value), "replace")}>
       <option value={WHOLE} selected={props.chosen === WHOLE}>{more.wholeSession}</option>
-      <option value={TREE} selected={props.chosen === TREE}>{words.workingTree}</option>
+      <option value={TREE} selected={props.chosen === TREE}>{more.workingTree}</option>
       <For each={turns()}>{(turn) => <option value={turn.id} selected={props.chosen === turn.id}>{turn.name}</option>}</For>
     </select>
   );

@@ -38,7 +38,7 @@ export function ContextPanel(props: { sessionID: string }) {
       <meter min="0" max={Math.max(1, limit())} high={limit() * 0.85} value={used(lastTokens(props.sessionID))} aria-label={words.panels.context} />
       <dl class="numbers num">
         <For each={rows()}>{([name, value]) => <><dt>{name}</dt><dd>{words.number(value)}</dd></>}</For>
-        <dt>{words.cost}</dt>
+        <dt>{more.cost}</dt>
         <dd>{words.money(info()?.cost ?? 0)}</dd>
       </dl>
       <Show when={instructions().length > 0}>
@@ -49,7 +49,7 @@ export function ContextPanel(props: { sessionID: string }) {
         <h3>{more.compactedTitle}</h3>
         <p class="small num">{[removed().summaries > 0 ? more.summarised(removed().summaries) : "", removed().outputs > 0 ? more.outputsRemoved(removed().outputs) : ""].filter(Boolean).join(" · ")}</p>
       </Show>
-      <h3>{words.steps}</h3>
+      <h3>{more.steps}</h3>
       <ol class="bars">
         <For each={steps().slice(-40)}>
           {(step) => (

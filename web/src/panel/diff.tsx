@@ -104,7 +104,7 @@ function CommentForm(props: { line: LineRow; onSay: (comment: string) => void; o
       <textarea aria-label={more.comment(props.line.now ?? props.line.old ?? 0)} placeholder={more.commentHint} value={text()} onInput={(event) => setText(event.currentTarget.value)} ref={(field) => queueMicrotask(() => field.focus())} />
       <div class="dialog-buttons">
         <button type="submit" class="primary" disabled={text().trim() === ""}>{more.commentAdd}</button>
-        <button type="button" onClick={() => props.onCancel()}>{words.cancel}</button>
+        <button type="button" onClick={() => props.onCancel()}>{more.cancel}</button>
       </div>
     </form>
   );

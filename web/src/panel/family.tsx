@@ -21,13 +21,13 @@ export function FamilyPanel(props: { sessionID: string }) {
   const origin = () => originOf(session(props.sessionID));
   const forks = () => forksOf(props.sessionID);
   return (
-    <Show when={above().length + below().length + forks().length > 0 || origin() !== undefined} fallback={<Empty icon="git-branch" title={words.noFamily} />}>
+    <Show when={above().length + below().length + forks().length > 0 || origin() !== undefined} fallback={<Empty icon="git-branch" title={more.noFamily} />}>
       <Show when={above().length > 0}>
         <h3>{words.parents}</h3>
         <ul class="tree"><For each={above()}>{(one) => <Row session={one} icon="corner-down-right" />}</For></ul>
       </Show>
       <Show when={below().length > 0}>
-        <h3>{words.children}</h3>
+        <h3>{more.children}</h3>
         <Branch sessions={below()} below={childrenOf} icon="corner-down-right" depth={0} />
       </Show>
       <Show when={origin()}>

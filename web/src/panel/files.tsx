@@ -62,7 +62,7 @@ export function FilesPanel(props: { sessionID: string; file: string | undefined;
           <a class="button" href={sessionPath(props.sessionID, "files")}><Icon name="chevron-left" /> {words.back}</a>
           <Show when={file()}>
             {(found) => (
-              <Show when={found().content.type !== "binary"} fallback={<p class="muted">{words.binary}</p>}>
+              <Show when={found().content.type !== "binary"} fallback={<p class="muted">{more.binary}</p>}>
                 <FileText path={found().path} text={found().content.content} line={props.line} />
               </Show>
             )}
@@ -90,22 +90,30 @@ function FileText(props: { path: string; text: string; line: number | undefined 
   const lines = createMemo(() => props.text.split("\n"));
   const first = () => (lines().length <= LINES_MAX ? 0 : Math.max(0, Math.min((props.line ?? 1) - 1 - LINES_MAX / 2, lines().length - LINES_MAX)));
   const shown = () => lines().slice(first(), first() + LINES_MAX);
-  const atLine = (element: HTMLElement) => requestAnimationFrame(() => element.scrollIntoView({ block: "center" }));
+  const atLine = (element: HTMLElement) => requestAnimationFrame(() => element.scrollIntoView({ block: "center", inline: "start" }));
+  const language = () => props.path.split(".").at(-1);
+  const numbers = () => shown().map((_, index) => first() + index + 1).join("\n");
   return (
-    <Show when={props.line} fallback={<div class="code-scroll"><CodeText text={shown().join("\n")} language={props.path.split(".").at(-1)} /></div>}>
-      {(line) => {
-        const before = () => shown().slice(0, line() - 1 - first()).join("\n");
-        const here = () => lines()[line() - 1] ?? "";
-        const after = () => shown().slice(line() - first()).join("\n");
-        return (
-          <div class="code-scroll">
-            <CodeText text={before()} language={props.path.split(".").at(-1)} />
-            <pre class="at-line" aria-label={more.atLine(line())} tabindex="0" ref={atLine}><code>{here() || " "}</code></pre>
-            <CodeText text={after()} language={props.path.split(".").at(-1)} />
-          </div>
-        );
-      }}
-    </Show>
+    <div class="code-scroll is-numbered">
+      <pre class="line-numbers num" aria-hidden="true"><code>{numbers()}</code></pre>
+      <div>
+        <Show when={props.line} fallback={<CodeText text={shown().join("\n")} language={language()} />}>
+          {(line) => {
+            // With its end: a last line that is empty would not be drawn, and everything below would be one too high.
+            const before = () => shown().slice(0, line() - 1 - first()).map((one) => `${one}\n`).join("");
+            const here = () => lines()[line() - 1] ?? "";
+            const after = () => shown().slice(line() - first()).join("\n");
+            return (
+              <>
+                <CodeText text={before()} language={language()} />
+                <pre class="at-line" aria-label={more.atLine(line())} tabindex="0" ref={atLine}><code>{here() || " "}</code></pre>
+                <CodeText text={after()} language={language()} />
+              </>
+            );
+          }}
+        </Show>
+      </div>
+    </div>
   );
 }
 

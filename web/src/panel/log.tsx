@@ -15,7 +15,7 @@ import { type Actors, actorName, browserName } from "../wire/actors.ts";
 import { parsePlace } from "../wire/place.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
-import type { Fields, Message, Part } from "../wire/types.ts";
+import type { Fields, Message, Part, Status } from "../wire/types.ts";
 
 interface Page {
   readonly entries: readonly PastEntry[];
@@ -186,7 +186,7 @@ function Facts(props: { travel: Travel; index: number; onPick: (index: number) =
             <li class={`is-${props.travel.marks[at()]}`} aria-current={at() === props.index ? "step" : undefined}>
               <button type="button" class="quiet row" onClick={() => props.onPick(at())}>
                 <span class="muted num">{more.second(entry.at)}</span>
-                <span class="grow cut">{entry.events.map(({ type, properties }) => describe(type, properties)).filter(Boolean).join(" · ") || entry.events.map(({ type }) => type).join(" · ") || "…"}</span>
+                <span class="grow cut">{entry.events.map(({ type, properties }) => describe(type, properties)).filter(Boolean).join(" · ") || entry.events.map(({ type }) => type).join(" · ") || more.logNothing}</span>
                 <Show when={entry.actor}>{(actor) => <span class="muted tiny cut" title={actor()}>{actorName(actor(), actors())}</span>}</Show>
                 <span class="muted num">{parsePlace(entry.position)?.position}</span>
               </button>
@@ -209,7 +209,8 @@ function describe(type: string, said: Fields): string {
     case "message.part.updated": {
       const part = said["part"] as Part;
       if (part.type === "tool") return `${part.tool} ${part.state.status}`;
-      return part.type === "text" || part.type === "reasoning" ? `${part.type} ${short(part.text)}` : part.type;
+      const name = more.logParts[part.type] ?? part.type;
+      return part.type === "text" || part.type === "reasoning" ? `${name} ${short(part.text)}`.trim() : name;
     }
     case "message.updated": {
       const info = said["info"] as Message;
@@ -218,12 +219,11 @@ function describe(type: string, said: Fields): string {
     case "command.executed":
       return short(`/${String(said["name"] ?? "")} ${String(said["arguments"] ?? "")}`);
     case "session.status":
-      return (said["status"] as { type: string }).type;
-    case "session.updated":
+      return words.status[(said["status"] as Status).type].toLowerCase();
     case "session.idle":
       return "";
     default:
-      return type;
+      return more.logEvents[type] ?? type;
   }
 }
 

@@ -4,7 +4,6 @@
 import { For, Show } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { message, thread } from "../view/store.ts";
-import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import type { FileDiff, RevertPlan, Uncaptured } from "../wire/types.ts";
 import { DiffView } from "./diff.tsx";
@@ -38,7 +37,7 @@ export function PlanList(props: {
                   <Show when={file.why}>{(why) => <>: {why()}</>}</Show>
                 </span>
               </summary>
-              <Show when={props.patchOf(file.file)} fallback={<p class="card-note">{words.noChanges}</p>}>{(patch) => <DiffView patch={patch()} />}</Show>
+              <Show when={props.patchOf(file.file)} fallback={<p class="card-note">{more.noChanges}</p>}>{(patch) => <DiffView patch={patch()} />}</Show>
             </details>
           </li>
         )}

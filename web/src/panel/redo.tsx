@@ -8,7 +8,6 @@ import { say } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { session, status } from "../view/store.ts";
 import { asCallError, segment } from "../wire/api.ts";
-import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import type { RevertPlan } from "../wire/types.ts";
 import { PlanList, patchBetween } from "./plan.tsx";
@@ -60,7 +59,7 @@ export function RedoSheet(props: {
         <button type="button" class="primary" disabled={isSent() || busy() || plan() === undefined || trouble() !== ""} onClick={() => void act()}>
           <Icon name="redo-2" /> {plan() === undefined ? label() : more.redoButton(files().length - left(), left())}
         </button>
-        <button type="button" onClick={() => props.onClose()} autofocus>{words.cancel}</button>
+        <button type="button" onClick={() => props.onClose()} autofocus>{more.cancel}</button>
       </footer>
     </Dialog>
   );

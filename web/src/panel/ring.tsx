@@ -26,7 +26,8 @@ export function useLimit(sessionID: () => string): () => number {
   createEffect(on(() => [directory(), catalogAge()] as const, ([where]) => {
     let isLeft = false;
     onCleanup(() => (isLeft = true));
-    void loadCatalog(where).then((found) => isLeft || setCatalog(found), () => {});
+    // Known when the session is: without it another directory's would be read.
+    if (where !== undefined) void loadCatalog(where).then((found) => isLeft || setCatalog(found), () => {});
   }));
   return () => {
     const model = session(sessionID())?.model;

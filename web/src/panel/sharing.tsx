@@ -101,7 +101,7 @@ export function SharePanel(props: { sessionID: string }) {
           <p>{more.shareStopSure}</p>
           <footer class="dialog-buttons">
             <button type="button" class="danger" disabled={isSent()} onClick={() => void act("DELETE")}>{more.shareStop}</button>
-            <button type="button" autofocus onClick={() => setSure(true)}>{words.cancel}</button>
+            <button type="button" autofocus onClick={() => setSure(true)}>{more.cancel}</button>
           </footer>
         </Dialog>
       </Show>

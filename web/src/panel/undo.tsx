@@ -70,7 +70,7 @@ export function UndoSheet(props: { at: UndoPlace }) {
         <button type="button" class="primary" disabled={isSent() || busy() || plan() === undefined || trouble() !== ""} onClick={() => void act()}>
           <Icon name="undo-2" /> {plan() === undefined ? more.undoTitle : more.undoButton(taken(), left())}
         </button>
-        <button type="button" onClick={close} autofocus>{words.cancel}</button>
+        <button type="button" onClick={close} autofocus>{more.cancel}</button>
       </footer>
     </Dialog>
   );

@@ -2,6 +2,10 @@
 //
 // Nothing is lost with a line: the cursor says where the next one begins. So a hidden tab lets its line go,
 // and every kind of trouble ends in the same place, waiting with a delay that a person can cut short.
+//
+// However much arrives at once, it is parsed and applied in slices of a few milliseconds, and nothing is read from the
+// network between them. So there is no queue that could grow, and what was not applied when a line is lost comes again.
+//
 // Clock, timers, network and dice are handed in. Not here: what entries mean (`apply.ts`).
 
 import { parsePlace } from "../wire/place.ts";
@@ -34,6 +38,8 @@ export interface Hello {
 export interface Ports {
   fetch(path: string, init: RequestInit): Promise<Response>;
   now(): number;
+  /** Milliseconds that only go forward, whatever happens to the device's clock. */
+  elapsed(): number;
   /** Between 0 and 1. */
   random(): number;
   after(ms: number, run: () => void): () => void;
@@ -41,12 +47,14 @@ export interface Ports {
   hasRoom(): Promise<boolean>;
   /** Whether this tab listens while it is hidden. */
   staysAwake(): boolean;
+  /** Lets the browser do something else between two slices: draw a frame or, far behind, only what is urgent. */
+  pause(until: "next frame" | "next task"): Promise<void>;
 }
 
 export interface Hearing {
   path(): string;
   cursor(): string;
-  entries(entries: Entry[]): void;
+  entry(entry: Entry): void;
   state(state: LineState): void;
   hello(hello: Hello): void;
   /** The cursor is of no use any more: read everything anew, then `open` again. */
@@ -66,6 +74,11 @@ const STALE_MS = 12_000;
 
 /** What was missed comes without a pause; entries that were filtered away do not come at all. Silence says it is over. */
 const CAUGHT_UP_MS = 700;
+
+/** So long entries are applied without a pause. */
+const SLICE_MS = 4;
+/** So many entries that are still to come are not drawn in between. */
+const FAR_BEHIND = 500;
 
 /** Events that say: your cursor does not help, read again. */
 const RESYNC = new Set(["sturdy.resync", "server.resync"]);
@@ -169,26 +182,43 @@ export class Line {
     const frames = new FrameReader();
     const reader = body.getReader();
     this.#head = undefined;
+    let sliceBegan = this.#ports.elapsed();
+    let position = 0;
     for (;;) {
+      const asked = this.#ports.elapsed();
       const { done, value } = await reader.read();
       if (done || this.#abort !== abort) return;
+      // It waited for the network, so the browser had its turn. Chunks that are here already belong to the same slice.
+      if (this.#ports.elapsed() - asked >= 1) sliceBegan = this.#ports.elapsed();
       this.#lastByte = this.#ports.now();
       this.#watch(SILENCE_MS_MAX);
-      const entries: Entry[] = [];
       for (const frame of frames.push(value)) {
+        if (this.#ports.elapsed() - sliceBegan >= SLICE_MS) {
+          this.#progress(position);
+          await this.#ports.pause(isFarBehind(this.#state) ? "next task" : "next frame");
+          // Lost or given up meanwhile: what is left comes again with the next line, from the place that was reached.
+          if (this.#abort !== abort) return;
+          sliceBegan = this.#ports.elapsed();
+        }
         const entry = parseEntry(frame.id, frame.data);
         if (entry === undefined) continue;
-        if (RESYNC.has(entry.type)) return this.#hearing.resync();
-        if (entry.type === "sturdy.hello") {
-          if (!this.#hello(entry.properties as unknown as Hello)) return;
-          continue;
-        }
-        entries.push(entry);
+        if (!this.#take(entry)) return;
+        position = entry.place?.position ?? position;
       }
-      if (entries.length > 0) this.#hearing.entries(entries);
-      if (this.#abort !== abort) return;
-      this.#progress(entries);
+      this.#progress(position);
     }
+  }
+
+  /** False when this stream is of no use any more. */
+  #take(entry: Entry): boolean {
+    if (entry.type === "sturdy.hello") return this.#hello(entry.properties as unknown as Hello);
+    if (RESYNC.has(entry.type)) {
+      this.#hearing.resync();
+      return false;
+    }
+    const abort = this.#abort;
+    this.#hearing.entry(entry);
+    return this.#abort === abort;
   }
 
   #hello(hello: Hello): boolean {
@@ -200,8 +230,8 @@ export class Line {
     return false;
   }
 
-  #progress(entries: Entry[]): void {
-    const position = entries.findLast((entry) => entry.place !== undefined)?.place?.position ?? 0;
+  /** Up to here it was applied; 0 while nothing that came has a place. */
+  #progress(position: number): void {
     const head = this.#head;
     if (head !== undefined && position < head && this.#state.name !== "live") {
       const seen = Math.max(position, this.#first);
@@ -263,6 +293,11 @@ export class Line {
     this.#state = state;
     this.#hearing.state(state);
   }
+}
+
+/** So much is still to come that nobody could read it as it flies by. */
+export function isFarBehind(state: LineState): boolean {
+  return state.name === "catching up" && state.total - state.done > FAR_BEHIND;
 }
 
 /** A frame of either stream; one that is not JSON was not sent by our server. */

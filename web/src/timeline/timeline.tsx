@@ -31,6 +31,9 @@ const START_PX = 600;
 /** What is beside the conversation waits until that is drawn. */
 const SETTLED_MS = 1000;
 
+/** So many rows fill a window, and are drawn first; the others follow when they are on the screen. */
+const ROWS_FIRST = 10;
+
 /** How often the place of a message is looked up on the way to it. */
 const LOOKS_MAX = 10;
 /** What stands above a part that was gone to stays in sight. */
@@ -54,6 +57,11 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
   const [isSettled, setSettled] = createSignal(false);
   const [isPrinting, setPrinting] = createSignal(false);
   const rows = stableRows(() => rowsOf(props.sessionID), (kept) => keepPlace(kept));
+  /** Where somebody is led to may be far up. */
+  const [isWhole, setWhole] = createSignal(props.target !== undefined || untrack(rows).length <= ROWS_FIRST);
+  const drawn = createMemo(() => (isWhole() ? rows() : rows().slice(-ROWS_FIRST)));
+  /** Rows above those that are drawn. */
+  const above = () => rows().length - drawn().length;
   /** How many there are, for whoever is told; not known before the first was read. */
   const total = () => (thread(props.sessionID)?.older === undefined ? rows().length : -1);
   /** Where the window stood, and how long the conversation was, when it was looked at last. */
@@ -92,6 +100,15 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     lastHeight = scroller.scrollHeight;
   };
 
+  /** Those before the first stand above them, and nothing moves. */
+  const drawWhole = async () => {
+    if (isWhole()) return;
+    setPrepending(true);
+    setWhole(true);
+    await frames();
+    setPrepending(isLoading());
+  };
+
   const scrolled = () => {
     const rest = scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop;
     // Only a movement upwards is a wish to read; a text that grew below is not. Nor is a row that turned out shorter than
@@ -102,7 +119,7 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     else if (!isUp && rest < END_PX) setFollowing(true);
     else if (isUp) keepEnd();
     look();
-    if (scroller.scrollTop < START_PX) void loadOlder();
+    if (scroller.scrollTop < START_PX) void (isWhole() ? loadOlder() : drawWhole());
   };
 
   /** Whoever goes elsewhere does not wait for what was here. */
@@ -152,10 +169,11 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
       document.removeEventListener("keydown", byKey);
     });
     if (props.target === undefined) requestAnimationFrame(toEnd);
+    void frames().then(drawWhole);
   });
   createEffect(on(() => rows().length, () => requestAnimationFrame(() => {
     keepEnd();
-    const top = rows()[isFollowing() ? rows().length - 1 : (handle?.findItemIndex(scroller.scrollTop) ?? 0)];
+    const top = drawn()[isFollowing() ? drawn().length - 1 : (handle?.findItemIndex(scroller.scrollTop) ?? 0)];
     boundThread(props.sessionID, top?.kind === "message" ? top.id : undefined);
   }), { defer: true }));
 
@@ -167,16 +185,17 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
   const jumpTo = async (place: TalkPlace) => {
     const mine = ++jump;
     setFollowing(false);
+    setWhole(true);
     const { drawnAt, reach } = await import("./jump.ts");
     const message = await reach(props.sessionID, place);
     if (jump !== mine) return;
     const indexOf = () => rows().findIndex((row) => row.kind === "message" && row.id === message);
     if (message === undefined || indexOf() < 0) return say(words.notFound);
     await settle(mine, () => feed.offsetTop + (handle?.getItemOffset(indexOf()) ?? 0));
-    const drawn = await drawnAt(message, place.part);
-    if (drawn && drawn.id !== message) await settle(mine, () => scroller.scrollTop + drawn.getBoundingClientRect().top - scroller.getBoundingClientRect().top - ABOVE_PART_PX);
+    const found = await drawnAt(message, place.part);
+    if (found && found.id !== message) await settle(mine, () => scroller.scrollTop + found.getBoundingClientRect().top - scroller.getBoundingClientRect().top - ABOVE_PART_PX);
     // Whoever looks for words goes on typing or presses Enter again.
-    if (jump === mine && !document.activeElement?.closest(".find")) drawn?.focus({ preventScroll: true });
+    if (jump === mine && !document.activeElement?.closest(".find")) found?.focus({ preventScroll: true });
   };
   /**
    * Rows were taken out, and the list forgets which height was whose: the first row in sight that stays is held where it
@@ -191,9 +210,9 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     if (anchor === undefined) return;
     const wanted = anchor.getBoundingClientRect().top - top;
     const place = () => {
-      const drawn = document.getElementById(anchor.id)?.getBoundingClientRect().top;
-      const index = rows().findIndex((row) => row.kind === "message" && row.id === anchor.id);
-      return (drawn === undefined ? feed.offsetTop + (handle?.getItemOffset(index) ?? 0) : scroller.scrollTop + drawn - scroller.getBoundingClientRect().top) - wanted;
+      const seen = document.getElementById(anchor.id)?.getBoundingClientRect().top;
+      const index = drawn().findIndex((row) => row.kind === "message" && row.id === anchor.id);
+      return (seen === undefined ? feed.offsetTop + (handle?.getItemOffset(index) ?? 0) : scroller.scrollTop + seen - scroller.getBoundingClientRect().top) - wanted;
     };
     const mine = ++jump;
     // At once, so that nothing is seen to move; and again as heights become known.
@@ -224,8 +243,8 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
         </Show>
         {/* Messages and nothing else: the button below is not one of them. */}
         <div ref={feed} role="feed" aria-busy={isLoading()} aria-label={words.messages}>
-          <Virtualizer ref={(made) => (handle = made)} data={rows()} shift={isPrepending()} scrollRef={scroller} bufferSize={700} onResize={keepEnd}>
-            {(row, index) => <Guard of={() => rowValue(props.sessionID, row)}><Row row={row} sessionID={props.sessionID} index={index()} total={total()} /></Guard>}
+          <Virtualizer ref={(made) => (handle = made)} data={drawn()} shift={isPrepending()} scrollRef={scroller} bufferSize={700} onResize={keepEnd}>
+            {(row, index) => <Guard of={() => rowValue(props.sessionID, row)}><Row row={row} sessionID={props.sessionID} index={above() + index()} total={total()} /></Guard>}
           </Virtualizer>
         </div>
         <Show when={isPrinting()}><Printed sessionID={props.sessionID} rows={rows()} /></Show>

@@ -1,11 +1,13 @@
 // The line of this tab and everything that is read beside it: started once, by the page's entry.
 
 import { createSignal } from "solid-js";
-import { Line, type Hello, type LineState } from "../sync/line.ts";
+import { Line, isFarBehind, type Hello, type LineState } from "../sync/line.ts";
 import { Tabs, type TabMessage } from "../sync/tabs.ts";
 import { Api, asCallError, type CallError, segment } from "../wire/api.ts";
 import { letGo } from "../sync/bound.ts";
+import { isAfter } from "../wire/place.ts";
 import type { Message, MessageWithParts, Opening, Overview } from "../wire/types.ts";
+import { OVERVIEW, openingPath, takeEarly } from "./early.ts";
 import { isWithin, reads, setFarBehind, touch, touchAll, world } from "./store.ts";
 
 const [lineState, setLineState] = createSignal<LineState>({ name: "reading" });
@@ -26,11 +28,23 @@ export function serverNow(): number {
 }
 
 export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
-const browserFetch = (path: string, init: RequestInit) => fetch(path, { ...init, credentials: "same-origin" });
+/** After the next frame is drawn. A page that is hidden meanwhile gets none. */
+const nextFrame = () => new Promise<void>((done) => {
+  const timer = setTimeout(done, 100);
+  requestAnimationFrame(() => {
+    clearTimeout(timer);
+    setTimeout(done);
+  });
+});
+/** At once, but behind what the browser has to do. A timer would wait for 4 ms. */
+const nextTask = () => new Promise<void>((done) => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => done();
+  port2.postMessage(0);
+});
+const browserFetch = (path: string, init: RequestInit) => takeEarly(path) ?? fetch(path, { ...init, credentials: "same-origin" });
 export const api = new Api(browserFetch, () => line.lock());
 
-/** So many entries that are still to come are not drawn one by one. */
-const FAR_BEHIND = 500;
 /** Not among the first requests: the list is drawn before. */
 const LOOK_AROUND_MS = 500;
 /** Since the line was opened for the first time, or lost. */
@@ -69,6 +83,7 @@ export const line = new Line(
   {
     fetch: browserFetch,
     now: () => Date.now(),
+    elapsed: () => performance.now(),
     random: () => Math.random(),
     after: (ms, run) => {
       const timer = setTimeout(run, ms);
@@ -76,19 +91,20 @@ export const line = new Line(
     },
     hasRoom: () => tabs.hasRoom(pause, protocol()),
     staysAwake: () => isKeptAwake,
+    pause: (until) => (until === "next frame" && document.visibilityState === "visible" ? nextFrame() : nextTask()),
   },
   {
     path: () => streamPath(openSession),
     cursor: () => world.head.text,
-    entries: (entries) => {
+    entry: (entry) => {
       heardAt = serverNow();
-      for (const entry of entries) touch(reads.entry(entry));
+      touch(reads.entry(entry));
     },
     state: (now) => {
       if (now.name === "live" && !isSettled) setTimeout(() => void lookAround(), LOOK_AROUND_MS);
       if (now.name === "live") isSettled = true;
       else if (now.name !== "opening" && now.name !== "catching up") isSettled = false;
-      setFarBehind(now.name === "catching up" && now.total - now.done > FAR_BEHIND);
+      setFarBehind(isFarBehind(now));
       setLineState(now);
     },
     hello: heard,
@@ -143,13 +159,32 @@ function busySessions(): string[] {
   return [...world.statuses].filter(([id, held]) => held.value.type !== "idle" && isBegun(id)).map(([id]) => id);
 }
 
+/**
+ * The session that the address names is read beside the list, not after it, and not once more by whoever shows it. Good as
+ * long as the stream follows it.
+ */
+let first: { readonly sessionID: string; readonly read: Promise<void>; isTaken: boolean } | undefined;
+
+/** The page begins. */
+export function begin(sessionID: string | undefined): void {
+  openSession = sessionID;
+  if (sessionID !== undefined) {
+    first = { sessionID, read: readThread(sessionID, undefined), isTaken: false };
+    first.read.catch(() => {});
+  }
+  void start("first");
+}
+
 /** Reads the list and opens the line; again when the cursor is of no use any more. */
 export async function start(why: "first" | "resync" | "login"): Promise<void> {
   line.reading();
-  if (why === "resync") reads.reset();
+  if (why === "resync") {
+    reads.reset();
+    first = undefined;
+  }
   try {
     await readOverview(undefined);
-    if (openSession !== undefined) await openThread(openSession).catch(leaveIfGone);
+    if (openSession !== undefined) await catchUpWithList(openSession).catch(leaveIfGone);
     setTrouble(undefined);
     if (why === "resync") touchAll();
     void line.open();
@@ -173,9 +208,8 @@ function leaveIfGone(cause: unknown): void {
 async function readOverview(cursor: string | undefined): Promise<void> {
   for (let tries = 0; tries < 3; tries += 1) {
     const reading = reads.begin();
-    const query = new URLSearchParams({ limit: "60" });
-    if (cursor !== undefined) query.set("cursor", cursor);
-    const answer = await api.get<Overview>(`/sturdy/overview?${query}`).catch((cause) => {
+    const path = cursor === undefined ? OVERVIEW : `${OVERVIEW}&cursor=${encodeURIComponent(cursor)}`;
+    const answer = await api.get<Overview>(path).catch((cause) => {
       reads.forget(reading);
       throw cause;
     });
@@ -205,6 +239,7 @@ export function follow(sessionID: string | undefined): void {
   if (sessionID === openSession) return;
   const before = openSession;
   openSession = sessionID;
+  first = undefined;
   if (!isFiltered) {
     const others = [...world.threads.keys()].filter((id) => id !== sessionID);
     for (const id of others.slice(0, Math.max(0, others.length - THREADS_MAX))) world.threads.delete(id);
@@ -219,11 +254,25 @@ export function follow(sessionID: string | undefined): void {
   line.refilter();
 }
 
-/** Reads the newest messages of a session, unless they are here and still good. */
-export async function openThread(sessionID: string, signal?: AbortSignal): Promise<void> {
+/** Reads the newest messages of a session. */
+export function openThread(sessionID: string, signal?: AbortSignal): Promise<void> {
+  if (first?.sessionID !== sessionID || first.isTaken) return readThread(sessionID, signal);
+  first.isTaken = true;
+  return first.read;
+}
+
+/** The stream will begin where the list was read: a session that was read before that would have a gap. */
+async function catchUpWithList(sessionID: string): Promise<void> {
+  // If it could not be read it is read again.
+  if (first?.sessionID === sessionID) await first.read.catch(() => {});
+  const found = world.threads.get(sessionID);
+  if (found === undefined || isAfter(world.head, found.base)) await readThread(sessionID, undefined);
+}
+
+async function readThread(sessionID: string, signal: AbortSignal | undefined): Promise<void> {
   for (let tries = 0; tries < 3; tries += 1) {
     const reading = reads.begin();
-    const answer = await api.get<Opening>(`/sturdy/session/${segment(sessionID)}?limit=40&large=link`, { signal }).catch((cause) => {
+    const answer = await api.get<Opening>(openingPath(sessionID), { signal }).catch((cause) => {
       reads.forget(reading);
       throw cause;
     });

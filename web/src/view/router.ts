@@ -1,6 +1,7 @@
 // Which address is open. Links are plain links; a click on one of ours does not leave the page.
 
 import { createSignal } from "solid-js";
+import { decoded } from "./early.ts";
 
 export type Route =
   | { readonly page: "home" }
@@ -34,7 +35,7 @@ export function route(): Route {
     case "login":
       return { page: first };
     case "s":
-      return { page: "session", id: decodeURIComponent(second ?? ""), panel: panelOf(url.searchParams.get("panel")), turn: url.searchParams.get("turn") ?? undefined, at: numberOf(url.searchParams.get("at")), file: url.searchParams.get("file") ?? undefined, line: numberOf(url.searchParams.get("line")), place: placeOf(url.hash) };
+      return { page: "session", id: decoded(second ?? ""), panel: panelOf(url.searchParams.get("panel")), turn: url.searchParams.get("turn") ?? undefined, at: numberOf(url.searchParams.get("at")), file: url.searchParams.get("file") ?? undefined, line: numberOf(url.searchParams.get("line")), place: placeOf(url.hash) };
     case "usage":
       return { page: first, search: url.search };
     case "new":

@@ -1,47 +1,64 @@
 // Every word of the page. A second language is one more file with the same keys.
 
-const number = new Intl.NumberFormat("en");
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const money = new Intl.NumberFormat("en", { style: "currency", currency: "USD", maximumFractionDigits: 4 });
-const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
-const date = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
-const plural = new Intl.PluralRules("en");
+/** The browser's rules for numbers and times are read when the first is needed: that takes longer than drawing the list. */
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
+const grouped = once(() => new Intl.NumberFormat("en"));
+const compact = once(() => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }));
+const dollars = once(() => new Intl.NumberFormat("en", { style: "currency", currency: "USD", maximumFractionDigits: 4 }));
+const date = once(() => new Intl.DateTimeFormat("en", { month: "short", day: "numeric" }));
+
+/** Below a thousand there is nothing to group. */
+function number(n: number): string {
+  return Number.isInteger(n) && Math.abs(n) < 1000 ? String(n) : grouped().format(n);
+}
+
+/** Two digits or three, and what they count. */
+function short(n: number): string {
+  return Number.isInteger(n) && Math.abs(n) < 1000 ? String(n) : compact().format(n);
+}
+
+/** Cents, and two more digits where they say something. */
+function money(n: number): string {
+  if (n === 0) return "$0";
+  return n > 0 && n < 1000 ? `$${n.toFixed(4).replace(/0{1,2}$/, "")}` : dollars().format(n);
+}
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 function count(n: number, one: string, many: string): string {
-  return `${number.format(n)} ${plural.select(n) === "one" ? one : many}`;
+  return `${number(n)} ${n === 1 ? one : many}`;
 }
 
-const known = new Map<number, string>();
-/** Every message says when it was: a clock that is read once a minute is read seldom. */
-function minutes(at: number): string {
-  const minute = Math.floor(at / MINUTE);
-  const said = known.get(minute) ?? clock.format(minute * MINUTE);
-  if (known.size > 2000) known.clear();
-  known.set(minute, said);
-  return said;
+const twoDigits = (n: number) => String(n).padStart(2, "0");
+/** As a clock at the wall shows it, by the device's zone. */
+function clock(at: number): string {
+  const when = new Date(at);
+  return `${twoDigits(when.getHours())}:${twoDigits(when.getMinutes())}`;
 }
 
 export const words = {
   name: "Sturdy",
-  number: (n: number) => number.format(n),
-  compact: (n: number) => compact.format(n),
+  number,
+  compact: short,
   bytes(n: number): string {
     if (n < 1000) return `${n} B`;
     return n < 999_500 ? `${Math.round(n / 1000)} kB` : `${(n / 1e6).toFixed(n < 9.95e6 ? 1 : 0)} MB`;
   },
-  money: (n: number) => (n === 0 ? "$0" : money.format(n)),
-  time: (at: number) => minutes(at),
+  money,
+  time: clock,
   ago(at: number, now: number): string {
     const ms = now - at;
     if (ms < MINUTE) return "now";
     if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
     if (ms < DAY) return `${Math.floor(ms / HOUR)} h`;
     if (ms < 7 * DAY) return `${Math.floor(ms / DAY)} d`;
-    return date.format(at);
+    return date().format(at);
   },
   took(ms: number): string {
     if (ms < 950) return `${Math.max(0, Math.round(ms))} ms`;
@@ -52,7 +69,7 @@ export const words = {
   live: "Live",
   reading: "Reading",
   opening: "Connecting",
-  catchingUp: (done: number, total: number) => `Catching up ${number.format(done)} of ${number.format(total)}`,
+  catchingUp: (done: number, total: number) => `Catching up ${number(done)} of ${number(total)}`,
   tryingAgain: (seconds: number) => (seconds > 0 ? `Trying again in ${seconds} s` : "Trying again"),
   asleep: "Asleep",
   locked: "Login needed",
@@ -67,7 +84,7 @@ export const words = {
   restarted: (at: string) => `Server restarted at ${at}. Nothing was lost.`,
   interrupted: (n: number) => `${count(n, "turn was", "turns were")} interrupted.`,
   interruptedIn: (n: number) => `${count(n, "turn was", "turns were")} interrupted:`,
-  andMore: (n: number) => `and ${number.format(n)} more`,
+  andMore: (n: number) => `and ${number(n)} more`,
   // Places
   sessions: "Sessions",
   board: "Board",
@@ -84,87 +101,58 @@ export const words = {
   skip: "Skip to the conversation",
   // List
   filter: "Filter by title or directory",
+  filterShort: "Filter",
   filters: (n: number) => (n === 0 ? "More filters" : `More filters, ${n} in use`),
-  project: "Project",
-  state: "State",
-  everyProject: "Every project",
-  everyState: "Every state",
-  withChanges: "With changed files",
   isFork: "Fork",
   isShared: "Shared",
   foldList: "Hide the list",
   unfoldList: "Show the list",
-  columns: "Widths of the columns",
-  resizeList: "Width of the list",
-  resizePanel: "Width of the panel",
   noSessions: "No sessions yet",
+  chooseSession: "Choose a session, or begin a new one.",
   noSessionsHint: "Ask something, and the first one begins.",
   nothingFound: "Nothing found",
   loadMore: "Load more",
   archived: "Archived",
-  showArchived: "Show archived",
   status: { idle: "Idle", busy: "Working", retry: "Trying again", asks: "Needs you", unseen: "Done, not looked at", failed: "Failed or interrupted" },
   rename: "Rename",
   renameHint: "A double click renames it",
-  archive: "Archive",
-  restore: "Bring back",
-  fork: "Fork",
   forkHere: "Fork from here",
-  remove: "Delete",
-  removeSure: (title: string, children: number) =>
-    children === 0 ? `Delete “${title}”? It cannot be brought back.` : `Delete “${title}” and ${count(children, "session", "sessions")} it started? They cannot be brought back.`,
-  cancel: "Cancel",
-  save: "Save",
-  share: "Share",
   shares: "Shares",
-  find: "Find in this session",
-  exportHtml: "Save as a page",
-  exportJson: "Save as JSON",
-  compactNow: "Summarise now",
   compactNothing: "Nothing was said yet that could be summarised.",
-  setUp: "Set this project up",
-  setUpHint: "Writes AGENTS.md, so that every session knows the project.",
   // Timeline
   callFinished: (tool: string) => `${tool} finished`,
   answerBegan: "Answer began",
   answerComplete: (n: number) => (n === 0 ? "Answer complete" : `Answer complete, ${count(n, "word", "words")}`),
   gone: "This session is gone",
-  goneHint: "It was deleted. Go back to the list.",
+  goneHint: "It was deleted, or the address is wrong. Go back to the list.",
   goneReadable: "What was loaded stays readable until you leave.",
   you: "You",
   older: "Older messages",
   messages: "Messages",
   printedPart: "Older messages are not loaded, and not printed.",
-  newBelow: (n: number) => `${number.format(n)} new below`,
+  newBelow: (n: number) => `${number(n)} new below`,
   toEnd: "Go to the end",
-  showAll: (lines: number) => `Show all ${number.format(lines)} lines`,
+  showAll: (lines: number) => `Show all ${number(lines)} lines`,
   showLess: "Show less",
   bySystem: "added by the server",
   notSent: "not sent to the model",
   thinking: "Thinking",
   thought: (took: string) => `Thought for ${took}`,
+  thoughtBriefly: "Thought briefly",
   failedAttempt: "Said in an attempt that failed; not part of the answer",
   stepEnd: {
     tokens: (input: number, output: number, cached: number) =>
-      `${compact.format(input)} in · ${compact.format(output)} out${cached > 0 ? ` · ${compact.format(cached)} cached` : ""}`,
+      `${short(input)} in · ${short(output)} out${cached > 0 ? ` · ${short(cached)} cached` : ""}`,
     length: "cut at the output limit",
     filter: "stopped by the provider's filter",
     other: (reason: string) => `ended: ${reason}`,
   },
   tree: (hash: string) => `tree ${hash}`,
-  changedFiles: (n: number) => `Changed ${count(n, "file", "files")}`,
-  attempt: (n: number, what: string) => `Attempt ${n} · ${what}`,
-  attempts: (n: number, what: string) => `${count(n, "attempt", "attempts")} failed · ${what}`,
-  waited: (took: string) => `waited ${took}`,
   compaction: { auto: "Summarised automatically", overflow: "Summarised because the window was full", manual: "Summarised by you" },
   compactionTail: "The model sees everything from here",
   summaryOpen: "Show the summary",
   undoHere: "Undo from here",
-  undoLast: "Undo the last turn",
-  subagentOf: (title: string) => `Sub-agent of ${title}`,
   openFile: (path: string) => `Open ${path.split("/").at(-1)}`,
-  lookInside: "Look inside",
-  open: "Open",
   unknownPart: (type: string) => `A part of the type “${type}”`,
   table: "Table",
   image: "image",
@@ -182,6 +170,7 @@ export const words = {
     matches: (n: number) => count(n, "match", "matches"),
     pending: "waiting",
     running: "running",
+    asked: "waits for you",
     failed: "failed",
     denied: "denied by you",
     forbidden: "denied by a rule",
@@ -199,7 +188,7 @@ export const words = {
     todos: (done: number, total: number) => `${done} of ${total} done`,
     answers: "Answers",
     todoChange: { done: "done", begun: "begun", added: "added", dropped: "dropped" },
-    newest: (n: number) => `the newest ${number.format(n)} lines`,
+    newest: (n: number) => `the newest ${number(n)} lines`,
   },
   // Errors
   error: {
@@ -242,84 +231,18 @@ export const words = {
   draftNotKept: "There is no room on this device: what you type is lost when you leave the page.",
   edit: "Edit",
   waiting: "waiting",
-  withdraw: "Take back",
-  resume: "Answer them now",
-  waitingPrompts: (n: number) => `${count(n, "prompt waits", "prompts wait")}`,
   shellHint: "A command: it runs in the session's directory",
-  suggestions: "Suggestions",
-  demoPrompts: ["Tell me a story", "/demo story 12", "/demo tool bash {\"command\": \"ls -la\"}"],
   // Docks
-  asksPermission: (tool: string) => `wants to use ${tool}`,
-  allowOnce: "Allow once",
-  always: "Always",
-  alwaysSure: "Yes, always",
-  alwaysMeans: "Always would allow, in this project:",
-  deny: "Deny",
-  denyWhy: "Deny and say why",
-  denyReason: "What should it do instead?",
-  answeredElsewhere: "Answered elsewhere",
-  question: (at: number, of: number) => `Question ${at} of ${of}`,
-  ownAnswer: "Your own answer",
-  next: "Next",
-  answer: "Answer",
-  dismiss: "Dismiss",
-  noAsks: "Nothing waits for you",
-  noAsksHint: "Permissions and questions of all sessions appear here.",
-  retryIn: (attempt: number, seconds: number, message: string) => `Attempt ${attempt + 1} in ${seconds} s · ${message}`,
+  retryIn: (attempt: number, seconds: number, message: string) => `Attempt ${attempt + 1} in ${seconds < 60 ? `${seconds} s` : words.took(seconds * 1000)} · ${message}`,
   // Panels
   panels: { changes: "Changes", todo: "Todo", context: "Context", family: "Family", files: "Files", log: "Log", share: "Share", access: "Access" },
-  noChanges: "No changes",
-  noChangesHint: "What the working tree differs from its last commit appears here.",
-  notGit: "The directory is in no git repository.",
-  noTodos: "No list",
-  todoBy: "Changed by the agent at",
-  noTodosHint: "The agent writes its plan here when it makes one.",
-  workingTree: "Working tree",
-  viewed: "Viewed",
-  tokensUsed: (used: number, limit: number) => `${number.format(used)} of ${number.format(limit)} tokens`,
+  tokensUsed: (used: number, limit: number) => `${number(used)} of ${number(limit)} tokens`,
   tokens: { input: "Input", output: "Output", reasoning: "Reasoning", read: "Read from cache", write: "Written to cache" },
-  cost: "Cost",
-  noFamily: "No parents and no sub-agents",
   parents: "Parents",
-  children: "Started by this session",
-  binary: "This file is not text.",
+  subagentOf: "Sub-agent of",
   // Login and settings
   login: "Log in",
-  user: "User",
-  password: "Password",
-  loginWrong: "User or password is wrong.",
-  logout: "Log out",
-  devices: "Browsers that are logged in",
-  noDevices: "None; this server has no password, or you came with basic authentication.",
-  invite: "Let a phone in",
-  inviteHint: "Open this address there within two minutes. It works once.",
-  logoutHere: "Log out here",
-  theme: "Theme",
-  themes: { system: "As the device", light: "Light", dark: "Dark" },
-  showEverything: "Show everything (steps, trees, added text)",
-  shortcuts: "Shortcuts",
-  letterKeys: "Single letters are shortcuts",
-  serverTitle: "Server",
-  pageTitle: "Page",
-  providers: "Providers",
-  approvals: "Always allowed",
-  noApprovals: "Nothing is allowed for good.",
-  takeBack: "Take back",
-  mcpServers: "MCP servers",
-  directory: "Directory",
-  version: "Version",
-  position: "Position in the log",
   // Usage
-  days: (n: number) => `Last ${n} days`,
-  byDay: "By day",
-  byModel: "By model",
-  byAgent: "By agent",
-  steps: "Steps",
-  errors: "Errors",
-  total: "Total",
-  noUsage: "Nothing was used yet.",
-  notComplete: "More than can be counted at once; the oldest are missing.",
   unreachable: "The server cannot be reached",
   notFound: "There is nothing at this address",
-  palette: "Go to a session or a place",
 } as const;

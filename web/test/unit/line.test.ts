@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { Line, type LineState } from "../../src/sync/line.ts";
 import { send } from "../../src/sync/send.ts";
 import { Api } from "../../src/wire/api.ts";
@@ -17,6 +18,10 @@ class Bench {
   answers: (() => Response)[] = [];
   room = true;
   isKeptAwake = false;
+  /** What one entry takes. */
+  entryMs = 0;
+  pauses: string[] = [];
+  whilePaused: () => void = () => {};
   line: Line;
 
   constructor() {
@@ -24,6 +29,7 @@ class Bench {
       {
         fetch: async (_path, init) => this.#answer(init),
         now: () => this.now,
+        elapsed: () => this.now,
         random: () => 1,
         after: (ms, run) => {
           const timer = { at: this.now + ms, run };
@@ -34,11 +40,18 @@ class Bench {
         },
         hasRoom: async () => this.room,
         staysAwake: () => this.isKeptAwake,
+        pause: async (until) => {
+          this.pauses.push(`${until} after ${this.entries.length}`);
+          this.whilePaused();
+        },
       },
       {
         path: () => "/global/event",
         cursor: () => this.entries.findLast((entry) => entry.place)?.place?.text ?? "e.1",
-        entries: (entries) => this.entries.push(...entries),
+        entry: (entry) => {
+          this.now += this.entryMs;
+          this.entries.push(entry);
+        },
         state: (state: LineState) => this.states.push(state.name),
         hello: () => {},
         resync: () => {
@@ -157,6 +170,106 @@ test("a line that was told how far the log is shows how far it is, and is live w
   await settled();
   await bench.asked[1]?.say(`data: {"payload":{"type":"sturdy.hello","properties":${JSON.stringify({ ...hello, resumable: false })}}}\n\n`);
   assert.equal(bench.resyncs, 1);
+});
+
+const hello = (head: number) => {
+  const said = { head, store: "e", boot: "b", now: 0, page: "p", resumable: true };
+  return `data: {"payload":{"type":"sturdy.hello","properties":${JSON.stringify(said)}}}\n\n`;
+};
+const deltas = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => delta(`e.${from + i}`)).join("");
+const positions = (bench: Bench) => bench.entries.map((entry) => entry.place?.position);
+
+test("much that comes at once is applied four milliseconds at a time, with a frame in between", async () => {
+  const bench = new Bench();
+  bench.entryMs = 1;
+  void bench.line.open();
+  await settled();
+
+  // Was: applied in one go, and nothing was drawn or typed meanwhile.
+  await bench.asked[0]?.say(hello(10) + deltas(2, 10));
+
+  assert.deepEqual(bench.pauses, ["next frame after 4", "next frame after 8"]);
+  assert.deepEqual(positions(bench), [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  assert.equal(bench.line.state.name, "live");
+});
+
+test("chunks that are here already belong to one slice", async () => {
+  const bench = new Bench();
+  bench.entryMs = 3;
+  void bench.line.open();
+  await settled();
+
+  await Promise.all([bench.asked[0]?.say(delta("e.2")), bench.asked[0]?.say(delta("e.3")), bench.asked[0]?.say(delta("e.4"))]);
+
+  assert.deepEqual(bench.pauses, ["next frame after 2"]);
+});
+
+test("far behind, the pauses are short, and the way that is left is told with every slice", async () => {
+  const bench = new Bench();
+  bench.entryMs = 1;
+  void bench.line.open();
+  await settled();
+  const seen: string[] = [];
+  bench.whilePaused = () => {
+    const { state } = bench.line;
+    seen.push(state.name === "catching up" ? `${state.done} of ${state.total}` : state.name);
+  };
+
+  await bench.asked[0]?.say(hello(520) + deltas(2, 30));
+
+  assert.equal(bench.pauses[0], "next task after 4");
+  assert.deepEqual(seen.slice(0, 2), ["4 of 519", "8 of 519"]);
+  assert.equal(bench.pauses.at(-1), "next frame after 28", "near enough to be drawn");
+});
+
+test("a line that is lost between two slices applies nothing more, and the next goes on from the place that was reached", async () => {
+  const bench = new Bench();
+  bench.entryMs = 1;
+  void bench.line.open();
+  await settled();
+  bench.whilePaused = () => {
+    bench.whilePaused = () => {};
+    bench.line.refilter();
+  };
+
+  await bench.asked[0]?.say(deltas(2, 10));
+  assert.deepEqual(positions(bench), [2, 3, 4, 5]);
+  await bench.asked[1]?.say(deltas(6, 10));
+
+  assert.deepEqual(bench.asked.map((one) => one.cursor), ["e.1", "e.5"]);
+  assert.deepEqual(positions(bench), [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+test("whatever is cut where and lost when, every entry is applied once and in order", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ chars: fc.integer({ min: 1, max: 400 }), ms: fc.integer({ min: 0, max: 6 }), lost: fc.constantFrom("no", "no", "between chunks", "in a pause") }), { minLength: 1, maxLength: 12 }),
+      async (steps) => {
+        const bench = new Bench();
+        const end = 40;
+        void bench.line.open();
+        await settled();
+        let stream = 0;
+        let text = deltas(2, end);
+        for (const { chars, ms, lost } of [...steps, { chars: 10_000, ms: 0, lost: "no" }]) {
+          bench.entryMs = ms;
+          bench.whilePaused = () => {
+            bench.whilePaused = () => {};
+            if (lost === "in a pause") bench.line.refilter();
+          };
+          await bench.asked[stream]?.say(text.slice(0, chars));
+          text = text.slice(chars);
+          if (lost === "between chunks") bench.line.refilter();
+          await settled();
+          if (bench.asked.length - 1 === stream) continue;
+          stream = bench.asked.length - 1;
+          text = deltas(Number(bench.asked[stream]?.cursor?.split(".")[1]) + 1, end);
+        }
+        assert.deepEqual(positions(bench), Array.from({ length: end - 1 }, (_, i) => i + 2));
+      },
+    ),
+    { numRuns: 60 },
+  );
 });
 
 test("waits grow, and what the server asks for is honoured", async () => {

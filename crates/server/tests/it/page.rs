@@ -61,13 +61,13 @@ async fn files_of_the_page_stand_under_the_name_of_their_build_and_nowhere_else(
     let shell = navigate(&world, "/").await;
     let build = build_of(&shell);
 
-    let script = world.get(&format!("/ui/{build}/index.js")).await;
+    let script = world.get(&format!("/ui/{build}/core.js")).await;
     assert_eq!(script.status, 200);
     assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
     assert_eq!(script.header("cache-control"), Some("public, max-age=31536000, immutable"));
     assert_eq!(script.header("content-encoding"), None);
 
-    let packed = world.request("GET", &format!("/ui/{build}/index.js")).header("accept-encoding", "gzip");
+    let packed = world.request("GET", &format!("/ui/{build}/core.js")).header("accept-encoding", "gzip");
     let packed = packed.send().await.unwrap();
     assert_eq!(packed.headers()["content-encoding"], "gzip");
     let bytes = packed.bytes().await.unwrap();
@@ -79,7 +79,7 @@ async fn files_of_the_page_stand_under_the_name_of_their_build_and_nowhere_else(
     let known = known.header("if-none-match", format!("\"{build}\"")).send().await.unwrap();
     assert_eq!(known.status(), 304);
     for path in [
-        "/ui/older/index.js".to_owned(),
+        "/ui/older/core.js".to_owned(),
         format!("/ui/{build}/index.html"),
         format!("/ui/{build}/..%2fbuild.rs"),
     ] {
@@ -468,7 +468,7 @@ async fn a_link_to_a_share_opens_a_page_of_its_own_that_is_not_listed() {
     assert_eq!(shell.header("x-robots-tag"), Some("noindex"));
     assert!(shell.header("content-security-policy").unwrap().ends_with("frame-ancestors 'none'"));
     assert!(shell.text.contains("/share.js"));
-    assert!(!shell.text.contains("/index.js"));
+    assert!(!shell.text.contains("/core.js"));
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ const LAST_CHARS = 2000;
 
 function Reasoning(props: { part: PartOf<"reasoning">; answer?: AssistantMessage | undefined }) {
   const open = () => isOpen(props.part.time, props.answer);
-  const took = () => words.took((props.part.time.end ?? serverNow()) - props.part.time.start);
+  const tookMs = () => (props.part.time.end ?? serverNow()) - props.part.time.start;
   // Its end is enough: the whole may be long, and this is asked for in every frame.
   const lastLine = () => {
     const end = props.part.text.slice(-LAST_CHARS).trim();
@@ -85,7 +85,7 @@ function Reasoning(props: { part: PartOf<"reasoning">; answer?: AssistantMessage
     <Fold class="reasoning" summary={
       <>
         <Icon name="brain" />
-        <Show when={open()} fallback={<span>{words.thought(took())}</span>}>
+        <Show when={open()} fallback={<span>{tookMs() < 950 ? words.thoughtBriefly : words.thought(words.took(tookMs()))}</span>}>
           <span class="pulse">{words.thinking}</span>
           <Ticking since={props.part.time.start} />
           <span class="cut muted grow">{lastLine()}</span>

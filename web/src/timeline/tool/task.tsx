@@ -9,6 +9,7 @@ import { asks, session, status, thread } from "../../view/store.ts";
 import { openThread } from "../../view/live.ts";
 import { sessionPath } from "../../view/router.ts";
 import { words } from "../../words/en.ts";
+import { more } from "../../words/en-panels.ts";
 import type { ToolPart } from "../../wire/types.ts";
 import { Turn } from "../turn.tsx";
 import { asCallError } from "../../wire/api.ts";
@@ -50,9 +51,9 @@ export function TaskCard(props: { part: ToolPart }) {
       <Show when={!READ_ONLY && child()}>
         {(id) => (
           <div class="task-links">
-            <button type="button" class="link" aria-expanded={isInside()} onClick={() => setInside(!isInside())}>{words.lookInside}</button>
-            <a href={sessionPath(id())}>{words.open}</a>
-            <span class="muted small">{words.status[status(id()).type]}</span>
+            <button type="button" class="link" aria-expanded={isInside()} onClick={() => setInside(!isInside())}>{more.lookInside}</button>
+            <a href={sessionPath(id())}>{more.open}</a>
+            <Show when={status(id()).type !== "idle"}><span class="muted small">{words.status[status(id()).type]}</span></Show>
           </div>
         )}
       </Show>

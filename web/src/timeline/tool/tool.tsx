@@ -5,7 +5,7 @@ import { Fold } from "../../kit/fold.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { Ticking } from "../../kit/ticking.tsx";
 import { filePath } from "../../view/router.ts";
-import { message } from "../../view/store.ts";
+import { asks, message } from "../../view/store.ts";
 import { isInterrupted, isStopped } from "../../wire/failure.ts";
 import { linksIn } from "../../wire/large.ts";
 import { words } from "../../words/en.ts";
@@ -166,13 +166,24 @@ export function subjectOf(part: ToolPart): string {
     case "skill":
       return text(input["name"]);
     case "todowrite":
-      return title ?? "";
+      return todosDone(input["todos"]) ?? title ?? "";
+    case "question":
+      return text((Array.isArray(input["questions"]) ? (input["questions"][0] as Fields | null) : undefined)?.["question"]) || (title ?? "");
     default:
       return title ?? "";
   }
 }
 
+/** How far a list is; the server's own title counts what is left. */
+function todosDone(todos: unknown): string | undefined {
+  if (!Array.isArray(todos) || todos.length === 0) return undefined;
+  const done = todos.filter((one: Fields | null) => one?.["status"] === "completed").length;
+  return words.tool.todos(done, todos.length);
+}
+
 function Meta(props: { part: ToolPart; fate: Fate }) {
+  /** It has not begun: somebody is asked first. */
+  const isAsked = createMemo(() => props.fate === "running" && asks().some((ask) => ask.request.tool?.callID === props.part.callID));
   const took = () => {
     const { state } = props.part;
     return state.status === "completed" || state.status === "error" ? state.time.end - state.time.start : undefined;
@@ -182,6 +193,7 @@ function Meta(props: { part: ToolPart; fate: Fate }) {
     <span class="meta num">
       <Counts part={props.part} />
       <Switch>
+        <Match when={isAsked()}><span class="warn"><Icon name="hand" /> {words.tool.asked}</span></Match>
         <Match when={props.fate === "running"}>
           <Icon name="loader-circle" class="spin" />
           <span class="off-screen">{words.tool.running}</span>
@@ -189,7 +201,7 @@ function Meta(props: { part: ToolPart; fate: Fate }) {
         <Match when={props.fate === "pending"}>{words.tool.pending}</Match>
       </Switch>
       <FateMark fate={props.fate} />
-      <Show when={running()}>{(since) => <Ticking since={since()} />}</Show>
+      <Show when={!isAsked() && running()}>{(since) => <Ticking since={since()} />}</Show>
       <Show when={took() !== undefined && (took() ?? 0) >= 1000}>{words.took(took() ?? 0)}</Show>
     </span>
   );
