@@ -85,8 +85,8 @@ impl Remains {
         self.not_before = None;
         let Some(session) = self.sessions.last() else { return };
         match remove_slice(connection, session.as_str()) {
-            Ok(Left::Something) => {}
-            Ok(Left::Nothing) => drop(self.sessions.pop()),
+            Ok(Remaining::Something) => {}
+            Ok(Remaining::Nothing) => drop(self.sessions.pop()),
             Err(failure) => {
                 tracing::warn!(%session, ?failure, "what a removed session left is removed later");
                 self.not_before = Some(Instant::now() + PAUSE);

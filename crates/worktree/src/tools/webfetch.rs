@@ -192,7 +192,9 @@ impl Fetch<'_> {
             (AddressKind::Public, reach, _) => Ok(reach),
             (AddressKind::Metadata, ..) => refused("an address at which clouds tell machines their secrets"),
             (AddressKind::Private, Reach::Private, _) => Ok(Reach::Private),
-            (AddressKind::Private, Reach::Public, Private::Named(host)) if host.as_deref() == url.host_str() => {
+            (AddressKind::Private, Reach::Public, Private::Named(host))
+                if host.as_deref() == url.host_str() =>
+            {
                 Ok(Reach::Private)
             }
             (AddressKind::Private, Reach::Public, Private::Named(_)) => {
