@@ -42,7 +42,7 @@ export const EXPLAINED_FURTHER = [
   { line: '`metadata` of a permission request for a command is the command', at: /› metadata › always$/ },
   { line: '`limit=abc` means no limit on some lists', at: /^(session list|all sessions) with (a wrong|half a) / },
   { line: 'sessions are shared to OpenCode', at: /^share what is disabled › / },
-  { line: 'messages of `/api` and of the first API are two stores', at: /^(active while asked|what v2 is asked|the v2 question|v2 in the first API|v2 the session while staged › body › data › (title|tokens))/ },
+  { line: 'messages of `/api` and of the v1 API are two stores', at: /^(active while asked|what v2 is asked|the v2 question|v2 in the v1 API|v2 the session while staged › body › data › (title|tokens))/ },
   { line: '`subpath` of `/api/session` filters nothing', at: /^v2 by subpath › / },
   { line: 'a file whose kind the provider', at: /^v2 a prompt with files › .* › mime$/ },
   { line: 'texts of a v2 answer are called', at: /› content\[\d\] › id$/ },

@@ -158,7 +158,7 @@ async fn a_viewer_whose_store_does_not_answer_is_not_told_that_the_share_has_end
     while let Some(chunk) = watching.chunk().await.unwrap() {
         seen.push_str(std::str::from_utf8(&chunk).unwrap());
     }
-    assert!(seen.contains("come back") && !seen.contains("event: closed"), "{seen}");
+    assert!(seen.contains("reconnect") && !seen.contains("event: closed"), "{seen}");
     world.close().await;
 }
 

@@ -227,8 +227,8 @@ async fn a_client_names_its_own_permission_request_and_always_is_kept() {
     let open = world.get(&format!("{path}/{id}")).await.json();
     let first = world.get("/permission").await.json();
     let answered = world.send("POST", &format!("{path}/{id}/reply"), &json!({ "reply": "always" })).await;
-    let later =
-        world.send("POST", &path, &json!({ "action": "external_directory", "resources": ["/elsewhere/b"] }));
+    let body = json!({ "action": "external_directory", "resources": ["/elsewhere/b"] });
+    let later = world.send("POST", &path, &body);
     let later = later.await.json();
 
     assert_eq!(asked.both(), (200, json!({ "data": { "id": id, "effect": "ask" } })));
