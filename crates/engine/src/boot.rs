@@ -77,7 +77,7 @@ async fn settle_until(ends: Instant, engine: &Engine, work: impl Future<Output =
             "undos and tool calls that the last process did not finish could not be settled: a task panicked"
         ),
         Err(_) => {
-            warn!("files that the last process was changing do not respond; other directories are served")
+            warn!("files that the last process was changing do not respond; other directories are served");
         }
     }
 }

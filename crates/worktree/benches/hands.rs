@@ -107,7 +107,7 @@ fn world(dir: &Path, top: &Path) -> World {
 }
 
 async fn call(world: &World, tool: &str, input: Value) -> Done {
-    let tools = builtin(&[], &[]);
+    let tools = builtin(&[]);
     let found = tools.iter().find(|one| one.spec().name == tool).unwrap();
     let call =
         Call { id: "bench".to_owned(), name: tool.to_owned(), input: input.as_object().unwrap().clone() };

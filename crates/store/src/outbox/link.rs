@@ -145,7 +145,7 @@ impl Store {
                     (Ok(link), _) => links.push(link),
                     (Err(Failure::Broken { .. }), Some(session)) => damaged.note(&session, "its share link"),
                     (Err(Failure::Broken { .. }), None) => {
-                        error!("a damaged share link without a readable session id is left out")
+                        error!("a damaged share link without a readable session id is left out");
                     }
                     (Err(failure), _) => return Err(failure.into()),
                 }
