@@ -29,8 +29,9 @@ export function Tokens() {
   const read = () => void api.get<Token[]>("/sturdy/token").then(setTokens, () => setTokens(undefined));
   onMount(read);
   const make = () => {
-    const body = { name: name().trim(), scopes: [scope()], ...(days() > 0 ? { expires: Math.round(serverNow() + days() * DAY_MS) } : {}) };
-    api.post<{ secret: string }>("/sturdy/token", body).then((made) => { setSecret(made.secret); setName(""); read(); }, failed);
+    const sent = name();
+    const body = { name: sent.trim(), scopes: [scope()], ...(days() > 0 ? { expires: Math.round(serverNow() + days() * DAY_MS) } : {}) };
+    api.post<{ secret: string }>("/sturdy/token", body).then((made) => { setSecret(made.secret); if (name() === sent) setName(""); read(); }, failed);
   };
   const revoke = (id: string) => void api.call(`/sturdy/token/${segment(id)}`, { method: "DELETE" }).then(read, failed);
   return (

@@ -120,9 +120,11 @@ function NewAccess(props: { onMake: (label: string, rights: readonly Right[], da
   const toggle = (right: Right) => setRights(rights().includes(right) ? rights().filter((one) => one !== right) : RIGHTS.filter((one) => one === right || rights().includes(one)));
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
+    const sent = label();
     setSent(true);
     await props.onMake(label().trim(), rights(), days());
-    setLabel("");
+    // Somebody may be typing the next one by now.
+    if (label() === sent) setLabel("");
     setSent(false);
   };
   return (

@@ -181,10 +181,12 @@ function NewGrant(props: { onMake: (wish: Wish) => Promise<unknown> }) {
   const writes = () => preset() !== "viewer";
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
+    const sent = label();
     setSent(true);
     const bounds = writes() ? { most: most(), kinds: kinds() } : { most: undefined, kinds: [] };
     await props.onMake({ preset: preset(), days: days(), label: label().trim(), ...bounds });
-    setLabel("");
+    // Somebody may be typing the next one by now.
+    if (label() === sent) setLabel("");
     setSent(false);
   };
   return (

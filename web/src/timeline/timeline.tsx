@@ -191,8 +191,12 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     if (jump !== mine) return;
     const indexOf = () => rows().findIndex((row) => row.kind === "message" && row.id === message);
     if (message === undefined || indexOf() < 0) return say(words.notFound);
-    await settle(mine, () => feed.offsetTop + (handle?.getItemOffset(indexOf()) ?? 0));
-    const found = await drawnAt(message, place.part);
+    let found: HTMLElement | null = null;
+    // A list that is not laid out yet knows no places, and a slow device draws late: what is wanted is looked for again.
+    for (let tries = 0; found === null && tries < LOOKS_MAX && jump === mine; tries += 1) {
+      await settle(mine, () => feed.offsetTop + (handle?.getItemOffset(indexOf()) ?? 0));
+      found = await drawnAt(message, place.part);
+    }
     if (found && found.id !== message) await settle(mine, () => scroller.scrollTop + found.getBoundingClientRect().top - scroller.getBoundingClientRect().top - ABOVE_PART_PX);
     // Whoever looks for words goes on typing or presses Enter again.
     if (jump === mine && !document.activeElement?.closest(".find")) found?.focus({ preventScroll: true });
