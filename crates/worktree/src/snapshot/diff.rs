@@ -37,6 +37,8 @@ const EFFORT: Duration = Duration::from_millis(200);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// As long as clients expect it.
+/// Digits of a content's id in the head of a patch, as git writes it.
+const ID_DIGITS: usize = 7;
 const RULE_WIDTH: usize = 67;
 
 const CONTEXT_LINES: usize = 3;
@@ -282,8 +284,11 @@ fn write_hunk(hunk: &UnifiedDiffHunk<'_, '_, '_, str>, numbers: Numbers, patch: 
 
 fn head(one: &Changed, text: &mut String) {
     let _ = writeln!(text, "diff --git {} {}", quoted("a/", &one.path), quoted("b/", &one.path));
-    let zero = "0".repeat(40);
-    let id = |state: &State| state.content().map_or_else(|| zero.clone(), |id| id.to_string());
+    let id = |state: &State| {
+        let mut id = state.content().map_or_else(|| "0".repeat(ID_DIGITS), |id| id.to_string());
+        id.truncate(ID_DIGITS);
+        id
+    };
     let range = format!("index {}..{}", id(&one.before), id(&one.after));
     let mode = |state: &State| state.mode().filter(|_| !state.is_no_file());
     let _ = match (mode(&one.before), mode(&one.after)) {
