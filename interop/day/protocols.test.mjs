@@ -27,6 +27,7 @@ const EXPLAINED = [
   { reason: 'Gemini joins neighbours of one role either way', at: /^requests to an older gemini\[[3-6]\] › body › contents$/ },
   { reason: 'Gemini knows a field for what went wrong', at: /^requests to (an older )?gemini\[\d\] › body › contents\[\d+\] › parts\[0\] › functionResponse › response › (content|error)$/ },
   { reason: 'these servers count what they stream in either way', at: /^requests to (a server of groq|gemini behind openrouter)\[\d\] › body › stream_options$/ },
+  { reason: 'the scripted server counts in `usage` alone; the package of the reference for Groq reads a field of Groq\'s own', at: /^usage of a server of groq › / },
 ];
 
 /** @param {Difference} difference */
