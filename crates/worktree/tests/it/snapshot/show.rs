@@ -37,7 +37,7 @@ fn a_change_is_shown_as_clients_read_it() {
     assert_eq!((shown.additions, shown.deletions, shown.files_total), (3, 2, 4));
     // As git prints the same two trees.
     let theirs = std::process::Command::new("git")
-        .args(["diff", "--full-index", "--no-color", &before.to_string(), &after.to_string(), "--", "*.txt"])
+        .args(["diff", "--abbrev=7", "--no-color", &before.to_string(), &after.to_string(), "--", "*.txt"])
         .env("GIT_DIR", &place.dir)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .output()
