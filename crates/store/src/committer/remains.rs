@@ -88,7 +88,7 @@ impl Remains {
             Ok(Remaining::Something) => {}
             Ok(Remaining::Nothing) => drop(self.sessions.pop()),
             Err(failure) => {
-                tracing::warn!(%session, ?failure, "what a removed session left is removed later");
+                tracing::warn!(%session, ?failure, "leftovers of a removed session are not removed yet; trying again later");
                 self.not_before = Some(Instant::now() + PAUSE);
                 // Damage of one holds up no other.
                 self.sessions.rotate_right(1);
@@ -135,7 +135,11 @@ pub(crate) fn end_removals(connection: &Connection) -> Result<Remains, Failure> 
             Ok(()) => {}
             Err(failure) if failure.is_the_disks() => return Err(failure),
             Err(failure) => {
-                tracing::warn!(session, ?failure, "what a removed session left is removed later");
+                tracing::warn!(
+                    session,
+                    ?failure,
+                    "leftovers of a removed session are not removed yet; trying again later"
+                );
                 refused.extend(SessionId::parse(&session));
             }
         }
