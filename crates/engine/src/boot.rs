@@ -46,6 +46,10 @@ async fn open(mut options: EngineOptions) -> Result<Engine, BootError> {
     let engine = assemble(options, store, clock);
     end_orphans(&engine).await;
     settle(&engine).await?;
+    if let Err(cause) = engine.inner.remove_left_behind().await {
+        // The next start tries again.
+        error!(%cause, "sessions whose parent was removed could not be removed with it");
+    }
     let sessions = engine.inner.sessions.clone();
     engine.tasks().keep("supervise", move || supervise::run(sessions.clone()));
     settle_files(&engine).await;

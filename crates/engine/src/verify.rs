@@ -18,7 +18,7 @@ use sturdy_session::fact::Fact;
 use sturdy_session::id::SessionId;
 use sturdy_session::oracle::Oracle;
 use sturdy_session::row::ApprovalRow;
-use sturdy_store::{Finding, LogEntry, ReadError, SessionQuery, Stage, Store};
+use sturdy_store::{Finding, LogEntry, ReadError, SessionQuery, Stage, Store, WholeSession};
 
 /// What was read and what is not as promised.
 #[derive(Debug, Default)]
@@ -101,12 +101,11 @@ async fn check(
     allowed: &mut Allowed,
     tell: &impl Fn(Progress),
 ) -> Result<(), ReadError> {
-    let is_folded = store.horizon().await? > 0;
     let total = sessions.len() as u64;
     for id in sessions {
         verified.sessions += 1;
         tell(Progress { stage: "sessions", done: verified.sessions, total });
-        match session(store, &id, is_folded, allowed).await {
+        match session(store, &id, allowed).await {
             Ok(findings) => {
                 let found = |what| Finding { place: format!("session {id}"), what };
                 verified.findings.extend(findings.into_iter().map(found));
@@ -125,13 +124,8 @@ async fn all_sessions(store: &Store) -> Result<Vec<SessionId>, ReadError> {
 }
 
 /// What is wrong with one session.
-async fn session(
-    store: &Store,
-    id: &SessionId,
-    is_folded: bool,
-    allowed: &mut Allowed,
-) -> Result<Vec<String>, ReadError> {
-    let entries = store.entries_of(id).await?;
+async fn session(store: &Store, id: &SessionId, allowed: &mut Allowed) -> Result<Vec<String>, ReadError> {
+    let WholeSession { entries, rows, positions, horizon } = store.whole_session(id).await?;
     if entries.is_empty() {
         return Ok(vec!["it has no log".to_owned()]);
     }
@@ -141,15 +135,13 @@ async fn session(
         // A log with holes in it proves nothing about rows.
         return Ok(findings);
     }
-    let mut oracle = if is_folded { Oracle::of_folded_log() } else { Oracle::default() };
+    let mut oracle = if horizon > 0 { Oracle::of_folded_log() } else { Oracle::default() };
     let judged = facts.iter().try_for_each(|(_, fact)| oracle.read(fact));
     if let Err(broken) = judged.and_then(|()| oracle.end().map(|_| ())) {
         findings.push(broken.to_string());
     }
-    let stored = store.rows_of_session(id).await?;
-    let positions = store.row_positions(id).await?;
     let rebuilt = rebuild::rows(facts.into_iter().map(|(entry, fact)| (entry.seq, entry.position, fact)));
-    findings.extend(rebuilt.compare(stored));
+    findings.extend(rebuilt.compare(rows));
     findings.extend(rebuilt.compare_positions(&positions));
     findings.extend(numbers::first_wrong(&entries, &rebuilt.tells));
     allowed.extend(rebuilt.approvals.into_iter().map(|row| (row.id.clone(), row)));

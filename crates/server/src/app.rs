@@ -118,6 +118,7 @@ struct Inner {
     git_patience: Duration,
     closing: CancellationToken,
     sockets: Sockets,
+    share_sockets: Sockets,
     devices: Devices,
     tokens: Tokens,
     grants: Grants,
@@ -152,6 +153,7 @@ impl App {
             git_patience: options.git_patience,
             closing: CancellationToken::new(),
             sockets: Sockets::default(),
+            share_sockets: Sockets::default(),
             devices,
             tokens,
             grants: Grants::default(),
@@ -293,6 +295,11 @@ impl App {
 
     pub(crate) fn sockets(&self) -> &Sockets {
         &self.inner.sockets
+    }
+
+    /// Those of the share service, which may be open to all: strangers take nobody's place but their own.
+    pub(crate) fn share_sockets(&self) -> &Sockets {
+        &self.inner.share_sockets
     }
 
     pub(crate) fn terminals(&self) -> &Terminals {

@@ -13,12 +13,13 @@ use crate::routes::server::login;
 use crate::routes::sessions::ticket;
 use crate::streams::{Program, stream_until};
 use crate::wire::query::Query;
-use crate::{grants, reply, share, sse, ui};
+use crate::{grants, reply, share, sse, standing, ui};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
 use http::header::{self, HeaderMap};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -120,8 +121,11 @@ async fn answer_admitted(app: App, request: Request, next: Next) -> Response {
             let answered = on_behalf(behalf, answer(&app, parts, body, next)).instrument(span);
             let mut response = match caller {
                 Caller::Grant(granted) => grants::while_it_stands(&app, &granted, answered).await,
-                Caller::Device(id) => while_logged_in(&app, id, answered.await),
-                Caller::Anyone | Caller::User(_) | Caller::Token { .. } | Caller::Ticket => answered.await,
+                // An event stream ends with the token or the login that opened it.
+                Caller::Device(_) | Caller::Token { .. } => {
+                    stream_until(answered.await, standing::ended(app.clone(), caller).map(drop))
+                }
+                Caller::Anyone | Caller::User(_) | Caller::Ticket => answered.await,
             };
             if let Some(cookie) = renewed {
                 // An answer that takes the cookie away, or gives another, has the last word.
@@ -163,12 +167,6 @@ impl Admission {
 fn is_read_with_ticket(request: &Parts) -> bool {
     let is_read = matches!(request.method, Method::GET | Method::HEAD);
     is_read && request.uri.path().starts_with(ticket::OPEN_TO_ALL)
-}
-
-/// The event stream of a browser ends when it is logged out, here or from another one.
-fn while_logged_in(app: &App, device: String, response: Response) -> Response {
-    let app = app.clone();
-    stream_until(response, async move { app.devices().logged_out(&device).await })
 }
 
 /// What log lines and traces say of a request. A client that traces what it does names its own span.

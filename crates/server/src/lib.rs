@@ -23,6 +23,7 @@ mod rpc;
 mod serve;
 mod share;
 mod sse;
+mod standing;
 mod streams;
 mod ui;
 mod wire;

@@ -45,6 +45,7 @@ use serde_json::json;
 use sturdy_capnweb::wire::READ_BUFFER_BYTES;
 use sturdy_capnweb::{Limits, Options, Stub, batch};
 use sturdy_session::depth::LEVELS_MAX;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// A message a little over the limit gets an answer that says so, and not a torn line.
 const FRAME_SLACK_BYTES: usize = 64 * 1024;
@@ -110,7 +111,8 @@ async fn upgrade(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let root = first_object(&app, &parts);
-    answer_upgrade(app, upgrade, root, asking(&parts)).await
+    let place = app.sockets().take();
+    answer_upgrade(app, upgrade, root, asking(&parts), place).await
 }
 
 /// The first object of a connection: everything, or one session for whoever shows a grant.
@@ -126,15 +128,16 @@ fn asking(request: &Parts) -> Asking {
     request.extensions.get::<Asking>().cloned().unwrap_or(Asking::Anyone)
 }
 
-/// Talks over a WebSocket, with `root` as the first object.
+/// Talks over a WebSocket, with `root` as the first object, as long as there is a place for one more.
 pub(crate) async fn answer_upgrade(
     app: App,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     root: Stub,
     who: Asking,
+    place: Option<OwnedSemaphorePermit>,
 ) -> Response {
     let Ok(upgrade) = upgrade else { return refuse().await };
-    let Some(place) = app.sockets().take() else { return come_back() };
+    let Some(place) = place else { return come_back() };
 
     let frame_bytes_max = Limits::default().message_bytes_max + FRAME_SLACK_BYTES;
     let upgrade = upgrade

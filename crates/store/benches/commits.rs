@@ -204,6 +204,7 @@ fn commit(load: Load, session: &SessionId, caller: usize, seq: u64) -> Commit {
                 expected: seq,
                 entries: vec![entry],
                 rows: vec![],
+                parent: None,
                 grant: None,
             }
         }
@@ -228,7 +229,14 @@ fn commit(load: Load, session: &SessionId, caller: usize, seq: u64) -> Commit {
                 data,
             };
             let rows = vec![RowWrite { entry: 0, change: RowChange::Part(row) }];
-            Commit { session: session.clone(), expected: seq, entries: vec![entry], rows, grant: None }
+            Commit {
+                session: session.clone(),
+                expected: seq,
+                entries: vec![entry],
+                rows,
+                parent: None,
+                grant: None,
+            }
         }
     }
 }

@@ -349,7 +349,7 @@ fn written(expected: u64) -> Commit {
         tells: 0,
     };
     let rows = vec![RowWrite { entry: 0, change: RowChange::Part(row) }];
-    Commit { session, expected, entries: vec![entry], rows, grant: None }
+    Commit { session, expected, entries: vec![entry], rows, parent: None, grant: None }
 }
 
 /// What this process has in memory.

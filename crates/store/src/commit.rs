@@ -21,6 +21,8 @@ pub struct Commit {
     pub entries: Vec<NewEntry>,
     /// In the order they are to be written.
     pub rows: Vec<RowWrite>,
+    /// The parent of the session that it creates; refused inside the transaction if that was removed.
+    pub parent: Option<SessionId>,
     /// The grant it is made with; refused inside the transaction if that does not allow it now.
     pub grant: Option<GrantUse>,
 }

@@ -10,8 +10,9 @@
 //! again for a while (`committer/patience.rs`).
 //!
 //! Not here: what the facts mean (`sturdy-session`), who reads them (`log.rs`), how one entry or row
-//! is written (`committer/write.rs`).
+//! is written (`committer/write.rs`), what else must hold for it (`committer/conditions.rs`).
 
+mod conditions;
 mod crash;
 mod meters;
 mod patience;
@@ -29,11 +30,10 @@ pub use write::title_column;
 
 use crate::commit::{Commit, Committed};
 use crate::dialect;
-use crate::error::{CommitError, DriverError, DriverErrorKind, Failure, Refusal};
-use crate::grants;
+use crate::error::{CommitError, DriverError, DriverErrorKind, Failure};
 use crate::lock::Lock;
 use crate::log::told_of;
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -373,7 +373,7 @@ impl Committer {
     fn write_unless_it_fails(&mut self, group: &[Pending]) -> Result<Vec<Verdict>, Failure> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
 
-        let mut verdicts = Vec::with_capacity(group.len());
+        let mut verdicts: Vec<Verdict> = Vec::with_capacity(group.len());
         // What the session of each has told before it.
         let mut told = Vec::with_capacity(group.len());
         let mut entries = 0;
@@ -391,13 +391,15 @@ impl Committer {
                 }
             };
             told.push(last.told);
+            let made = group[..verdicts.len()].iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok());
+            let before = made.map(|(pending, _)| &pending.commit);
             // Invariant I2, the net under the lock: a second writer is told and has written nothing.
             verdicts.push(if last.seq != commit.expected {
                 let session = commit.session.clone();
                 let expected = commit.expected;
                 Err(CommitError::Conflict { session, expected, found: last.seq })
-            } else if let Err(refusal) = judge_grant(&transaction, commit)? {
-                Err(CommitError::Denied(refusal))
+            } else if let Some(refused) = conditions::judge(&transaction, commit, before)? {
+                Err(refused)
             } else {
                 let first_position = entries;
                 entries += commit.entries.len() as u64;
@@ -462,13 +464,6 @@ impl Committer {
         }
         drop(self.doomed_write);
     }
-}
-
-/// Refuses a commit that is made with a grant which does not allow it now.
-fn judge_grant(transaction: &Transaction<'_>, commit: &Commit) -> Result<Result<(), Refusal>, Failure> {
-    let Some(grant) = &commit.grant else { return Ok(Ok(())) };
-    let now = commit.entries.last().map_or(0, |entry| entry.at);
-    grants::judge(transaction, grant, &commit.session, now)
 }
 
 /// What a session is at.

@@ -76,6 +76,10 @@ pub enum CommitError {
     #[error("session {session} is at {found}, not {expected}")]
     Conflict { session: SessionId, expected: u64, found: u64 },
 
+    /// The session that it was to create a child of is removed: the child would be left behind.
+    #[error("session {0} is removed, so nothing can be created below it")]
+    ParentRemoved(SessionId),
+
     /// The grant it was to be made with does not allow it now.
     #[error(transparent)]
     Denied(Refusal),

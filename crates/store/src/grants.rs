@@ -220,7 +220,13 @@ impl crate::Store {
 
     /// Forgets what was noted of grants too long ago. Answers how many rows went.
     pub async fn tidy_grants(&self, now: Millis) -> Result<u64, ShareError> {
-        self.change_share(move |transaction| audit::forget(transaction, now)).await
+        let mut rows = 0;
+        loop {
+            match self.change_share(move |transaction| audit::forget_some(transaction, now)).await? {
+                0 => return Ok(rows),
+                some => rows += some,
+            }
+        }
     }
 }
 

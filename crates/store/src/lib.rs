@@ -47,7 +47,7 @@ pub use read::message_order::{PlacedMessage, ReadDirection, Slice};
 pub use read::messages::{MessagePage, MessageQuery, PageWithin, RawMessage};
 pub use read::moment::{Opening, Outline, Overview, OverviewQuery, SessionGlance};
 pub use read::place::{Before, MessagePlace, PagePlaces};
-pub use read::rows::{CurrentRows, RowPosition, SessionRows};
+pub use read::rows::{CurrentRows, RowPosition, SessionRows, WholeSession};
 pub use read::search::{Found, FoundPart, SearchQuery};
 pub use read::sessions::{CreatedEdge, SessionHead, SessionOrder, SessionQuery};
 pub use read::shape::PartShape;

@@ -294,6 +294,13 @@ impl Store {
     }
 }
 
+/// Everything that is left of a session's history, and the horizon of the whole log.
+pub(crate) fn history(connection: &Connection, session: &SessionId) -> Result<(Vec<LogEntry>, u64), Failure> {
+    let horizon: i64 = connection.prepare_cached(HORIZON)?.query_row((), |row| row.get(0))?;
+    let entries = read_all(connection, OF_SESSION, (session.as_str(), 0, i64::MAX))?;
+    Ok((entries, horizon.cast_unsigned()))
+}
+
 /// All entries of a statement, in its order; a damaged one is an error.
 fn read_all(
     connection: &Connection,

@@ -45,6 +45,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 16, name: "share_retry", text: include_str!("../migrations/0016_share_retry.sql") },
     Migration { number: 17, name: "told", text: include_str!("../migrations/0017_told.sql") },
     Migration { number: 18, name: "edits", text: include_str!("../migrations/0018_edits.sql") },
+    Migration { number: 19, name: "share_upkeep", text: include_str!("../migrations/0019_share_upkeep.sql") },
 ];
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS migration (

@@ -21,6 +21,7 @@ mod op;
 mod reference;
 mod refusal;
 mod remove;
+mod tidy;
 mod view;
 mod visibility;
 

@@ -5,7 +5,7 @@
 //! belongs to something, every blob is what its hash says, and shares and links keep their counts.
 //!
 //! Not here: rows and the numbers of what was told against the fold of the log (invariant I10). Facts are
-//! `sturdy-session`'s; the caller compares `entries_of` with `rows_of_session`.
+//! `sturdy-session`'s; the caller compares the two parts of `whole_session`.
 
 mod check;
 mod shares;

@@ -274,6 +274,7 @@ struct Inner {
     /// Held for a moment.
     touched: Mutex<touched::Touched>,
     diffs: Mutex<diff::RecentDiffs>,
+    sums: Mutex<diff::RecentSums>,
     /// Held while a ref is written.
     anchoring: Mutex<()>,
     /// Held by the one collection that goes on.
@@ -306,6 +307,7 @@ impl TreeStore {
             waiting: AtomicUsize::new(0),
             touched: Mutex::new(touched::Touched::load(dir)),
             diffs: Mutex::default(),
+            sums: Mutex::default(),
             anchoring: Mutex::default(),
             collecting: Mutex::default(),
             _in_use: in_use,

@@ -39,9 +39,10 @@ pub use sections::{Compaction, ImageLimits, SandboxSection, ShareMode, ToolOutpu
 pub use servers::{McpEntry, McpPlace};
 pub use settings::Settings;
 pub use trust::{Standing, Trust, TrustKey};
-pub(crate) use update::keep_file;
 pub use update::update_file;
+pub(crate) use update::{draft_of, write_draft};
 pub use warning::Warning;
 
+pub(crate) use load::{load_from, load_global_from};
 pub(crate) use markdown::read_document;
-pub(crate) use places::files_below;
+pub(crate) use places::{Draft, files_below};

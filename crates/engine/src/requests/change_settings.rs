@@ -1,10 +1,11 @@
 //! Changes of configuration files: what is accepted can be loaded.
 //!
-//! The change is written, everything is read as the next load would, and if that fails the file is put
-//! back as it was. A file that was broken before can still be changed: that is how it is mended.
+//! What the file would hold is laid in its place, and everything is read as the next load would, before and after the
+//! project is trusted. Only then it is written, in one step: whatever dies, the file that is there can be loaded. A file
+//! that was broken before can still be changed: that is how it is mended.
 
 use crate::directory::agents::Agents;
-use crate::directory::config::{self, ConfigError, Places, UpdateError};
+use crate::directory::config::{self, ConfigError, Draft, Judge, Places, UpdateError};
 use crate::directory::instance::absolute;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -20,7 +21,7 @@ pub struct ChangedSettings {
     pub project: String,
 }
 
-/// One change of a file at a time: what is put back must be what was there. Files that hang hold up their own changes
+/// One change of a file at a time: what is checked must be what is written. Files that hang hold up their own changes
 /// and nobody else's.
 static CHANGING: Mutex<BTreeMap<PathBuf, Weak<Mutex<()>>>> = Mutex::new(BTreeMap::new());
 
@@ -42,10 +43,15 @@ impl Engine {
         let environment = self.options().environment.clone();
         let worktree = found.worktree.clone();
         self.change(&directory, move || {
-            let file = Places::new(&place, &worktree, &environment).project_file();
-            let check = || {
-                let settings = config::load(&place, &worktree, &environment)?;
-                Agents::build(&settings).map(drop)
+            let places = Places::new(&place, &worktree, &environment);
+            let file = places.project_file();
+            let check = |draft: Option<Draft>| {
+                let places = places.clone().with_draft(draft);
+                for is_trusted in [false, true] {
+                    let judge = Judge { cautions: &[], is_trusted: &|_| is_trusted };
+                    Agents::build(&config::load_from(&places, &judge)?)?;
+                }
+                Ok(())
             };
             one_at_a_time(&file, || update(&file, &patch, &check))
         })
@@ -60,8 +66,9 @@ impl Engine {
         let named = directory.to_string_lossy().into_owned();
         self.change(&named, move || {
             let file = Places::new(&directory, &directory, &environment).global_file();
-            let check = || {
-                let settings = config::load_global(&environment)?;
+            let places = Places::new(&environment.home, &environment.home, &environment);
+            let check = |draft: Option<Draft>| {
+                let settings = config::load_global_from(&places.clone().with_draft(draft))?;
                 Agents::build(&settings).map(drop)
             };
             one_at_a_time(&file, || update(&file, &patch, &check))
@@ -95,20 +102,17 @@ fn one_at_a_time<T>(file: &Path, change: impl FnOnce() -> T) -> T {
 fn update(
     file: &Path,
     patch: &Map<String, Value>,
-    check: &dyn Fn() -> Result<(), ConfigError>,
+    check: &dyn Fn(Option<Draft>) -> Result<(), ConfigError>,
 ) -> Result<(), UpdateError> {
-    let was_whole = check().is_ok();
-    let before = config::keep_file(file)?;
-    config::update_file(file, patch)?;
-    match check() {
-        Ok(()) => Ok(()),
+    let draft = config::draft_of(file, patch)?;
+    let was_whole = check(None).is_ok();
+    match check(Some(draft.clone())) {
+        Ok(()) => {}
         // Broken before and elsewhere: nothing of it can be mended here.
-        Err(cause) if !was_whole && cause.path() != file.to_string_lossy() => Ok(()),
-        Err(cause) => {
-            before.put_back()?;
-            Err(cause.into())
-        }
+        Err(cause) if !was_whole && cause.path() != file.to_string_lossy() => {}
+        Err(cause) => return Err(cause.into()),
     }
+    config::write_draft(&draft)
 }
 
 fn refused(cause: UpdateError) -> EngineError {

@@ -119,20 +119,45 @@ impl Engine {
     /// Removes a session and everything below it, children first. What runs is stopped.
     pub async fn remove_session(&self, id: &SessionId) -> Result<(), EngineError> {
         self.session_record(id).await?;
-        for id in self.inner.with_descendants(id).await?.into_iter().rev() {
-            match self.inner.sessions.say(&id, vec![Input::Remove]).await {
-                Ok(()) | Err(EngineError::NoSession(_)) => {}
-                Err(EngineError::Damaged { .. }) => self.inner.sessions.remove_damaged(&id).await?,
-                Err(cause) => return Err(cause),
-            }
-            self.inner.store.forget_damage(&id);
-            self.inner.sessions.end_backgrounds(&id).await;
-        }
-        Ok(())
+        self.inner.remove_with_descendants(id).await
     }
 }
 
 impl Inner {
+    async fn remove_with_descendants(&self, id: &SessionId) -> Result<(), EngineError> {
+        let mut wanted = vec![id.clone()];
+        while let Some(top) = wanted.pop() {
+            let found = self.with_descendants(&top).await?;
+            for id in found.iter().rev() {
+                self.remove_alone(id).await?;
+            }
+            // Created while the others were removed. This ends: nothing can be created below what is removed.
+            for id in &found {
+                wanted.extend(self.store.children(id).await?);
+            }
+        }
+        Ok(())
+    }
+
+    async fn remove_alone(&self, id: &SessionId) -> Result<(), EngineError> {
+        match self.sessions.say(id, vec![Input::Remove]).await {
+            Ok(()) | Err(EngineError::NoSession(_)) => {}
+            Err(EngineError::Damaged { .. }) => self.sessions.remove_damaged(id).await?,
+            Err(cause) => return Err(cause),
+        }
+        self.store.forget_damage(id);
+        self.sessions.end_backgrounds(id).await;
+        Ok(())
+    }
+
+    /// Ends removals that the last process did not get to the end of.
+    pub(crate) async fn remove_left_behind(&self) -> Result<(), EngineError> {
+        for id in self.store.left_behind().await? {
+            self.remove_with_descendants(&id).await?;
+        }
+        Ok(())
+    }
+
     /// A session and everything below it, parents first.
     pub(crate) async fn with_descendants(&self, id: &SessionId) -> Result<Vec<SessionId>, ReadError> {
         let mut order = vec![id.clone()];

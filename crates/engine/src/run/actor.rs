@@ -142,8 +142,9 @@ impl Actor {
         let mut effects = Vec::new();
         let mut waiters = Vec::new();
         let grant = batch.first().and_then(Mail::grant).cloned();
-        // A commit that its grant does not allow did not happen.
-        let before = grant.is_some().then(|| self.state.clone());
+        // A commit that its grant does not allow, or that would create a child of nobody, did not happen.
+        let is_judged = grant.is_some() || self.state.info().is_none();
+        let before = is_judged.then(|| self.state.clone());
         let mut actors = Vec::new();
         for mail in batch {
             let by = mail.by.clone();
@@ -151,11 +152,12 @@ impl Actor {
             actors.resize(folder.entry_count(), by);
         }
         let outcome = self.commit(folder.finish(&self.state), &actors, grant).await;
-        if let (Err(CommitError::Denied(why)), Some(before)) = (&outcome, before) {
+        let refused = matches!(outcome, Err(CommitError::Denied(_) | CommitError::ParentRemoved(_)));
+        if let (Err(cause), Some(before)) = (&outcome, before.filter(|_| refused)) {
             self.state = before;
             for (waiter, _) in waiters {
                 // Somebody who stopped waiting needs no answer.
-                let _ = waiter.send(MailOutcome::Decided(Err(EngineError::Denied(why.clone()))));
+                let _ = waiter.send(MailOutcome::Decided(Err(told_of(cause))));
             }
             return Ok(());
         }
@@ -168,7 +170,7 @@ impl Actor {
         let failed = outcome.as_ref().err();
         for (waiter, answer) in waiters {
             let answer = match &failed {
-                Some(cause) => Err(EngineError::Commit((*cause).clone())),
+                Some(cause) => Err(told_of(cause)),
                 None => answer,
             };
             // Somebody who stopped waiting needs no answer.
@@ -242,7 +244,9 @@ impl Actor {
         let actor = |index: usize| actors.get(index)?.as_ref().map(|by| &by.actor);
         let stored =
             entries.iter().enumerate().map(|(index, entry)| new_entry(entry, actor(index))).collect();
-        let commit = Commit { session: self.id.clone(), expected: self.seq, entries: stored, rows, grant };
+        let session = self.id.clone();
+        let parent = parent_of_new(&entries);
+        let commit = Commit { session, expected: self.seq, entries: stored, rows, parent, grant };
         let changed = ChangedMessages::of(&commit.rows);
         let (directory, project) = self.place(&entries);
         let published = Published::new(self.id.clone(), &directory, &project, &entries);
@@ -277,6 +281,27 @@ impl Actor {
     /// What the process left open when it died is settled before anybody is answered.
     pub(crate) async fn settle(&mut self) -> Result<(), CommitError> {
         self.handle(vec![Mail::own(vec![Input::Restarted])]).await
+    }
+}
+
+/// What whoever asked for a commit is told that was not made.
+fn told_of(cause: &CommitError) -> EngineError {
+    match cause {
+        CommitError::Denied(why) => EngineError::Denied(why.clone()),
+        CommitError::ParentRemoved(parent) => EngineError::NoSession(parent.clone()),
+        CommitError::Conflict { .. }
+        | CommitError::Unavailable(_)
+        | CommitError::Unknown(_)
+        | CommitError::Broken { .. }
+        | CommitError::Crashed => EngineError::Commit(cause.clone()),
+    }
+}
+
+/// The parent of the session that these entries begin.
+fn parent_of_new(entries: &[Entry]) -> Option<SessionId> {
+    match &entries.first()?.fact {
+        Fact::SessionCreated { info } => info.parent_id.clone(),
+        _ => None,
     }
 }
 

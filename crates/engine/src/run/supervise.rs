@@ -163,7 +163,8 @@ impl Sessions {
         let by = behalf::current();
         let actor = by.as_ref().map(|by| &by.actor);
         let stored = entries.iter().map(|entry| new_entry(entry, actor)).collect();
-        let commit = Commit { session: id.clone(), expected: seq, entries: stored, rows, grant: None };
+        let commit =
+            Commit { session: id.clone(), expected: seq, entries: stored, rows, parent: None, grant: None };
         let published = Published::new(id.clone(), &info.directory, &info.project_id, &entries);
         let feed = self.feed.clone();
         let on_durable =
@@ -186,6 +187,7 @@ fn reason(cause: &CommitError) -> String {
         CommitError::Unavailable(driver) | CommitError::Unknown(driver) => driver.to_string(),
         CommitError::Conflict { .. }
         | CommitError::Denied(_)
+        | CommitError::ParentRemoved(_)
         | CommitError::Broken { .. }
         | CommitError::Crashed => cause.to_string(),
     }

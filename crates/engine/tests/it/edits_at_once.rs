@@ -182,3 +182,51 @@ async fn a_session_that_sleeps_is_not_created_again_under_its_id() {
     let record = world.engine.session_record(&session.id).await.unwrap();
     assert!(record.contains("A test"), "{record}");
 }
+
+#[tokio::test]
+async fn a_child_that_is_created_while_its_parent_is_removed_is_not_left_behind() {
+    let world = World::new().await;
+    let instance = world.engine.instance(&world.directory()).await.unwrap();
+    for _ in 0..20 {
+        let parent = world.session().await.id;
+        let child = || NewSession { parent: Some(parent.clone()), ..NewSession::default() };
+        let creates = (0..6).map(|_| world.engine.create_session(&instance, child()));
+
+        let (removed, created) = tokio::join!(world.engine.remove_session(&parent), join_all(creates));
+
+        // Was: those that were created after the children were listed stayed, below a parent that was gone.
+        removed.unwrap();
+        for outcome in created {
+            match outcome {
+                Ok(child) => {
+                    let record = world.engine.session_record(&child.id).await;
+                    assert!(matches!(record, Err(EngineError::NoSession(_))), "{record:?}");
+                }
+                Err(EngineError::NoSession(gone)) => assert_eq!(gone, parent),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_removal_that_a_crash_cut_off_before_the_children_is_ended_by_the_next_start() {
+    let world = World::new().await;
+    let child = world.session().await.id;
+    let grandchild = world.session().await.id;
+    let parent = world.session().await.id;
+    world.engine.remove_session(&parent).await.unwrap();
+    let later = world.session().await.id;
+
+    let statement = format!(
+        "UPDATE session SET parent_id = CASE id WHEN '{child}' THEN '{parent}' WHEN '{grandchild}' THEN '{child}'
+         WHEN '{later}' THEN '{parent}' END"
+    );
+    let world = world.reopen_damaged(&statement).await;
+
+    for gone in [&child, &grandchild] {
+        let record = world.engine.session_record(gone).await;
+        assert!(matches!(record, Err(EngineError::NoSession(_))), "{record:?}");
+    }
+    world.engine.session_record(&later).await.expect("what never had this parent while it was there");
+}

@@ -2,14 +2,19 @@
 
 use crate::desk::Desk;
 use serde_json::json;
+use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use sturdy_engine::directory::agents::{Agents, cautions};
 use sturdy_engine::directory::config::{self, Judge, Level, Settings, Standing};
 use sturdy_engine::directory::instructions;
 use sturdy_engine::directory::trust::{TrustList, inspect};
+use sturdy_engine::environment::Environment;
+use sturdy_engine::{Engine, EngineError};
 use sturdy_llm::catalog::RedirectedProvider;
 use sturdy_session::types::session::{Action, Rule};
+use sturdy_store::CrashPlan;
+use sturdy_testkit::world::{self, Disk};
 
 fn stranger() -> Desk {
     Desk::new().trusting_nobody()
@@ -292,4 +297,25 @@ fn the_list_keeps_what_was_trusted_and_forgets_what_is_taken_back() {
     assert_eq!(mode & 0o777, 0o600);
     assert!(list.remove(&key.checkout).unwrap());
     assert!(!list.contains(&key).unwrap() && !list.remove(&key.checkout).unwrap());
+}
+
+#[tokio::test]
+async fn a_change_that_loads_only_as_long_as_nobody_trusts_the_project_is_refused() {
+    let disk = Disk::new();
+    let mut options = world::options(&disk, CrashPlan::Never);
+    options.environment =
+        Environment::new(HashMap::from([("HOME".to_owned(), disk.home().to_string_lossy().into_owned())]));
+    let engine = Engine::open(options).await.unwrap();
+    let here = disk.project().to_string_lossy().into_owned();
+    let change = async |patch: serde_json::Value| {
+        engine.change_settings(&here, patch.as_object().unwrap().clone()).await
+    };
+
+    // Was: accepted, because placeholders of a project count when it is trusted; then nothing of it could be loaded.
+    let refused = change(json!({ "username": "{file:./not-there}" })).await;
+
+    assert!(matches!(refused, Err(EngineError::Config(_))), "{refused:?}");
+    assert!(!disk.project().join("opencode.json").exists());
+    std::fs::write(disk.project().join("there"), "Ada").unwrap();
+    change(json!({ "username": "{file:./there}" })).await.unwrap();
 }

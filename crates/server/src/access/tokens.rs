@@ -26,6 +26,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use subtle::ConstantTimeEq as _;
+use tokio::sync::watch;
 use tracing::warn;
 use utoipa::ToSchema;
 
@@ -38,6 +39,8 @@ const RATE_DEFAULT: u32 = 1200;
 const RATE_MAX: u32 = 1_000_000;
 /// When a token was used last is written down this often, not with every request.
 const USED_EVERY_MS: u64 = 60 * 60 * 1000;
+/// A token that expires is looked at again at least this often: clocks are set.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 /// A token as a person sees it in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -106,6 +109,8 @@ struct Stored {
 pub(crate) struct Tokens {
     file: PrivateFile,
     kept: Mutex<Kept>,
+    /// Told whenever a token is revoked.
+    revocations: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -127,7 +132,8 @@ impl Tokens {
             }),
             Err(_) => Vec::new(),
         };
-        Self { file, kept: Mutex::new(Kept { tokens, ..Kept::default() }) }
+        let kept = Mutex::new(Kept { tokens, ..Kept::default() });
+        Self { file, kept, revocations: watch::Sender::new(()) }
     }
 
     /// Makes a token; answers it and its secret, which is not kept. Waits for the disk.
@@ -188,8 +194,30 @@ impl Tokens {
         }
         kept.limits.remove(id);
         drop(kept);
+        self.revocations.send_replace(());
         self.save()?;
         Ok(true)
+    }
+
+    /// Waits until a token is not good any more.
+    pub(crate) async fn ended(&self, id: &str, now: impl Fn() -> u64) {
+        let mut revocations = self.revocations.subscribe();
+        loop {
+            // Before the look: a revocation during it is seen by the next.
+            revocations.borrow_and_update();
+            let expires = {
+                let kept = self.lock();
+                let Some(stored) = kept.tokens.iter().find(|stored| stored.token.id == id) else { return };
+                stored.token.expires
+            };
+            let left = expires.map(|expires| expires.saturating_sub(now()));
+            let wait = match left {
+                Some(0) => return,
+                Some(left) => Duration::from_millis(left).min(LOOK_EVERY),
+                None => Duration::MAX,
+            };
+            let _ = tokio::time::timeout(wait, revocations.changed()).await;
+        }
     }
 
     /// Writes down when tokens were used last. Waits for the disk.

@@ -8,6 +8,8 @@
 //!
 //! Not here: how a terminal runs (`sturdy_worktree::pty`), the routes (`routes/pty.rs`).
 
+use crate::access::caller::Caller;
+use crate::connections::Sockets;
 use crate::error::ApiError;
 use crate::wire::query::Query;
 use http::request::Parts;
@@ -19,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use sturdy_engine::{Engine, Instance};
 use sturdy_session::id::PtyId;
+use sturdy_session::title::TITLE_BYTES_MAX;
 use sturdy_session::types::event::{Event, PtyInfo, PtyStatus};
 use sturdy_worktree::pty::{NewTerminal, ScrollbackReader, ScrollbackStart, Terminal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -68,6 +71,8 @@ pub(crate) struct TerminalSize {
 pub(crate) struct Connected {
     pub(crate) screen: ScrollbackReader,
     pub(crate) keyboard: mpsc::Sender<bytes::Bytes>,
+    /// Held as long as the WebSocket is open.
+    pub(crate) place: OwnedSemaphorePermit,
 }
 
 #[derive(Debug)]
@@ -82,6 +87,8 @@ struct Entry {
 struct Ticket {
     terminal: PtyId,
     directory: String,
+    /// Who fetched it, and looks with it.
+    holder: Caller,
     until: Instant,
 }
 
@@ -95,12 +102,14 @@ struct Open {
     places: Arc<Semaphore>,
     entries: Mutex<BTreeMap<PtyId, Entry>>,
     tickets: Mutex<HashMap<String, Ticket>>,
+    /// Who looks. They leave the listener's count when they are upgraded, so they have their own.
+    sockets: Sockets,
 }
 
 impl Default for Open {
     fn default() -> Self {
         let places = Arc::new(Semaphore::new(RUNNING_MAX));
-        Self { places, entries: Mutex::default(), tickets: Mutex::default() }
+        Self { places, entries: Mutex::default(), tickets: Mutex::default(), sockets: Sockets::default() }
     }
 }
 
@@ -130,6 +139,7 @@ impl Terminals {
         here: &Instance,
         wanted: CreateTerminal,
     ) -> Result<PtyInfo, ApiError> {
+        expect_title(wanted.title.as_deref())?;
         let place = self.0.places.clone().try_acquire_owned();
         let place = place.map_err(|_| ApiError::TooManyTerminals { most: RUNNING_MAX })?;
         self.forget_oldest();
@@ -170,6 +180,7 @@ impl Terminals {
         id: &PtyId,
         change: EditTerminal,
     ) -> Result<PtyInfo, ApiError> {
+        expect_title(change.title.as_deref())?;
         let mut entries = self.lock();
         let entry = entries.get_mut(id).filter(|entry| entry.directory == here.directory);
         let entry = entry.ok_or_else(|| ApiError::NoTerminal(id.clone()))?;
@@ -201,14 +212,22 @@ impl Terminals {
         id: &PtyId,
         from: ScrollbackStart,
     ) -> Result<Connected, ApiError> {
+        let full = || ApiError::Overloaded("Too many terminals are looked at. Close one.".to_owned());
+        let place = self.0.sockets.take().ok_or_else(full)?;
         self.with(here, id, |entry| Connected {
             screen: entry.terminal.reader(from),
             keyboard: entry.terminal.keyboard(),
+            place,
         })
     }
 
     /// A ticket for a terminal, and for how many seconds it is good.
-    pub(crate) fn ticket(&self, here: &Instance, id: &PtyId) -> Result<(String, u64), ApiError> {
+    pub(crate) fn ticket(
+        &self,
+        here: &Instance,
+        id: &PtyId,
+        holder: Caller,
+    ) -> Result<(String, u64), ApiError> {
         self.get(here, id)?;
         let mut random = rand::rng();
         let ticket: String = (0..32).map(|_| format!("{:02x}", random.random::<u8>())).collect();
@@ -221,8 +240,8 @@ impl Terminals {
         {
             tickets.remove(&oldest);
         }
-        let entry =
-            Ticket { terminal: id.clone(), directory: here.directory.clone(), until: now + TICKET_LIFE };
+        let directory = here.directory.clone();
+        let entry = Ticket { terminal: id.clone(), directory, holder, until: now + TICKET_LIFE };
         tickets.insert(ticket.clone(), entry);
         Ok((ticket, TICKET_LIFE.as_secs()))
     }
@@ -237,12 +256,12 @@ impl Terminals {
         self.tickets().get(ticket).is_some_and(|ticket| ticket.until > Instant::now())
     }
 
-    /// Uses a ticket up. True if it was for this terminal.
-    pub(crate) fn redeem(&self, here: &Instance, id: &PtyId, ticket: &str) -> bool {
-        let found = self.tickets().remove(ticket);
-        found.is_some_and(|found| {
-            found.until > Instant::now() && found.terminal == *id && found.directory == here.directory
-        })
+    /// Uses a ticket up. Who fetched it, if it was for this terminal.
+    pub(crate) fn redeem(&self, here: &Instance, id: &PtyId, ticket: &str) -> Option<Caller> {
+        let found = self.tickets().remove(ticket)?;
+        let is_good =
+            found.until > Instant::now() && found.terminal == *id && found.directory == here.directory;
+        is_good.then_some(found.holder)
     }
 
     fn with<T>(&self, here: &Instance, id: &PtyId, read: impl FnOnce(&Entry) -> T) -> Result<T, ApiError> {
@@ -356,6 +375,15 @@ fn resolve(engine: &Engine, here: &Instance, wanted: &CreateTerminal) -> Result<
     };
     let inherited = here.inherited().clone();
     Ok(NewTerminal { program, arguments, directory, inherited, variables: variables.into_iter().collect() })
+}
+
+/// It is kept in memory and told to everybody.
+fn expect_title(title: Option<&str>) -> Result<(), ApiError> {
+    if title.is_some_and(|title| title.len() > TITLE_BYTES_MAX) {
+        let message = format!("A title has at most {TITLE_BYTES_MAX} bytes");
+        return Err(ApiError::schema(crate::error::Kind::Payload, message));
+    }
+    Ok(())
 }
 
 fn bad(cause: &dyn std::error::Error) -> ApiError {

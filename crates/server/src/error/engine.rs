@@ -76,6 +76,9 @@ pub(super) fn answer(session: Option<&SessionId>, cause: &EngineError) -> Respon
         EngineError::Closing | EngineError::Commit(CommitError::Crashed) => {
             come_back(named(StatusCode::SERVICE_UNAVAILABLE, "ClosingError", "The server is shutting down."))
         }
+        EngineError::Commit(CommitError::ParentRemoved(parent)) => {
+            not_found(&format!("Session not found: {parent}"))
+        }
         EngineError::Commit(CommitError::Conflict { .. }) => {
             let reference = reference();
             error!(%reference, %cause, "another writer owns this session");

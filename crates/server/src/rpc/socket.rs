@@ -4,23 +4,19 @@ use super::caller::{Caller, Transport};
 use super::options;
 use crate::access::caller::Caller as Asking;
 use crate::app::App;
-use crate::grants::ended;
+use crate::standing::ended;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
-use std::future::{pending, ready};
+use std::future::ready;
 use std::pin::pin;
 use sturdy_capnweb::wire::{Incoming, Outgoing, drive};
 use sturdy_capnweb::{Connection, ErrorValue, Stub};
-use sturdy_store::share::Refusal;
 use tracing::debug;
 
 /// Talks until one side ends it. When the server closes, the peer is told why.
 pub(super) async fn converse(app: App, socket: WebSocket, root: Stub, who: Asking) {
-    let grant = match &who {
-        Asking::Grant(granted) => Some(granted.id.clone()),
-        _ => None,
-    };
+    let no_longer_admitted = ended(app.clone(), who.clone());
     let caller = Caller::new(who, Transport::Socket);
     debug!(caller = %caller.who, "an rpc connection is open");
     let connection = Connection::new(Some(root), options(caller));
@@ -32,8 +28,8 @@ pub(super) async fn converse(app: App, socket: WebSocket, root: Stub, who: Askin
     let mut talk = pin!(drive(connection, socket));
     let ended = tokio::select! {
         ended = &mut talk => ended,
-        why = until_it_ends(&app, grant) => {
-            handle.abort(ErrorValue::new(why.to_string()).code(why.code()));
+        why = no_longer_admitted => {
+            handle.abort(ErrorValue::new(why.message).code(why.code));
             talk.await
         }
         () = app.closing().cancelled() => {
@@ -42,14 +38,6 @@ pub(super) async fn converse(app: App, socket: WebSocket, root: Stub, who: Askin
         }
     };
     debug!(code = ended.close_code, "an rpc connection is over");
-}
-
-/// The end of the grant that a connection was opened with.
-async fn until_it_ends(app: &App, grant: Option<String>) -> Refusal {
-    match grant {
-        Some(grant) => ended(app.clone(), grant).await,
-        None => pending().await,
-    }
 }
 
 fn into_incoming(frame: Message) -> Incoming<Utf8Bytes> {

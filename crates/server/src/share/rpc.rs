@@ -58,7 +58,10 @@ async fn upgrade(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     match root(&app, &parts) {
-        Ok(root) => answer_upgrade(app, upgrade, root, Caller::Anyone).await,
+        Ok(root) => {
+            let place = app.share_sockets().take();
+            answer_upgrade(app, upgrade, root, Caller::Anyone, place).await
+        }
         Err(unmet) => unmet.into_response(),
     }
 }

@@ -3,6 +3,7 @@
 use crate::stream::Stream;
 use crate::world::{Answer, World, no_such_session};
 use serde_json::json;
+use std::os::unix::fs::MetadataExt as _;
 
 #[tokio::test]
 async fn an_answer_to_a_request_that_is_not_open_is_404() {
@@ -103,11 +104,14 @@ async fn a_change_that_would_not_load_is_refused_and_a_broken_file_can_be_mended
     let wrong = json!({ "agent": { "build": { "model": "sonnet" } } });
     assert_eq!(world.send("PATCH", "/config", &json!({ "model": "demo/story" })).await.status, 200);
     let before = std::fs::read_to_string(&file).unwrap();
+    let number = std::fs::metadata(&file).unwrap().ino();
 
     let refused = world.send("PATCH", "/config", &wrong).await;
 
     assert_eq!((refused.status, &refused.json()["name"]), (400, &json!("ConfigInvalidError")));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    // Was: it was written, checked and put back, and a process that was killed in between left it there.
+    assert_eq!(std::fs::metadata(&file).unwrap().ino(), number, "the file was not replaced");
     assert_eq!(world.get("/config").await.status, 200);
 
     // Broken by hand.

@@ -52,6 +52,22 @@ async fn a_terminal_keeps_its_title_when_it_is_given_an_empty_one() {
     assert_eq!((&unnamed["title"], &named["title"]), (&made["title"], &json!("Build")));
 }
 
+#[tokio::test]
+async fn a_title_that_is_too_long_is_refused() {
+    let world = World::new().await;
+    let mut new = idle();
+    new["title"] = json!("x".repeat(100_000));
+
+    // Was: it was kept in memory and told to everybody, as long as a body may be.
+    assert_eq!(world.send("POST", "/pty", &new).await.status, 400);
+    let made = world.send("POST", "/pty", &idle()).await.json();
+    let path = format!("/pty/{}", made["id"].as_str().unwrap());
+    let refused = world.send("PUT", &path, &json!({ "title": new["title"] })).await;
+
+    assert_eq!(refused.status, 400);
+    assert_eq!(world.get(&path).await.json()["title"], made["title"]);
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_terminal_ends_with_the_server() {

@@ -1,8 +1,13 @@
 //! Tokens of programs, over HTTP: what they open, what they do not, and the id every request has.
 
 use crate::world::{Answer, World};
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
+use std::time::Duration;
 use sturdy_server::{Password, ServerOptions};
+use tokio_tungstenite::connect_async;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 async fn world() -> World {
     let password = Some(Password::new("ada", "hush".to_owned()));
@@ -44,6 +49,59 @@ async fn a_token_opens_what_its_scope_says_until_it_is_revoked() {
     let revoked = world.request("DELETE", &path).basic_auth("ada", Some("hush")).send().await.unwrap();
     assert_eq!(Answer::of(revoked).await.both(), (200, json!(true)));
     assert_eq!(asked(&world, "GET", "/session", secret).await.status, 401);
+}
+
+/// Reads a WebSocket to its end, which is near; gives the code with which it was closed.
+async fn closed(
+    world: &World,
+    path: &str,
+    secret: Option<&str>,
+) -> impl Future<Output = Option<u16>> + use<> {
+    let mut request = format!("{}{path}", world.url.replacen("http", "ws", 1)).into_client_request().unwrap();
+    if let Some(secret) = secret {
+        request.headers_mut().insert("authorization", format!("Bearer {secret}").parse().unwrap());
+    }
+    let (mut socket, _) = connect_async(request).await.unwrap();
+    async move {
+        let rest = async {
+            while let Some(Ok(message)) = socket.next().await {
+                if let Message::Close(frame) = message {
+                    return frame.map(|frame| frame.code.into());
+                }
+            }
+            None
+        };
+        tokio::time::timeout(Duration::from_secs(120), rest).await.expect("the WebSocket goes on")
+    }
+}
+
+#[tokio::test]
+async fn what_a_token_has_open_ends_when_it_is_revoked() {
+    let world = world().await;
+    let token = made(&world, &json!({ "name": "robot", "scopes": ["write"] })).await;
+    let secret = token["secret"].as_str().unwrap();
+    let request = |method: &str, path: &str| world.request(method, path).bearer_auth(secret);
+    let idle = json!({ "command": "/bin/sh", "args": ["-c", "read line"] });
+    let terminal = Answer::of(request("POST", "/pty").json(&idle).send().await.unwrap()).await.json();
+    let terminal = format!("/pty/{}", terminal["id"].as_str().unwrap());
+    let ticket = request("POST", &format!("{terminal}/connect-token")).header("x-opencode-ticket", "1");
+    let ticket = Answer::of(ticket.send().await.unwrap()).await.json();
+    let by_ticket = format!("{terminal}/connect?ticket={}", ticket["ticket"].as_str().unwrap());
+    let mut events = request("GET", "/global/event").send().await.unwrap();
+    assert!(events.chunk().await.unwrap().is_some());
+    let rpc = closed(&world, "/rpc", Some(secret)).await;
+    let shell = closed(&world, &format!("{terminal}/connect"), Some(secret)).await;
+    let shell_by_ticket = closed(&world, &by_ticket, None).await;
+
+    let path = format!("/sturdy/token/{}", token["id"].as_str().unwrap());
+    let revoked = world.request("DELETE", &path).basic_auth("ada", Some("hush")).send().await.unwrap();
+    assert_eq!(revoked.status(), 200);
+
+    // Was: whoever had a stream, a connection or a shell open with it kept it.
+    let rest = async { while events.chunk().await.unwrap().is_some() {} };
+    tokio::time::timeout(Duration::from_secs(120), rest).await.expect("the stream goes on");
+    rpc.await;
+    assert_eq!((shell.await, shell_by_ticket.await), (Some(1008), Some(1008)));
 }
 
 #[tokio::test]

@@ -13,6 +13,8 @@ const READ_EVERY_MS: u64 = 60_000;
 const PAGE: usize = 500;
 /// Rows are kept this long.
 const KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1000;
+/// Rows that one transaction removes, so that nobody's commit waits for long.
+const FORGOTTEN_AT_ONCE: i64 = 1_000;
 
 /// One line of the audit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -104,8 +106,10 @@ pub(super) fn read(
     Ok(found)
 }
 
-pub(super) fn forget(transaction: &Transaction<'_>, now: Millis) -> Result<u64, ShareError> {
-    const FORGET: &str = "DELETE FROM grant_audit WHERE at < ?1";
+/// Forgets some of what is too old; how many rows went.
+pub(super) fn forget_some(transaction: &Transaction<'_>, now: Millis) -> Result<u64, ShareError> {
+    const FORGET: &str = "DELETE FROM grant_audit WHERE id IN
+        (SELECT id FROM grant_audit WHERE at < ?1 ORDER BY at LIMIT ?2)";
     let before = now.saturating_sub(KEPT_MS).cast_signed();
-    Ok(transaction.execute(FORGET, [before])? as u64)
+    Ok(transaction.prepare_cached(FORGET)?.execute((before, FORGOTTEN_AT_ONCE))? as u64)
 }

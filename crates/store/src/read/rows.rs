@@ -6,6 +6,7 @@
 use crate::Store;
 use crate::error::{Failure, ReadError};
 use crate::growth::{Part, add_growth};
+use crate::log::{LogEntry, history};
 use crate::read::asks::asks_of;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use sturdy_session::id::{MessageId, PartId, SessionId};
@@ -62,6 +63,17 @@ pub struct SessionRows {
     pub todos: Option<String>,
 }
 
+/// A session's log and its rows, at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WholeSession {
+    pub entries: Vec<LogEntry>,
+    pub rows: SessionRows,
+    /// Which entries the rows name.
+    pub positions: Vec<RowPosition>,
+    /// From this position on every entry of the store is still there.
+    pub horizon: u64,
+}
+
 impl Store {
     /// What these rows are now. Rows that are gone are left out.
     pub async fn rows_of(
@@ -99,16 +111,15 @@ impl Store {
         .await
     }
 
-    /// Which entries the rows of a session name.
-    pub async fn row_positions(&self, session: &SessionId) -> Result<Vec<RowPosition>, ReadError> {
+    /// Everything that is stored of a session. One read: while a session goes on, its log and its rows fit together at
+    /// every moment, and those of two moments do not.
+    pub async fn whole_session(&self, session: &SessionId) -> Result<WholeSession, ReadError> {
         let session = session.clone();
         self.read(move |connection| {
-            let shape = |row: &Row<'_>| {
-                let named: String = row.get(0)?;
-                let kind = KINDS.into_iter().find(|kind| *kind == named).unwrap_or("row");
-                Ok(RowPosition { kind, id: row.get(1)?, position: row.get::<_, i64>(2)?.cast_unsigned() })
-            };
-            Ok(read(connection, POSITIONS, session.as_str(), shape)?)
+            let (entries, horizon) = history(connection, &session)?;
+            let rows = session_rows(connection, &session)?;
+            let positions = row_positions(connection, &session)?;
+            Ok(WholeSession { entries, rows, positions, horizon })
         })
         .await
     }
@@ -116,24 +127,35 @@ impl Store {
     /// All rows of a session, as they are stored.
     pub async fn rows_of_session(&self, session: &SessionId) -> Result<SessionRows, ReadError> {
         let session = session.clone();
-        self.read(move |connection| {
-            let id = session.as_str();
-            let asks = asks_of(connection, &session)?.into_iter().map(|ask| AskRow {
-                id: ask.id,
-                session_id: ask.session,
-                kind: ask.kind,
-                data: ask.data,
-            });
-            Ok(SessionRows {
-                session: read(connection, SESSION, id, session_row)?.pop(),
-                messages: read(connection, MESSAGES, id, message_row)?,
-                parts: read(connection, PARTS, id, part_row)?,
-                asks: asks.collect(),
-                todos: read(connection, TODOS, id, |row| Ok(row.get(0)?))?.pop(),
-            })
-        })
-        .await
+        self.read(move |connection| session_rows(connection, &session)).await
     }
+}
+
+fn session_rows(connection: &Connection, session: &SessionId) -> Result<SessionRows, ReadError> {
+    let id = session.as_str();
+    let asks = asks_of(connection, session)?.into_iter().map(|ask| AskRow {
+        id: ask.id,
+        session_id: ask.session,
+        kind: ask.kind,
+        data: ask.data,
+    });
+    Ok(SessionRows {
+        session: read(connection, SESSION, id, session_row)?.pop(),
+        messages: read(connection, MESSAGES, id, message_row)?,
+        parts: read(connection, PARTS, id, part_row)?,
+        asks: asks.collect(),
+        todos: read(connection, TODOS, id, |row| Ok(row.get(0)?))?.pop(),
+    })
+}
+
+/// Which entries the rows of a session name.
+fn row_positions(connection: &Connection, session: &SessionId) -> Result<Vec<RowPosition>, Failure> {
+    let shape = |row: &Row<'_>| {
+        let named: String = row.get(0)?;
+        let kind = KINDS.into_iter().find(|kind| *kind == named).unwrap_or("row");
+        Ok(RowPosition { kind, id: row.get(1)?, position: row.get::<_, i64>(2)?.cast_unsigned() })
+    };
+    read(connection, POSITIONS, session.as_str(), shape)
 }
 
 fn read<T>(

@@ -28,6 +28,13 @@ const WITHOUT_ROW: &str = "SELECT log.session_id FROM log
     AND NOT EXISTS (SELECT 1 FROM log AS later
         WHERE later.session_id = log.session_id AND later.seq > log.seq)
     ORDER BY log.session_id";
+// Those that were there before their parent was removed.
+const LEFT_BEHIND: &str = "SELECT id FROM session WHERE parent_id IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM session AS parent WHERE parent.id = session.parent_id)
+    AND (SELECT log.position FROM log WHERE log.session_id = session.id ORDER BY log.seq LIMIT 1)
+        < (SELECT log.position FROM log WHERE log.session_id = session.parent_id
+           AND log.kind LIKE 'session.removed.%' ORDER BY log.seq DESC LIMIT 1)
+    ORDER BY id";
 const CHILDREN: &str = "SELECT id FROM session WHERE parent_id = ?1 ORDER BY updated DESC, id DESC";
 
 /// Which sessions; what is not set does not filter.
@@ -122,6 +129,17 @@ impl Store {
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(CHILDREN)?;
             let rows = statement.query_map([parent.as_str()], |row| text_or_empty(row, 0))?;
+            let ids = rows.collect::<rusqlite::Result<Vec<String>>>()?;
+            Ok(ids.iter().filter_map(|id| SessionId::parse(id).ok()).collect())
+        })
+        .await
+    }
+
+    /// Sessions whose parent was removed after they were created. They were to be removed with it.
+    pub async fn left_behind(&self) -> Result<Vec<SessionId>, ReadError> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(LEFT_BEHIND)?;
+            let rows = statement.query_map([], |row| text_or_empty(row, 0))?;
             let ids = rows.collect::<rusqlite::Result<Vec<String>>>()?;
             Ok(ids.iter().filter_map(|id| SessionId::parse(id).ok()).collect())
         })

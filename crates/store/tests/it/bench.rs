@@ -48,7 +48,14 @@ pub(crate) struct Draft {
 impl Draft {
     pub(crate) fn new(session: &str, expected: u64) -> Self {
         Self {
-            commit: Commit { session: ses(session), expected, entries: vec![], rows: vec![], grant: None },
+            commit: Commit {
+                session: ses(session),
+                expected,
+                entries: vec![],
+                rows: vec![],
+                parent: None,
+                grant: None,
+            },
             at: 1_000,
         }
     }

@@ -32,5 +32,6 @@ mod share_faults;
 mod share_matrix;
 mod share_model;
 mod share_property;
+mod share_upkeep;
 mod told;
 mod verify;

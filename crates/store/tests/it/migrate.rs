@@ -78,7 +78,9 @@ async fn old_store(directory: &TempDir) -> rusqlite::Connection {
          ALTER TABLE log DROP COLUMN packed; ALTER TABLE blob DROP COLUMN is_packed;
          DROP TABLE share_unsent; ALTER TABLE share_link DROP COLUMN is_compared;
          ALTER TABLE share_link DROP COLUMN failures; ALTER TABLE share_link DROP COLUMN retry_at;
-         ALTER TABLE log DROP COLUMN told; DROP INDEX log_edits",
+         ALTER TABLE log DROP COLUMN told; DROP INDEX log_edits;
+         DROP INDEX share_deleted; DROP INDEX share_deleted_empty; DROP INDEX share_held;
+         DROP INDEX share_create_by_share",
     )
     .unwrap();
     raw.execute_batch("DELETE FROM migration WHERE number >= 9; INSERT INTO todo VALUES ('ses_a', '[]', 1)")

@@ -40,6 +40,39 @@ stores! {
         assert_eq!((other.messages.len(), other.parts.len(), other.asks.len()), (1, 1, 1));
     }
 
+    async fn nothing_is_created_below_a_session_that_was_removed(store: Store) {
+        let below = |child: &str, parent: &str| {
+            let mut draft = Draft::new(child, 0).session("child");
+            draft.commit.parent = Some(ses(parent));
+            draft.commit
+        };
+        let info = r#"{"info":{"id":"ses_a","slug":"s","projectID":"global","directory":"/work","title":"s",
+            "version":"1","time":{"created":1,"updated":1}}}"#;
+        let removal = |seq| {
+            Draft::new("a", seq).fact("session.removed.1", info).row(RowChange::RemoveSession(ses("a"))).commit
+        };
+        store.commit(below("early", "nobody")).await.unwrap();
+        let seq = store.commit(full("a").commit).await.unwrap().seq;
+
+        // All at once, so that they are judged before the first of them is written.
+        let (before, removed, after, again, below_new) = tokio::join!(
+            store.commit(below("before", "a")),
+            store.commit(removal(seq)),
+            store.commit(below("after", "a")),
+            store.commit(Draft::new("a", seq + 1).session("again").commit),
+            store.commit(below("new", "a")),
+        );
+
+        before.unwrap();
+        removed.unwrap();
+        assert!(matches!(&after, Err(CommitError::ParentRemoved(parent)) if *parent == ses("a")), "{after:?}");
+        let seq = again.unwrap().seq;
+        below_new.unwrap();
+        store.commit(removal(seq)).await.unwrap();
+        let late = store.commit(below("late", "a")).await;
+        assert!(matches!(late, Err(CommitError::ParentRemoved(_))), "{late:?}");
+    }
+
     // Was: every commit of others waited until all of it was removed.
     async fn what_a_long_session_left_is_removed_in_slices_behind_its_removal(store: Store) {
         let mut draft = full("a");

@@ -9,7 +9,7 @@
 //!
 //! Not here: whose they are, and how many there may be (the engine).
 
-use super::{GRACE, stray};
+use super::{GRACE, REST_BYTES_MAX, stray};
 use rustix::process::{Pid, Signal};
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
@@ -134,10 +134,16 @@ impl Leftover {
         }
     }
 
+    /// No more than a pipe can hold by then: who has shaken off the mark may go on printing into it for ever.
     fn read_rest(&self, buffer: &mut [u8], printed: &mut impl FnMut(&[u8])) {
         let Some(output) = &self.output else { return };
+        let mut rest_bytes = 0;
         while let Ok(count @ 1..) = rustix::io::retry_on_intr(|| rustix::io::read(output, &mut *buffer)) {
             printed(&buffer[..count]);
+            rest_bytes += count;
+            if rest_bytes > REST_BYTES_MAX {
+                return;
+            }
         }
     }
 

@@ -3,12 +3,14 @@
 //! [`differences`] makes one record per file, with a patch that shows the whole file, as clients of
 //! summaries draw it. [`unified`] makes one text for all files, as `git diff` prints it. Both have a bound:
 //! what is too large is counted, or named, but not shown. What is no text has no patch. `kept` keeps the differences of
-//! a session until its trees are released.
+//! a session until its trees are released, `sums` adds up what steps changed.
 
 mod kept;
+mod sums;
 
 pub use kept::Extent;
 pub(super) use kept::forget;
+pub(super) use sums::RecentSums;
 
 use super::{Changed, ObjectId, SnapshotError, State, TreePath, TreeStore, lock};
 use similar::udiff::UnifiedDiffHunk;
@@ -36,9 +38,10 @@ const EFFORT: Duration = Duration::from_millis(200);
 /// After this, patches are left out.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// As long as clients expect it.
 /// Digits of a content's id in the head of a patch, as git writes it.
 const ID_DIGITS: usize = 7;
+
+/// As long as clients expect it.
 const RULE_WIDTH: usize = 67;
 
 const CONTEXT_LINES: usize = 3;

@@ -9,7 +9,7 @@
 
 use super::{Changed, SnapshotError, State, TreeId, TreePath, TreeStore};
 use crate::path::DirectoryRights;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What one step changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,22 +173,35 @@ impl Targets {
     /// The files that are meant by these names. A name that is not UTF-8 is meant by the text in which it is shown.
     pub fn named(&self, names: &[String]) -> Result<BTreeSet<TreePath>, SnapshotError> {
         let mut found = BTreeSet::new();
+        // Both lists may be long.
+        let mut shown: Option<HashMap<String, Vec<&TreePath>>> = None;
         for name in names {
             let exact = TreePath::from_bytes(name.as_bytes()).filter(|path| self.files.contains_key(path));
-            let mut meant: Vec<&TreePath> = match &exact {
-                Some(path) => vec![path],
-                None => self.files.keys().filter(|path| path.to_string() == *name).collect(),
-            };
-            if meant.len() > 1 {
-                let what = format!(
-                    "{name:?} is how the names of {} files are shown; one cannot be told",
-                    meant.len()
-                );
-                return Err(SnapshotError::Malformed(what));
+            if let Some(path) = exact {
+                found.insert(path);
+                continue;
             }
-            found.extend(meant.pop().cloned());
+            match shown.get_or_insert_with(|| self.by_shown_name()).get(name).map_or(&[][..], Vec::as_slice) {
+                [] => {}
+                [path] => drop(found.insert(TreePath::clone(path))),
+                meant => {
+                    let what = format!(
+                        "{name:?} is how the names of {} files are shown; one cannot be told",
+                        meant.len()
+                    );
+                    return Err(SnapshotError::Malformed(what));
+                }
+            }
         }
         Ok(found)
+    }
+
+    fn by_shown_name(&self) -> HashMap<String, Vec<&TreePath>> {
+        let mut shown: HashMap<String, Vec<&TreePath>> = HashMap::new();
+        for path in self.files.keys() {
+            shown.entry(path.to_string()).or_default().push(path);
+        }
+        shown
     }
 
     /// What these steps changed, taken together: each file as it was found and as it was left.

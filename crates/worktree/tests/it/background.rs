@@ -65,6 +65,20 @@ async fn a_kept_background_process_lives_until_it_is_stopped() {
 }
 
 #[tokio::test]
+async fn somebody_who_shook_off_the_mark_and_prints_for_ever_is_not_read_for_ever() {
+    // The first ends when the directory is gone, which is before it is watched; the other cannot be told from a stranger.
+    let script = "while [ -d \"$PWD\" ]; do sleep 0.01; done > /dev/null & env -i setsid yes &";
+    let (_, left) = left_by(script, Owner::Model).await;
+    let mut bytes = 0;
+
+    // Was: what stood in the pipe was read until it was empty, by a thread that serves everybody.
+    let watched = left.unwrap().watch(&CancellationToken::new(), |some| bytes += some.len()).await;
+
+    assert_eq!(watched, Watched::Gone);
+    assert!(bytes > 0);
+}
+
+#[tokio::test]
 async fn a_daemon_that_left_the_group_is_kept_and_stopped_too() {
     let script = "setsid sh -c 'echo $$ > pid; exec sleep 1000' < /dev/null > /dev/null 2>&1 &
         while ! [ -s pid ]; do sleep 0.01; done; cat pid";

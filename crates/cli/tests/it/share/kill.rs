@@ -152,7 +152,9 @@ fn a_service_that_is_killed_while_it_tidies_goes_on_and_both_agree() {
         let (_, ops) =
             pair.service.server().try_json("GET", &format!("/api/share/{share}/ops"), "", "").unwrap();
         assert_ne!(ops["ops"], json!([]), "{name}: nothing is cut, or all of it");
-        assert_eq!(pair.service.server().try_json("GET", &empty, "", "").unwrap().0, 200, "{name}");
+        // Empty shares are deleted first, in a transaction of their own.
+        let expected = if name == "srv.gc.mid" { 200 } else { 410 };
+        assert_eq!(pair.service.server().try_json("GET", &empty, "", "").unwrap().0, expected, "{name}");
     }
 
     let share_path = format!("/api/share/{share}/ops");

@@ -49,7 +49,11 @@ pub fn load_judged(
     environment: &Environment,
     judge: &Judge<'_>,
 ) -> Result<Settings, ConfigError> {
-    let places = &Places::new(directory, worktree, environment);
+    load_from(&Places::new(directory, worktree, environment), judge)
+}
+
+/// The same, for whoever knows the places.
+pub(crate) fn load_from(places: &Places, judge: &Judge<'_>) -> Result<Settings, ConfigError> {
     let mut reader = Reader::new(places);
     let found = reader.everything()?;
     let global = merged(found.iter().filter(|one| one.is_global), places)?;
@@ -79,7 +83,7 @@ pub fn load_judged(
 
     let key = TrustKey { checkout: real(places.checkout()), hash: danger::hash(&sieve.found) };
     let standing = match () {
-        () if environment.trusts_all() => Standing::Trusted,
+        () if places.environment.trusts_all() => Standing::Trusted,
         () if sieve.found.is_empty() => Standing::Plain,
         () if (judge.is_trusted)(&key) => Standing::Trusted,
         () => Standing::Untrusted,
@@ -104,7 +108,11 @@ pub fn load_judged(
 
 /// The settings of the user alone, for what belongs to no directory.
 pub fn load_global(environment: &Environment) -> Result<Settings, ConfigError> {
-    let places = &Places::new(&environment.home, &environment.home, environment);
+    load_global_from(&Places::new(&environment.home, &environment.home, environment))
+}
+
+/// The same, for whoever knows the places.
+pub(crate) fn load_global_from(places: &Places) -> Result<Settings, ConfigError> {
     let mut reader = Reader::new(places);
     let mut found = Vec::new();
     reader.add_files(&mut found, &places.global_files(), Level::User)?;
@@ -244,11 +252,19 @@ impl<'a> Reader<'a> {
         paths: &[PathBuf],
         level: Level,
     ) -> Result<(), ConfigError> {
-        for path in paths.iter().filter(|path| path.is_file()) {
-            if !self.is_read(path, level) {
+        for path in paths {
+            let is_there = path.is_file();
+            let draft = self.places.draft_of(path).map(str::to_owned);
+            // Nobody else has written what is not there.
+            if is_there && !self.is_read(path, level) {
                 continue;
             }
-            let Some(text) = text_of(path)? else { continue };
+            let text = match draft {
+                Some(draft) => Some(draft),
+                None if is_there => text_of(path)?,
+                None => None,
+            };
+            let Some(text) = text else { continue };
             let base = path.parent().unwrap_or(Path::new("/")).to_owned();
             let text = Text { source: Source::File(path.clone()), level, text, base };
             found.push(Found { content: Content::Text(text), is_global: false });

@@ -37,6 +37,15 @@ pub struct Places {
     pub environment: Environment,
     /// `$XDG_CONFIG_HOME/opencode`.
     pub config_dir: PathBuf,
+    /// Read in the place of a file, which may not be there.
+    pub(super) draft: Option<Draft>,
+}
+
+/// What a file would hold: to know whether it can be loaded before it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
 }
 
 impl Places {
@@ -47,7 +56,18 @@ impl Places {
             worktree: worktree.to_owned(),
             config_dir: environment.config_dir(),
             environment: environment.clone(),
+            draft: None,
         }
+    }
+
+    /// The same, with a draft in the place of a file.
+    pub(crate) fn with_draft(self, draft: Option<Draft>) -> Self {
+        Self { draft, ..self }
+    }
+
+    /// What would be in this file.
+    pub(super) fn draft_of(&self, file: &Path) -> Option<&str> {
+        self.draft.as_ref().filter(|draft| draft.file == file).map(|draft| draft.text.as_str())
     }
 
     /// Whether a switch of the environment is on: `1` or `true`.

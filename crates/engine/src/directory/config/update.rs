@@ -1,9 +1,11 @@
 //! Writing a change back into a file.
 //!
-//! The file keeps its comments, its order and every key the change does not speak of. The new text is
-//! written beside the old one and takes its place in one step: a crash leaves the one or the other.
+//! The file keeps its comments, its order and every key the change does not speak of. The new text is made first
+//! (`draft_of`), so that it can be checked before anything is written. It is written beside the old one and takes its
+//! place in one step: a crash leaves the one or the other.
 
 use super::error::{ConfigError, Issue, UpdateError};
+use super::places::Draft;
 use super::read::{OPTIONS, text_of};
 use super::shape;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
@@ -18,6 +20,11 @@ const KEYS_MAX: usize = 1_000;
 /// Merges a change into a file, which is made if it is not there. Objects merge, `null` takes a key
 /// out, anything else replaces.
 pub fn update_file(path: &Path, patch: &Map<String, Value>) -> Result<(), UpdateError> {
+    write_draft(&draft_of(path, patch)?)
+}
+
+/// What a file would hold after a change.
+pub(crate) fn draft_of(path: &Path, patch: &Map<String, Value>) -> Result<Draft, UpdateError> {
     let place = path.display().to_string();
     let keys: usize = patch.values().map(|value| 1 + keys_of(value)).sum();
     if keys > KEYS_MAX {
@@ -48,29 +55,13 @@ pub fn update_file(path: &Path, patch: &Map<String, Value>) -> Result<(), Update
     if is_new {
         text.push('\n');
     }
-    write(path, &text).map_err(|source| UpdateError::Unwritable { path: path.to_owned(), source })
+    Ok(Draft { file: path.to_owned(), text })
 }
 
-/// A file as it was.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    path: PathBuf,
-    text: Option<String>,
-}
-
-/// Keeps what is in a file, to put it back if a change turns out to be wrong.
-pub(crate) fn keep_file(path: &Path) -> Result<Kept, UpdateError> {
-    Ok(Kept { path: path.to_owned(), text: text_of(path)? })
-}
-
-impl Kept {
-    pub(crate) fn put_back(self) -> Result<(), UpdateError> {
-        let put_back = match &self.text {
-            Some(text) => write(&self.path, text),
-            None => std::fs::remove_file(&self.path),
-        };
-        put_back.map_err(|source| UpdateError::Unwritable { path: self.path, source })
-    }
+/// Puts a draft in the place of its file.
+pub(crate) fn write_draft(draft: &Draft) -> Result<(), UpdateError> {
+    let unwritable = |source| UpdateError::Unwritable { path: draft.file.clone(), source };
+    write(&draft.file, &draft.text).map_err(unwritable)
 }
 
 fn merge(object: &CstObject, patch: &Map<String, Value>) {

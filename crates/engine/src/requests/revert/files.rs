@@ -6,7 +6,7 @@
 use super::note::Note;
 use super::scene::Scene;
 use crate::run::trees::remaining;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use sturdy_session::revert::{Boundary, trees_behind};
 use sturdy_session::turn::RevertTotals;
 use sturdy_session::types::session::{Revert, RevertConflict};
@@ -74,13 +74,13 @@ pub(super) fn undo(scene: &Scene, cut: &Boundary, forced: &[String]) -> Result<U
         .filter(|(path, state)| before[path] != *state && !conflicts.contains_key(&path.to_string()))
         .map(|(path, after)| Changed { before: before[&path], path, after })
         .collect();
-    let is_known = |name: &&String| targets.paths().any(|path| path.to_string() == **name);
+    let known: HashSet<String> = targets.paths().map(ToString::to_string).collect();
     Ok(Undone {
         snapshot: Some(undo.snapshot),
         diff: unified(store, &set)?,
         totals: remaining(&scene.session, &scene.messages, Some(cut), Some(worktree)),
         conflicts: named(conflicts),
-        forced: forced.iter().filter(is_known).cloned().collect(),
+        forced: forced.iter().filter(|name| known.contains(*name)).cloned().collect(),
         note: Some(note),
     })
 }

@@ -11,7 +11,7 @@ use sturdy_session::turn::RevertTotals;
 use sturdy_session::types::diff::FileDiff;
 use sturdy_session::types::message::MessageWithParts;
 use sturdy_session::types::session::SessionSummary;
-use sturdy_worktree::snapshot::{Changes, Extent, SnapshotError, Step, Targets, TreeId, differences};
+use sturdy_worktree::snapshot::{Changes, Extent, SnapshotError, Step, TreeId, differences};
 use tracing::{debug, warn};
 
 impl Sessions {
@@ -58,8 +58,7 @@ fn pairs(trees: &[StepTrees]) -> Result<Vec<(TreeId, TreeId)>, SnapshotError> {
 
 /// What some steps changed, taken together.
 pub(crate) fn changes_of(worktree: &Worktree, trees: &[StepTrees]) -> Result<Changes, SnapshotError> {
-    let targets = Targets::of(&worktree.store, &steps(worktree, trees)?)?;
-    differences(&worktree.store, &targets.changes())
+    differences(&worktree.store, &worktree.store.changed_by(&pairs(trees)?)?)
 }
 
 /// The same for steps of one session. Worked out once for the same steps: whoever asks again, also after a restart, is

@@ -1,5 +1,6 @@
 //! Terminals: create, list, get, change, remove, connect. Both halves of the API, with the same terminals.
 
+use crate::access::caller::Caller;
 use crate::app::App;
 use crate::app::terminals::{Connected, CreateTerminal, EditTerminal};
 use crate::described::{Routes, routes};
@@ -7,6 +8,7 @@ use crate::error::ApiError;
 use crate::extract::{OptionalPayload, Params, Payload};
 use crate::instance::{Here, Location};
 use crate::reply;
+use crate::standing::ended;
 use crate::wire::query::Query;
 use crate::wire::shapes::files::Shell;
 use crate::wire::shapes::files::TerminalTicket;
@@ -17,14 +19,16 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::{SinkExt as _, StreamExt as _};
-use http::HeaderMap;
+use futures_util::{Sink, SinkExt as _, StreamExt as _};
+use http::request::Parts;
 use serde_json::json;
 use std::path::Path;
+use std::time::Duration;
 use sturdy_engine::Instance;
 use sturdy_session::id::PtyId;
 use sturdy_session::types::event::PtyInfo;
 use sturdy_worktree::pty::ScrollbackStart;
+use tokio::time::timeout;
 use tracing::debug;
 
 /// A page that was not made for this server cannot set a header.
@@ -34,6 +38,11 @@ const INPUT_BYTES_MAX: usize = 1024 * 1024;
 /// The usual closing codes of WebSockets.
 const NORMAL: u16 = 1000;
 const GOING_AWAY: u16 = 1001;
+const FORBIDDEN: u16 = 1008;
+/// A client that takes nothing for this long is let go.
+const SEND_PATIENCE: Duration = Duration::from_secs(30);
+const PING_EVERY: Duration = Duration::from_secs(30);
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// Shells that do not read what others write.
 const UNLIKE_SH: [&str; 3] = ["fish", "nu", "elvish"];
 
@@ -131,9 +140,9 @@ async fn token(
     State(app): State<App>,
     Here(here): Here,
     params: Params,
-    headers: HeaderMap,
+    parts: Parts,
 ) -> Result<Response, ApiError> {
-    Ok(reply::json(&ticket(&app, &here, &params, &headers)?))
+    Ok(reply::json(&ticket(&app, &here, &params, &parts)?))
 }
 
 /// What the terminal shows and where what is typed goes, as a WebSocket. `cursor` is a position, or -1 for what is new.
@@ -145,10 +154,10 @@ async fn connect(
     State(app): State<App>,
     Here(here): Here,
     params: Params,
-    query: Query,
+    parts: Parts,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
-    open(app, &here, &params, &query, upgrade)
+    open(app, &here, &params, &parts, upgrade)
 }
 
 /// Terminals of the location.
@@ -220,9 +229,9 @@ async fn token_v2(
     State(app): State<App>,
     Location(here): Location,
     params: Params,
-    headers: HeaderMap,
+    parts: Parts,
 ) -> Result<Response, ApiError> {
-    let ticket = ticket(&app, &here, &params, &headers).map_err(ApiError::in_v2)?;
+    let ticket = ticket(&app, &here, &params, &parts).map_err(ApiError::in_v2)?;
     Ok(reply::json(&Located::at(&here, ticket)))
 }
 
@@ -235,10 +244,10 @@ async fn connect_v2(
     State(app): State<App>,
     Location(here): Location,
     params: Params,
-    query: Query,
+    parts: Parts,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
-    open(app, &here, &params, &query, upgrade).map_err(ApiError::in_v2)
+    open(app, &here, &params, &parts, upgrade).map_err(ApiError::in_v2)
 }
 
 fn id(params: &Params) -> Result<PtyId, ApiError> {
@@ -249,13 +258,13 @@ fn ticket(
     app: &App,
     here: &Instance,
     params: &Params,
-    headers: &HeaderMap,
+    request: &Parts,
 ) -> Result<serde_json::Value, ApiError> {
     let id = id(params)?;
-    if headers.get(TICKET_HEADER).is_none_or(|value| value != "1") {
+    if request.headers.get(TICKET_HEADER).is_none_or(|value| value != "1") {
         return Err(ApiError::TerminalForbidden("Invalid PTY connect token request"));
     }
-    let (ticket, seconds) = app.terminals().ticket(here, &id)?;
+    let (ticket, seconds) = app.terminals().ticket(here, &id, Caller::of(request))?;
     Ok(json!({ "ticket": ticket, "expires_in": seconds }))
 }
 
@@ -263,10 +272,11 @@ fn open(
     app: App,
     here: &Instance,
     params: &Params,
-    query: &Query,
+    request: &Parts,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     let id = id(params)?;
+    let query = Query::of(request);
     app.terminals().get(here, &id)?;
     let from = match query.get("cursor") {
         None | Some("") => ScrollbackStart::Oldest,
@@ -274,40 +284,41 @@ fn open(
         Some(_) => ScrollbackStart::At(query.number("cursor")?.unwrap_or_default()),
     };
     let upgrade = upgrade.map_err(|_| ApiError::Handler)?;
-    if let Some(ticket) = query.get("ticket")
-        && !app.terminals().redeem(here, &id, ticket)
-    {
-        return Err(ApiError::TerminalForbidden("This ticket is used, expired, or for another terminal."));
+    let mut who = Caller::of(request);
+    if let Some(ticket) = query.get("ticket") {
+        let used = "This ticket is used, expired, or for another terminal.";
+        let holder = app.terminals().redeem(here, &id, ticket).ok_or(ApiError::TerminalForbidden(used))?;
+        if who == Caller::Ticket {
+            who = holder;
+        }
     }
     let connected = app.terminals().connect(here, &id, from)?;
     let upgrade = upgrade.max_message_size(INPUT_BYTES_MAX).max_frame_size(INPUT_BYTES_MAX);
     Ok(upgrade.on_upgrade(move |socket| async move {
-        let talk = converse(app.clone(), socket, connected);
+        let talk = converse(app.clone(), socket, connected, who);
         // In a task of the engine, so that its end is waited for when the server closes.
         let _ = app.engine().tasks().spawn("terminal socket", talk).await;
     }))
 }
 
-/// First the past, then where it ends, then what happens.
-async fn converse(app: App, socket: WebSocket, connected: Connected) {
-    let Connected { mut screen, keyboard } = connected;
+/// First the past, then where it ends, then what happens; as long as whoever looks may look, and takes what is sent.
+async fn converse(app: App, socket: WebSocket, connected: Connected, who: Caller) {
+    let Connected { mut screen, keyboard, place } = connected;
     let (mut out, mut typed) = socket.split();
-    let position = screen.newest;
-    while let Some(text) = screen.past() {
-        if out.send(Message::Text(text.into())).await.is_err() {
-            return;
-        }
-    }
-    if out.send(Message::Binary(control(position))).await.is_err() {
-        return;
-    }
     let showing = async {
-        while let Some(text) = screen.next().await {
-            if out.send(Message::Text(text.into())).await.is_err() {
-                return;
+        let position = screen.newest;
+        while let Some(text) = screen.past() {
+            send(&mut out, Message::Text(text.into())).await?;
+        }
+        send(&mut out, Message::Binary(control(position))).await?;
+        // Pinged while there is nothing to show: a client that is gone without a word is noticed.
+        loop {
+            match timeout(PING_EVERY, screen.next()).await {
+                Ok(Some(text)) => send(&mut out, Message::Text(text.into())).await?,
+                Ok(None) => return Some(()),
+                Err(_) => send(&mut out, Message::Ping(Bytes::new())).await?,
             }
         }
-        close(&mut out, NORMAL).await;
     };
     let typing = async {
         while let Some(Ok(message)) = typed.next().await {
@@ -323,15 +334,24 @@ async fn converse(app: App, socket: WebSocket, connected: Connected) {
             }
         }
     };
-    let is_closing = tokio::select! {
-        () = showing => false,
-        () = typing => false,
-        () = app.closing().cancelled() => true,
+    let code = tokio::select! {
+        shown = showing => shown.map(|()| NORMAL),
+        () = typing => None,
+        () = app.closing().cancelled() => Some(GOING_AWAY),
+        _ = ended(app.clone(), who) => Some(FORBIDDEN),
     };
-    if is_closing {
-        close(&mut out, GOING_AWAY).await;
+    if let Some(code) = code {
+        let frame = CloseFrame { code, reason: "".into() };
+        // Who is gone needs no telling.
+        let _ = timeout(CLOSE_PATIENCE, out.send(Message::Close(Some(frame)))).await;
     }
+    drop(place);
     debug!("a terminal was left");
+}
+
+/// None when whoever looks is gone, or takes nothing.
+async fn send(out: &mut (impl Sink<Message> + Unpin), message: Message) -> Option<()> {
+    timeout(SEND_PATIENCE, out.send(message)).await.ok()?.ok()
 }
 
 /// A zero byte and the position: not text, so that no client takes it for output.
@@ -339,10 +359,4 @@ fn control(position: u64) -> Bytes {
     let mut bytes = vec![0];
     bytes.extend(json!({ "cursor": position }).to_string().into_bytes());
     Bytes::from(bytes)
-}
-
-async fn close(out: &mut (impl futures_util::Sink<Message> + Unpin), code: u16) {
-    let frame = CloseFrame { code, reason: "".into() };
-    // Who is gone needs no telling.
-    let _ = out.send(Message::Close(Some(frame))).await;
 }

@@ -40,7 +40,7 @@ async fn create(State(app): State<App>, Payload(new): Payload<NewToken>) -> Resu
     Ok(reply::json(&CreatedToken { token, secret }))
 }
 
-/// Revokes a token. Requests with it are refused from now on; streams it opened stay until they end.
+/// Revokes a token. Requests with it are refused from now on, and the streams and WebSockets it opened end.
 #[utoipa::path(delete, path = "/sturdy/token/{tokenID}", operation_id = "sturdy.token.revoke",
     params(("tokenID" = String, Path)),
     responses((status = 200, description = "Whether there was one", body = bool)))]
