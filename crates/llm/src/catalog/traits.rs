@@ -104,6 +104,9 @@ pub(crate) enum TakesSampling {
     Nothing,
 }
 
+/// Under which name the blocks of a thought are kept in the metadata of its part ([`ThoughtReplay::Blocks`]).
+pub(crate) const BLOCKS_OF_THOUGHT: &str = "mistral";
+
 /// How a thought comes back to a server that speaks chat completions. A field it does not know is refused by some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ThoughtReplay {

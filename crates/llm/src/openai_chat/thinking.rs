@@ -3,9 +3,9 @@
 //! A block is `{"type": "thinking", "thinking": [{"type": "text", …}, …]}`, told in pieces, maybe with a `signature`. It is
 //! kept whole where the reference keeps it, in the metadata of the part.
 
+use crate::catalog::BLOCKS_OF_THOUGHT;
 use serde_json::{Map, Value, json};
 
-const MISTRAL: &str = "mistral";
 const THINKING: &str = "thinking";
 
 /// Whether an item of the content is a thought.
@@ -41,7 +41,7 @@ impl Block {
         let block = std::mem::take(&mut self.0);
         // One that was told as a text came from somebody else, who does not want it back as a block.
         let is_whole = block.get(THINKING).is_some_and(Value::is_array);
-        is_whole.then(|| Map::from_iter([(MISTRAL.to_owned(), json!({ THINKING: block }))]))
+        is_whole.then(|| Map::from_iter([(BLOCKS_OF_THOUGHT.to_owned(), json!({ THINKING: block }))]))
     }
 }
 
@@ -59,5 +59,5 @@ fn add_piece(pieces: &mut Vec<Value>, piece: Value) {
 
 /// The block that a part holds.
 pub(super) fn of_part(metadata: &Option<Map<String, Value>>) -> Option<&Value> {
-    metadata.as_ref()?.get(MISTRAL)?.get(THINKING).filter(|block| is_block(block))
+    metadata.as_ref()?.get(BLOCKS_OF_THOUGHT)?.get(THINKING).filter(|block| is_block(block))
 }
