@@ -72,3 +72,12 @@ export const EXPLAINED_FURTHER = [
   { line: 'removing a worktree that is not there', at: /^remove it again › / },
   { line: '`PATCH /config` with a bad value', at: /^a wrong (flag in the settings|setting of the user) › / },
 ];
+
+/** The same for the edges of single routes. @type {{ line: string, at: RegExp }[]} */
+export const EXPLAINED_EDGES = [
+  { line: '`message` in the bodies of errors names the types of its implementation', at: /^(?!(the|a) message|.*nobody).* › body( › data)? › message$/ },
+  { line: '`limit=abc` means no limit on some lists', at: /^(a negative|an empty) limit › / },
+  { line: '`%` and `_` in `search`', at: /^search for a percent sign › / },
+  { line: 'a body without a `Content-Type` is read as JSON', at: /^create by a form › / },
+  { line: 'unknown agent, model or command: 500', at: /^v2 an unknown (agent|model) › / },
+];

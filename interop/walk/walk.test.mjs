@@ -9,7 +9,8 @@ import { before, describe, test } from 'node:test';
 import { differences } from '../day/account.mjs';
 import { serveReference } from '../lib/opencode.mjs';
 import { Server } from '../lib/server.mjs';
-import { EXPLAINED, EXPLAINED_FURTHER, EXPLAINED_OUTSIDE } from './explained.mjs';
+import { EDGES } from './edges.mjs';
+import { EXPLAINED, EXPLAINED_EDGES, EXPLAINED_FURTHER, EXPLAINED_OUTSIDE } from './explained.mjs';
 import { FURTHER } from './further.mjs';
 import { OUTSIDE } from './outside.mjs';
 import { STEPS } from './requests.mjs';
@@ -18,6 +19,7 @@ import { walk } from './walk.mjs';
 for (const [what, steps, explained, kind] of /** @type {const} */ ([
   ['a walk through the API', STEPS, EXPLAINED, 'git'],
   ['a walk through its corners', FURTHER, EXPLAINED_FURTHER, 'git'],
+  ['a walk along its edges', EDGES, EXPLAINED_EDGES, 'git'],
   ['a walk outside of a repository', OUTSIDE, EXPLAINED_OUTSIDE, 'plain'],
 ])) {
   describe(what, { concurrency: 1, timeout: 600_000 }, () => {

@@ -9,6 +9,7 @@ use crate::client::Client;
 use crate::failure::{Failure, NO_SERVER, UNMET, USAGE};
 use crate::host::{self, HostError, Hosted, PASSWORD, USERNAME, USUAL_USER};
 use crate::keys;
+use percent_encoding::percent_decode_str;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sturdy_engine::Environment;
@@ -71,7 +72,9 @@ pub(crate) async fn connect(choice: &ServerChoice) -> Result<Connection, Failure
     let environment = keys::environment();
     let directory = directory(choice.dir.as_deref())?;
     if let Some(server) = &choice.server {
-        let client = Client::new(parse(server)?, credentials(&environment), &directory)?;
+        let mut url = parse(server)?;
+        let credentials = lift_credentials(&mut url).or_else(|| credentials(&environment));
+        let client = Client::new(url, credentials, &directory)?;
         client.check().await?;
         return Ok(Connection { client, place: ServerPlace::Named });
     }
@@ -146,6 +149,18 @@ fn parse(server: &str) -> Result<Url, Failure> {
             .with("url", server)
             .with("try", "one such as http://127.0.0.1:4096")
     })
+}
+
+/// User and password out of the URL, so that they are neither printed nor passed on in a command line.
+fn lift_credentials(url: &mut Url) -> Option<(String, String)> {
+    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = decode(url.username());
+    let password = url.password().map(decode);
+    // A URL of the web takes both away.
+    let _ = url.set_password(None);
+    let _ = url.set_username("");
+    let user = if user.is_empty() { USUAL_USER.to_owned() } else { user };
+    Some((user, password?))
 }
 
 fn credentials(environment: &Environment) -> Option<(String, String)> {

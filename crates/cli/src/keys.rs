@@ -29,8 +29,13 @@ const HANDED_OVER: &str = "STURDY_KEYS_HANDED_OVER";
 /// Names that end so look like keys, the server's or the user's own. The process is started again without them; those
 /// that are the user's still reach commands.
 const ENDINGS: [&str; 5] = ["_API_KEY", "_AUTH_TOKEN", "_SERVER_PASSWORD", "_CONFIG_CONTENT", "_SHARE_KEY"];
-const OTHERS: [&str; 3] =
-    ["AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_APPLICATION_CREDENTIALS_JSON", "COPILOT_TOKEN"];
+const OTHERS: [&str; 5] = [
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "GOOGLE_APPLICATION_CREDENTIALS_JSON",
+    "COPILOT_TOKEN",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+];
 
 static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
 

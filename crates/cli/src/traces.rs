@@ -1,21 +1,24 @@
-//! Spans for OpenTelemetry: requests, calls of models, and tools, told to a collector in OTLP as JSON over HTTP.
+//! Spans for OpenTelemetry: requests, calls of models, and tools, told to a collector in OTLP over HTTP.
 //!
 //! Off unless the standard variables name a collector (`OTEL_EXPORTER_OTLP_ENDPOINT`); then nothing is recorded at all. A
 //! span that closes goes into a queue with a bound; if the collector is slow or away, spans are lost and the server is not
-//! held up. The OpenTelemetry crates would bring a second stack of HTTP and protocol buffers for these hundred lines.
+//! held up. The OpenTelemetry crates would bring a second stack of HTTP and protocol buffers for these few hundred lines.
 //!
-//! No span holds what a user or a model wrote: ids, names of models and tools, methods, statuses and times.
+//! No span holds what a user or a model wrote: ids, names of routes, models and tools, methods, statuses and times.
+//!
+//! Not here: the variables (`traces/settings.rs`), the bytes that are sent (`traces/otlp.rs`).
 
+mod otlp;
 mod settings;
 
+use otlp::{AttributeValue, Span};
 use rand::random;
-use serde_json::{Value, json};
-use settings::Settings;
+use settings::{Settings, Unusable};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use sturdy_engine::Environment;
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -31,11 +34,8 @@ const QUEUE: usize = 2_048;
 const BATCH: usize = 512;
 const GATHER: Duration = Duration::from_secs(2);
 
-/// A collector that takes longer is away.
-const WAIT_MAX: Duration = Duration::from_secs(10);
-
 /// What is told at the end may hold the end up this long.
-const SHUTDOWN_WAIT_MAX: Duration = Duration::from_secs(2);
+pub(crate) const SHUTDOWN_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Spans that are exported; others only group log lines.
 const EXPORTED_SPANS: [&str; 3] = ["request", "model", "tool"];
@@ -43,33 +43,31 @@ const EXPORTED_SPANS: [&str; 3] = ["request", "model", "tool"];
 /// Records spans.
 #[derive(Debug)]
 pub(crate) struct Spans {
-    closed: Sender<Value>,
+    closed: Sender<Span>,
 }
 
 /// Sends them.
 #[derive(Debug)]
 pub(crate) struct Exporter {
-    closed: Receiver<Value>,
+    closed: Receiver<Span>,
     settings: Settings,
 }
 
-/// Both, if the environment asks for them.
-pub(crate) fn from_environment(environment: &Environment) -> Option<(Spans, Exporter)> {
+/// Both, if the environment asks for them. What it asks for and cannot be done is an error, for the log.
+pub(crate) fn from_environment(environment: &Environment) -> Result<Option<(Spans, Exporter)>, Unusable> {
     let settings = Settings::read(|name| environment.filled(name).map(str::to_owned))?;
-    let (sender, closed) = mpsc::channel(QUEUE);
-    Some((Spans { closed: sender }, Exporter { closed, settings }))
+    Ok(settings.map(|settings| {
+        let (sender, closed) = mpsc::channel(QUEUE);
+        (Spans { closed: sender }, Exporter { closed, settings })
+    }))
 }
 
 /// What is known of a span that has not closed.
 #[derive(Debug)]
 struct Open {
-    trace: u128,
-    id: u64,
-    parent: Option<u64>,
-    began: SystemTime,
-    /// When it was last worked on: its end, whatever else keeps it.
-    ended: SystemTime,
-    attributes: Vec<(&'static str, Value)>,
+    span: Span,
+    /// Whoever asks traces this too, and wants to see it.
+    is_sampled: bool,
 }
 
 impl<S> Layer<S> for Spans
@@ -80,15 +78,7 @@ where
         let Some(span) = context.span(id).filter(|span| EXPORTED_SPANS.contains(&span.name())) else {
             return;
         };
-        let now = SystemTime::now();
-        let mut open = Open {
-            trace: random(),
-            id: random(),
-            parent: None,
-            began: now,
-            ended: now,
-            attributes: Vec::new(),
-        };
+        let mut open = Open { span: Span::begun(span.name(), random(), random()), is_sampled: true };
         attributes.record(&mut Fields(&mut open));
         span.extensions_mut().insert(open);
     }
@@ -103,15 +93,16 @@ where
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         if let Some(open) = span.extensions_mut().get_mut::<Open>() {
-            open.ended = SystemTime::now();
+            // Its end is when it was last worked on, whatever else keeps it.
+            open.span.ended = SystemTime::now();
         }
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
-        if let Some(open) = span.extensions_mut().remove::<Open>() {
+        if let Some(open) = span.extensions_mut().remove::<Open>().filter(|open| open.is_sampled) {
             // Full: the collector is slow, and a lost span is better than a slow server.
-            let _ = self.closed.try_send(told(span.name(), &open));
+            let _ = self.closed.try_send(open.span);
         }
     }
 }
@@ -120,11 +111,12 @@ where
 struct Fields<'a>(&'a mut Open);
 
 impl Fields<'_> {
-    fn put(&mut self, name: &str, value: Value) {
+    fn put(&mut self, name: &str, value: AttributeValue) {
         let key = match name {
             "id" => "http.request.header.x-request-id",
             "actor" => "enduser.id",
             "method" => "http.request.method",
+            "route" => "http.route",
             "status" => "http.response.status_code",
             "model" => "gen_ai.request.model",
             "tool" => "gen_ai.tool.name",
@@ -132,37 +124,46 @@ impl Fields<'_> {
             "attempt" => "sturdy.attempt",
             "step" => {
                 // The call of a model and the tools it called are one trace.
-                self.0.trace = trace_of(value["stringValue"].as_str().unwrap_or_default());
+                self.0.span.trace = trace_of(value.text());
                 "sturdy.message.id"
             }
-            "traceparent" => return self.follow(value["stringValue"].as_str().unwrap_or_default()),
+            "traceparent" => return self.follow(value.text()),
             _ => return,
         };
-        self.0.attributes.push((key, value));
+        self.0.span.attributes.push((key, value));
     }
 
-    /// Goes on with the trace of whoever asks.
+    /// Goes on with the trace of whoever asks, and is as silent as they are.
     fn follow(&mut self, parent: &str) {
         let parts: Vec<&str> = parent.split('-').collect();
-        let [_, trace, span, _] = parts.as_slice() else { return };
-        if let (Ok(trace), Ok(span)) = (u128::from_str_radix(trace, 16), u64::from_str_radix(span, 16)) {
-            self.0.trace = trace;
-            self.0.parent = Some(span);
+        let [_, trace, span, flags] = parts.as_slice() else { return };
+        if trace.len() != 32 || span.len() != 16 {
+            return;
         }
+        let trace = u128::from_str_radix(trace, 16).unwrap_or(0);
+        let span = u64::from_str_radix(span, 16).unwrap_or(0);
+        let Ok(flags) = u8::from_str_radix(flags, 16) else { return };
+        // All zeros is nobody's.
+        if trace == 0 || span == 0 {
+            return;
+        }
+        self.0.span.trace = trace;
+        self.0.span.parent = Some(span);
+        self.0.is_sampled = flags & 1 == 1;
     }
 }
 
 impl Visit for Fields<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field.name(), json!({ "stringValue": value }));
+        self.put(field.name(), AttributeValue::Text(value.to_owned()));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field.name(), json!({ "intValue": value.to_string() }));
+        self.put(field.name(), AttributeValue::Number(value));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        self.put(field.name(), json!({ "stringValue": format!("{value:?}") }));
+        self.put(field.name(), AttributeValue::Text(format!("{value:?}")));
     }
 }
 
@@ -175,36 +176,27 @@ fn trace_of(text: &str) -> u128 {
     (half(1) << 64) | half(2)
 }
 
-/// A span as OTLP writes it in JSON.
-fn told(name: &str, open: &Open) -> Value {
-    let nanos = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string();
-    // 2 answers somebody, 3 asks somebody, 1 stays inside.
-    let kind = match name {
-        "request" => 2,
-        "model" => 3,
-        _ => 1,
-    };
-    let attributes: Vec<Value> =
-        open.attributes.iter().map(|(key, value)| json!({ "key": key, "value": value })).collect();
-    let mut span = json!({
-        "traceId": format!("{:032x}", open.trace),
-        "spanId": format!("{:016x}", open.id),
-        "name": name,
-        "kind": kind,
-        "startTimeUnixNano": nanos(open.began),
-        "endTimeUnixNano": nanos(open.ended),
-        "attributes": attributes,
-    });
-    if let Some(parent) = open.parent {
-        span["parentSpanId"] = json!(format!("{parent:016x}"));
-    }
-    span
-}
-
 impl Exporter {
-    /// Sends what closes until the server ends, then what is left.
-    pub(crate) async fn run(mut self, stopping: CancellationToken) {
-        let Ok(client) = reqwest::Client::builder().timeout(WAIT_MAX).build() else {
+    /// Sends what closes until it is told to stop, then what is left.
+    pub(crate) async fn run(self, stopping: CancellationToken) {
+        let overdue = async {
+            stopping.cancelled().await;
+            sleep(SHUTDOWN_WAIT_MAX).await;
+        };
+        // Whether it is heard or not, the end is the end.
+        tokio::select! {
+            () = self.export(&stopping) => {}
+            () = overdue => warn!("the trace collector is slow; the last spans are dropped"),
+        }
+    }
+
+    async fn export(mut self, stopping: &CancellationToken) {
+        // Headers with a key go to the address they were meant for and no further.
+        let client = reqwest::Client::builder()
+            .timeout(self.settings.timeout)
+            .redirect(reqwest::redirect::Policy::none())
+            .build();
+        let Ok(client) = client else {
             return warn!("traces are not exported: no HTTP client can be made");
         };
         let mut is_away = false;
@@ -216,30 +208,32 @@ impl Exporter {
                 let Some(Ok(Some(span))) = stopping.run_until_cancelled(next).await else { break };
                 spans.push(span);
             }
-            let sent = self.send(&client, spans).await;
-            if let (Err(cause), false) = (&sent, is_away) {
-                warn!(%cause, "the trace collector did not accept spans; they are dropped");
-            }
-            is_away = sent.is_err();
+            self.tell(&client, &spans, &mut is_away).await;
         }
         let mut rest = Vec::new();
         while let Ok(span) = self.closed.try_recv() {
             rest.push(span);
         }
-        if !rest.is_empty() {
-            // Whether it is heard or not, the end is the end.
-            let _ = timeout(SHUTDOWN_WAIT_MAX, self.send(&client, rest)).await;
+        for spans in rest.chunks(BATCH) {
+            self.tell(&client, spans, &mut is_away).await;
         }
     }
 
-    async fn send(&self, client: &reqwest::Client, spans: Vec<Value>) -> Result<(), reqwest::Error> {
-        let scope = json!({ "name": "sturdy", "version": env!("CARGO_PKG_VERSION") });
-        let body = json!({ "resourceSpans": [{
-            "resource": { "attributes": self.settings.resource },
-            "scopeSpans": [{ "scope": scope, "spans": spans }],
-        }] });
-        let request = client.post(&self.settings.url).headers(self.settings.headers.clone()).json(&body);
-        request.send().await?.error_for_status()?;
-        Ok(())
+    /// A collector that is away is mentioned once, until it is there again.
+    async fn tell(&self, client: &reqwest::Client, spans: &[Span], is_away: &mut bool) {
+        let sent = self.send(client, spans).await;
+        if let (Err(cause), false) = (&sent, *is_away) {
+            warn!(cause = %cause, "the trace collector did not accept spans; they are dropped");
+        }
+        *is_away = sent.is_err();
+    }
+
+    /// The error says nothing of the address: a key may stand in it.
+    async fn send(&self, client: &reqwest::Client, spans: &[Span]) -> Result<(), reqwest::Error> {
+        let (kind, body) = otlp::encode(self.settings.protocol, &self.settings.resource, spans);
+        let request = client.post(self.settings.url.clone()).headers(self.settings.headers.clone());
+        let request = request.header(reqwest::header::CONTENT_TYPE, kind).body(body);
+        let sent = request.send().await.and_then(reqwest::Response::error_for_status);
+        sent.map(drop).map_err(reqwest::Error::without_url)
     }
 }

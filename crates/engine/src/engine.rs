@@ -129,6 +129,11 @@ impl Engine {
         self.inner.directories.forget(directory);
     }
 
+    /// Reads the configuration of every directory in use again; what cannot be used stays as it was, and the log says why.
+    pub async fn reload_all(&self) {
+        self.inner.directories.reload_all().await;
+    }
+
     /// Forgets every directory.
     pub fn dispose_all(&self) {
         self.inner.directories.instances.forget_all();

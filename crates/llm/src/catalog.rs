@@ -31,7 +31,7 @@ pub use info::{
     Api, Capabilities, Headers, Interleaved, Limit, Modalities, ModelInfo, Options, Provider, Source, Status,
 };
 pub use options::Ask;
-pub(crate) use traits::{CallIds, SchemaDialect, TakesSampling, ThoughtReplay};
+pub(crate) use traits::{BLOCKS_OF_THOUGHT, CallIds, SchemaDialect, TakesSampling, ThoughtReplay};
 pub use traits::{PromptStyle, Sampling, Traits, takes_patches};
 
 /// What a catalog is made from.

@@ -103,7 +103,7 @@ impl ModelEntry {
         Ok(Link {
             http: self.http.clone(),
             provider: self.provider.id.clone(),
-            base_url: address.trim_end_matches('/').to_owned(),
+            base_url: protocol::below(&self.info.api.npm, address),
             key: self.provider.key.clone().or_else(|| self.token(protocol)),
             headers: self.headers(),
             timeouts: timeouts(&self.provider.id, &self.provider.options.0),
@@ -162,6 +162,7 @@ impl Connected {
         let family = self.info.traits.thought_replay;
         match (&self.info.capabilities.interleaved, family) {
             (_, ThoughtReplay::Details) => Thoughts::Details,
+            (_, ThoughtReplay::Blocks) => Thoughts::Blocks,
             (Interleaved::Field { field }, _) => Thoughts::Always(field.clone()),
             (_, ThoughtReplay::Always(field)) => Thoughts::Always(field.to_owned()),
             (_, ThoughtReplay::Field(field)) => Thoughts::IfAny(field),

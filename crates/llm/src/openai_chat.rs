@@ -1,7 +1,7 @@
 //! OpenAI chat completions, and everything that calls itself compatible with it.
 //!
 //! `request.rs` writes the body, `stream.rs` reads the answer, `wire.rs` holds the shapes read,
-//! which forgive what compatible servers get wrong.
+//! which forgive what compatible servers get wrong, `details.rs` and `thinking.rs` what has to come back as it was told.
 
 use crate::ModelError;
 use crate::link::{KeyIn, Link};
@@ -12,6 +12,7 @@ use sturdy_session::talk::{Request, Said};
 mod details;
 mod request;
 mod stream;
+mod thinking;
 mod wire;
 
 /// What differs between compatible servers.
@@ -33,6 +34,8 @@ pub(crate) enum Thoughts {
     IfAny(&'static str),
     /// As `reasoning_details`, in the pieces in which they were told.
     Details,
+    /// As blocks among the content, as they were told.
+    Blocks,
     Never,
 }
 

@@ -18,7 +18,7 @@ pub(crate) use description::{Describe, Description};
 use crate::app::App;
 use crate::error::no_route;
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{MatchedPath, Request};
 use axum::handler::Handler;
 use axum::response::Response;
 use axum::routing::MethodRouter;
@@ -26,6 +26,7 @@ use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use tracing::Span;
 use utoipa::openapi::HttpMethod;
 use utoipa_axum::PathItemExt as _;
 
@@ -120,6 +121,10 @@ impl Handler<(), App> for AnyHandler {
     type Future = BoxFuture<'static, Response>;
 
     fn call(self, request: Request, app: App) -> Self::Future {
+        // The pattern and not the path, which may hold what a user wrote.
+        if let Some(route) = request.extensions().get::<MatchedPath>() {
+            Span::current().record("route", route.as_str());
+        }
         (self.0)(request, app)
     }
 }

@@ -172,7 +172,15 @@ fn is_read_with_ticket(request: &Parts) -> bool {
 /// What log lines and traces say of a request. A client that traces what it does names its own span.
 fn request_span(id: &str, caller: &Caller, parts: &Parts) -> Span {
     let method = &parts.method;
-    let span = info_span!("request", id, actor = %caller, %method, status = Empty, traceparent = Empty);
+    let span = info_span!(
+        "request",
+        id,
+        actor = %caller,
+        %method,
+        route = Empty,
+        status = Empty,
+        traceparent = Empty
+    );
     let parent = parts.headers.get("traceparent").and_then(|value| value.to_str().ok());
     let is_wellformed = |text: &&str| {
         text.len() == TRACEPARENT_CHARS && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')

@@ -92,7 +92,7 @@ fn expect_json(parts: &Parts, body: &Body) -> Result<(), ApiError> {
     };
     let text = String::from_utf8_lossy(kind.as_bytes());
     let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+    if essence == "application/json" {
         return Ok(());
     }
     Err(ApiError::ContentType(text.chars().take(100).collect()))

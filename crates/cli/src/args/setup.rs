@@ -192,7 +192,7 @@ Examples:
   sturdy attach -- --continue")]
 pub(crate) struct Attach {
     /// The server; by default the one that serves the store
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", env = "STURDY_SERVER")]
     pub(crate) url: Option<String>,
 
     /// Passed to `opencode attach` unchanged

@@ -9,8 +9,11 @@ use crate::failure::{Failure, UNMET};
 use crate::host::{PASSWORD, USERNAME};
 use crate::{cmd, out};
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::process::Command;
+use url::{Host, Url};
 
 const TERMINAL: &str = "opencode";
 
@@ -21,11 +24,17 @@ pub(crate) fn run(arguments: Attach) -> Result<ExitCode, Failure> {
 }
 
 async fn attach(arguments: Attach) -> Result<ExitCode, Failure> {
-    let directory = connect::directory(arguments.dir.as_deref())?;
-    let choice = ServerChoice { server: arguments.url, dir: arguments.dir, data: arguments.data };
+    let directory = directory(arguments.url.as_deref(), arguments.dir.clone())?;
+    // Somebody else's server may have directories that are not here.
+    let dir = arguments.dir.filter(|_| arguments.url.is_none());
+    let choice = ServerChoice { server: arguments.url, dir, data: arguments.data };
     let server = connect::connect(&choice).await?;
     let mut terminal = Command::new(TERMINAL);
-    terminal.arg("attach").arg(server.client.url()).arg("--dir").arg(&directory).args(&arguments.arguments);
+    terminal.arg("attach").arg(server.client.url());
+    if let Some(directory) = directory {
+        terminal.arg("--dir").arg(directory);
+    }
+    terminal.args(&arguments.arguments);
     if let Some((user, secret)) = server.client.credentials() {
         terminal.env(PASSWORD[1], secret).env(USERNAME[1], user);
     }
@@ -34,7 +43,28 @@ async fn attach(arguments: Attach) -> Result<ExitCode, Failure> {
     let ended = terminal.status().await;
     server.close().await;
     let status = ended.map_err(|cause| missing(&cause))?;
-    Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+    // As a shell says it of a program that a signal ended.
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(UNMET)))
+}
+
+/// Where the terminal works. Of a server on another machine only the user knows; without a word it is where that server is.
+fn directory(server: Option<&str>, named: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+    match (server, named) {
+        (Some(_), Some(named)) => Ok(Some(named.canonicalize().unwrap_or(named))),
+        (Some(server), None) if !is_on_this_machine(server) => Ok(None),
+        (_, named) => connect::directory(named.as_deref()).map(Some),
+    }
+}
+
+fn is_on_this_machine(server: &str) -> bool {
+    let Ok(url) = Url::parse(server) else { return false };
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
 }
 
 fn missing(cause: &io::Error) -> Failure {

@@ -5,8 +5,7 @@ mod open_files;
 pub(super) mod shares;
 mod until;
 
-use crate::args::Serve;
-use crate::args::share_limits;
+use crate::args::{LogFormat, LogLevel, Serve, share_limits};
 use crate::failure::{self, Failure, USAGE};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
 use crate::traces::{self, Exporter};
@@ -15,6 +14,7 @@ use listen::{address, bare, bind, refused};
 use secrecy::SecretString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use sturdy_engine::task::Tasks;
 use sturdy_engine::{Engine, Environment};
 use sturdy_server::{App, Password, ServerOptions, ShareOptions};
 use tokio::net::lookup_host;
@@ -23,11 +23,34 @@ use until::{Signals, until_told};
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode, Failure> {
     let environment = keys::environment();
-    let (spans, exporter) = traces::from_environment(&environment).unzip();
-    out::start_log_and(arguments.log_level, arguments.log_format, spans);
+    let exporter = start_log(arguments.log_level, arguments.log_format, &environment);
     let environment = if arguments.trust_all { environment.trusting_all() } else { environment };
     let directory = connect::directory(None)?;
     cmd::block_on(serve(arguments, environment, directory, exporter))
+}
+
+/// Starts the log, and the recording of spans if the environment asks for them.
+fn start_log(level: LogLevel, format: LogFormat, environment: &Environment) -> Option<Exporter> {
+    match traces::from_environment(environment).map(Option::unzip) {
+        Ok((spans, exporter)) => {
+            out::start_log_and(level, format, spans);
+            exporter
+        }
+        Err(unusable) => {
+            out::start_log(level, format);
+            warn!(cause = %unusable, "traces are not exported");
+            None
+        }
+    }
+}
+
+/// Sends spans until it is told to finish: after the engine, whose last spans it sends too.
+fn start_exporter(exporter: Option<Exporter>) -> Tasks {
+    let tasks = Tasks::default();
+    if let Some(exporter) = exporter {
+        tasks.spawn("traces", exporter.run(tasks.stopping().clone()));
+    }
+    tasks
 }
 
 async fn serve(
@@ -65,9 +88,7 @@ async fn serve(
             return Err(failure);
         }
     };
-    if let Some(exporter) = exporter {
-        engine.tasks().spawn("traces", exporter.run(engine.tasks().stopping().clone()));
-    }
+    let exporting = start_exporter(exporter);
     // Before the server says that it listens: a client may connect right after that line.
     let limits = open_files::server_options();
     start_servers(&engine);
@@ -102,7 +123,7 @@ async fn serve(
     });
     let options = ServerOptions { password, cors: arguments.cors, names, share, ..limits };
     let app = App::new(engine.clone(), options);
-    Ok(until_told(&mut signals, listener, app, &address).await)
+    Ok(until_told(&mut signals, listener, app, &address, exporting).await)
 }
 
 /// Who may create shares, when not everybody may.

@@ -211,6 +211,20 @@ fn attach_gives_the_terminal_the_url_and_the_password() {
     let found = String::from_utf8(attach(None).stdout).unwrap();
     assert_eq!(found, format!("attach {} --continue\n", server.url));
     assert_eq!(attach(Some("http://127.0.0.1:9")).status.code(), Some(3));
+    // Was: the password stood in the command line of the terminal, for every user of the machine to see.
+    let with_password = server.url.replace("http://", "http://ada:hush%21@");
+    let named = String::from_utf8(attach(Some(&with_password)).stdout).unwrap();
+    assert_eq!(named, format!("attach {} --continue\n", server.url));
+    assert_eq!(std::fs::read_to_string(place.project().join("key")).unwrap().trim(), "hush!");
+
+    // A directory of another machine is passed on as it is, and an end by a signal is told as a shell tells it.
+    std::fs::write(&program, "#!/bin/sh\necho \"$3 $4\"\nkill -TERM $$\n").unwrap();
+    let mut far = place.command(&["attach", "--data-dir", &data, "--dir", "/nowhere/at/all", &server.url]);
+    let far = far.env("PATH", &path).output().unwrap();
+    assert_eq!(
+        (far.status.code(), String::from_utf8(far.stdout).unwrap()),
+        (Some(143), "--dir /nowhere/at/all\n".to_owned())
+    );
 
     let missing = place.command(&["attach", "--data-dir", &data]).env("PATH", "/nowhere").output().unwrap();
     assert_eq!(missing.status.code(), Some(1));

@@ -186,6 +186,13 @@ impl Directories {
         }))
     }
 
+    /// Whether the directory can be made anew from what its files say now.
+    pub(super) async fn check(&self, directory: &str) -> Result<(), EngineError> {
+        let read = self.read(directory).await?;
+        Agents::build(&read.settings)?;
+        Ok(())
+    }
+
     /// What stands in the files of a directory. Any of them may lie on a mount that hangs.
     async fn read(&self, directory: &str) -> Result<Read, EngineError> {
         let place = PathBuf::from(directory);

@@ -83,6 +83,22 @@ impl Directories {
         self.instances.note_started(&absolute(&self.default_directory, directory));
     }
 
+    /// Reads the settings of every directory in use again. One whose settings are wrong now keeps the ones it has:
+    /// a server that runs should not stop working because of a typo.
+    pub(crate) async fn reload_all(self: &Arc<Self>) {
+        for instance in self.instances.made() {
+            let directory = &instance.directory;
+            match self.check(directory).await {
+                Ok(()) => self.forget(directory),
+                Err(cause) => warn!(
+                    %directory,
+                    %cause,
+                    "the configuration of a directory is wrong; it keeps the one from before"
+                ),
+            }
+        }
+    }
+
     /// Forgets what is known of a directory. If its servers ran, they are started again.
     pub(crate) fn forget(self: &Arc<Self>, directory: &str) {
         self.instances.forget(directory);

@@ -327,14 +327,17 @@ impl Inner {
         }
     }
 
-    /// Files that a template names go along only if the agent may read them without asking.
-    async fn shown(
+    /// Files that a text names go along only if the agent may read them without asking.
+    pub(super) async fn shown(
         &self,
         instance: &Instance,
         info: &Session,
         agent: &Agent,
         named: Vec<PartBody>,
     ) -> Result<Vec<PartBody>, EngineError> {
+        if named.is_empty() {
+            return Ok(named);
+        }
         let roots = roots_of(self, instance).await?;
         let with_asks = move |part: PartBody| {
             let asks = match &part {

@@ -1,7 +1,7 @@
 //! What a text names with `@`: files and directories that exist, else agents.
 //!
-//! Only in templates of commands: those are the user's words. What a model writes for a sub-agent is left
-//! as it is, for a file that is named here is read without asking.
+//! In templates of commands, and in what a model writes for a sub-agent. A file that is named here is read without
+//! asking, so whoever uses this leaves out what would have to be asked for (`Inner::shown`).
 
 use crate::directory::instance::Instance;
 use crate::engine::Inner;

@@ -3,6 +3,8 @@
 use crate::directory::Instance;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
+use crate::records;
+use crate::requests::mentions;
 use crate::requests::prompt::PromptRequest;
 use crate::requests::sessions::NewSession;
 use crate::run::subagents::{ChildPrompt, NewChild, Subagents};
@@ -43,12 +45,18 @@ async fn ask(
     prompt: ChildPrompt,
 ) -> Result<MessageId, EngineError> {
     let engine = Engine { inner: inner.ok_or(EngineError::Closing)? };
-    let text = TextPart { text: prompt.text, ..TextPart::default() };
+    let info = records::session_info(&engine.inner.store, &session).await?;
+    let instance = engine.inner.directories.instance(&info.directory).await?;
+    let agent = instance.agent(&prompt.agent)?;
+    let named = mentions::named_in(&engine.inner, &instance, &prompt.text).await;
+    // A model wrote this: what its sub-agent would have to ask for does not come in by being named.
+    let named = engine.inner.shown(&instance, &info, agent, named).await?;
+    let text = PartBody::Text(TextPart { text: prompt.text, ..TextPart::default() });
     let request = PromptRequest {
         agent: Some(prompt.agent),
         model: Some(prompt.model),
         variant: prompt.variant,
-        parts: vec![(None, PartBody::Text(text))],
+        parts: std::iter::once(text).chain(named).map(|part| (None, part)).collect(),
         ..PromptRequest::default()
     };
     engine.prompt(&session, request).await

@@ -20,7 +20,7 @@ pub(crate) struct NewChild {
     pub(crate) permission: Vec<Rule>,
 }
 
-/// What a sub-agent is asked. Its text is not expanded: a file that the model may not read must not come in by its name.
+/// What a sub-agent is asked. Files that its text names come along if the sub-agent may read them without asking.
 #[derive(Clone, Debug)]
 pub(crate) struct ChildPrompt {
     pub(crate) agent: String,

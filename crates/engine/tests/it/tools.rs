@@ -355,6 +355,39 @@ async fn a_sub_agent_works_in_a_session_of_its_own() {
     check(&world, &child).await;
 }
 
+// Was: the sub-agent was told the name and had to read the file itself.
+#[tokio::test]
+async fn a_file_that_a_model_names_to_a_sub_agent_goes_along_if_that_may_read_it_unasked() {
+    let world = World::new().await;
+    std::fs::write(world.disk.project().join("notes.md"), "the hour is one\n").unwrap();
+    std::fs::write(world.disk.project().join(".env"), "KEY=open-sesame\n").unwrap();
+    let session = world.session().await;
+    let prompt = "look at @notes.md and @.env and @/etc/hostname";
+    let task = json!({ "description": "Look", "prompt": prompt, "subagent_type": "general" });
+    world.provider.will(answer().call(0, "c1", "task", &task.to_string()).finish("tool_calls"));
+    world.provider.will(answer().text("I looked.").finish("stop"));
+    world.provider.will(answer().text("It looked.").finish("stop"));
+
+    world.ask(&session.id, "delegate").await.unwrap();
+
+    let messages = world.messages(&session.id).await;
+    let ToolState::Completed { metadata, .. } = &call_of(&messages).state else { panic!("not run") };
+    let child = SessionId::parse(metadata["sessionId"].as_str().unwrap()).unwrap();
+    let asked = &world.messages(&child).await[0];
+    let files: Vec<&str> = asked
+        .parts
+        .iter()
+        .filter_map(|part| match &part.body {
+            PartBody::File(file) => file.filename.as_deref(),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(files, ["notes.md"]);
+    let request = world.provider.requests()[1].to_string();
+    assert!(request.contains("the hour is one") && !request.contains("open-sesame"), "{request}");
+    check(&world, &child).await;
+}
+
 #[tokio::test]
 async fn a_todo_list_is_stored_and_shown() {
     let world = World::new().await;

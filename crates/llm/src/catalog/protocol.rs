@@ -55,3 +55,14 @@ impl Protocol {
 pub(crate) fn home(npm: &str) -> Option<&'static str> {
     PACKAGES.iter().find(|(name, ..)| *name == npm).and_then(|(_, _, home)| *home)
 }
+
+/// Behind which address the routes of a provider are. The package of `DeepInfra` puts a segment of its own behind the one
+/// that a configuration names.
+pub(crate) fn below(npm: &str, address: &str) -> String {
+    const SEGMENT: &str = "/openai";
+    let address = address.trim_end_matches('/');
+    if npm == "@ai-sdk/deepinfra" && !address.ends_with(SEGMENT) {
+        return format!("{address}{SEGMENT}");
+    }
+    address.to_owned()
+}

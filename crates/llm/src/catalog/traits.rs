@@ -104,6 +104,9 @@ pub(crate) enum TakesSampling {
     Nothing,
 }
 
+/// Under which name the blocks of a thought are kept in the metadata of its part ([`ThoughtReplay::Blocks`]).
+pub(crate) const BLOCKS_OF_THOUGHT: &str = "mistral";
+
 /// How a thought comes back to a server that speaks chat completions. A field it does not know is refused by some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ThoughtReplay {
@@ -113,6 +116,8 @@ pub(crate) enum ThoughtReplay {
     Always(&'static str),
     /// In the pieces that the server told it in, with their seals.
     Details,
+    /// In the blocks that the server told it in, among the content.
+    Blocks,
     #[default]
     Never,
 }
@@ -243,7 +248,8 @@ fn thought_replay(npm: &str, id: &str) -> ThoughtReplay {
     match npm {
         "@openrouter/ai-sdk-provider" => ThoughtReplay::Details,
         "@ai-sdk/groq" | "@ai-sdk/cerebras" => ThoughtReplay::Field("reasoning"),
-        "@ai-sdk/mistral" | "@ai-sdk/perplexity" | "@ai-sdk/xai" => ThoughtReplay::Never,
+        "@ai-sdk/mistral" => ThoughtReplay::Blocks,
+        "@ai-sdk/perplexity" | "@ai-sdk/xai" => ThoughtReplay::Never,
         _ if id.contains("deepseek") => ThoughtReplay::Always("reasoning_content"),
         _ => ThoughtReplay::Field("reasoning_content"),
     }

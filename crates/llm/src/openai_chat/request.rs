@@ -1,7 +1,7 @@
 //! A request as the body of `POST /chat/completions`.
 
 use super::details::{self, DETAILS};
-use super::{Dialect, Thoughts};
+use super::{Dialect, Thoughts, thinking};
 use crate::link::Body;
 use crate::media::{self, Modality};
 use serde::Serialize;
@@ -148,12 +148,18 @@ fn assistant<'a>(items: &'a [AssistantItem], dialect: &Dialect, messages: &mut V
     let mut details = Vec::new();
     let mut calls = Vec::new();
     let mut executed = Vec::new();
+    let wants_blocks = dialect.thoughts == Thoughts::Blocks;
+    let mut blocks = Vec::new();
     for item in items {
         match item {
-            AssistantItem::Text { text: more, .. } => text += more.as_str(),
+            AssistantItem::Text { text: more, .. } => {
+                text += more.as_str();
+                blocks.extend(wants_blocks.then(|| json!({ "type": "text", "text": more })));
+            }
             AssistantItem::Reasoning { text: more, metadata } => {
                 reasoning += more.as_str();
                 details::gather(metadata, &mut details);
+                blocks.extend(thinking::of_part(metadata).cloned());
             }
             AssistantItem::Call { id, name, input, executed: result, metadata } => {
                 details::gather(metadata, &mut details);
@@ -177,14 +183,15 @@ fn assistant<'a>(items: &'a [AssistantItem], dialect: &Dialect, messages: &mut V
         Thoughts::IfAny(field) => Some(*field).filter(|_| !reasoning.is_empty()),
         // Without its seals a thought is refused.
         Thoughts::Details => (!details.is_empty()).then_some("reasoning"),
-        Thoughts::Never => None,
+        Thoughts::Blocks | Thoughts::Never => None,
     };
-    if field.is_none() && calls.is_empty() {
+    let has_blocks = wants_blocks && blocks.iter().any(thinking::is_block);
+    if field.is_none() && calls.is_empty() && !has_blocks {
         messages.push(Message::Said { role: "assistant", content: text });
     } else {
         let mut message = Map::new();
         message.insert("role".to_owned(), json!("assistant"));
-        message.insert("content".to_owned(), json!(text));
+        message.insert("content".to_owned(), if has_blocks { Value::Array(blocks) } else { json!(text) });
         if let Some(field) = field {
             message.insert(field.to_owned(), json!(reasoning));
         }

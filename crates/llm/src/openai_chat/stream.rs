@@ -5,6 +5,7 @@
 //! are; the rest of the calls may still be coming.
 
 use super::details::{self, Details};
+use super::thinking;
 use super::wire::{CallDelta, Chunk, Delta};
 use crate::arguments::Arguments;
 use crate::call_ids::CallIds;
@@ -25,6 +26,8 @@ pub(super) struct Decoder {
     reasoning: Reasoning,
     /// Pieces of thoughts, where they have to come back.
     details: Option<Details>,
+    /// The thought that is being told as a block.
+    block: thinking::Block,
     calls: Vec<Call>,
     ids: CallIds,
     finish: Option<FinishReason>,
@@ -114,16 +117,18 @@ impl Decoder {
 
     fn grow(&mut self, delta: Delta, out: &mut SaidQueue) {
         // Gateways repeat the same thought in several fields; the first that says something counts.
+        let blocks: String = delta.content.thoughts.iter().map(thinking::text).collect();
         let thoughts =
-            [delta.reasoning_content.0, delta.reasoning.0, details::text(&delta.reasoning_details)];
+            [delta.reasoning_content.0, delta.reasoning.0, details::text(&delta.reasoning_details), blocks];
         if let Some(thought) = thoughts.into_iter().find(|thought| !thought.is_empty()) {
             self.grow_reasoning(thought, out);
         }
         if let Some(details) = &mut self.details {
             details.add(delta.reasoning_details);
         }
-        if !delta.content.0.is_empty() {
-            self.grow_text(delta.content.0, out);
+        delta.content.thoughts.into_iter().for_each(|told| self.block.add(told));
+        if !delta.content.text.is_empty() {
+            self.grow_text(delta.content.text, out);
         }
         for call in delta.tool_calls {
             self.grow_call(call, out);
@@ -143,6 +148,7 @@ impl Decoder {
     fn end_reasoning(&mut self, out: &mut SaidQueue) {
         if std::mem::take(&mut self.reasoning.open) {
             let metadata = self.details.as_ref().and_then(Details::metadata);
+            let metadata = metadata.or_else(|| self.block.take_metadata());
             out.push_back(Said::ReasoningEnded { block: self.reasoning.block(), metadata });
         }
     }

@@ -3,6 +3,7 @@
 //! Compatible servers send `null` for lists, objects where text is expected, numbers as floats.
 //! None of that is worth losing an answer for.
 
+use super::thinking;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use std::fmt;
@@ -29,7 +30,7 @@ pub(super) struct Choice {
 #[derive(Debug, Default, serde::Deserialize)]
 pub(super) struct Delta {
     #[serde(default)]
-    pub(super) content: Text,
+    pub(super) content: Content,
     #[serde(default)]
     pub(super) reasoning_content: Text,
     #[serde(default)]
@@ -110,6 +111,81 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// What is said: text, or a list of blocks, among which thoughts may stand.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    pub(super) text: String,
+    pub(super) thoughts: Vec<Value>,
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self { text, thoughts: Vec::new() }
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+/// Reads a list item by item, and everything else as text.
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        TextVisitor.expecting(f)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
+        Ok(text.to_owned().into())
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<Content, E> {
+        Ok(text.into())
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Content, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Content, E> {
+        TextVisitor.visit_bool(value).map(Content::from)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Content, E> {
+        TextVisitor.visit_u64(number).map(Content::from)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Content, E> {
+        TextVisitor.visit_i64(number).map(Content::from)
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Content, E> {
+        TextVisitor.visit_f64(number).map(Content::from)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content, A::Error> {
+        let mut content = Content::default();
+        while let Some(item) = items.next_element::<Value>()? {
+            if thinking::is_block(&item) {
+                content.thoughts.push(item);
+            } else {
+                let Text(text) = Text::deserialize(item).map_err(de::Error::custom)?;
+                content.text.push_str(&text);
+            }
+        }
+        Ok(content)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content, A::Error> {
+        TextVisitor.visit_map(map).map(Content::from)
+    }
 }
 
 /// Text; or the texts inside a list of blocks; or nothing, for anything else.

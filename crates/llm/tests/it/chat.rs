@@ -5,6 +5,7 @@ use crate::server::{
     stream_head, whole,
 };
 use serde_json::{Value, json};
+use sturdy_session::talk::{AssistantItem, Said, Turn};
 use sturdy_session::types::failure::Failure;
 
 const NPM: &str = "@ai-sdk/openai-compatible";
@@ -259,6 +260,55 @@ async fn reasoning_is_read_from_any_of_its_fields_once() {
 
     assert_eq!(said[2..4], ["reason reasoning-0 \"a\"", "reason reasoning-0 \"b\""]);
     assert_eq!(said[6], "text text-0 \"c\"");
+}
+
+// Was: thoughts of Mistral's models were read away.
+#[tokio::test]
+async fn a_thought_among_the_content_is_reasoning_and_comes_back_as_it_was_told() {
+    let thinking = |text: &str| json!({ "type": "thinking", "thinking": [{ "type": "text", "text": text }] });
+    let told = done(&[
+        delta(json!({ "role": "assistant", "content": [thinking("Let me ")] })),
+        delta(json!({ "content": [thinking("think.")] })),
+        delta(
+            json!({ "content": [{ "type": "thinking", "thinking": [], "closed": true, "signature": "s" }] }),
+        ),
+        delta(json!({ "content": [{ "type": "text", "text": "Hel" }] })),
+        delta(json!({ "content": "lo" })),
+        finish("stop"),
+    ]);
+    let answer = done(&[delta(json!({ "content": "x" })), finish("stop")]);
+    let server = Server::start(vec![sse(told), sse(answer)]).await;
+    let model = connect(&server.url, "@ai-sdk/mistral", json!({}), json!({}));
+
+    let said = hear_well(model.as_ref(), prompt("hi")).await;
+
+    let heard = lines(&said);
+    assert_eq!(
+        heard[1..4],
+        ["reason+ reasoning-0", "reason reasoning-0 \"Let me \"", "reason reasoning-0 \"think.\""]
+    );
+    assert!(heard[4].starts_with("reason- reasoning-0"), "{heard:?}");
+    assert_eq!(heard[5..9], ["text+ text-0", "text text-0 \"Hel\"", "text text-0 \"lo\"", "text- text-0"]);
+    let metadata = said.iter().find_map(|said| match said {
+        Said::ReasoningEnded { metadata, .. } => metadata.clone(),
+        _ => None,
+    });
+    let block = json!({
+        "type": "thinking", "thinking": [{ "type": "text", "text": "Let me think." }], "closed": true, "signature": "s",
+    });
+    assert_eq!(json!(metadata), json!({ "mistral": { "thinking": block } }));
+
+    let mut again = prompt("and?");
+    let thought = AssistantItem::Reasoning { text: "Let me think.".to_owned(), metadata };
+    let spoken = AssistantItem::Text { text: "Hello".to_owned(), metadata: None };
+    again.messages.insert(0, Turn::Assistant(vec![thought, spoken]));
+    hear_well(model.as_ref(), again).await;
+
+    let sent = &server.received()[1].body["messages"];
+    assert_eq!(
+        sent[sent.as_array().unwrap().len() - 2],
+        json!({ "role": "assistant", "content": [block, { "type": "text", "text": "Hello" }] })
+    );
 }
 
 #[tokio::test]

@@ -189,3 +189,18 @@ async fn media_of_a_result_follow_it_and_usage_can_be_left_out() {
     assert_eq!(body["messages"][2]["content"][0]["type"], "image_url");
     assert_eq!(body.get("stream_options"), None);
 }
+
+#[tokio::test]
+async fn deepinfra_is_asked_below_the_address_that_a_configuration_names() {
+    for (address, path) in
+        [("/v1", "/v1/openai/chat/completions"), ("/v1/openai/", "/v1/openai/chat/completions")]
+    {
+        let server = Server::start(vec![sse(short())]).await;
+        let model = connect(&format!("{}{address}", server.url), "@ai-sdk/deepinfra", json!({}), json!({}));
+
+        hear_well(model.as_ref(), prompt("hi")).await;
+
+        // Was: `/v1/chat/completions`, which is not there.
+        assert_eq!(server.received().remove(0).path, path);
+    }
+}

@@ -10,8 +10,9 @@ use utoipa::ToSchema;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunCommand {
-    command: String,
+    // In the order in which clients are told of one that is missing.
     arguments: String,
+    command: String,
     agent: Option<String>,
     /// `provider/model`.
     model: Option<String>,
@@ -59,8 +60,9 @@ impl From<RunCommand> for CommandRequest {
 /// A line for the user's shell.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct RunShell {
-    command: String,
+    // In the order in which clients are told of one that is missing.
     agent: String,
+    command: String,
     model: Option<Model>,
     #[serde(rename = "messageID")]
     #[schema(value_type = Option<String>)]

@@ -3,6 +3,7 @@
 use crate::world::{Answer, World};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use sturdy_server::{Password, ServerOptions};
 use tokio_tungstenite::connect_async;
@@ -165,67 +166,79 @@ async fn what_a_token_changes_carries_its_id() {
     assert!(!own.text.contains(secret));
 }
 
-/// Each way to change a session, and whether the log says whose it was.
+/// A path of the document with something in the place of what it takes.
+fn filled(path: &str) -> String {
+    path.split('/')
+        .map(|segment| if segment.starts_with('{') { "x" } else { segment })
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+/// Generated from what the router describes, so that a route that is added is asked too.
 #[tokio::test]
-async fn every_way_to_change_a_session_carries_who_did_it() {
+async fn no_route_that_changes_something_is_open_to_a_token_that_only_reads() {
     let world = world().await;
-    let writer = made(&world, &json!({ "name": "ci", "scopes": ["read", "write"] })).await;
-    let secret = writer["secret"].as_str().unwrap();
-    let send = async |method: &str, path: &str, body: &Value| {
-        let request = world.request(method, path).bearer_auth(secret).json(body);
-        let answer = Answer::of(request.send().await.unwrap()).await;
-        assert!(answer.status < 300, "{method} {path}: {} {}", answer.status, answer.text);
-        answer
-    };
-    let session = send("POST", "/session", &json!({})).await.json()["id"].as_str().unwrap().to_owned();
-    let at = format!("/session/{session}");
-    let v2 = format!("/api/session/{session}");
-    let said = |text: &str| json!({ "parts": [{ "type": "text", "text": text }] });
-    let first = send("POST", &format!("{at}/message"), &said("first")).await.json();
-    let answer = first["info"]["id"].as_str().unwrap().to_owned();
-    let list = send("GET", &format!("{at}/message"), &Value::Null).await.json();
-    let prompt = list[0]["info"]["id"].as_str().unwrap().to_owned();
-    let mut part = list[0]["parts"][0].clone();
-    part["text"] = json!("changed");
-    let part_at = format!("{at}/message/{prompt}/part/{}", part["id"].as_str().unwrap());
-    let actor = format!("token:{}", writer["id"].as_str().unwrap());
-    let entries = async || {
-        let path = format!("/sturdy/session/{session}/entries?limit=1000&actor={actor}");
-        asked(&world, "GET", &path, secret).await.text.matches("\"position\"").count()
-    };
+    let reader = made(&world, &json!({ "name": "dashboard", "scopes": ["read", "metrics"] })).await;
+    let secret = reader["secret"].as_str().unwrap();
+    let document = asked(&world, "GET", "/doc", secret).await.json();
 
-    let idle = async || {
-        while asked(&world, "GET", "/session/status", secret).await.json() != json!({}) {
-            tokio::task::yield_now().await;
+    let mut open = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for method in operations.as_object().unwrap().keys().filter(|method| *method != "get") {
+            let method = method.to_uppercase();
+            let answer = asked(&world, &method, &filled(path), secret).await;
+            if (answer.status, answer.text.contains("The scopes of this token")) != (403, true) {
+                open.insert(format!("{method} {path}"));
+            }
         }
-    };
+    }
+    // Those of shares ask for a right of their own, and a token is none.
+    open.retain(|operation| !operation.contains(" /api/share") && operation != "POST /rpc/share");
 
-    let mut known = entries().await;
-    for (method, path, body) in [
-        ("PATCH", at.clone(), json!({ "title": "renamed" })),
-        ("POST", format!("{at}/message"), said("again")),
-        ("POST", format!("{at}/prompt_async"), said("and again")),
-        (
-            "POST",
-            format!("{at}/message"),
-            json!({ "noReply": true, "parts": [{ "type": "text", "text": "a note" }] }),
-        ),
-        ("POST", format!("{at}/shell"), json!({ "agent": "build", "command": "true" })),
-        ("POST", format!("{v2}/prompt"), json!({ "prompt": { "text": "by v2" } })),
-        ("POST", format!("{v2}/agent"), json!({ "agent": "plan" })),
-        ("POST", format!("{v2}/model"), json!({ "model": { "id": "story", "providerID": "demo" } })),
-        ("PATCH", part_at.clone(), part),
-        ("POST", format!("{at}/revert"), json!({ "messageID": prompt })),
-        ("POST", format!("{at}/unrevert"), json!({})),
-        ("DELETE", part_at, Value::Null),
-        ("DELETE", format!("{at}/message/{answer}"), Value::Null),
-        ("PATCH", at.clone(), json!({ "time": { "archived": 1 } })),
-    ] {
-        idle().await;
-        send(method, &path, &body).await;
-        let now = entries().await;
-        assert!(now > known, "{method} {path} is nobody's");
-        known = now;
+    // A ticket opens what its owner may read; a code for a browser is a login and asks for no other.
+    assert_eq!(open, BTreeSet::from(["POST /sturdy/login/once", "POST /sturdy/ticket"].map(str::to_owned)));
+    // These carry whatever is sent through them, or take away what is meant for another.
+    for path in ["/pty/pty_x/connect", "/api/pty/pty_x/connect", "/rpc"] {
+        let upgrade = world.request("GET", path).bearer_auth(secret).header("upgrade", "websocket");
+        let upgrade = upgrade.header("connection", "upgrade").send().await.unwrap();
+        assert_eq!(upgrade.status(), 403, "{path}");
+    }
+    // Was: a token that only reads took what was meant for the terminal.
+    assert_eq!(asked(&world, "GET", "/tui/control/next", secret).await.status, 403);
+}
+
+#[tokio::test]
+async fn a_token_that_writes_does_not_decide_who_else_may() {
+    let world = world().await;
+    let writer = made(&world, &json!({ "name": "ci", "scopes": ["write"] })).await;
+    let secret = writer["secret"].as_str().unwrap();
+    let document = asked(&world, "GET", "/doc", secret).await.json();
+    let of_admins = [
+        "/sturdy/grant",
+        "/sturdy/token",
+        "/sturdy/devices",
+        "/sturdy/login",
+        "/sturdy/share/import",
+        "/sturdy/trust",
+        "/auth",
+        "/api/credential",
+        "/api/integration",
+        "/config",
+        "/global",
+        "/instance/dispose",
+    ];
+
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let of_admins = of_admins
+            .iter()
+            .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+        for method in operations.as_object().unwrap().keys().filter(|method| *method != "get") {
+            // Those that are open to a token wait, or end something; they are asked elsewhere.
+            if of_admins && path != "/sturdy/login/once" {
+                let answer = asked(&world, &method.to_uppercase(), &filled(path), secret).await;
+                assert_eq!(answer.status, 403, "{method} {path}");
+            }
+        }
     }
 }
 

@@ -282,3 +282,6 @@ fn failed(url: &Url, error: &dyn std::error::Error) -> ToolFailure {
     }
     ToolFailure::failed(format!("{url} cannot be fetched: {cause}."))
 }
+
+#[cfg(test)]
+mod tests;

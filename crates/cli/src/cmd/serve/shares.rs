@@ -5,10 +5,11 @@
 
 use super::listen::{address, bind};
 use super::until::{Signals, until_told};
-use super::{host_of, open_files, share_key};
+use super::{host_of, open_files, share_key, start_exporter, start_log};
 use crate::args::{ShareServe, share_limits};
 use crate::failure::{self, Failure};
 use crate::host::{self, PASSWORD, USERNAME, USUAL_USER};
+use crate::traces::Exporter;
 use crate::{cmd, keys, out};
 use std::process::ExitCode;
 use sturdy_engine::{Engine, Environment};
@@ -16,11 +17,16 @@ use sturdy_server::{App, Offer, Password, ServerOptions, ShareOptions};
 use tracing::warn;
 
 pub(crate) fn run(arguments: ShareServe) -> Result<ExitCode, Failure> {
-    out::start_log(arguments.log_level, arguments.log_format);
-    cmd::block_on(serve(arguments, keys::environment()))
+    let environment = keys::environment();
+    let exporter = start_log(arguments.log_level, arguments.log_format, &environment);
+    cmd::block_on(serve(arguments, environment, exporter))
 }
 
-async fn serve(arguments: ShareServe, environment: Environment) -> Result<ExitCode, Failure> {
+async fn serve(
+    arguments: ShareServe,
+    environment: Environment,
+    exporter: Option<Exporter>,
+) -> Result<ExitCode, Failure> {
     let mut signals = Signals::watch()?;
     let data_dir = arguments.data_dir_or_default(&environment);
     let sharing = share_limits::sharing(&arguments.share_limit);
@@ -60,7 +66,7 @@ async fn serve(arguments: ShareServe, environment: Environment) -> Result<ExitCo
         ..limits
     };
     let app = App::new(engine.clone(), options);
-    Ok(until_told(&mut signals, listener, app, &address).await)
+    Ok(until_told(&mut signals, listener, app, &address, start_exporter(exporter)).await)
 }
 
 /// Without a password of the user's, only programs that can read the lock file are let in.

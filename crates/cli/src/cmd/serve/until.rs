@@ -1,10 +1,12 @@
 //! Serves until a signal asks it to stop.
 
 use crate::failure::{BROKEN, Failure, INTERRUPTED, UNMET};
+use crate::traces::SHUTDOWN_WAIT_MAX;
 use crate::{notify, out};
 use std::io;
 use std::process::ExitCode;
 use sturdy_engine::Engine;
+use sturdy_engine::task::Tasks;
 use sturdy_server::App;
 use sturdy_session::types::event::{Event, Nothing};
 use tokio::net::TcpListener;
@@ -18,6 +20,7 @@ pub(super) async fn until_told(
     listener: TcpListener,
     app: App,
     address: &str,
+    exporting: Tasks,
 ) -> ExitCode {
     let engine = app.engine().clone();
     let mut serving = engine.tasks().spawn("server", sturdy_server::serve(listener, app.clone()));
@@ -31,6 +34,8 @@ pub(super) async fn until_told(
         _ = serving => {}
     }
     engine.close().await;
+    // Behind everything that has spans. It ends by itself before its time is up.
+    exporting.finish(SHUTDOWN_WAIT_MAX * 2).await;
     info!("closed");
     code
 }
@@ -54,11 +59,15 @@ async fn told(signals: &mut Signals, serving: &mut JoinHandle<()>, engine: &Engi
     }
 }
 
-/// Configuration is read again when it is next needed, and clients are told to look again. What runs goes on.
+/// Reads the configuration of every directory again, and tells clients to look again. What runs goes on.
 fn read_again(engine: &Engine) {
-    engine.dispose_all();
-    engine.feed().tell(engine.clock().now(), None, None, Event::GlobalDisposed(Nothing {}));
-    info!("configuration will be read again");
+    let reading = engine.clone();
+    // Beside waiting for signals: a directory may lie on a mount that hangs.
+    engine.tasks().spawn("read configuration", async move {
+        reading.reload_all().await;
+        reading.feed().tell(reading.clock().now(), None, None, Event::GlobalDisposed(Nothing {}));
+        info!("configuration was read again");
+    });
 }
 
 /// What a signal means.

@@ -64,7 +64,12 @@ fn is_below(path: &str, prefixes: &[&str]) -> bool {
         .any(|prefix| path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
+/// Takes what it answers away from whoever it was meant for.
+const TAKES: &str = "/tui/control/next";
+
 /// A connection that is upgraded carries whatever its ends like.
 fn reads(request: &Parts) -> bool {
-    matches!(request.method, Method::GET | Method::HEAD) && !request.headers.contains_key(header::UPGRADE)
+    matches!(request.method, Method::GET | Method::HEAD)
+        && !request.headers.contains_key(header::UPGRADE)
+        && request.uri.path() != TAKES
 }

@@ -22,7 +22,9 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(get, path = "/event", operation_id = "event.subscribe", params(
     ("directory" = Option<String>, Query), ("after" = Option<String>, Query), ("lastEventId" = Option<String>, Query),
     ("session" = Option<Vec<String>>, Query), ("tree" = Option<String>, Query), ("outline" = Option<String>, Query),
-    ("sturdy" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
+    ("sturdy" = Option<String>, Query),
+    ("large" = Option<String>, Query, description = "`link`: large values as `{$blob, bytes}`, see `/sturdy/blob/{hash}`"),
+    ("Last-Event-ID" = Option<String>, Header)),
     responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = EventFrame),
         (status = 400, description = "Bad query", body = NamedError)))]
 async fn of_instance(
@@ -38,7 +40,9 @@ async fn of_instance(
 #[utoipa::path(get, path = "/global/event", operation_id = "global.event", params(
     ("after" = Option<String>, Query), ("lastEventId" = Option<String>, Query),
     ("session" = Option<Vec<String>>, Query), ("tree" = Option<String>, Query), ("outline" = Option<String>, Query),
-    ("sturdy" = Option<String>, Query), ("Last-Event-ID" = Option<String>, Header)),
+    ("sturdy" = Option<String>, Query),
+    ("large" = Option<String>, Query, description = "`link`: large values as `{$blob, bytes}`, see `/sturdy/blob/{hash}`"),
+    ("Last-Event-ID" = Option<String>, Header)),
     responses((status = 200, description = "Event stream", content_type = "text/event-stream", body = GlobalEvent),
         (status = 400, description = "Bad query", body = NamedError)))]
 async fn of_server(State(app): State<App>, query: Query, headers: HeaderMap) -> Result<Response, ApiError> {
