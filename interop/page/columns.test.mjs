@@ -62,14 +62,14 @@ test('columns are made wider by dragging and by keys, folded, and stay so', asyn
   await live(page);
   const widths = () => page.evaluate(() => [document.querySelector('.rail').offsetWidth, document.querySelector('.side').offsetWidth]);
   assert.deepEqual(await widths(), [280, 420]);
-  const edge = page.getByRole('separator', { name: 'Width of the list' });
+  const edge = page.getByRole('separator', { name: 'List width' });
   const box = await edge.boundingBox();
 
   await page.mouse.move(box.x + box.width / 2, 300);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width / 2 + 60, 300);
   await page.mouse.up();
-  await page.getByRole('separator', { name: 'Width of the panel' }).focus();
+  await page.getByRole('separator', { name: 'Panel width' }).focus();
   await page.keyboard.press('ArrowLeft');
 
   await until('both are wider', async () => String(await widths()) === '340,436');

@@ -162,7 +162,7 @@ test('a session that is deleted while it is open says so, stays readable, and th
 
   await desk.server.tell('DELETE', `/session/${session.id}`);
 
-  await page.getByRole('alert').getByText('This session is gone').waitFor();
+  await page.getByRole('alert').getByText('This session no longer exists').waitFor();
   await page.locator('.step .prose', { hasText: 'piece29' }).waitFor();
   assert.equal(await page.getByRole('heading', { level: 1 }).last().innerText(), 'Through a bad line');
   assert.equal(await page.getByLabel('Ask, or say what to do').count(), 0);

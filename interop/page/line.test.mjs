@@ -193,7 +193,7 @@ test('a session that is opened second streams, and going back shows what happene
 test('an address that names no session says so, and the list beside it stays live', async () => {
   for (const id of ['ses_0123456789abABCDEFGHIJKLMN', 'nonsense']) {
     const page = await desk.tab(`/s/${id}`);
-    await page.getByText('This session is gone').waitFor();
+    await page.getByText('This session no longer exists').waitFor();
     await live(page);
     const made = await desk.session({ title: `Made beside ${id}` });
     await page.locator('.list-row', { hasText: made.title }).waitFor();

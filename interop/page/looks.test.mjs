@@ -185,11 +185,11 @@ test('axe finds nothing in the undo sheet, in the past, on a share and in an exp
       found.push(...(await violations(page)));
       await page.goto(`${desk.server.url}/s/${quiet.id}?panel=share`);
       const panel = page.getByRole('complementary', { name: 'Share' });
-      await panel.getByRole('button', { name: 'Make another link' }).click();
+      await panel.getByRole('button', { name: 'Create another link' }).click();
       await panel.locator('[data-grant]').first().waitFor();
       await panel.getByRole('button', { name: 'Show as QR code' }).first().click();
       await panel.getByRole('img').waitFor();
-      await panel.getByText('Who did what').click();
+      await panel.getByText('Audit log').click();
       await panel.locator('.audit li code').first().waitFor();
       found.push(...(await violations(page)));
       await picture(page, `share-panel-${theme}-${size.width}`);
@@ -232,7 +232,7 @@ test('an ask is answered, and a turn undone and brought back, by keyboard alone'
   await page.locator('.undone').getByRole('button', { name: 'Redo all' }).focus();
   await page.keyboard.press('Enter');
   const redo = page.getByRole('dialog', { name: 'Redo all' });
-  await redo.getByRole('button', { name: 'Bring the conversation back' }).waitFor();
+  await redo.getByRole('button', { name: 'Restore the conversation' }).waitFor();
   await page.keyboard.press('Shift+Tab');
   await page.keyboard.press('Enter');
 

@@ -114,7 +114,7 @@ function Wanted(props: { request: PermissionRequest }) {
   return (
     <div class="wanted" tabindex="0">
       <Show when={command()}>{(line) => <pre class="terminal command">{line()}</pre>}</Show>
-      <Show when={diff()}>{(patch) => <DiffView patch={patch()} />}</Show>
+      <Show when={diff()}>{(patch) => <><p class="card-note"><code>{props.request.patterns.join(", ")}</code></p><DiffView patch={patch()} /></>}</Show>
       <Show when={!command() && !diff()}>
         <dl class="fields">
           <dt>{props.request.permission}</dt>

@@ -177,7 +177,7 @@ function Header(props: { id: string; panel: Panel | undefined }) {
           <Show when={info()?.model?.variant !== "default" && info()?.model?.variant}>{(variant) => <span class="wide-only">{variant()}</span>}</Show>
           <Show when={info()?.share}><a class="wide-only" href={sessionPath(props.id, "share")}>{words.isShared}</a></Show>
           <Show when={info()?.summary && (info()?.summary?.files ?? 0) > 0 && info()?.summary}>{(summary) => <a class="wide-only" href={sessionPath(props.id, "changes")}><span class="plus">+{summary().additions}</span> <span class="minus">−{summary().deletions}</span></a>}</Show>
-          <Show when={(info()?.cost ?? 0) > 0}><span>{words.money(info()?.cost ?? 0)}</span></Show>
+          <Show when={(info()?.cost ?? 0) > 0}><a href={sessionPath(props.id, "context")} title={words.panels.context}>{words.money(info()?.cost ?? 0)}</a></Show>
           <Show when={isAsked()} fallback={<Show when={status(props.id).type !== "idle"}><span class="is-busy">{words.status[status(props.id).type]}</span></Show>}><span class="warn">{words.status.asks}</span></Show>
         </p>
       </div>

@@ -4,6 +4,7 @@ import { For, Show, createEffect, createSignal, onMount } from "solid-js";
 import { ProcessList } from "../dock/processes.tsx";
 import { everySecond, useSeconds } from "../kit/ticking.tsx";
 import { key } from "../sync/world.ts";
+import { told } from "../view/actions.ts";
 import { api, hello, line, server, serverNow, tabs } from "../view/live.ts";
 import { type Preferences, prefer, preferences } from "../view/preferences.ts";
 import { askForNotices, canNotify, startNotices, stopNotices } from "../view/notices.ts";
@@ -32,6 +33,9 @@ interface Approval {
 /** Written by the build, beside the page. */
 const LICENSES = "./licenses.txt";
 
+/** Names of this machine that no other machine knows it by. */
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
+
 export function SettingsPage() {
   useSeconds();
   const [approvals, setApprovals] = createSignal<readonly Approval[]>([]);
@@ -56,8 +60,15 @@ export function SettingsPage() {
     readDevices();
     void api.get<{ providers: { name: string }[] }>("/config/providers").then((found) => setProviders(found.providers.map((one) => one.name)), () => {});
   });
-  const invite = () => void api.post<{ code: string }>("/sturdy/login/code").then((made) => setCode(`${location.origin}/login#once=${made.code}`), () => {});
-  const logout = () => void api.post("/sturdy/logout").then(() => { tabs.logout(); localStorage.clear(); line.lock(); }, () => {});
+  const invite = () => void told(async () => setCode(`${location.origin}/login#once=${(await api.post<{ code: string }>("/sturdy/login/code")).code}`));
+  const logout = () => void told(async () => {
+    await api.post("/sturdy/logout");
+    tabs.logout();
+    localStorage.clear();
+    line.lock();
+  });
+  /** Takes something away, and reads again what is left. */
+  const drop = (path: string, read: () => void) => void told(() => api.call(path, { method: "DELETE" })).then(read);
   const change = (next: Partial<Preferences>) => {
     prefer(next);
     tabs.preferences();
@@ -109,7 +120,7 @@ export function SettingsPage() {
             {(one) => (
               <li>
                 <code class="grow cut">{one.action} {one.resource}</code>
-                <button type="button" onClick={() => void api.call(`/api/permission/saved/${segment(one.id)}`, { method: "DELETE" }).then(readApprovals, () => {})}>{more.takeBack}</button>
+                <button type="button" onClick={() => drop(`/api/permission/saved/${segment(one.id)}`, readApprovals)}>{more.takeBack}</button>
               </li>
             )}
           </For>
@@ -123,7 +134,7 @@ export function SettingsPage() {
               <li>
                 <span class="grow cut small" title={one.label}>{browserName(one.label)}</span>
                 <span class="muted small num">{words.ago(one.seen, serverNow())}</span>
-                <button type="button" onClick={() => void api.call(`/sturdy/devices/${segment(one.id)}`, { method: "DELETE" }).then(readDevices, () => {})}>{more.logout}</button>
+                <button type="button" onClick={() => drop(`/sturdy/devices/${segment(one.id)}`, readDevices)}>{more.logout}</button>
               </li>
             )}
           </For>
@@ -132,10 +143,10 @@ export function SettingsPage() {
           <button type="button" onClick={invite}>{more.invite}</button>
           <Show when={devices().length > 0}><button type="button" onClick={logout}>{more.logoutHere}</button></Show>
         </div>
-        <Show when={code() !== ""}><p class="small">{more.inviteHint}</p><LinkBox url={code()} label={more.invite} /></Show>
+        <Show when={code() !== ""}><p class="small">{more.inviteHint}</p><Show when={LOOPBACK.test(location.hostname)}><p class="warn small">{more.inviteLoopback}</p></Show><LinkBox url={code()} label={more.invite} /></Show>
       </section>
       <Tokens />
-      <p class="muted small"><a href={new URL(LICENSES, import.meta.url).pathname} target="_blank" rel="noopener">Licenses</a></p>
+      <p class="muted small"><a href={new URL(LICENSES, import.meta.url).pathname} target="_blank" rel="noopener">{more.licenses}</a></p>
     </main>
   );
 }

@@ -6,7 +6,8 @@ import { Empty } from "../kit/empty.tsx";
 import { key } from "../sync/world.ts";
 import { api } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
-import { message, part, partIds, session, status, thread, track, trackHints } from "../view/store.ts";
+import { message, session, status, thread, track, trackHints } from "../view/store.ts";
+import { firstWords } from "../timeline/first-words.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
@@ -16,13 +17,14 @@ import { DiffView } from "./diff.tsx";
 /** What is not the id of a turn. */
 const WHOLE = "session";
 const TREE = "tree";
+/** Files that somebody has looked through, each with the change it had then: kept while the panel is closed, until the page is left. */
+const [viewed, setViewed] = createSignal<ReadonlySet<string>>(new Set());
 /** Turns that can be chosen; older ones are in the conversation. */
 const TURNS_MAX = 100;
 
 export function ChangesPanel(props: { sessionID: string; turn: string | undefined; onQuote: (text: string) => void }) {
   const [diffs, setDiffs] = createSignal<readonly FileDiff[]>();
   const [trouble, setTrouble] = createSignal("");
-  const [viewed, setViewed] = createSignal<ReadonlySet<string>>(new Set());
   const [ignoreSpace, setIgnoreSpace] = createSignal(false);
   const [split, setSplit] = createSignal(false);
   const of = () => props.turn ?? WHOLE;
@@ -44,7 +46,7 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
     );
   });
   // A file that changes after it was looked at is new again.
-  const nameOf = (diff: FileDiff) => `${diff.file ?? ""}\n${diff.patch ?? ""}`;
+  const nameOf = (diff: FileDiff) => `${props.sessionID}\n${diff.file ?? ""}\n${diff.patch ?? ""}`;
   const toggle = (diff: FileDiff) => {
     const next = new Set(viewed());
     if (!next.delete(nameOf(diff))) next.add(nameOf(diff));
@@ -55,7 +57,7 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
   return (
     <>
       <Chooser sessionID={props.sessionID} chosen={of()} />
-      <Show when={trouble() === ""} fallback={<Empty icon="file-diff" title={more.noChanges} hint={trouble()} />}>
+      <Show when={trouble() === ""} fallback={<Empty icon="file-diff" title={more.changesFailed} hint={trouble()} />}>
         <Show when={(diffs()?.length ?? 0) > 0} fallback={<Empty icon="file-diff" title={diffs() === undefined ? "…" : more.noChanges} hint={of() === TREE ? more.noChangesHint : more.turnHint} />}>
           <p class="list-meta num" data-changes={of()}>
             <span>{more.changedFiles(diffs()?.length ?? 0)}</span> <span class="plus">+{sum("additions")}</span> <span class="minus">−{sum("deletions")}</span>
@@ -106,14 +108,4 @@ function Chooser(props: { sessionID: string; chosen: string }) {
       <For each={turns()}>{(turn) => <option value={turn.id} selected={props.chosen === turn.id}>{turn.name}</option>}</For>
     </select>
   );
-}
-
-const FIRST_CHARS_MAX = 60;
-
-function firstWords(sessionID: string, messageID: string): string {
-  for (const id of partIds(sessionID, messageID)) {
-    const found = part(sessionID, id);
-    if (found?.type === "text" && found.synthetic !== true) return found.text.trim().replaceAll(/\s+/g, " ").slice(0, FIRST_CHARS_MAX);
-  }
-  return "";
 }

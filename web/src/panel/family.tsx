@@ -1,12 +1,13 @@
 // Parents above, sub-agents below, and forks: the session this one was copied from, and the copies made of it, each
 // with what it does now. A sub-agent belongs to its parent; a fork is independent.
 
-import { For, Show } from "solid-js";
+import { For, type JSX, Show } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { Empty } from "../kit/empty.tsx";
 import { NeedGlyph, needOf } from "../page/list.tsx";
 import { messagePath, sessionPath } from "../view/router.ts";
-import { ancestry, session, sessions } from "../view/store.ts";
+import { firstWords } from "../timeline/first-words.ts";
+import { ancestry, message, session, sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { more } from "../words/en-panels.ts";
 import type { Session } from "../wire/types.ts";
@@ -42,18 +43,33 @@ export function FamilyPanel(props: { sessionID: string }) {
       </Show>
       <Show when={forks().length > 0}>
         <h3>{more.forks}</h3>
-        <Branch sessions={forks()} below={forksOf} icon="git-fork" depth={0} />
+        <Branch sessions={forks()} below={forksOf} icon="git-fork" depth={0} left={(fork) => <ForkPoint sessionID={props.sessionID} fork={fork} />} />
       </Show>
     </Show>
   );
 }
 
-function Branch(props: { sessions: readonly Session[]; below: Below; icon: string; depth: number }) {
+/** At which message of this session a fork left, if that is loaded. */
+function ForkPoint(props: { sessionID: string; fork: Session }) {
+  const at = () => {
+    const id = originOf(props.fork)?.messageID;
+    return id !== undefined && message(props.sessionID, id) !== undefined ? id : undefined;
+  };
+  return (
+    <Show when={at()}>
+      {(id) => <li class="fork-point"><a href={messagePath(props.sessionID, id(), { panel: "family" })}><span class="muted small cut">{more.forkedAt(words.time(message(props.sessionID, id())?.time.created ?? 0), firstWords(props.sessionID, id()))}</span></a></li>}
+    </Show>
+  );
+}
+
+/** `left` is drawn above each that has one: where it left. */
+function Branch(props: { sessions: readonly Session[]; below: Below; icon: string; depth: number; left?: (one: Session) => JSX.Element }) {
   return (
     <ul class="tree">
       <For each={props.sessions}>
         {(one) => (
           <>
+            {props.left?.(one)}
             <Row session={one} icon={props.icon} />
             <Show when={props.depth < DEPTH_MAX && props.below(one.id).length > 0}>
               <li><Branch sessions={props.below(one.id)} below={props.below} icon={props.icon} depth={props.depth + 1} /></li>

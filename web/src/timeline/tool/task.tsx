@@ -5,7 +5,7 @@ import { Fold } from "../../kit/fold.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { Ticking } from "../../kit/ticking.tsx";
 import { Markdown } from "../../text/render.tsx";
-import { asks, session, status, thread } from "../../view/store.ts";
+import { asks, part, partIds, session, status, thread } from "../../view/store.ts";
 import { openThread } from "../../view/live.ts";
 import { sessionPath } from "../../view/router.ts";
 import { words } from "../../words/en.ts";
@@ -14,7 +14,7 @@ import type { ToolPart } from "../../wire/types.ts";
 import { Turn } from "../turn.tsx";
 import { asCallError } from "../../wire/api.ts";
 import { say } from "../../kit/toast.tsx";
-import { FateMark, Whole, fateOf, text } from "./tool.tsx";
+import { FateMark, Whole, fateOf, subjectOf, text } from "./tool.tsx";
 
 /** Messages of the child that are shown in place. */
 const INSIDE_MAX = 12;
@@ -57,6 +57,7 @@ export function TaskCard(props: { part: ToolPart }) {
           </div>
         )}
       </Show>
+      <Show when={!READ_ONLY && state().status === "running" && !isInside() && child()}>{(id) => <NewestCall sessionID={id()} />}</Show>
       <Show when={isInside() && child()}>{(id) => <Inside sessionID={id()} />}</Show>
       <Show when={resultOf(props.part) !== "" && !isInside()}>
         <Fold class="task-result" summary={words.tool.output}>
@@ -71,6 +72,20 @@ export function TaskCard(props: { part: ToolPart }) {
 
 function resultOf({ state }: ToolPart): unknown {
   return state.status === "completed" ? state.output : state.status === "error" ? state.error : "";
+}
+
+/** What the sub-agent does now. */
+function NewestCall(props: { sessionID: string }) {
+  onMount(() => void openThread(props.sessionID).catch(() => {}));
+  const newest = createMemo(() => {
+    for (const id of thread(props.sessionID)?.order.toReversed() ?? []) {
+      const calls = partIds(props.sessionID, id).map((one) => part(props.sessionID, one)).filter((one): one is ToolPart => one?.type === "tool");
+      if (calls.length > 0) return calls.at(-1);
+    }
+    return undefined;
+  });
+  const subject = (call: ToolPart) => text(call.state.input["command"]) || subjectOf(call);
+  return <Show when={newest()}>{(call) => <p class="newest-call cut muted small"><Icon name="corner-down-right" /> {call().tool} <code dir="ltr">{subject(call())}</code></p>}</Show>;
 }
 
 function Inside(props: { sessionID: string }) {
