@@ -42,7 +42,7 @@ test('a search is narrowed by who said it, what it stands in, tool, project and 
   const choose = (label, value) => page.getByRole('combobox', { name: label }).selectOption(value);
   const kinds = async () => (await hits(page).locator('.list-meta > span:first-of-type').allInnerTexts()).join();
   const shows = (expected) => until(`the hits are ${expected}`, async () => (await kinds()) === expected);
-  await shows('call,text,text');
+  await shows('tool call,text,text');
   await page.getByRole('region', { name: 'In titles' }).getByText('Where a quokka was').waitFor();
 
   await choose('Author', 'By you');
@@ -50,7 +50,7 @@ test('a search is narrowed by who said it, what it stands in, tool, project and 
   await page.getByRole('region', { name: 'In titles' }).waitFor({ state: 'detached' });
   await page.getByRole('searchbox', { name: 'Search' }).fill('quokk');
   await choose('Author', 'By the model');
-  await shows('call,text');
+  await shows('tool call,text');
   await choose('Tool', 'bash');
   await shows('tool call');
   await hits(page).getByText('bash', { exact: true }).waitFor();
@@ -66,7 +66,7 @@ test('a search is narrowed by who said it, what it stands in, tool, project and 
   await page.reload();
   await shows('tool output');
   await page.getByRole('button', { name: 'Clear filters' }).click();
-  await shows('call,text,text');
+  await shows('tool call,text,text');
   assert.equal(new URL(page.url()).search, '?q=quokk');
 });
 

@@ -179,7 +179,7 @@ test('a share at another service says how much that service has yet to take', as
     const page = await owner.tab(`/s/${session.id}?panel=share`);
     const side = panel(page);
     const waiting = side.getByText(/not sent yet/);
-    await side.getByText(`${service.server.url} keeps this share`).waitFor();
+    await side.getByText(`Hosted by ${service.server.url}`).waitFor();
     await waiting.waitFor({ state: 'detached' });
 
     await service.server.kill();

@@ -85,6 +85,25 @@ test('the log shows the screen as it was, step by step, and leads back to now', 
   assert.deepEqual(await shown(page), now);
 });
 
+test('what ran at a moment of the past does not go on counting', async () => {
+  const session = await desk.session({ title: 'Stands still' });
+  desk.provider.will(calls('bash', { command: 'true', description: 'Runs' }), says('Ran.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'run' }] });
+  const page = await desk.tab('/favicon.svg');
+  await page.clock.install();
+  await page.goto(`${desk.server.url}/s/${session.id}?panel=log`);
+  await page.getByRole('slider').focus();
+  await page.keyboard.press('Home');
+  const running = page.locator('.card .meta:has(.spin)');
+  for (let steps = 0; steps < 60 && (await running.count()) === 0; steps += 1) await page.getByRole('button', { name: 'Next entry' }).click();
+
+  await page.clock.fastForward('01:00:00');
+  await page.clock.runFor(1000);
+
+  // Was: by the clock of now.
+  assert.match(await running.innerText(), /^(running\s+)?0 ms$/);
+});
+
 test('a copy is made from a moment of the past', async () => {
   const session = await desk.session({ title: 'Branch' });
   for (const text of ['one', 'two', 'three']) await desk.prompt(session, text);

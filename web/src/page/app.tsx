@@ -11,7 +11,7 @@ import { lineState, tabs } from "../view/live.ts";
 import { startKeys } from "../view/keys.ts";
 import { prefer, preferences } from "../view/preferences.ts";
 import { type Route, route } from "../view/router.ts";
-import { lastSession } from "../view/last.ts";
+import { lastSession } from "../view/last-session.ts";
 import { asks, sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { SessionList } from "./list.tsx";

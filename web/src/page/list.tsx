@@ -17,7 +17,7 @@ import { SessionMenu } from "./session-menu.tsx";
 
 const ListFilter = lazy(() => import("./list-filter.tsx").then((file) => ({ default: file.ListFilter })));
 
-/** `failed` is known only where it was read: see `view/ends.ts`. */
+/** `failed` is known only where it was read: see `view/failed-sessions.ts`. */
 export type Need = "asks" | "retry" | "busy" | "failed" | "unseen" | "idle";
 
 /** What a session needs or does, the most urgent first. */

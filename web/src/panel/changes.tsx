@@ -10,7 +10,7 @@ import { message, session, status, thread, track, trackHints } from "../view/sto
 import { firstWords } from "../timeline/first-words.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { FileDiff } from "../wire/types.ts";
 import { DiffView } from "./diff.tsx";
 
@@ -57,15 +57,15 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
   return (
     <>
       <Chooser sessionID={props.sessionID} chosen={of()} />
-      <Show when={trouble() === ""} fallback={<Empty icon="file-diff" title={more.changesFailed} hint={trouble()} />}>
-        <Show when={(diffs()?.length ?? 0) > 0} fallback={<Empty icon="file-diff" title={diffs() === undefined ? "…" : more.noChanges} hint={of() === TREE ? more.noChangesHint : more.turnHint} />}>
+      <Show when={trouble() === ""} fallback={<Empty icon="file-diff" title={panelWords.changesFailed} hint={trouble()} />}>
+        <Show when={(diffs()?.length ?? 0) > 0} fallback={<Empty icon="file-diff" title={diffs() === undefined ? "…" : panelWords.noChanges} hint={of() === TREE ? panelWords.noChangesHint : panelWords.turnHint} />}>
           <p class="list-meta num" data-changes={of()}>
-            <span>{more.changedFiles(diffs()?.length ?? 0)}</span> <span class="plus">+{sum("additions")}</span> <span class="minus">−{sum("deletions")}</span>
-            <span>{more.viewedOf((diffs() ?? []).filter((diff) => viewed().has(nameOf(diff))).length, diffs()?.length ?? 0)}</span>
+            <span>{panelWords.changedFiles(diffs()?.length ?? 0)}</span> <span class="plus">+{sum("additions")}</span> <span class="minus">−{sum("deletions")}</span>
+            <span>{panelWords.viewedOf((diffs() ?? []).filter((diff) => viewed().has(nameOf(diff))).length, diffs()?.length ?? 0)}</span>
           </p>
           <p class="checks">
-            <label><input type="checkbox" checked={ignoreSpace()} onChange={(event) => setIgnoreSpace(event.currentTarget.checked)} /> {more.ignoreSpace}</label>
-            <label><input type="checkbox" checked={split()} onChange={(event) => setSplit(event.currentTarget.checked)} /> {more.split}</label>
+            <label><input type="checkbox" checked={ignoreSpace()} onChange={(event) => setIgnoreSpace(event.currentTarget.checked)} /> {panelWords.ignoreSpace}</label>
+            <label><input type="checkbox" checked={split()} onChange={(event) => setSplit(event.currentTarget.checked)} /> {panelWords.split}</label>
           </p>
           <For each={diffs()}>
             {(diff) => (
@@ -76,7 +76,7 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
                   <span class="meta num"><span class="plus">+{diff.additions}</span> <span class="minus">−{diff.deletions}</span></span>
                 </summary>
                 <label class="card-note">
-                  <input type="checkbox" checked={viewed().has(nameOf(diff))} onChange={() => toggle(diff)} /> {more.viewed}
+                  <input type="checkbox" checked={viewed().has(nameOf(diff))} onChange={() => toggle(diff)} /> {panelWords.viewed}
                 </label>
                 <Show when={diff.patch}>
                   {(patch) => <DiffView patch={patch()} options={{ ignoreSpace: ignoreSpace(), split: split() }} onComment={(line, code, comment) => quote(diff.file ?? "", line, code, comment)} />}
@@ -99,12 +99,12 @@ function pathOf(sessionID: string, of: string): string {
 function Chooser(props: { sessionID: string; chosen: string }) {
   const turns = createMemo(() => {
     const prompts = (thread(props.sessionID)?.order ?? []).filter((id) => message(props.sessionID, id)?.role === "user");
-    return prompts.slice(-TURNS_MAX).toReversed().map((id) => ({ id, name: more.turnOf(words.time(message(props.sessionID, id)?.time.created ?? 0), firstWords(props.sessionID, id)) }));
+    return prompts.slice(-TURNS_MAX).toReversed().map((id) => ({ id, name: panelWords.turnOf(words.time(message(props.sessionID, id)?.time.created ?? 0), firstWords(props.sessionID, id)) }));
   });
   return (
-    <select aria-label={more.changesOf} onChange={(event) => navigate(sessionPath(props.sessionID, "changes", event.currentTarget.value), "replace")}>
-      <option value={WHOLE} selected={props.chosen === WHOLE}>{more.wholeSession}</option>
-      <option value={TREE} selected={props.chosen === TREE}>{more.workingTree}</option>
+    <select aria-label={panelWords.changesOf} onChange={(event) => navigate(sessionPath(props.sessionID, "changes", event.currentTarget.value), "replace")}>
+      <option value={WHOLE} selected={props.chosen === WHOLE}>{panelWords.wholeSession}</option>
+      <option value={TREE} selected={props.chosen === TREE}>{panelWords.workingTree}</option>
       <For each={turns()}>{(turn) => <option value={turn.id} selected={props.chosen === turn.id}>{turn.name}</option>}</For>
     </select>
   );

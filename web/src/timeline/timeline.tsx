@@ -13,7 +13,7 @@ import type { TalkPlace } from "../view/router.ts";
 import { message, past, session, thread } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { pendingPrompts } from "../view/prompts.ts";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { frames } from "./frames.ts";
 import { Turn } from "./turn.tsx";
 import { SendingPrompt } from "./sending.tsx";
@@ -142,7 +142,7 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
       await readOlder(props.sessionID, leaving.signal);
       await frames();
     } catch (cause) {
-      if (!leaving.signal.aborted) say(asCallError(cause).message, "bad");
+      if (!leaving.signal.aborted) showToast(asCallError(cause).message, "bad");
     } finally {
       setPrepending(false);
       setLoading(false);
@@ -191,7 +191,7 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
 
   createEffect(on(() => props.target, (wanted) => {
     if (wanted === undefined) jump += 1;
-    else void jumpTo(wanted).catch((cause) => say(asCallError(cause).message, "bad"));
+    else void jumpTo(wanted).catch((cause) => showToast(asCallError(cause).message, "bad"));
   }));
   /** Reads until the message is here, then goes to it, or to the part of it. */
   const jumpTo = async (place: TalkPlace) => {
@@ -202,7 +202,7 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     const message = await reach(props.sessionID, place);
     if (jump !== mine) return;
     const indexOf = () => rows().findIndex((row) => row.kind === "message" && row.id === message);
-    if (message === undefined || indexOf() < 0) return say(words.notFound);
+    if (message === undefined || indexOf() < 0) return showToast(words.notFound);
     let found: HTMLElement | null = null;
     // A list that is not laid out yet knows no places, and a slow device draws late: what is wanted is looked for again.
     for (let tries = 0; found === null && tries < LOOKS_MAX && jump === mine; tries += 1) {

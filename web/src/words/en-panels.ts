@@ -15,7 +15,7 @@ const SHARE_ENDS: Readonly<Record<string, string>> = {
   unauthorized: "It is private now, or this link does not give access to it.",
 };
 
-export const more = {
+export const panelWords = {
   count,
   second: (at: number) => `${words.time(at)}:${String(new Date(at).getSeconds()).padStart(2, "0")}`,
   textSize: "Text size",
