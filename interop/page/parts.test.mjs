@@ -285,6 +285,18 @@ test('where a conversation was summarised stands a divider, with the summary, an
   assert.equal(await page.getByText('The model sees everything from here').count(), 1);
 });
 
+test('a list of tasks has boxes, and no brackets', async () => {
+  const session = await desk.session({ title: 'Tasks' });
+  desk.provider.will(says('- [x] done\n- [ ] **open**\n- plain\n\n1. [x] loose\n\n   with a paragraph\n'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'list' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await page.locator('.step .prose li').nth(3).waitFor();
+
+  // Was: "[x]" stood below each box.
+  assert.deepEqual((await page.locator('.step .prose li').allInnerTexts()).map((text) => text.trim().split(/\s+/).join(' ')), ['done', 'open', 'plain', 'loose with a paragraph']);
+  assert.deepEqual(await page.locator('.step .prose li input').evaluateAll((all) => all.map((box) => box.checked)), [true, false, true]);
+});
+
 test('a subtask shows whom it is given to, what they are to do, and what came of it', async () => {
   const session = await desk.session({ title: 'Subtask' });
   desk.provider.will(says('The roof leaks.'), says('So it is.'));

@@ -117,8 +117,10 @@ function Wanted(props: { request: PermissionRequest }) {
       <Show when={diff()}>{(patch) => <><p class="card-note"><code>{props.request.patterns.join(", ")}</code></p><DiffView patch={patch()} /></>}</Show>
       <Show when={!command() && !diff()}>
         <dl class="fields">
-          <dt>{props.request.permission}</dt>
-          <dd>{props.request.patterns.join(", ")}</dd>
+          <Show when={!rest().some(([, value]) => value === props.request.patterns.join(", "))}>
+            <dt>{props.request.permission}</dt>
+            <dd>{props.request.patterns.join(", ")}</dd>
+          </Show>
           <For each={rest()}>
             {([name, value]) => (
               <>

@@ -2,6 +2,7 @@
 
 import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
 import { Empty } from "../kit/empty.tsx";
+import { Icon } from "../kit/icon.tsx";
 import { create } from "../view/actions.ts";
 import { type DirectoryInfo, readDirectoryInfo } from "../view/directory-info.ts";
 import { server } from "../view/live.ts";
@@ -31,7 +32,10 @@ export function NewPage(props: { directory: string | undefined }) {
   };
   return (
     <main class="session" id="main" aria-label={words.newSession}>
-      <h1 class="off-screen">{words.newSession}</h1>
+      <header class="session-head narrow-only">
+        <a class="back" href="/" aria-label={words.sessions}><Icon name="chevron-left" /></a>
+        <h1 class="cut">{words.newSession}</h1>
+      </header>
       <div class="timeline">
         <Empty icon="message-square" title={words.newSession}>
           <label class="setting">

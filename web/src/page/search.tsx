@@ -115,10 +115,11 @@ export function SearchPage(props: { query: string; search: string }) {
           </Show>
         </section>
       </Show>
-      <Show when={wantsTitles(filters())}><section aria-label={panelWords.inTitles}>
+      <Show when={props.query.trim() === ""}><Empty icon="search" title={panelWords.searchEmpty} /></Show>
+      <Show when={props.query.trim() !== "" && wantsTitles(filters())}><section aria-label={panelWords.inTitles}>
         <h2>{panelWords.inTitles}</h2>
         <ul class="list-rows">
-          <For each={titled()} fallback={<li><Empty icon="search" title={words.nothingFound} /></li>}>
+          <For each={titled()} fallback={<li class="muted small">{words.nothingFound}</li>}>
             {(one) => (
               <li class="list-row">
                 <a href={sessionPath(one.id)}>

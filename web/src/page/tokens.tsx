@@ -46,7 +46,7 @@ export function Tokens() {
                 <li>
                   <span class="grow cut">{one.name}</span>
                   <span class="muted small">{one.scopes.join(", ")}</span>
-                  <Show when={one.expires}>{(at) => <span class="muted small num">{panelWords.until(new Date(at()).toLocaleDateString("en"))}</span>}</Show>
+                  <Show when={one.expires}>{(at) => <span class="muted small num">{panelWords.until(panelWords.date(at()))}</span>}</Show>
                   <button type="button" onClick={() => revoke(one.id)}>{panelWords.takeBack}</button>
                 </li>
               )}

@@ -81,7 +81,7 @@ function GrantRow(props: { grant: SessionGrant; onRevoke: () => void; onFail: (c
     const { revoked, expires } = props.grant;
     if (revoked !== null) return panelWords.grantRevoked;
     if (typeof expires !== "number") return "";
-    return expires <= serverNow() ? panelWords.grantEnded : panelWords.grantEnds(new Date(expires).toLocaleDateString("en"));
+    return expires <= serverNow() ? panelWords.grantEnded : panelWords.grantEnds(panelWords.date(expires));
   };
   const readUses = async () => {
     const rows = await api.get<readonly GrantUse[]>(`/sturdy/grant/${segment(props.grant.id)}/audit`);

@@ -168,7 +168,7 @@ export function Grants(props: { ask: AskOwner }) {
 function endOf(one: Grant): string {
   if (one.revoked_at !== null) return panelWords.grantRevoked;
   if (one.expires_at === null) return "";
-  return one.expires_at <= serverNow() ? panelWords.grantEnded : panelWords.grantEnds(new Date(one.expires_at).toLocaleDateString("en"));
+  return one.expires_at <= serverNow() ? panelWords.grantEnded : panelWords.grantEnds(panelWords.date(one.expires_at));
 }
 
 function NewGrant(props: { onMake: (wish: ComposerRequest) => Promise<unknown> }) {

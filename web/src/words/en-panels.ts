@@ -18,6 +18,7 @@ const SHARE_ENDS: Readonly<Record<string, string>> = {
 export const panelWords = {
   count,
   second: (at: number) => `${words.time(at)}:${String(new Date(at).getSeconds()).padStart(2, "0")}`,
+  date: (at: number) => new Date(at).toLocaleDateString("en", { dateStyle: "medium" }),
   textSize: "Text size",
   textSizes: { usual: "Default", large: "Large", larger: "Larger" },
   // Shortcuts
@@ -191,6 +192,7 @@ export const panelWords = {
   until: (at: string) => `until ${at}`,
   // Search
   searchHint: "Search titles and messages",
+  searchEmpty: "Find a session by its title, or by what was said in it",
   inContents: "In messages",
   inTitles: "In titles",
   searchOlder: "Search older messages",

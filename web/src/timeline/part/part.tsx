@@ -140,7 +140,7 @@ export function Chip(props: { icon: string; text: string; tone?: string | undefi
   const isLong = () => props.text.length > CHIP_CHARS_MAX;
   const text = () => (isLong() && !isWhole() ? `${props.text.slice(0, CHIP_CHARS_MAX)}…` : props.text);
   return (
-    <span class={`chip ${props.tone ?? ""}`} classList={{ "is-whole": isWhole() }}>
+    <span class={`chip ${props.tone ?? ""} ${isWhole() ? "is-whole" : ""}`}>
       <Icon name={props.icon} />
       <Show when={isLong()} fallback={<span>{text()}</span>}>
         <button type="button" class="plain" onClick={() => setWhole(!isWhole())} aria-expanded={isWhole()}>{text()}</button>
