@@ -65,6 +65,7 @@ export const words = {
     if (ms < 59_500) return `${(ms / 1000).toFixed(ms < 9_950 ? 1 : 0)} s`;
     return `${Math.floor(ms / MINUTE)} min ${Math.round((ms % MINUTE) / 1000)} s`;
   },
+  justBegun: "0 s",
   // The line
   live: "Live",
   reading: "Reading",
